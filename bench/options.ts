@@ -19,7 +19,7 @@ export interface Options {
 }
 
 export const usage = `npm run bench -- [options]
-  --only A,B        works to run: 1kb, 300kb, sse, drip, translate, translate-sse, translate-drip, latency, keys, streams, bodies,
+  --only A,B        works to run: 1kb, 1kb-sdk, 300kb, sse, drip, translate, translate-sse, translate-drip, latency, keys, streams, bodies,
                     video, upload, realtime, realtime-sessions, metering (from streams on only when named)
   --contenders A,B  of direct, gateway, gateway+logs, gateway+limits, gateway-ledger, gateway+console, nginx,
                     haproxy, against

@@ -20,7 +20,7 @@ export interface Entry {
   readonly catalogue?: Setup['catalogue'];
   readonly callers: readonly Caller[];
   /** What it is asked in place of the plan's body, for an answer that is not the upstream's own. */
-  readonly question?: Question & { readonly path: string };
+  readonly question?: Question & { readonly path?: string };
 }
 
 export interface Sample extends LoadResult {

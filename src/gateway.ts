@@ -22,6 +22,7 @@ import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
 import { trustedProxies } from './http/client-address.js';
+import type { CorsSettings } from './http/cors.js';
 import { createMemorySweep } from './http/memory-sweep.js';
 import type { HeaderWords } from './http/request-head.js';
 import { createRouter } from './http/router.js';
@@ -149,7 +150,7 @@ class ComposedGateway implements Gateway {
     this.#services = this.#createServices(options, dialer, upstream);
     this.#server = createServer({
       words: headerWords(snapshot),
-      cors: snapshot.listen.cors,
+      cors: corsSettings(snapshot),
       readsPeers: snapshot.listen.trustedProxies !== null,
       tls: snapshot.listen.tls,
       sockets: { paths: socketPaths, limits: socketLimits(snapshot) },
@@ -195,7 +196,7 @@ class ComposedGateway implements Gateway {
         now: () => hostClock.now(),
         send: sendLease,
         defer: setImmediate,
-        whenUnknown: () => this.#services.running.snapshot.outage.rates,
+        outageRates: () => this.#services.running.snapshot.outage.rates,
       }),
       hostClock,
       reportLimit: this.#recorder.recordLimitRefusal,
@@ -236,7 +237,8 @@ class ComposedGateway implements Gateway {
   /** Takes note of a call that has ended, a while later. */
   #note(call: CallRecord): void {
     this.#recentCalls.add(call);
-    if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut);
+    if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut, 'request');
+    if (call.lostInAnswer.length > 0) this.#recorder.recordLeftOut(call.lostInAnswer, 'answer');
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
     if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);
@@ -263,8 +265,9 @@ class ComposedGateway implements Gateway {
     this.#services.running = runningFrom(snapshot, this.#managedKeys);
     this.#health.setSettings(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
-    const { cors, trustedProxies: proxies } = snapshot.listen;
-    this.#server.set({ words: headerWords(snapshot), cors, readsPeers: proxies !== null });
+    const { trustedProxies: proxies } = snapshot.listen;
+    const [words, cors] = [headerWords(snapshot), corsSettings(snapshot)];
+    this.#server.set({ words, cors, readsPeers: proxies !== null });
     this.onKeysChanged();
   }
 
@@ -367,4 +370,9 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
 /** What a server has to know of the config to read the heads of requests. */
 function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
   return { vendorc: vendors.vendorc, vendorg: vendors.vendorg, passed: passedHeaders };
+}
+
+/** Null where no page of another origin may call. */
+function corsSettings({ listen, returnedHeaders }: Snapshot): CorsSettings | null {
+  return listen.cors === null ? null : { ...listen.cors, returned: returnedHeaders };
 }

@@ -27,7 +27,7 @@ import {
 } from './protocols/generate-content/request/schema.js';
 import { imageEdits, imageGenerations } from './protocols/images/index.js';
 import type { ImageOperation } from './protocols/images/request.js';
-import { editsRequest, generationsRequest } from './protocols/images/schema.js';
+import { passedEditsRequest, passedGenerationsRequest } from './protocols/images/schema.js';
 import { countTokens, messages } from './protocols/messages/index.js';
 import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
@@ -85,8 +85,11 @@ export interface Route {
   readonly endpoint: Endpoint | null;
   readonly image: ImageOperation | null;
   readonly video: VideoRoute | null;
-  /** Whether answers are streamed: as the body asks, or as the path says. */
-  readonly stream: 'asked' | 'always' | 'never';
+  /**
+   * Whether answers are streamed: `asked` as the body says, `byQuery` always, as events or as one JSON array, which the
+   * query `alt` decides.
+   */
+  readonly stream: 'asked' | 'byQuery' | 'never';
 }
 
 /** What a route says of its video calls. */
@@ -143,7 +146,7 @@ const surface: readonly Route[] = [
     ),
     callRoute(`${models}/{model}:streamGenerateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
-      stream: 'always',
+      stream: 'byQuery',
     }),
     callRoute(`${models}/{model}:countTokens`, googleCountTokens, googleCountTokensRequest, googleStyle),
   ]),
@@ -255,26 +258,40 @@ export function unknownUrl(method: string, path: string): GatewayError {
   return new GatewayError('unknown_url', `Unknown request URL: ${method} ${shown}.${hint}`);
 }
 
-const modelOperation = /^\/(?:v1|v1beta)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
+const modelOperation = /^\/(v1|v1beta)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
 
-/** Operations of models that the vendor has and the gateway has not. */
-const notBuilt: ReadonlySet<string> = new Set([
-  ...['predict', 'predictLongRunning', 'rawPredict', 'streamRawPredict', 'computeTokens'],
-  ...['asyncBatchEmbedContent', 'batchGenerateContent', 'generateAnswer'],
-  ...['generateText', 'embedText', 'batchEmbedText', 'countTextTokens'],
-  ...['generateMessage', 'countMessageTokens'],
-]);
+/** Operations of models that the vendor has and the gateway has not, by version and name. */
+const notBuilt: ReadonlyMap<string, Route> = new Map(
+  ['v1', 'v1beta'].flatMap((version) =>
+    [
+      ...['predict', 'predictLongRunning', 'rawPredict', 'streamRawPredict', 'computeTokens'],
+      ...['asyncBatchEmbedContent', 'batchGenerateContent', 'generateAnswer'],
+      ...['generateText', 'embedText', 'batchEmbedText', 'countTextTokens'],
+      ...['generateMessage', 'countMessageTokens'],
+    ].map((name): [string, Route] => {
+      const path = `/${version}/models/{model}:${name}`;
+      return [
+        `${version} ${name}`,
+        Object.freeze({ ...plain, ...googleStyle, method: 'POST', path, operation: 'unimplemented' }),
+      ];
+    }),
+  ),
+);
 
 /**
- * The 404, or the 501, for an operation of a model that no route has.
- * @returns null for a request for something else
+ * What a request for an operation of a model means that the table has no route for: a route that answers 501 to who has
+ * a key, for one that the vendor has. They stand beside the table, since in it their paths would hide models whose names
+ * end so.
+ * @returns the 404 for any other operation, and null for a request for something else
  */
-export function unknownOperation(method: string, path: string): GatewayError | null {
-  const name = method === 'POST' ? modelOperation.exec(path)?.[1] : undefined;
-  if (name === undefined) return null;
-  return notBuilt.has(name)
-    ? new GatewayError('not_implemented', `The operation '${name}' is not implemented by this gateway.`)
-    : new GatewayError('unknown_url', `Models have no operation '${name}' here.`);
+export function unknownOperation(method: string, path: string): Route | GatewayError | null {
+  const match = method === 'POST' ? modelOperation.exec(path) : null;
+  if (match === null) return null;
+  const [, version = '', name = ''] = match;
+  return (
+    notBuilt.get(`${version} ${name}`) ??
+    new GatewayError('unknown_url', `Models have no operation '${name}' here.`)
+  );
 }
 
 /**
@@ -318,7 +335,7 @@ function uploadRoute(path: string, endpoint: Endpoint, form: FormSchema): Route 
 }
 
 function imageRoute(path: string, endpoint: Endpoint, image: ImageOperation): Route {
-  const schema = image === 'generate' ? generationsRequest : editsRequest;
+  const schema = image === 'generate' ? passedGenerationsRequest : passedEditsRequest;
   return {
     ...plain,
     method: 'POST',

@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import { protocols as protocolNames } from '../src/config/types.js';
+import { textProtocols } from '../src/conversation/request.js';
 import { videoFormats } from '../src/video/task.js';
 
 /** Most lines that a file may have. */
@@ -247,7 +248,10 @@ test('the text protocols have the same files', async (t) => {
         .map((file) => basename(file))
         .sort(),
     );
-  const [first = '', ...others] = ['chat', 'messages', 'generate-content', 'responses'];
+  const [first = '', ...others] = readdirSync(join(root, 'src/protocols')).filter((name) =>
+    existsSync(join(root, 'src/protocols', name, 'request/encode.ts')),
+  );
+  t.equal(others.length + 1, textProtocols.length);
   for (const other of others) t.strictSame(filesOf(other), filesOf(first), other);
 });
 

@@ -67,7 +67,7 @@ const shared = new Set([
   'protocols/rerank',
   'protocols/responses',
   'video',
-  'video/faces',
+  'video/client-formats',
   'video/upstream-formats',
   'http',
   'upstream',

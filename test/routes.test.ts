@@ -56,7 +56,7 @@ test('every endpoint that calls a model has its error format, its credentials an
     ['/v1/messages/count_tokens', 'anthropic', 'messages', 'messages', 'never'],
     ...['/v1beta/models/', '/v1/models/'].flatMap((models) => [
       [`${models}org/m:free:generateContent`, ...google, 'never'] as const,
-      [`${models}m:streamGenerateContent`, ...google, 'always'] as const,
+      [`${models}m:streamGenerateContent`, ...google, 'byQuery'] as const,
       [`${models}m:countTokens`, ...google, 'never'] as const,
     ]),
     ['/v1/completions', 'openai', 'bearer', 'completions', 'asked'],
@@ -144,7 +144,11 @@ test('the families of chat and messages are served behind a prefix, too, and not
 
 test('an operation of a model that is not served is told by its name', async (t) => {
   for (const models of ['/v1/models', '/v1beta/models']) {
-    t.match(unknownOperation('POST', `${models}/m:predict`), { status: 501, message: /'predict'/ });
+    t.match(unknownOperation('POST', `${models}/org/m:predict`), {
+      operation: 'unimplemented',
+      auth: 'generateContent',
+      path: `${models}/{model}:predict`,
+    });
     t.match(unknownOperation('POST', `${models}/org/m:foo`), { status: 404, message: /'foo'/ });
     t.equal(unknownOperation('POST', `${models}/m`), null);
     t.equal(unknownOperation('PUT', `${models}/m:predict`), null);

@@ -1,6 +1,7 @@
 import type { Bench, Work } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
 import { callerAt } from '../callers.js';
+import { asItComes } from '../probe.js';
 import { runRounds, type ThroughputPlan } from '../rounds.js';
 import { throughputReport, type Unit } from '../throughput.js';
 import { eventsPerAnswer } from '../upstream/answers.js';
@@ -16,6 +17,8 @@ interface ChatWork {
   readonly answer: ThroughputPlan['answer'];
   readonly engine: ThroughputPlan['engine'];
   readonly unit: Unit;
+  /** Of the requests, beside those that every one has. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 function chatWork(work: ChatWork): Work {
@@ -33,6 +36,7 @@ function chatWork(work: ChatWork): Work {
         name: contender.name,
         contender,
         callers: [callerAt(0)],
+        question: { ...asItComes(plan.bodyFile), headers: work.headers ?? {} },
       }));
       const all = await runRounds(bench, plan, entries);
       return throughputReport(
@@ -44,6 +48,28 @@ function chatWork(work: ChatWork): Work {
   };
 }
 
+/** What the SDK of OpenAI sends under Node beside the key and the type, and an agent beside it: 20 in all. */
+const sdkHeaders = {
+  accept: 'application/json',
+  'accept-language': '*',
+  'accept-encoding': 'gzip',
+  'sec-fetch-mode': 'cors',
+  'user-agent': 'OpenAI/JS 6.9.1',
+  'x-stainless-retry-count': '0',
+  'x-stainless-timeout': '600',
+  'x-stainless-lang': 'js',
+  'x-stainless-package-version': '6.9.1',
+  'x-stainless-os': 'Linux',
+  'x-stainless-arch': 'x64',
+  'x-stainless-runtime': 'node',
+  'x-stainless-runtime-version': 'v22.21.0',
+  'x-client-request-id': '0f1b7c1e-7d0e-4a53-9c2e-3f1d8a6b5c4d',
+  session_id: '0199c3f4-6f0a-7c41-b0d5-2b9e7a1c8d3e',
+  originator: 'codex_cli_rs',
+  version: '0.99.0',
+  traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+};
+
 /** The works that ask for chat completions as fast as they are answered. */
 export const chatWorks: readonly Work[] = [
   chatWork({
@@ -54,6 +80,16 @@ export const chatWorks: readonly Work[] = [
     answer: 'json',
     engine: 'uws',
     unit: requests,
+  }),
+  chatWork({
+    name: '1kb-sdk',
+    title: '1 KB chat body, 1 KB answer, 32 connections, with 20 headers as SDKs send them',
+    bytes: 1024,
+    connections: 32,
+    answer: 'json',
+    engine: 'uws',
+    unit: requests,
+    headers: sdkHeaders,
   }),
   chatWork({
     name: '300kb',

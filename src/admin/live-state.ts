@@ -117,6 +117,8 @@ export interface RecentRequestView {
   readonly retries: number;
   /** Members of the request that its translation left out. */
   readonly leftOut: readonly string[];
+  /** The same of the answer. */
+  readonly lostInAnswer: readonly string[];
   readonly inputTokens: number;
   readonly outputTokens: number;
 }

@@ -10,15 +10,16 @@ import {
 } from '../protocols/error-formats/vendor-account-error.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import { carriesAccount } from './account-headers.js';
 import { readErrorAnswer } from './error-answer.js';
-import { secondsOf } from './failure.js';
+import { retryAfterMsOf } from './failure.js';
 import type { TargetHealth } from './health.js';
 import {
   type AttemptOutcome,
   type Finding,
   findingOfFailure,
   findingOfStatus,
-  isOfKey,
+  isOfUpstreamKey,
   toldStatus,
 } from './outcome.js';
 import { type FailedAttempt, verdict } from './verdict.js';
@@ -54,7 +55,7 @@ export class Attempts {
   /** When the present target was chosen (milliseconds of `performance.now()`). */
   lookedAt: number;
   readonly #services: Services;
-  readonly #call: ResolvedCall;
+  readonly call: ResolvedCall;
   readonly #targets: readonly Target[];
   #index = 0;
   /** Keys of the present target that were asked with, and how often it was tried again with the same. */
@@ -72,7 +73,7 @@ export class Attempts {
    */
   constructor(services: Services, call: ResolvedCall, targets: readonly Target[], now: number) {
     this.#services = services;
-    this.#call = call;
+    this.call = call;
     this.#targets = targets;
     this.lookedAt = now;
     const [first] = targets;
@@ -111,7 +112,7 @@ export class Attempts {
     if (wait > 0)
       return new Backoff(
         wait,
-        guard('timer', this.#call, () => this.#ask(asker), undefined),
+        guard('timer', this.call, () => this.#ask(asker), undefined),
       );
     this.#ask(asker);
     return null;
@@ -153,7 +154,7 @@ export class Attempts {
       return this.#again(0);
     }
     const next = this.#nextAt(now);
-    const { retries } = this.#call.running.snapshot.routing;
+    const { retries } = this.call.running.snapshot.routing;
     const hasNext = next < this.#targets.length;
     switch (verdict(attempt, hasNext, this.#repeats < retries && this.#mayAsk(now))) {
       case 'next':
@@ -161,7 +162,7 @@ export class Attempts {
         return this.#again(0);
       case 'same': {
         const wait = backoffMs(++this.#repeats, Math.random());
-        return now + wait < this.#call.validatedAt + this.#call.running.snapshot.timeouts.totalMs
+        return now + wait < this.call.validatedAt + this.call.running.snapshot.timeouts.totalMs
           ? this.#again(wait)
           : null;
       }
@@ -181,6 +182,16 @@ export class Attempts {
     return true;
   }
 
+  /** Of two targets that were asked at once, this one's attempt is the one that goes on. Those behind both come next. */
+  stayWith({ target, key }: Attempt): void {
+    if (target === this.target) return;
+    this.target = target;
+    this.health = this.#services.health.of(target);
+    this.key = key;
+    this.#keysAsked = 1;
+    this.#repeats = 0;
+  }
+
   /** Whether a target behind the present one may be asked now. @param canAsk the call can be put to it */
   hasNext(canAsk: (target: Target) => boolean): boolean {
     const now = performance.now();
@@ -197,7 +208,7 @@ export class Attempts {
   }
 
   #again(wait: number): number {
-    this.#call.retries++;
+    this.call.retries++;
     this.#services.recorder.recordRetry(this.target);
     return wait;
   }
@@ -207,7 +218,7 @@ export class Attempts {
     return (
       keys !== null &&
       attempt.reason === 'error_answer' &&
-      isOfKey(attempt.status) &&
+      isOfUpstreamKey(attempt.status) &&
       this.#keysAsked < keys.count &&
       keys.hasWell(now) &&
       this.#mayAsk(now) &&
@@ -217,7 +228,7 @@ export class Attempts {
 
   /** Whether the present target may be asked again: as at first, a model's only one always is. */
   #mayAsk(now: number): boolean {
-    return this.#call.model.targets.length === 1 || this.health.mayTake(now);
+    return this.call.model.targets.length === 1 || this.health.mayTake(now);
   }
 
   /** Index of the next target that may be asked; beyond the last when there is none. */
@@ -241,12 +252,15 @@ export class Attempts {
   }
 
   #chooseKey(): void {
-    this.key = this.health.keys?.choose(this.#call.affinity, Math.random, this.lookedAt) ?? 0;
+    this.key = this.health.keys?.choose(this.call.affinity, Math.random, this.lookedAt) ?? 0;
   }
 }
 
 /** What is asked, and with which of its keys. */
-type AttemptStart = Pick<Attempts, 'target' | 'health' | 'key' | 'lookedAt'>;
+interface AttemptStart extends Pick<Attempts, 'target' | 'health' | 'key' | 'lookedAt'> {
+  /** Whose client's headers are sent; null where none are. */
+  readonly call: Call | null;
+}
 
 /**
  * One attempt of a call at a target, as the target's health and the metrics see it. It is under way from the start and
@@ -254,19 +268,22 @@ type AttemptStart = Pick<Attempts, 'target' | 'health' | 'key' | 'lookedAt'>;
  */
 export class Attempt {
   readonly target: Target;
+  /** Of the target's keys, by its place. */
+  readonly key: number;
   readonly #services: Services;
+  readonly #call: Call | null;
   readonly #health: TargetHealth;
-  readonly #key: number;
   readonly #beganAt: number;
   readonly #ticket: number;
   #isOver = false;
 
   /** Begins an attempt at the present target. */
-  constructor(services: Services, { target, health, key, lookedAt }: AttemptStart) {
+  constructor(services: Services, { call, target, health, key, lookedAt }: AttemptStart) {
     this.target = target;
+    this.#call = call;
     this.#services = services;
     this.#health = health;
-    this.#key = key;
+    this.key = key;
     this.#beganAt = lookedAt;
     this.#ticket = health.began(lookedAt);
   }
@@ -290,26 +307,21 @@ export class Attempt {
    */
   answeredError(head: ResponseHead, status: number): void {
     if (this.#isOver) return;
-    const seconds = secondsOf(head.get('retry-after'));
-    this.#endFound(
-      findingOfStatus(status),
-      `status ${head.status}`,
-      seconds === null ? null : seconds * 1000,
-    );
+    this.#endFound(this.#findingOf(status), `status ${head.status}`, retryAfterMsOf(head));
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(head.status));
   }
 
   /** What began as a good answer says what is wrong in words that stand for a status. */
   rejectedAs(status: number): void {
     if (this.#isOver) return;
-    this.#endFound(findingOfStatus(status), `status ${status}`, null);
+    this.#endFound(this.#findingOf(status), `status ${status}`, null);
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
   }
 
   /** Takes note of an answer about our account. */
   report(call: Call, error: GatewayError): void {
     const { target } = this;
-    this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.#key, error });
+    this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.key, error });
   }
 
   /** A good answer turns out to be of no use: it counts as what its error stands for, or as the upstream's failure. */
@@ -331,6 +343,15 @@ export class Attempt {
     if (!this.#isOver) this.#end(this.#beganAt, 'uncounted');
   }
 
+  /** What a status says of the key says nothing of it beside an account that the client has named. */
+  #findingOf(status: number): Finding {
+    const finding = findingOfStatus(status);
+    const isOfAccount = finding === 'rejected' || finding === 'doubted';
+    return isOfAccount && this.#call !== null && carriesAccount(this.#call, this.target)
+      ? 'uncounted'
+      : finding;
+  }
+
   #endFound(finding: Finding, error: string, retryAfterMs: number | null): void {
     const isOutcome = finding === 'success' || finding === 'uncounted';
     this.#end(performance.now(), isOutcome ? finding : { kind: finding, error, retryAfterMs });
@@ -338,7 +359,7 @@ export class Attempt {
 
   #end(now: number, outcome: AttemptOutcome): void {
     this.#isOver = true;
-    this.#health.ended(now, this.#ticket, outcome, this.#key);
+    this.#health.ended(now, this.#ticket, outcome, this.key);
   }
 }
 
@@ -361,7 +382,7 @@ export function noteVendorAccountRefused(
     services.reportVendorAccount(call, { upstream, key, error });
     return;
   }
-  const start = { target, health: services.health.of(target), key, lookedAt: performance.now() };
+  const start = { call: null, target, health: services.health.of(target), key, lookedAt: performance.now() };
   const attempt = new Attempt(services, start);
   attempt.rejectedAs(error.vendorAccountStatus);
   attempt.report(call, error);

@@ -62,15 +62,32 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 export function statusError(head: ResponseHead, body: Buffer, unrepeatable = false): GatewayError {
   const { status } = head;
   const { message, code } = wordsOf(body);
+  const retryAfterMs = retryAfterMsOf(head);
   return new GatewayError(
     kinds[status] ?? (status < 500 ? 'invalid_request' : 'upstream_error'),
     message ?? `The upstream answered with status ${status}.`,
-    { answered: { status, code }, retryAfter: secondsOf(head.get('retry-after')), unrepeatable },
+    {
+      answered: { status, code },
+      retryAfter: retryAfterMs === null ? null : Math.ceil(retryAfterMs / 1000),
+      unrepeatable,
+    },
   );
 }
 
+/**
+ * Milliseconds after which an upstream wants to be asked again, by `retry-after-ms`, which Azure's OpenAI service sends, or
+ * `retry-after`; null where it says nothing.
+ */
+export function retryAfterMsOf(head: ResponseHead): number | null {
+  const text = head.get('retry-after-ms');
+  const ms = text === null || text === '' ? Number.NaN : Number(text);
+  if (Number.isFinite(ms)) return Math.max(0, ms);
+  const seconds = secondsOf(head.get('retry-after'));
+  return seconds === null ? null : seconds * 1000;
+}
+
 /** Whole seconds of a `retry-after` (RFC 9110 section 10.2.3), which may be a date; null where it says nothing. */
-export function secondsOf(value: string | null): number | null {
+function secondsOf(value: string | null): number | null {
   if (value === null || value === '') return null;
   const seconds = Number(value);
   const waited = Number.isNaN(seconds) ? (Date.parse(value) - Date.now()) / 1000 : seconds;

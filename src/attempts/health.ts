@@ -1,7 +1,7 @@
 import type { RoutingSettings, Target, Upstream } from '../config/types.js';
 import { targetHash } from './affinity.js';
 import { KeyHealth, type KeyStatus } from './key-health.js';
-import { type AttemptOutcome, type FailedCall, longestRetryAfterMs, restMs } from './outcome.js';
+import { type AttemptOutcome, type FailedOutcome, longestRetryAfterMs, restMs } from './outcome.js';
 
 /** The window moves on in so many steps. */
 const slotCount = 10;
@@ -222,18 +222,18 @@ export class TargetHealth {
     this.#clear();
   }
 
-  #note(now: number, { error }: FailedCall): void {
+  #note(now: number, { error }: FailedOutcome): void {
     this.#lastError = shortened(error);
     this.#lastErrorAt = now;
   }
 
   /** Notes how long the target is to be left alone. @returns whether the call counts as failed */
-  #heed(now: number, { kind, retryAfterMs }: FailedCall): boolean {
+  #heed(now: number, { kind, retryAfterMs }: FailedOutcome): boolean {
     if (kind === 'doubted') return false;
     if (retryAfterMs !== null && retryAfterMs > 0)
       this.#coolUntil = Math.max(this.#coolUntil, now + Math.min(retryAfterMs, longestRetryAfterMs));
-    else if (kind === 'limited') this.#restUntil = Math.max(this.#restUntil, now + restMs);
-    return kind !== 'limited';
+    else if (kind === 'rateLimited') this.#restUntil = Math.max(this.#restUntil, now + restMs);
+    return kind !== 'rateLimited';
   }
 
   #count(now: number, failures: number): void {

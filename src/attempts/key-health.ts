@@ -1,6 +1,6 @@
 import type { RoutingSettings } from '../config/types.js';
 import { hashText, keyScore } from './affinity.js';
-import { type FailedCall, longestRetryAfterMs, restMs } from './outcome.js';
+import { type FailedOutcome, longestRetryAfterMs, restMs } from './outcome.js';
 
 /** Lower is better. */
 const well = 0;
@@ -90,10 +90,10 @@ export class KeyHealth {
    * A call with it was refused for its sake: it is barred for as long as the upstream asks, when it is not accepted for
    * as long as an ill target would be, and else it rests.
    */
-  rejected(key: number, now: number, { kind, retryAfterMs }: FailedCall, settings: RoutingSettings): void {
+  rejected(key: number, now: number, { kind, retryAfterMs }: FailedOutcome, settings: RoutingSettings): void {
     if (retryAfterMs !== null && retryAfterMs > 0)
       this.#bar(key, now + Math.min(retryAfterMs, longestRetryAfterMs));
-    else if (kind === 'limited') this.#rest(key, now + restMs);
+    else if (kind === 'rateLimited') this.#rest(key, now + restMs);
     else if (kind === 'doubted') this.#rest(key, now + settings.openMs);
     else if (now >= (this.#barredUntil[key] as number)) {
       // Calls that were under way together are one refusal.

@@ -6,12 +6,12 @@ export const longestRetryAfterMs = 600_000;
 export const restMs = 1000;
 
 /** An attempt that the target has failed. */
-export interface FailedCall {
+export interface FailedOutcome {
   /**
-   * `limited`: refused for the number of calls (429), which says nothing against the target. `rejected`: the key or its
+   * `rateLimited`: refused for the number of calls (429), which says nothing against the target. `rejected`: the key or its
    * account is not accepted. `doubted`: refused for missing rights, which may be the key's lack or nobody's to have.
    */
-  readonly kind: 'failure' | 'limited' | 'rejected' | 'doubted';
+  readonly kind: 'failure' | 'rateLimited' | 'rejected' | 'doubted';
   /** What happened, in a few words for operators. */
   readonly error: string;
   /** How long the target asks to be left alone, in milliseconds; null where it did not say. */
@@ -22,17 +22,17 @@ export interface FailedCall {
  * How an attempt ended. `uncounted` is one that says nothing about the target: the client left, or the gateway itself
  * could not go on.
  */
-export type AttemptOutcome = 'success' | 'uncounted' | FailedCall;
+export type AttemptOutcome = 'success' | 'uncounted' | FailedOutcome;
 
-/** What an attempt says about the health of its target and of the key: an outcome, or the kind of a `FailedCall`. */
-export type Finding = 'success' | 'uncounted' | FailedCall['kind'];
+/** What an attempt says about the health of its target and of the key: an outcome, or the kind of a `FailedOutcome`. */
+export type Finding = 'success' | 'uncounted' | FailedOutcome['kind'];
 
 /**
  * What an answer's status says. An error that a caller can cause must not open the breaker for all others: an error
  * that names the caller's mistake counts as a success, and one whose cause cannot be told is not counted.
  */
 export function findingOfStatus(status: number): Finding {
-  if (status === 429) return 'limited';
+  if (status === 429) return 'rateLimited';
   // The key or the balance is ours, and every call would be told the same.
   if (status === 401 || status === 402) return 'rejected';
   // Rights may be ours or a matter of what was asked.
@@ -58,7 +58,7 @@ export function toldStatus({ source, status }: GatewayError): number | null {
 }
 
 /** Whether a status speaks of the key that a request came with: another key may do better. */
-export function isOfKey(status: number): boolean {
+export function isOfUpstreamKey(status: number): boolean {
   return status === 401 || status === 402 || status === 403 || status === 429;
 }
 

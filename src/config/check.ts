@@ -1,6 +1,6 @@
 import { checkRules } from './check-rules.js';
 import { type ConfigFiles, errorCode, isKeyOf, pairProblem } from './files.js';
-import { refusedHeaders, token } from './headers.js';
+import { refusedHeaders, token, unpassable, unreturnable } from './headers.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { parseProxyUrl } from './proxy.js';
@@ -385,6 +385,37 @@ function checkUpstream(report: Report, name: string, upstream: unknown, files: C
     else if (reason !== undefined) report.add(at('headers', field), `may not be set here: ${reason}`);
     else if (seen.has(lower)) report.add(at('headers', field), 'is given twice in different cases');
     seen.add(lower);
+  }
+  checkHeaderNames(report, upstream, at, {
+    list: 'forwardHeaders',
+    reasonAgainst: unpassable,
+    verb: 'passed',
+  });
+  checkHeaderNames(report, upstream, at, {
+    list: 'returnHeaders',
+    reasonAgainst: unreturnable,
+    verb: 'handed on',
+  });
+}
+
+interface NameCheck {
+  readonly list: string;
+  /** @param name in lower case */
+  reasonAgainst(name: string): string | null;
+  readonly verb: string;
+}
+
+function checkHeaderNames(
+  report: Report,
+  upstream: unknown,
+  at: (...path: (string | number)[]) => (string | number)[],
+  { list, reasonAgainst, verb }: NameCheck,
+): void {
+  for (const [index, field] of textsOf(propertyOf(upstream, list))) {
+    if (field === '') continue;
+    const reason = reasonAgainst(field.toLowerCase());
+    if (!token.test(field)) report.add(at(list, index), 'is not a valid header name');
+    else if (reason !== null) report.add(at(list, index), `may not be ${verb}: ${reason}`);
   }
 }
 

@@ -62,6 +62,8 @@ export function demoConfig(created: number): ResolvedConfig {
         baseUrl: null,
         apiKeys: [],
         headers: [],
+        forwardHeaders: [],
+        returnHeaders: [],
         preset: null,
         rules: null,
         tls: { ca: null, verify: true, serverName: null, clientCertificate: null },

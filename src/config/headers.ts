@@ -40,6 +40,28 @@ const ofVendor: ReadonlySet<string> = new Set([
   'openai-beta',
 ]);
 
+/** What of an answer belongs to the gateway's own message, its connection or its page. */
+const ofOwnAnswer: ReadonlySet<string> = new Set([
+  ...['cache-control', 'content-range', 'accept-ranges', 'etag', 'date', 'vary', 'allow', 'location'],
+  ...['x-accel-buffering', 'x-upstream-request-id', 'server-timing', 'strict-transport-security', 'alt-svc'],
+  ...['clear-site-data', 'content-security-policy', 'refresh'],
+]);
+const ofOwnLimits = ['x-ratelimit-', 'anthropic-ratelimit-'];
+const ownAnswers = ['access-control-', ...ownBeginnings];
+/** As `credential`, but tokens are counted in the names of others. */
+const answeredCredential = /auth|api-?key|token$|secret|cookie|credential|signature|password/;
+
+/** Why a header of an upstream's answer may not be handed on, or null. @param name in lower case */
+export function unreturnable(name: string): string | null {
+  const refused = refusedHeaders.get(name);
+  if (refused !== undefined) return refused.split(';', 1)[0] ?? refused;
+  if (ofOwnAnswer.has(name) || ownAnswers.some((beginning) => name.startsWith(beginning)))
+    return 'it is between the client and the gateway';
+  if (ofOwnLimits.some((beginning) => name.startsWith(beginning)))
+    return 'it is handed on anyway, where the gateway has no limits of its own to tell of';
+  return answeredCredential.test(name) ? 'it is called like a credential' : null;
+}
+
 /** Why a header of a client may not be passed, or null. @param name in lower case */
 export function unpassable(name: string): string | null {
   const refused = refusedHeaders.get(name);

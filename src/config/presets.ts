@@ -84,7 +84,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       roles: systemAlone,
       thinking: 'enable_thinking',
     },
-    translation: { maxTokensField: 'max_tokens' },
+    translation: { maxTokensField: 'max_tokens', topK: true },
     sources: [
       'https://docs.qwencloud.com/api-reference/chat/openai-chat',
       'https://www.alibabacloud.com/help/en/model-studio/deep-thinking',
@@ -111,8 +111,11 @@ export const presets: Readonly<Record<string, Preset>> = {
     kinds: ['chat', 'messages'],
     models: 'models served by vLLM',
     rules: { efforts: { ultra: 'max' }, roles: systemAlone },
-    translation: {},
-    sources: ['https://github.com/vllm-project/vllm/pull/43590'],
+    translation: { topK: true },
+    sources: [
+      'https://github.com/vllm-project/vllm/pull/43590',
+      'https://docs.vllm.ai/en/stable/serving/openai_compatible_server/',
+    ],
   },
   ollama: {
     kinds: ['chat'],

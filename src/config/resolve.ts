@@ -31,6 +31,9 @@ export interface ResolvedUpstream {
   readonly baseUrl: string | null;
   readonly apiKeys: readonly string[];
   readonly headers: readonly (readonly [string, string])[];
+  /** Headers of clients that it gets, and of its answers that they get, beside those that always are. Lower-case names. */
+  readonly forwardHeaders: readonly string[];
+  readonly returnHeaders: readonly string[];
   /** Name of a preset, or null. */
   readonly preset: string | null;
   /** As the file has them; null where it has none. */
@@ -198,7 +201,9 @@ export const defaults = {
     thinkingLevels: false,
     jsonSchema: true,
     customTools: false,
+    topK: false,
     promptCaching: true,
+    search: null,
     hostedTools: 'drop',
   },
   defaultModels: { moderations: 'omni-moderation-latest' },
@@ -208,6 +213,10 @@ export const defaults = {
 
 /** One key may hold this part of what the WebSockets of a worker may, where the file says nothing else. */
 const socketShare = 4;
+
+function lowerCase(names: readonly string[] = []): readonly string[] {
+  return [...new Set(names.map((name) => name.toLowerCase()))];
+}
 
 /** The settings of WebSockets, with every default filled in. */
 export function socketSettings(given: ConfigFile['sockets'] = {}): SocketSettings {
@@ -247,28 +256,9 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     conversations: resolveConversations(file),
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },
-    upstreams: Object.entries(file.upstreams).map(([name, upstream]) => ({
-      name,
-      kind: upstream.kind,
-      baseUrl: upstream.baseUrl ?? null,
-      apiKeys: upstream.apiKeys ?? [],
-      headers: Object.entries(upstream.headers ?? {}).map(([field, value]) => [field.toLowerCase(), value]),
-      preset: upstream.preset ?? null,
-      rules: upstream.rules ?? null,
-      tls: {
-        ca: upstream.tls?.ca === undefined ? null : files.certificate(upstream.tls.ca).text,
-        verify: upstream.tls?.verify ?? true,
-        serverName: upstream.tls?.serverName ?? null,
-        clientCertificate: clientCertificate(upstream.tls ?? {}, files),
-      },
-      proxy: proxyOf(upstream, files),
-      injectUsage: upstream.injectUsage ?? defaults.injectUsage,
-      responsesSocket: upstream.responsesSocket ?? false,
-      fetchPrivate: upstream.fetchPrivate ?? false,
-      allowMembers: upstream.allowMembers ?? [],
-      maxConnections: upstream.maxConnections ?? defaults.maxConnections,
-      maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,
-    })),
+    upstreams: Object.entries(file.upstreams).map(([name, upstream]) =>
+      resolveUpstream(name, upstream, files),
+    ),
     models: Object.entries(file.models).map(([name, model]) => ({
       name,
       protocols: model.protocols,
@@ -310,6 +300,37 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       mayRoute: key.mayRoute ?? false,
     })),
     admin: file.admin === undefined ? null : { host: defaults.host, port: defaults.adminPort, ...file.admin },
+  };
+}
+
+function resolveUpstream(
+  name: string,
+  upstream: ConfigFile['upstreams'][string],
+  files: ConfigFiles,
+): ResolvedUpstream {
+  return {
+    name,
+    kind: upstream.kind,
+    baseUrl: upstream.baseUrl ?? null,
+    apiKeys: upstream.apiKeys ?? [],
+    headers: Object.entries(upstream.headers ?? {}).map(([field, value]) => [field.toLowerCase(), value]),
+    forwardHeaders: lowerCase(upstream.forwardHeaders),
+    returnHeaders: lowerCase(upstream.returnHeaders),
+    preset: upstream.preset ?? null,
+    rules: upstream.rules ?? null,
+    tls: {
+      ca: upstream.tls?.ca === undefined ? null : files.certificate(upstream.tls.ca).text,
+      verify: upstream.tls?.verify ?? true,
+      serverName: upstream.tls?.serverName ?? null,
+      clientCertificate: clientCertificate(upstream.tls ?? {}, files),
+    },
+    proxy: proxyOf(upstream, files),
+    injectUsage: upstream.injectUsage ?? defaults.injectUsage,
+    responsesSocket: upstream.responsesSocket ?? false,
+    fetchPrivate: upstream.fetchPrivate ?? false,
+    allowMembers: upstream.allowMembers ?? [],
+    maxConnections: upstream.maxConnections ?? defaults.maxConnections,
+    maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,
   };
 }
 

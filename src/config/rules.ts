@@ -1,3 +1,4 @@
+import { isForwarded } from '../wire/client-headers.js';
 import { clash, type MemberPath, type MemberRule } from '../wire/member-rule.js';
 import { editedList } from '../wire/token-list.js';
 import { propertiesOf, propertyOf, textsOf } from './problem.js';
@@ -72,20 +73,27 @@ export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null 
   return isEmpty ? null : { members, efforts, roles, dropsSampling, thinking };
 }
 
+/** The headers of an upstream's settings. */
+interface GivenHeaders {
+  readonly headers: ConfiguredHeaders['headers'];
+  readonly forwardHeaders?: readonly string[];
+}
+
 const betaHeaders: readonly string[] = ['anthropic-beta', 'openai-beta'];
 
 /**
  * The headers of requests to an upstream or target.
- * @param given headers that the upstream has beside its rules, names in lower case
+ * @param upstream what it has beside its rules, names in lower case: a header that it has takes the place of one that is
+ * forwarded
  * @param layers rules; the ones that win last
  */
 export function mergeHeaders(
-  given: ConfiguredHeaders['headers'],
+  { headers: given, forwardHeaders = [] }: GivenHeaders,
   layers: readonly RuleSettings[],
 ): ConfiguredHeaders {
   const set = new Map(given);
   const dropped = new Set<string>();
-  const pass = new Set<string>();
+  const pass = new Set(forwardHeaders.filter((name) => !set.has(name)));
   const added = new Set<string>();
   const droppedBetas = new Set<string>();
   for (const { headers = {}, betas = {} } of layers) {
@@ -121,7 +129,13 @@ export function mergeHeaders(
   }
   const without = new Set([...set.keys(), ...dropped]);
   const isEmpty = without.size + pass.size + added.size + droppedBetas.size === 0;
-  const clientHeaders: ClientHeaders = { without, pass, addedBetas: [...added], droppedBetas };
+  const clientHeaders: ClientHeaders = {
+    without,
+    editsForwarded: [...without].some(isForwarded),
+    pass,
+    addedBetas: [...added],
+    droppedBetas,
+  };
   return { headers: [...set], clientHeaders: isEmpty ? null : clientHeaders };
 }
 

@@ -101,7 +101,7 @@ const outage = Type.Object(
       stance,
     ),
     rates: optional(
-      'While a Redis store cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503.',
+      'While a Redis store cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503. The same decides on calls of a worker that the primary process does not answer in time.',
       stance,
     ),
   },
@@ -242,6 +242,8 @@ const timeouts = Type.Object(
   closed,
 );
 
+const headerName = Type.String({ minLength: 1, maxLength: 256 });
+
 const upstream = Type.Object(
   {
     kind: described(
@@ -259,6 +261,14 @@ const upstream = Type.Object(
     headers: optional(
       'Added to every request; values of printable ASCII.',
       Type.Record(Type.String(), Type.String(headerValue)),
+    ),
+    forwardHeaders: optional(
+      "Headers of a client's request that are passed beside those that always are: `rules.headers.pass` of the upstream.",
+      Type.Array(headerName, { maxItems: 64 }),
+    ),
+    returnHeaders: optional(
+      'Headers of its answers that the client gets beside those that it always does.',
+      Type.Array(headerName, { maxItems: 64 }),
     ),
     preset: optional('Rules and settings of translation for a vendor, by name: see [Rules](rules.md).', text),
     rules: Type.Optional(rules),
@@ -354,8 +364,16 @@ const translation = Type.Object(
       '`true` for chat upstreams that know tools of free text (`type: "custom"`); elsewhere these are functions.',
       Type.Boolean(),
     ),
+    topK: optional(
+      '`true` for chat upstreams that take `top_k`; elsewhere in chat it is left out.',
+      Type.Boolean(),
+    ),
     promptCaching: optional(
       '`false` for messages upstreams whose prompts are not to be marked with `cache_control` where the client has not done so.',
+      Type.Boolean(),
+    ),
+    search: optional(
+      '`true` for chat upstreams whose models take `web_search_options`, and generateContent upstreams that search beside functions and formats; `false` for messages, responses and generateContent upstreams that do not search the web.',
       Type.Boolean(),
     ),
     hostedTools: optional(

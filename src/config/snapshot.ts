@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
+import { initialsOf } from '../wire/head.js';
 import { createKeyShares } from './key-shares.js';
 import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
@@ -62,6 +63,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     conversations: config.conversations,
     translates: [...models.values()].some(isTranslated),
     passedHeaders: passedHeaders([...upstreams.values()], [...models.values()]),
+    returnedHeaders: [...new Set(config.upstreams.flatMap(({ returnHeaders }) => returnHeaders))],
     secret: config.secret.text,
     defaultModels: config.defaultModels,
     upstreams,
@@ -105,6 +107,11 @@ function passedHeaders(upstreams: readonly Upstream[], models: readonly Model[])
   return [...new Set(holders.flatMap(({ clientHeaders }) => [...(clientHeaders?.pass ?? [])]))];
 }
 
+function returnedHeaders(names: readonly string[]): Upstream['returnHeaders'] {
+  if (names.length === 0) return null;
+  return { names: new Set(names), initials: initialsOf(names.map((name) => name.charAt(0)).join('')) };
+}
+
 /** Every header that some call to the upstream has of the config. */
 function allHeaders(
   upstream: ResolvedUpstream,
@@ -139,7 +146,8 @@ function buildUpstream(
     fetchPrivate: upstream.fetchPrivate,
     allowMembers: new Set(upstream.allowMembers),
     apiKeys: upstream.apiKeys,
-    ...mergeHeaders(upstream.headers, layersOf(upstream, null)),
+    returnHeaders: returnedHeaders(upstream.returnHeaders),
+    ...mergeHeaders(upstream, layersOf(upstream, null)),
     secrets: ownSecrets(upstream.apiKeys, allHeaders(upstream, config)),
   };
 }
@@ -190,7 +198,7 @@ function buildModel(
       throw new Error(`the model ${model.name} has a target without an upstream`);
     // Shared where they are the upstream's: thousands of models then begin their requests with the same bytes.
     const layers = target.preset === null && target.rules === null ? null : layersOf(known.settings, target);
-    const configured = layers === null ? upstream : mergeHeaders(known.settings.headers, layers);
+    const configured = layers === null ? upstream : mergeHeaders(known.settings, layers);
     return {
       upstream,
       model: target.model,

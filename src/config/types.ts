@@ -72,6 +72,8 @@ export interface TargetRules {
 export interface ClientHeaders {
   /** Not passed: the config sets them, or leaves them out. */
   readonly without: ReadonlySet<string>;
+  /** Some of those is one that the upstream would get else. */
+  readonly editsForwarded: boolean;
   /** Passed, though they are no headers that every upstream gets. */
   readonly pass: ReadonlySet<string>;
   /** Features that the client's lists of betas have in any case, and those that they never have. */
@@ -100,6 +102,8 @@ export interface Upstream extends ConfiguredHeaders {
   readonly responsesSocket: boolean;
   /** Media for it may be fetched from private addresses. */
   readonly fetchPrivate: boolean;
+  /** Headers of its answers that are handed on beside those that always are, and their first letters; null for none. */
+  readonly returnHeaders: { readonly names: ReadonlySet<string>; readonly initials: number } | null;
   /** Members of bodies that it may be sent though they could lead it elsewhere. */
   readonly allowMembers: ReadonlySet<SteeringMember>;
   readonly apiKeys: readonly string[];
@@ -390,6 +394,8 @@ export interface Snapshot {
   readonly translates: boolean;
   /** Headers of clients that some upstream gets, beside those that all get. Lower-case names. */
   readonly passedHeaders: readonly string[];
+  /** The same for those of some upstream's answers that clients get. */
+  readonly returnedHeaders: readonly string[];
   /** What texts are sealed with that clients carry for the gateway. */
   readonly secret: string;
   /** Models of calls that name none. */

@@ -1,5 +1,6 @@
 import type { ReasoningPart, RefusalPart, TextPart, ToolCallPart } from './request.js';
 import type { Usage } from './usage.js';
+import type { SearchPart } from './web-search.js';
 
 /** Why an answer ended. */
 export type FinishReason =
@@ -42,7 +43,13 @@ export interface AnswerText extends TextPart {
 }
 
 /** Its reasoning's signatures are tagged: see `signature.ts`. */
-export type AnswerPart = AnswerText | RefusalPart | ReasoningPart | ToolCallPart;
+export type AnswerPart = AnswerText | RefusalPart | ReasoningPart | ToolCallPart | SearchPart;
+
+/** What a part says in words: the input of a call, the text of any other. */
+export function wordsOf(part: AnswerPart): string {
+  if (part.kind === 'search') return part.query;
+  return part.kind === 'toolCall' ? part.input : part.text;
+}
 
 export interface AnswerChoice {
   /** In the order in which the model wrote them. */

@@ -7,11 +7,14 @@ import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
 import type { ClientTool, ConversationRequest, TextProtocolName } from './request.js';
 import type { Setting } from './setting-names.js';
+import type { SearchSetting } from './web-search.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
 export interface RequestRules {
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
+  /** A setting of `topK`; `option`: where the target's `translation.topK` says so. */
+  readonly topK: 'always' | 'option' | 'never';
   /**
    * How reasoning is kept for the next turn: by a signature that clients return, encrypted in items of its own, or not at
    * all but by its text.
@@ -37,6 +40,22 @@ export interface RequestRules {
   readonly lacks: readonly Setting[];
   /** Whose signatures of reasoning it takes. */
   readonly signatures: TextProtocolName;
+  /** How an upstream is asked to search the web itself. */
+  readonly search: SearchRules;
+}
+
+export interface SearchRules {
+  /**
+   * Whether it is where the target's `translation.search` says nothing; `alone`: beside no functions, and where the answer
+   * has no format.
+   */
+  readonly asked: 'always' | 'alone' | 'never';
+  /** Settings that can be said of the search. */
+  readonly says: readonly SearchSetting[];
+  /** Whether a choice of tools can be the search, and keep the model from it; `implied`: it is always run. */
+  readonly choice: 'any' | 'none' | 'implied';
+  /** Name of the search among the tools, which no function may have beside it. */
+  readonly name: string | null;
 }
 
 /** What an encoder of requests has to know of the target. */
@@ -57,8 +76,12 @@ export interface TargetOptions {
   readonly streamUsage: boolean;
   /** The model takes tools of free text as such (chat). */
   readonly customTools: boolean;
+  /** The model takes `top_k`, which the protocol itself does not have (chat). */
+  readonly topK: boolean;
   /** Prompts are marked to be cached where the client has not done so (messages). */
   readonly promptCaching: boolean;
+  /** It is asked to search the web itself where a client wants that; null where its protocol decides. */
+  readonly search: boolean | null;
   /** What becomes of tools that only another vendor can run. */
   readonly hostedTools: 'reject' | 'drop';
 }
@@ -67,6 +90,10 @@ export interface TargetOptions {
 export interface AnswerSource {
   /** The model's name at the upstream: what signatures are tagged with. */
   readonly model: string;
+  /** It was asked to search the web: its texts may name sources. */
+  readonly searches?: boolean | undefined;
+  /** Is told what the answer has that the neutral types do not hold. */
+  readonly lost?: LeftOut | undefined;
 }
 
 /** What an encoder of answers has to know of the call. */
@@ -86,6 +113,10 @@ export interface AnswerContext {
   /** See `ConversationRequest.clientTools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: 'object' | 'item' | null;
+  /** The upstream was asked to search the web: texts may name sources. */
+  readonly searches?: boolean | undefined;
+  /** Is told what of the answer the client does not get. */
+  readonly lost?: LeftOut | undefined;
   readonly sealer: Sealer;
   /** How the events of a generateContent stream are framed; elsewhere always `sse`. */
   readonly framing: 'sse' | 'array';
@@ -95,6 +126,8 @@ export interface AnswerContext {
 export interface StreamDecoder {
   /** Name of the JSON member that holds the text of an event that gives a `text`. */
   readonly textMember: string;
+  /** Texts must not pass it by: what comes later names places in them. */
+  readonly needsTexts?: boolean;
   /**
    * @param event the `event` field, or null
    * @param data the `data` field

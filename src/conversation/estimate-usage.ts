@@ -1,5 +1,5 @@
 import { textWeight } from '../wire/text-weight.js';
-import type { Answer } from './answer.js';
+import { type Answer, wordsOf } from './answer.js';
 import type { ConversationRequest, MediaPart, TextPart, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
@@ -80,8 +80,7 @@ export function tokensOf(weight: number): number {
 /** The tokens that a whole answer is taken for. */
 export function answerTokens({ choices }: Answer): number {
   let weight = 0;
-  for (const { parts } of choices)
-    for (const part of parts) weight += textWeight(part.kind === 'toolCall' ? part.input : part.text);
+  for (const { parts } of choices) for (const part of parts) weight += textWeight(wordsOf(part));
   return tokensOf(weight);
 }
 

@@ -1,6 +1,7 @@
 import type { GatewayError } from '../errors.js';
 import type { FinishReason, TokenLogprob, UrlCitation } from './answer.js';
 import type { Usage } from './usage.js';
+import type { SearchPart } from './web-search.js';
 
 /**
  * One step of a streamed answer, apart from how a protocol words it.
@@ -19,6 +20,8 @@ export type StreamEvent =
     }
   /** Offsets count from the start of the choice’s text. */
   | { readonly kind: 'citation'; readonly choice: number; readonly citation: UrlCitation }
+  /** A search that the upstream ran, when all is known of it. */
+  | (SearchPart & { readonly choice: number })
   | { readonly kind: 'refusal'; readonly choice: number; readonly text: string }
   | { readonly kind: 'reasoning'; readonly choice: number; readonly text: string }
   /** Sealed (`signature.ts`). Ends the reasoning before it; without any it stands for reasoning that is not shown. */

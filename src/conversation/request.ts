@@ -1,4 +1,5 @@
 import type { JsonObject } from '../wire/json.js';
+import type { WebSearch } from './web-search.js';
 
 /** The protocols between which a conversation can be translated. */
 export const textProtocols = ['chat', 'responses', 'messages', 'generateContent'] as const;
@@ -167,6 +168,8 @@ export interface ConversationRequest {
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   /** Tools that the upstream itself would run: their types as the client spells them, and where they stand. */
   readonly hostedTools: readonly { readonly type: string; readonly at: string }[];
+  /** The search of the web that the upstream itself is to run; absent for none. */
+  readonly search?: WebSearch | undefined;
   readonly toolChoice: ToolChoice | null;
   readonly parallelCalls: boolean | null;
   readonly format: OutputFormat | null;

@@ -3,7 +3,6 @@ import type { ConversationRequest, TextProtocolName } from './request.js';
 
 /** Settings that some protocol has no member for, and without which an answer is still one to the question. */
 export type Setting =
-  | 'topK'
   | 'seed'
   | 'presencePenalty'
   | 'frequencyPenalty'
@@ -14,10 +13,19 @@ export type Setting =
   | 'detail'
   | 'serving';
 /** More that an encoder may have to leave out for a target. */
-export type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'stop' | 'signature';
+export type NamedSetting =
+  | Exclude<Setting, 'serving'>
+  | 'temperature'
+  | 'topP'
+  | 'topK'
+  | 'stop'
+  | 'signature';
 
-/** What each protocol calls them; a protocol that lacks a setting never asks for it. */
-const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSetting, string>>>>> = {
+/**
+ * What each protocol calls them; a protocol that lacks a setting never asks for it. What may not be dropped is in
+ * `protocols/unsupported.ts`.
+ */
+const droppableNames: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSetting, string>>>>> = {
   chat: {
     temperature: 'temperature',
     topP: 'top_p',
@@ -71,5 +79,5 @@ export function leaveOut(
   setting: NamedSetting,
   leftOut: LeftOut,
 ): void {
-  leftOut.add(names[from][setting] ?? setting);
+  leftOut.add(droppableNames[from][setting] ?? setting);
 }

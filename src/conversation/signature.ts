@@ -3,11 +3,14 @@ import { type TextProtocolName, textProtocols } from './request.js';
 /*
  * Signatures of reasoning (and reasoning that its vendor encrypted) mean something to their vendor alone. A client of
  * another protocol carries them in its own opaque field, as a token that says where they belong:
- * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`. A token is no secret and proves nothing: what is
- * in it goes where the client could have sent it without the gateway.
+ * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`. A vendor that refuses a signature without the very
+ * words that it signed has them in the token where the client may not return them: `gw1.t.….<words in base64url>.<…>`. A
+ * token is no secret and proves nothing: what is in it goes where the client could have sent it without the gateway.
  */
 
 const tag = 'gw1.';
+/** Stands in what is opaque of a search that a client of the messages protocol is told of. It is for no upstream. */
+export const searchToken = `${tag}search`;
 /** How a token begins that is written as base64: the first three bytes of the tag, in both alphabets. */
 const bytesTag = 'Z3cx';
 /** What a body must hold for a token to be in it. */
@@ -27,12 +30,30 @@ export interface Signature {
   readonly value: string;
   /** The value is reasoning in encrypted form, not the signature of a readable one. */
   readonly redacted: boolean;
+  /** The words that it signs, where the token carries them. */
+  readonly words?: string;
 }
 
 /** Makes the token that a client carries. */
-export function tagSignature({ protocol, model, value, redacted }: Signature): string {
+export function tagSignature({ protocol, model, value, redacted, words }: Signature): string {
   const name = Buffer.from(model).toString('base64url');
-  return `${tag}${redacted ? 'r' : 's'}.${protocol}.${name}.${value}`;
+  if (words === undefined) return `${tag}${redacted ? 'r' : 's'}.${protocol}.${name}.${value}`;
+  return `${tag}t.${protocol}.${name}.${Buffer.from(words).toString('base64url')}.${value}`;
+}
+
+/** The token of what a messages upstream signed with its words in it; any other as it is, and so it is without words. */
+export function withWords(token: string, words: string): string {
+  const signature = signatureFor('messages', token);
+  if (signature === null || signature.redacted || words === '') return token;
+  return tagSignature({ ...signature, words });
+}
+
+/** A token without the words that it may carry. */
+export function withoutWords(token: string): string {
+  const signature = untagSignature(token);
+  if (signature?.words === undefined) return token;
+  const { words: _, ...bare } = signature;
+  return tagSignature(bare);
 }
 
 /** A token for a field that is bytes: SDKs decode it as base64, and do not all write it in the same alphabet again. */
@@ -71,12 +92,14 @@ export function untagSignature(carried: string | null): Signature | null {
   if (kindEnd === -1 || protocolEnd === -1 || modelEnd === -1) return null;
   const protocol = token.slice(kindEnd + 1, protocolEnd);
   if (!isProtocol(protocol)) return null;
-  return {
-    protocol,
-    model: Buffer.from(token.slice(protocolEnd + 1, modelEnd), 'base64url').toString(),
-    value: token.slice(modelEnd + 1),
-    redacted: token.slice(tag.length, kindEnd) === 'r',
-  };
+  const kind = token.slice(tag.length, kindEnd);
+  const model = Buffer.from(token.slice(protocolEnd + 1, modelEnd), 'base64url').toString();
+  const rest = token.slice(modelEnd + 1);
+  if (kind !== 't') return { protocol, model, value: rest, redacted: kind === 'r' };
+  const wordsEnd = rest.indexOf('.');
+  if (wordsEnd === -1) return null;
+  const words = Buffer.from(rest.slice(0, wordsEnd), 'base64url').toString();
+  return { protocol, model, value: rest.slice(wordsEnd + 1), redacted: false, words };
 }
 
 /** Whether a token stands for reasoning that nobody can read beside it. */

@@ -61,6 +61,7 @@ export function recordOf(call: Call): CallRecord {
     bytesOut: exchange.bytesOut,
     mediaSeconds: call.isCharged ? call.mediaSeconds : 0,
     leftOut: call.leftOut,
+    lostInAnswer: call.lostInAnswer,
     retries,
     costNanoUsd: costOfCall(call),
     isMetered: isMetered(call),

@@ -1,6 +1,6 @@
 import { secretFailure } from '../protocols/error-formats/own-secrets.js';
 import type { ResponseHead } from '../upstream/client.js';
-import { initialsOf } from '../wire/head.js';
+import { isReturned, returnedInitials } from '../wire/returned-headers.js';
 import type { Call } from './call.js';
 import { timingLine } from './timing.js';
 
@@ -11,32 +11,13 @@ const streamTypes = {
 } as const;
 
 /**
- * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: what
- * SDKs read of it passes, and its request id beside ours.
- * @param isLimited the gateway has limits of its own to tell of, and those of its own key at the upstream stay here
+ * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: its request
+ * id goes beside ours.
  */
 function passedLine(name: string, value: string, isLimited: boolean): string {
-  // Told apart by first letters: looking strings up that were cut a moment ago means hashing every one of them.
-  switch (name.charCodeAt(0)) {
-    case 0x72: // r
-      if (name === 'request-id') return `\r\nx-upstream-request-id: ${value}`;
-      return name === 'retry-after' || name === 'retry-after-ms' ? `\r\n${name}: ${value}` : '';
-    case 0x78: // x
-      if (name === 'x-request-id') return `\r\nx-upstream-request-id: ${value}`;
-      return name === 'x-should-retry' || (!isLimited && name.startsWith('x-ratelimit-'))
-        ? `\r\n${name}: ${value}`
-        : '';
-    case 0x61: // a
-      return !isLimited && name.startsWith('anthropic-ratelimit-') ? `\r\n${name}: ${value}` : '';
-    case 0x6f: // o
-      return name === 'openai-processing-ms' || name === 'openai-version' ? `\r\n${name}: ${value}` : '';
-    default:
-      return '';
-  }
+  if (name === 'x-request-id' || name === 'request-id') return `\r\nx-upstream-request-id: ${value}`;
+  return isReturned(name, isLimited) ? `\r\n${name}: ${value}` : '';
 }
-
-/** Letters with which the names of headers begin that are handed on. */
-const passedInitials = initialsOf('rxao');
 
 /** Some servers name a request after what it was sent with. */
 function holdsSecret({ target }: Call, value: string): boolean {
@@ -53,13 +34,16 @@ function holdsKey({ target }: Call, text: string): boolean {
  * @param isError it is told as an error, whatever its status: then no word of it may name our account
  */
 export function passedLines(call: Call, head: ResponseHead, isError = head.status >= 400): string {
-  if (!head.mayHave(passedInitials)) return '';
+  const named = call.target?.upstream.returnHeaders ?? null;
+  if (!head.mayHave(named === null ? returnedInitials : returnedInitials | named.initials)) return '';
   const { fields } = head;
   const isLimited = call.limited !== null;
   let lines = '';
   for (let i = 0; i < fields.length; i += 2) {
     const value = fields[i + 1] as string;
-    const line = passedLine(fields[i] as string, value, isLimited);
+    const name = fields[i] as string;
+    let line = passedLine(name, value, isLimited);
+    if (line === '' && named?.names.has(name)) line = `\r\n${name}: ${value}`;
     if (line !== '' && !(isError && holdsSecret(call, value))) lines += line;
   }
   // Looked through at once: for each line it would cost every answer.

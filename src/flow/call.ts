@@ -58,6 +58,8 @@ export class Call implements Guarded {
   path: GatewayPath | null = null;
   /** Members of its body that the target which answered did not get, since its protocol cannot say them. */
   leftOut: readonly string[] = nothing;
+  /** The same of its answer, which the client did not get. */
+  lostInAnswer: readonly string[] = nothing;
   /** How the events of a streamed answer are framed. */
   framing: 'sse' | 'array' = 'sse';
   error: GatewayError | null = null;

@@ -14,6 +14,8 @@ export interface Consumption {
   mediaSeconds: number;
   readonly units: number;
   costNanos: number;
+  /** See `Call.lostInAnswer`. */
+  lostInAnswer: readonly string[];
 }
 
 /**
@@ -31,8 +33,11 @@ export function noteUsage(
   const isFailed = outcome === 'upstream_error';
   call.usage ??= transform.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   call.mediaSeconds = transform.mediaSeconds;
+  call.lostInAnswer = transform.lost ?? nothing;
   call.isCharged = head !== null && !isFailed;
 }
+
+const nothing: readonly string[] = [];
 
 /** Tokens of attempts that were given up, as they are thought to be: nobody reports them, and no client pays for them. */
 export interface GivenUpTokens {

@@ -97,14 +97,14 @@ export function fetchMedia(
   };
   const excess = wanted[mostMedia];
   if (excess !== undefined) {
-    setImmediate(() => done(tooMany(excess)));
+    setImmediate(() => done(tooManyMedia(excess)));
     return () => {};
   }
   next(0);
   return () => cancel();
 }
 
-function tooMany(part: MediaPart): GatewayError {
+function tooManyMedia(part: MediaPart): GatewayError {
   return new GatewayError(
     'invalid_value',
     `${part.at}: at most ${mostMedia} media of a call are fetched by URL.`,

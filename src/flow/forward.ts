@@ -102,6 +102,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   #isLate = false;
   /** While a second target may be asked beside the first, or is. */
   #hedge: Hedge | null = null;
+  /** The attempt at that one, until it answers. */
+  #second: RelayedAttempt | null = null;
 
   constructor(services: Services, call: RoutedCall, endpoint: Endpoint, attempts: Attempts) {
     this.#services = services;
@@ -218,12 +220,15 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   }
 
   #choose(attempt: RelayedAttempt): void {
+    if (attempt === this.#second) {
+      this.#second = null;
+      this.#services.recorder.recordHedge(this.#modelName, 'won');
+    }
     const hedge = this.#hedge;
     if (hedge === null) return;
     this.#hedge = null;
     const other = hedge.without(attempt);
     if (other !== null) this.#noteGivenUp(other.attempt, other.transform);
-    if (attempt !== this.#attempt) this.#services.recorder.recordHedge(this.#modelName, 'won');
     this.#adopt(hedge.answeredBy(attempt));
   }
 
@@ -248,6 +253,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
 
   /** What becomes of an attempt is what becomes of the call from now on. */
   #adopt({ attempt, transform, path, leftOut }: HedgedAttempt): void {
+    this.#attempts.stayWith(attempt);
     this.#attempt = attempt;
     this.#transform = transform;
     this.#call.target = attempt.target;
@@ -296,6 +302,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       this.#attempts.goTo(next);
       const { target, key } = this.#attempts;
       attempt = this.#newAttempt(relay, prepared.transform, true);
+      this.#second = attempt;
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
       budget.spend();
@@ -578,8 +585,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       bytesSent: failure?.bytesSent ?? true,
       relayed: false,
       replayable: this.#isReplayable,
-      // What is limited was not done.
-      once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),
+      once: this.#isOnce,
       sentMs: failure?.sentMs ?? 0,
     };
     const status = error.vendorAccountStatus ?? (failure === null ? toldStatus(error) : null);

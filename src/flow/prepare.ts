@@ -8,8 +8,8 @@ import type { Holder, Keep } from '../conversation/kept-turns.js';
 import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
-import { forwardedNames } from '../http/request-head.js';
-import { credentialLine, vendorLines } from '../protocols/credentials/credentials.js';
+import type { RequestHead } from '../http/request-head.js';
+import { credentialLine, tellingLines, vendorLines } from '../protocols/credentials/credentials.js';
 import type { OnceRule } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import type { RuledBody } from '../protocols/target-rules/body-edits.js';
@@ -20,6 +20,7 @@ import { ArrayTransform } from '../stream/reframe.js';
 import { TranslatedTransform } from '../stream/translate.js';
 import type { RequestBodySource } from '../upstream/client.js';
 import {
+  fieldsOf,
   type HeadLines,
   headerLine,
   headerLinesOf,
@@ -210,7 +211,9 @@ export function prepareTranslated(
   const written = Buffer.from(body);
   const keep = answerKeep(call);
   const names = withoutKept(leftOut.names, keep);
-  const context = answerContext(call, { request, leftOut: names, keep });
+  const lost = new LeftOut();
+  const searches = fitted.search !== undefined;
+  const context = { ...answerContext(call, { request, leftOut: names, keep }), searches, lost };
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -222,7 +225,7 @@ export function prepareTranslated(
     once: upstream.once,
     transform: new TranslatedTransform({
       theirs,
-      source: { model: target.model },
+      source: { model: target.model, searches, lost },
       ours,
       context,
       restorer,
@@ -322,26 +325,39 @@ export function upstreamHead(call: Call, target: Target, key: number, parts: Hea
     typeLine(parts.contentType),
     requestIdLine(id),
     vendorLines(parts.protocol, head, target.upstream.kind, target),
-    clientLines(call, target),
+    clientLines(call, target, parts.protocol),
   );
 }
 
-/** Lines for an upstream of what a client's head has beside what its vendor understands. */
-export function clientLines(call: Call, to: ConfiguredHeaders): HeadLines {
-  const lines = forwardedLines(call, to);
-  return to.clientHeaders?.without.has('idempotency-key') ? lines : joinLines(lines, idempotencyLine(call));
+/**
+ * Lines for an upstream of what a client's head has beside what its vendor understands.
+ * @param protocol in which the upstream is called
+ */
+export function clientLines(call: Call, target: Target, protocol: Protocol): HeadLines {
+  const lines = forwardedLines(call, target, protocol);
+  return target.clientHeaders?.without.has('idempotency-key')
+    ? lines
+    : joinLines(lines, idempotencyLine(call));
 }
 
 /** The same without the key by which the client may send it again. */
-export function forwardedLines({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): HeadLines {
-  const { forwarded, passed } = exchange.head;
-  if (clientHeaders === null) return forwarded;
-  const { without, pass } = clientHeaders;
-  return joinLines(
-    forwardedNames.some((name) => without.has(name))
-      ? linesWhere(forwarded, (name) => !without.has(name))
-      : forwarded,
-    linesWhere(passed, (name) => pass.has(name)),
+export function forwardedLines({ exchange }: Call, target: Target, protocol: Protocol): HeadLines {
+  const { head } = exchange;
+  const { clientHeaders } = target;
+  const lines = joinLines(head.forwarded, tellingLines(protocol, head, target.upstream.kind));
+  if (clientHeaders === null) return lines;
+  const { without, pass, editsForwarded } = clientHeaders;
+  const kept = editsForwarded ? linesWhere(lines, (name) => !without.has(name)) : lines;
+  return pass.size === 0 ? kept : joinLines(kept, passedLines(head, lines, pass));
+}
+
+/** What the config of a target lets pass beside: it may be what the clients of other vendors say. */
+function passedLines(head: RequestHead, sent: HeadLines, pass: ReadonlySet<string>): HeadLines {
+  const { passed, sharedLines, openaiLines, anthropicLines, googleLines } = head;
+  const isSent = new Set(fieldsOf(sent).map(([name]) => name));
+  return linesWhere(
+    joinLines(passed, sharedLines, openaiLines, anthropicLines, googleLines),
+    (name) => pass.has(name) && !isSent.has(name),
   );
 }
 
@@ -381,13 +397,19 @@ export function oneOffHead(call: Call, upstream: Upstream, request: OneOffReques
 }
 
 /** Header lines of a handshake with an upstream, of those that are not its own. */
-export function socketLines(call: Call, target: Target, apiKey: string | null, vendor: HeadLines): HeadLines {
+export function socketLines(
+  call: Call,
+  target: Target,
+  apiKey: string | null,
+  protocol: Protocol,
+  vendor: HeadLines,
+): HeadLines {
   return joinLines(
     configuredLines(target),
     requestIdLine(call.exchange.id),
     apiKey === null ? noLines : credentialLine(target.upstream.kind, apiKey),
     vendor,
-    forwardedLines(call, target),
+    forwardedLines(call, target, protocol),
   );
 }
 

@@ -51,6 +51,7 @@ function recentRequestOf(call: CallRecord, at: number): RecentRequestView {
     ownMs: ownMs === none ? null : round(ownMs),
     retries: call.retries,
     leftOut: call.leftOut,
+    lostInAnswer: call.lostInAnswer,
     inputTokens: usage === null ? 0 : usage.input,
     outputTokens: usage === null ? 0 : usage.output,
   };

@@ -38,6 +38,7 @@ import {
   lastEvent,
   noStream,
   tellsItself,
+  toldFailure,
   tooLarge,
   unbegun,
   unfitRefusal,
@@ -204,7 +205,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
+    } else if (this.#transform?.hasFailed) {
+      this.#endFailed(toldFailure());
     } else {
+      // The attempt has ended as a failure of its own already.
       this.#failStream(error);
     }
   }
@@ -578,7 +582,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#giveUnbegun(endedUnbegun());
       return;
     }
-    const { last, error, failed } = transform.end();
+    const { last, error } = transform.end();
     if (!this.relayed && transform.error !== null) {
       this.#giveUnbegun(transform.error);
       return;
@@ -586,14 +590,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#commitStream();
     if (last !== null) exchange.write(last);
     if (error !== null) this.#failStream(error);
-    else if (transform.error !== null) this.#endFailed(transform.error);
-    else {
-      if (!failed) this.#endGood(transform);
-      else {
-        this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
-        endFailedStream(this.#call);
-        this.#settle('upstream_error');
-      }
-    }
+    else if (transform.hasFailed) this.#endFailed(transform.error ?? toldFailure());
+    else this.#endGood(transform);
   }
 }

@@ -12,7 +12,7 @@ import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { mayGoOn, recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
-import { takeImages } from './images/convert.js';
+import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
@@ -119,9 +119,10 @@ function findRoute(call: Call): Route {
     throw new GatewayError('invalid_request', head.framingFault);
   }
   if (match.kind === 'notFound') throw unknownUrl(method, path);
-  if (match.kind === 'methodNotAllowed')
-    throw unknownOperation(method, path) ?? methodNotAllowed(method, match.allow);
-  return match.value;
+  if (match.kind === 'found') return match.value;
+  const operation = unknownOperation(method, path) ?? methodNotAllowed(method, match.allow);
+  if (operation instanceof GatewayError) throw operation;
+  return operation;
 }
 
 /** The second half, with the whole body at hand. */
@@ -130,11 +131,11 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   const endpoint = declared(call.route.endpoint);
   const schema = declared(call.route.schema);
   const validated = validatedBody(call, schema);
-  call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'always' };
+  call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'byQuery' };
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
   if (!endpoint.modelInBody) requirePathModel(call);
-  if (stream === 'always' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
+  if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
   if (mayGoOn(services, resolved, endpoint))

@@ -30,7 +30,7 @@ export function socketRequest(
   return {
     origin: upstream.origin,
     path: `${upstream.basePath}${path}`,
-    headers: fieldsOf(socketLines(call, target, upstream.apiKeys[key] ?? null, lines)),
+    headers: fieldsOf(socketLines(call, target, upstream.apiKeys[key] ?? null, protocol, lines)),
     protocols: [],
     maxMessageBytes: sockets.messageBytes,
     connectMs: timeouts.connectMs,

@@ -1,10 +1,13 @@
 /** What browsers ask before a page of another origin may call (the Fetch standard, "HTTP-CORS protocol"). */
+import { returnedNames } from '../wire/returned-headers.js';
 
 export interface CorsSettings {
   /** Origins whose pages may call, such as `https://app.example.com`; `*` for all. */
   readonly origins: readonly string[];
   /** For how long a browser may remember what it was told. */
   readonly maxAgeSeconds: number;
+  /** Names of headers that some upstream's config hands on beside those that all do. */
+  readonly returned?: readonly string[];
 }
 
 export interface Cors {
@@ -18,8 +21,9 @@ export interface Cors {
 }
 
 const exposed =
-  'x-request-id, request-id, x-upstream-request-id, x-gateway-path, x-gateway-left-out, server-timing, retry-after, retry-after-ms, ' +
-  'x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
+  'x-request-id, request-id, x-upstream-request-id, x-gateway-path, x-gateway-left-out, server-timing, ' +
+  `${returnedNames.join(', ')}, ` +
+  'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, content-range, etag';
 /** Names of headers and the commas between them: nothing that could end the line. */
 const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}$/;
@@ -28,8 +32,9 @@ const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}$/;
 export function createCors(settings: CorsSettings | null): Cors | null {
   if (settings === null) return null;
   const isOpen = settings.origins.includes('*');
-  const lines = new Map(settings.origins.map((origin) => [origin, linesFor(origin)]));
-  const openLines = `\r\naccess-control-allow-origin: *\r\naccess-control-expose-headers: ${exposed}`;
+  const exposedLine = `\r\naccess-control-expose-headers: ${[exposed, ...(settings.returned ?? [])].join(', ')}`;
+  const lines = new Map(settings.origins.map((origin) => [origin, linesFor(origin) + exposedLine]));
+  const openLines = `\r\naccess-control-allow-origin: *${exposedLine}`;
   return {
     // No cookies are ever taken, so `*` may stand for every origin.
     answerLines: (origin) => (isOpen ? openLines : (lines.get(origin) ?? '\r\nvary: origin')),
@@ -42,8 +47,5 @@ export function createCors(settings: CorsSettings | null): Cors | null {
 }
 
 function linesFor(origin: string): string {
-  return (
-    `\r\naccess-control-allow-origin: ${origin}\r\nvary: origin` +
-    `\r\naccess-control-expose-headers: ${exposed}`
-  );
+  return `\r\naccess-control-allow-origin: ${origin}\r\nvary: origin`;
 }

@@ -1,4 +1,11 @@
 import type { HttpRequest } from 'uWebSockets.js';
+import {
+  forwardedNames,
+  type HeaderReader,
+  listedHeaders,
+  readerByBeginning,
+  readerOf,
+} from '../wire/client-headers.js';
 import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head.js';
 
 /** Real vendor words beside the neutral ones, as far as header names need them. */
@@ -37,8 +44,20 @@ const Slot = {
   ForwardedProto: 24,
   ForwardedHost: 25,
   Passed: 26,
+  Shared: 27,
+  Openai: 28,
+  Anthropic: 29,
+  Google: 30,
+  UserAgent: 31,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
+
+const readerSlots: Readonly<Record<HeaderReader, Slot>> = {
+  shared: Slot.Shared,
+  openai: Slot.Openai,
+  anthropic: Slot.Anthropic,
+  google: Slot.Google,
+};
 
 /** A number by which to look for a name. Its letters at three places tell most names apart, and cost less than its hash. */
 function markOf(name: string): number {
@@ -46,10 +65,19 @@ function markOf(name: string): number {
   return last + name.charCodeAt(0) * 7 + name.charCodeAt(last >> 1) * 13 + name.charCodeAt(last) * 31;
 }
 
+/** What a place of the table remembers of the last line that was made there. */
+class LastLine {
+  value = '';
+  line: HeadLines = noLines;
+  before: HeadLines = noLines;
+  both: HeadLines = noLines;
+}
+
 /** Which header names a server reads, by lower-case name; everything else is skipped unread. */
 export class HeaderSlots {
   readonly #names: string[];
   readonly #slots: Uint8Array;
+  readonly #lasts: LastLine[];
   /** Of places in the table, a power of two: at least three of four are empty. */
   readonly #mask: number;
 
@@ -57,6 +85,7 @@ export class HeaderSlots {
     const places = 2 ** Math.ceil(Math.log2(slots.size * 4 + 4));
     this.#names = Array.from({ length: places }, () => '');
     this.#slots = new Uint8Array(places);
+    this.#lasts = Array.from({ length: places }, () => new LastLine());
     this.#mask = places - 1;
     for (const [name, slot] of slots) {
       let at = markOf(name) & this.#mask;
@@ -66,18 +95,39 @@ export class HeaderSlots {
     }
   }
 
-  /** @returns null for a name that is not read */
-  find(name: string): Slot | null {
+  /** @returns the place of a name, or -1 for one that is not read */
+  find(name: string): number {
     for (let at = markOf(name) & this.#mask; ; at = (at + 1) & this.#mask) {
       const known = this.#names[at];
-      if (known === '') return null;
-      if (known === name) return this.#slots[at] as Slot;
+      if (known === '') return -1;
+      if (known === name) return at;
     }
   }
-}
 
-/** Request headers that an upstream gets as the client sent them. Credentials are never among them. */
-export const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
+  slotAt(place: number): Slot {
+    return this.#slots[place] as Slot;
+  }
+
+  /**
+   * Lines, and behind them that of the header at a place. A client sends most of its headers with every request, one
+   * after the other: to see that they are those of the request before costs a third of checking and joining them.
+   * @returns null for a value that cannot be written
+   */
+  withLine(place: number, before: HeadLines, value: string): HeadLines | null {
+    const last = this.#lasts[place] as LastLine;
+    if (last.value === value && last.line !== noLines) {
+      if (last.before === before) return last.both;
+    } else {
+      const line = headerLineOrNull(this.#names[place] as string, value);
+      if (line === null) return null;
+      last.value = value;
+      last.line = line;
+    }
+    last.before = before;
+    last.both = joinLines(before, last.line);
+    return last.both;
+  }
+}
 
 /**
  * @param behindProxies the headers of proxies are read, too
@@ -110,13 +160,18 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
     slots.set('x-forwarded-proto', Slot.ForwardedProto);
     slots.set('x-forwarded-host', Slot.ForwardedHost);
   }
-  for (const name of forwardedNames) slots.set(name, Slot.Forwarded);
+  for (const name of forwardedNames) slots.set(name, name === 'user-agent' ? Slot.UserAgent : Slot.Forwarded);
   for (const word of ['vendorc', ...words.vendorc]) {
     slots.set(`${word}-version`, Slot.VendorcVersion);
     slots.set(`${word}-beta`, Slot.VendorcBeta);
   }
   for (const word of ['vendorg', ...words.vendorg]) slots.set(`x-${word}-api-key`, Slot.VendorgKey);
-  for (const name of words.passed ?? []) if (!slots.has(name)) slots.set(name, Slot.Passed);
+  for (const [name, reader] of listedHeaders) if (!slots.has(name)) slots.set(name, readerSlots[reader]);
+  for (const name of words.passed ?? []) {
+    if (slots.has(name)) continue;
+    const reader = readerOf(name);
+    slots.set(name, reader === null ? Slot.Passed : readerSlots[reader]);
+  }
   return new HeaderSlots(slots);
 }
 
@@ -164,6 +219,13 @@ export class RequestHead {
   forwarded: HeadLines = noLines;
   /** The same for those upstreams alone whose config names them. */
   passed: HeadLines = noLines;
+  /** The same for upstreams of one vendor's protocols, and for those of OpenAI's and Anthropic's: see `HeaderReader`. */
+  sharedLines: HeadLines = noLines;
+  openaiLines: HeadLines = noLines;
+  anthropicLines: HeadLines = noLines;
+  googleLines: HeadLines = noLines;
+  /** How many lines for upstreams it has. */
+  lineCount = 0;
   /** Name of a header with a meaning for upstreams whose value cannot be written to one; empty where there is none. */
   unwritable = '';
   /** Bytes announced by `content-length`, or -1. */
@@ -179,9 +241,13 @@ let subject = new RequestHead();
 let slotsInUse = new HeaderSlots(new Map());
 
 function onHeader(name: string, value: string): void {
-  const slot = slotsInUse.find(name);
-  if (slot === null) return;
+  const place = slotsInUse.find(name);
+  if (place === -1) {
+    readByBeginning(subject, name, value);
+    return;
+  }
   const head = subject;
+  const slot = slotsInUse.slotAt(place);
   switch (slot) {
     case Slot.Authorization:
       head.authorization = value;
@@ -238,36 +304,94 @@ function onHeader(name: string, value: string): void {
       head.gatewayTarget = joined(head.gatewayTarget, value);
       break;
     case Slot.Origin:
-      head.origin = value;
-      break;
     case Slot.RequestedMethod:
-      head.requestedMethod = value;
-      break;
     case Slot.RequestedHeaders:
-      head.requestedHeaders = value;
+      readOfPage(head, slot, value);
       break;
     case Slot.ForwardedFor:
-      head.forwardedFor = joined(head.forwardedFor, value);
-      break;
     case Slot.ForwardedProto:
-      head.forwardedProto = joined(head.forwardedProto, value);
-      break;
     case Slot.ForwardedHost:
-      head.forwardedHost = joined(head.forwardedHost, value);
+      readOfProxy(head, slot, value);
       break;
-    case Slot.Forwarded:
-    case Slot.Passed:
-      readForUpstreams(head, slot, name, value);
+    case Slot.UserAgent:
+      head.userAgent = value;
+      readForUpstreams(head, slot, place, value);
       break;
+    default:
+      readForUpstreams(head, slot, place, value);
   }
 }
 
+function readOfPage(head: RequestHead, slot: Slot, value: string): void {
+  if (slot === Slot.Origin) head.origin = value;
+  else if (slot === Slot.RequestedMethod) head.requestedMethod = value;
+  else head.requestedHeaders = value;
+}
+
+function readOfProxy(head: RequestHead, slot: Slot, value: string): void {
+  if (slot === Slot.ForwardedFor) head.forwardedFor = joined(head.forwardedFor, value);
+  else if (slot === Slot.ForwardedProto) head.forwardedProto = joined(head.forwardedProto, value);
+  else head.forwardedHost = joined(head.forwardedHost, value);
+}
+
+/** An upstream is sent no longer value of a client's, which only tells of it, and no more lines. */
+const longestValue = 8192;
+const mostLines = 64;
+
 /** Lines that only tell of the caller: one that cannot be read is to be ignored (W3C Trace Context section 3.2). */
-function readForUpstreams(head: RequestHead, slot: Slot, name: string, value: string): void {
-  const line = headerLineOrNull(name, value) ?? noLines;
-  if (name === 'user-agent') head.userAgent = value;
-  if (slot === Slot.Passed) head.passed = joinLines(head.passed, line);
-  else head.forwarded = joinLines(head.forwarded, line);
+function readForUpstreams(head: RequestHead, slot: Slot, place: number, value: string): void {
+  if (value.length > longestValue || head.lineCount === mostLines) return;
+  const lines = slotsInUse.withLine(place, linesIn(head, slot), value);
+  if (lines !== null) setLines(head, slot, lines);
+}
+
+/** The same of a header that is told by how its name begins. */
+function readByBeginning(head: RequestHead, name: string, value: string): void {
+  const reader = readerByBeginning(name);
+  if (reader === null || value.length > longestValue || head.lineCount === mostLines) return;
+  const line = headerLineOrNull(name, value);
+  const slot = readerSlots[reader];
+  if (line !== null) setLines(head, slot, joinLines(linesIn(head, slot), line));
+}
+
+function linesIn(head: RequestHead, slot: Slot): HeadLines {
+  switch (slot) {
+    case Slot.Shared:
+      return head.sharedLines;
+    case Slot.Openai:
+      return head.openaiLines;
+    case Slot.Anthropic:
+      return head.anthropicLines;
+    case Slot.Google:
+      return head.googleLines;
+    case Slot.Passed:
+      return head.passed;
+    default:
+      return head.forwarded;
+  }
+}
+
+function setLines(head: RequestHead, slot: Slot, lines: HeadLines): void {
+  head.lineCount++;
+  switch (slot) {
+    case Slot.Shared:
+      head.sharedLines = lines;
+      break;
+    case Slot.Openai:
+      head.openaiLines = lines;
+      break;
+    case Slot.Anthropic:
+      head.anthropicLines = lines;
+      break;
+    case Slot.Google:
+      head.googleLines = lines;
+      break;
+    case Slot.Passed:
+      head.passed = lines;
+      break;
+    default:
+      head.forwarded = lines;
+  }
 }
 
 /** What means something to the vendor of an upstream, and can be written to one. */

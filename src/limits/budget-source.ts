@@ -3,9 +3,9 @@ import type { OwnedPool } from './owned-pool.js';
 import type { ShareSource, ShareUser } from './share-source.js';
 
 /** So many parts of a budget are reserved at a time, unless a call needs more: what a crash loses is less than a few. */
-const slices = 100;
+const reservedParts = 100;
 /** A budget of which the store has said that too little is left is not asked for again before. */
-const dryMs = 500;
+const emptyMs = 500;
 /** After a call of the store that failed. */
 const retryMs = 500;
 /** What was free for so long goes back to where other hosts find it. */
@@ -36,9 +36,9 @@ interface Account {
   readonly pool: OwnedPool;
   /** The call of the store that is under way. */
   work: Promise<void> | null;
-  /** Until then the store need not be asked for `dryFrom` units or more: it has fewer, or cannot be reached. */
-  dryUntil: number;
-  dryFrom: number;
+  /** Until then the store need not be asked for `emptyFrom` units or more: it has fewer, or cannot be reached. */
+  emptyUntil: number;
+  emptyFrom: number;
   idleSince: number;
   /** Spent while the store was gone, beyond what was reserved: it is to be told. */
   lent: number;
@@ -88,8 +88,8 @@ class StoredBudgets implements BudgetSource {
     this.#known.set(pool, {
       pool,
       work: null,
-      dryUntil: Number.NEGATIVE_INFINITY,
-      dryFrom: 0,
+      emptyUntil: Number.NEGATIVE_INFINITY,
+      emptyFrom: 0,
       idleSince: this.#now(),
       lent: 0,
       isChanged: false,
@@ -119,7 +119,7 @@ class StoredBudgets implements BudgetSource {
     const account = this.#known.get(pool);
     if (account === undefined) return true;
     // An account that has no more, or cannot be reached, is remembered: it would be asked again by the next call.
-    if (account.work !== null || isBehind(account) || this.#now() < account.dryUntil) return false;
+    if (account.work !== null || isBehind(account) || this.#now() < account.emptyUntil) return false;
     if (pool.free > 0) {
       if (this.#now() - account.idleSince >= idleMs) this.#giveBack(account);
       return false;
@@ -164,7 +164,7 @@ class StoredBudgets implements BudgetSource {
   }
 
   #isDue(account: Account, at: number): boolean {
-    return isBehind(account) && at >= account.dryUntil && (this.#isAvailable || at >= this.#probeAt);
+    return isBehind(account) && at >= account.emptyUntil && (this.#isAvailable || at >= this.#probeAt);
   }
 
   /** Calls the store for one account at a time. */
@@ -181,7 +181,7 @@ class StoredBudgets implements BudgetSource {
     this.#setAvailable(isDone);
     pool.isCutOff = !isDone;
     if (!isDone) {
-      account.dryUntil = this.#now() + retryMs;
+      account.emptyUntil = this.#now() + retryMs;
       if (this.#options.whenGone() === 'open') lend(account);
     }
     if (account.isChanged) this.#reserveAnew(account);
@@ -195,7 +195,7 @@ class StoredBudgets implements BudgetSource {
     const lacks = leastLack(pool);
     const owed = Math.max(0, -pool.free) + account.lent;
     const need = needs.reduce((sum, stated) => sum + stated.need, 0) - free;
-    const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.total / slices));
+    const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.total / reservedParts));
     this.#work(account, async () => {
       const granted = await this.#options.accounts.reserve(pool.name, {
         total: pool.total,
@@ -208,8 +208,8 @@ class StoredBudgets implements BudgetSource {
       account.lent = 0;
       pool.resize(pool.limit + granted + paid);
       if (granted > 0 || want === 0) return;
-      account.dryUntil = this.#now() + dryMs;
-      account.dryFrom = lacks;
+      account.emptyUntil = this.#now() + emptyMs;
+      account.emptyFrom = lacks;
     });
   }
 
@@ -224,7 +224,7 @@ class StoredBudgets implements BudgetSource {
   /** Gives back what is free, and asks again for those who wait: what there is in all is looked at with each reservation. */
   #reserveAnew(account: Account): void {
     account.isChanged = false;
-    account.dryUntil = Number.NEGATIVE_INFINITY;
+    account.emptyUntil = Number.NEGATIVE_INFINITY;
     if (account.pool.asks.length > 0) this.#lacking.add(account);
     if (account.pool.free > 0) this.#giveBack(account);
   }
@@ -234,8 +234,8 @@ class StoredBudgets implements BudgetSource {
     // What was reserved for others was enough for them, too.
     if (account.pool.asks.length === 0) return;
     // What is too little for one call may be enough for another.
-    const mayHelp = this.#isAvailable && leastLack(account.pool) < account.dryFrom;
-    if (this.#now() >= account.dryUntil || mayHelp) {
+    const mayHelp = this.#isAvailable && leastLack(account.pool) < account.emptyFrom;
+    if (this.#now() >= account.emptyUntil || mayHelp) {
       this.#reserve(account);
       return;
     }

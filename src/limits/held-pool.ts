@@ -9,10 +9,10 @@ const unknownRetryMs = 1000;
 const longestExhaustedMs = 1000;
 /** Denials further apart than this have nothing to do with each other. */
 const denialsApartMs = 1000;
-/** Rest after the second denial in a row; each further one doubles it. */
-const firstRestMs = 10;
-/** Longest rest where there are said to be units again. */
-const restAfterRefillMs = 20;
+/** Wait before the next ask after the second denial in a row; each further one doubles it. */
+const firstDenialWaitMs = 10;
+/** Longest such wait where there are said to be units again. */
+const waitAfterRefillMs = 20;
 /** A worker with so many calls since the last sweep is busy, and asks for more when what it has lasts for less than this. */
 const busyCalls = 8;
 const askAheadSeconds = 0.25;
@@ -174,7 +174,9 @@ export class HeldPool {
    */
   denial(demand: Demand, now: number, isAlone: boolean): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    const isUnknown = isAlone ? !this.#isAllKnown(demand, now) : (this.asked?.isUndecided(now) ?? false);
+    const isUnknown = isAlone
+      ? !this.#isAllKnown(demand, now)
+      : (this.asked?.isUndecided(demand.amount, now) ?? false);
     const reason = isUnknown ? 'unknown' : 'exhausted';
     return { outcome: 'denied', pool: demand.pool, reason, retryAfterMs };
   }
@@ -295,13 +297,13 @@ class AskedPool {
   }
 
   /** Nobody has said whether there is more, or nobody could. */
-  isUndecided(now: number): boolean {
-    return this.isCutOff || this.isUnanswered(now);
+  isUndecided(amount: number, now: number): boolean {
+    return this.isCutOff || this.isUnanswered(amount, now);
   }
 
-  /** The primary was asked and has not said yet whether there is more: nobody may say that there is none. */
-  isUnanswered(now: number): boolean {
-    return this.isAsking && now >= this.#exhaustedUntil;
+  /** The primary was asked and has not said yet whether there is so much: nobody may say that there is not. */
+  isUnanswered(amount: number, now: number): boolean {
+    return this.isAsking && !this.isExhausted(amount, now);
   }
 
   /** When there may be units elsewhere, as far as that is known. */
@@ -325,7 +327,7 @@ class AskedPool {
 
   /**
    * The primary has no more. One denial may be chance, and whoever asks next is heard; when they come in a row, each
-   * makes this worker rest longer before it asks again.
+   * makes this worker wait longer before it asks again.
    * @param retryAt when others will have units, as far as that is known
    */
   markExhausted(retryAt: number | null, now: number): void {
@@ -333,19 +335,19 @@ class AskedPool {
     this.#deniedAt = now;
     this.#deniedFrom = this.#least;
     this.#retryAt = retryAt ?? Number.NEGATIVE_INFINITY;
-    const until = Math.max(now + this.#restMs(), retryAt ?? now);
+    const until = Math.max(now + this.#denialWaitMs(), retryAt ?? now);
     this.#exhaustedUntil = Math.min(now + longestExhaustedMs, until);
   }
 
   /** There are units again. They may be asked for, but not by one denied call after the other. */
   markRefilled(): void {
-    const restMs = Math.min(this.#restMs(), restAfterRefillMs);
-    this.#exhaustedUntil = Math.min(this.#exhaustedUntil, this.#deniedAt + restMs);
+    const waitMs = Math.min(this.#denialWaitMs(), waitAfterRefillMs);
+    this.#exhaustedUntil = Math.min(this.#exhaustedUntil, this.#deniedAt + waitMs);
     this.#retryAt = Number.NEGATIVE_INFINITY;
   }
 
-  #restMs(): number {
-    return this.#denials <= 1 ? 0 : firstRestMs * 2 ** (this.#denials - 2);
+  #denialWaitMs(): number {
+    return this.#denials <= 1 ? 0 : firstDenialWaitMs * 2 ** (this.#denials - 2);
   }
 }
 
@@ -437,7 +439,7 @@ export class HeldPools {
 interface WaitingCallOptions {
   /** Place among all that wait at this worker. */
   readonly sequence: number;
-  /** When it is denied, whatever it waits for. */
+  /** When it is decided, whatever it waits for. */
   readonly deadline: number;
   readonly demands: readonly Demand[];
   readonly onDecided: (decision: Decision) => void;

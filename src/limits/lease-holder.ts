@@ -53,7 +53,7 @@ export interface LeaseHolderOptions {
    * What becomes of a call of which nobody can say whether there is room for it, since the primary does not answer in
    * time or is gone: `open` lets it in, beyond the limits, but for money; `closed` denies it as `unknown`.
    */
-  readonly whenUnknown: () => 'open' | 'closed';
+  readonly outageRates: () => 'open' | 'closed';
   /** Calls that may wait for units of one pool. Default 1,000. */
   readonly maxWaiting?: number;
   /** Milliseconds that a call waits at most. Default 1,000. */
@@ -77,11 +77,11 @@ export interface LeaseHolder {
   /** Takes the primary's message. */
   receive(message: OwnerMessage): void;
   /**
-   * The primary is gone for good: what is held may be used up. Where other workers may have more, `whenUnknown` decides,
+   * The primary is gone for good: what is held may be used up. Where other workers may have more, `outageRates` decides,
    * and all else is denied.
    */
   disconnect(): void;
-  /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
+  /** Decides on calls that have waited long enough, and sends idle units back. To be called about every 100 ms. */
   tick(): void;
   /** Sends back all that is not in use: the worker is about to end. */
   close(): void;
@@ -104,7 +104,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #now: () => number;
   readonly #maxWaiting: number;
   readonly #maxWaitMs: number;
-  readonly #whenUnknown: () => 'open' | 'closed';
+  readonly #outageRates: () => 'open' | 'closed';
   readonly #outbox: Outbox;
   readonly pools = new HeldPools();
   /** Those whose units other workers lack, or lacked a moment ago, or that owe some. */
@@ -121,10 +121,10 @@ class Holder implements LeaseHolder, AdmissionHost {
   #seenAt = 0;
 
   constructor(options: LeaseHolderOptions) {
-    const { now, send, defer = atOnce, whenUnknown, maxWaiting = 1000, maxWaitMs = 1000 } = options;
+    const { now, send, defer = atOnce, outageRates, maxWaiting = 1000, maxWaitMs = 1000 } = options;
     this.#now = now;
     this.#outbox = new Outbox(send, defer);
-    this.#whenUnknown = whenUnknown;
+    this.#outageRates = outageRates;
     this.#maxWaiting = maxWaiting;
     this.#maxWaitMs = maxWaitMs;
   }
@@ -313,8 +313,8 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (!this.#isHopeless(held, amount, now)) continue;
       const denial = held.denial(demand, now, !this.#isConnected);
       // There are units, and nobody is left who could say whether they still count.
-      const isCutOff = !isShort && !this.#isConnected;
-      denied = graver(denied, isCutOff ? { ...denial, reason: 'unknown' } : denial);
+      const isLapsedAlone = !isShort && !this.#isConnected;
+      denied = graver(denied, isLapsedAlone ? { ...denial, reason: 'unknown' } : denial);
     }
     return denied;
   }
@@ -326,7 +326,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** Whether a call is let in where nobody says that there is too little. Money is never given so. */
   #isOpenTo(demands: readonly Demand[]): boolean {
-    return this.#whenUnknown() === 'open' && demands.every(({ pool }) => pool.kind !== 'spend');
+    return this.#outageRates() === 'open' && demands.every(({ pool }) => pool.kind !== 'spend');
   }
 
   /** Lets a call in, whatever is held. */
@@ -473,7 +473,8 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** A call has waited long enough: where nobody has said that there is too little, the config decides. */
   #decideLate(waiting: WaitingCall, held: HeldPool, now: number): void {
-    if (!(this.#isConnected && held.asking.isUnanswered(now) && this.#isOpenTo(waiting.demands))) {
+    const { amount } = waiting.demands[waiting.demand] as Demand;
+    if (!(this.#isConnected && held.asking.isUnanswered(amount, now) && this.#isOpenTo(waiting.demands))) {
       this.#deny(waiting, held, now);
       return;
     }

@@ -195,7 +195,7 @@ const keyPlaces: Readonly<Record<AuthStyle, string>> = {
 
 const streams: Readonly<Record<Route['stream'], string>> = {
   asked: 'where the body asks',
-  always: 'always',
+  byQuery: 'always',
   never: '',
 };
 

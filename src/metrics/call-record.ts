@@ -44,6 +44,8 @@ export interface CallRecord {
   readonly mediaSeconds: number;
   /** Names of members that a translation did not pass on; see `LeftOut`. */
   readonly leftOut: readonly string[];
+  /** The same of the answer. */
+  readonly lostInAnswer: readonly string[];
   /** Attempts after the first one. */
   readonly retries: number;
   /** Whole nano-dollars (1e-9 USD); 0 where nothing is charged. */

@@ -2,7 +2,7 @@ import { otherLabel } from './families.js';
 
 /**
  * Members whose loss is counted by name, the last name of a path alone; all others are one. A client is free to invent
- * names, and these are the ones that clients of the four text protocols send.
+ * names, and these are the ones that clients of the four text protocols send, and that their upstreams answer with.
  */
 const counted: ReadonlySet<string> = new Set([
   ...['cache_control', 'citations', 'context_management', 'defer_loading', 'eager_input_streaming', 'name'],
@@ -19,6 +19,14 @@ const counted: ReadonlySet<string> = new Set([
   ...['max_tool_calls', 'include', 'phase', 'client_metadata', 'prediction', 'moderation'],
   ...['reasoning_content', 'signature', 'encrypted_content', 'thoughtSignature', 'web_search_options'],
   ...['topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'mediaResolution', 'safetySettings', 'labels'],
+  ...['allowed_domains', 'blocked_domains', 'user_location', 'max_uses', 'search_context_size'],
+  ...['external_web_access', 'excludeDomains', 'tool_choice', 'server_tool_use', 'web_search_tool_result'],
+  // Of answers.
+  ...['web_search_call', 'annotations', 'logprobs', 'stop_sequence', 'groundingChunks', 'groundingSupports'],
+  ...['inlineData', 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse', 'audio'],
+  ...['code_execution_tool_result', 'bash_code_execution_tool_result', 'web_fetch_tool_result'],
+  ...['mcp_tool_use', 'mcp_tool_result', 'tool_search_tool_result', 'container_upload', 'compaction'],
+  ...['file_search_call', 'code_interpreter_call', 'image_generation_call', 'mcp_call', 'shell_call'],
   ...[
     'googleSearch',
     'web_search',

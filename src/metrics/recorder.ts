@@ -51,8 +51,8 @@ export interface TokenCounts {
 export interface Recorder {
   /** Counts a call that has ended, once. */
   record(call: CallRecord): void;
-  /** Counts the members of a request that its translation left out. @param names see `LeftOut` */
-  recordLeftOut(names: readonly string[]): void;
+  /** Counts the members of a request or an answer that its translation left out. @param names see `LeftOut` */
+  recordLeftOut(names: readonly string[], direction: 'request' | 'answer'): void;
   /** Counts calls that have ended alike, once, and keeps nothing of what it is told. @returns what counts their times */
   recordSums(sums: CountedCalls, calls: number): CallTimes;
   /** Counts an attempt at a target that has ended. */
@@ -156,8 +156,8 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
     record(call) {
       recordSums(call, 1).observe(call.durationMs, call.firstByteMs, call.ownMs);
     },
-    recordLeftOut(names) {
-      for (const name of names) leftOut.add(1, leftOutLabel(name), 'request');
+    recordLeftOut(names, direction) {
+      for (const name of names) leftOut.add(1, leftOutLabel(name), direction);
     },
     recordSums,
     recordAttempt(target, result) {

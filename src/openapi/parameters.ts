@@ -104,7 +104,7 @@ function sharedNames({ route }: PlacedRoute, words: VendorWords): readonly strin
   if (auth === 'messages') names.push(...versionNames(words));
   if (auth === 'modelList') names.push(...versionNames(words).map(optionalName));
   if (auth === 'modelList' || auth === 'generateContent') names.push('key');
-  if (stream === 'always') names.push('alt');
+  if (stream === 'byQuery') names.push('alt');
   switch (operation) {
     case 'modelList':
       names.push(...Object.keys(messagesPages), ...Object.keys(contentPages));

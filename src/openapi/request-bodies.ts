@@ -13,7 +13,12 @@ import {
   passedCountTokensRequest as googleCountTokensRequest,
   passedGenerateContentRequest,
 } from '../protocols/generate-content/request/schema.js';
-import { editsRequest, formFieldsType, generationsRequest, mostImages } from '../protocols/images/schema.js';
+import {
+  formFieldsType,
+  mostImages,
+  passedEditsRequest,
+  passedGenerationsRequest,
+} from '../protocols/images/schema.js';
 import {
   countTokensRequestType,
   messagesRequestType,
@@ -37,12 +42,13 @@ import { type NamedSchema, schemaReference } from './schemas.js';
 import type { MediaType, RequestBody } from './types.js';
 
 const seconds = Type.String({
-  pattern: '^(?=.*[1-9])\\d{1,9}$',
-  description: 'A whole number of seconds as text, such as "4".',
+  pattern: '^(?=.*[1-9])\\d{1,9}(?:\\.\\d{1,9})?$',
+  description: 'A number of seconds as text, such as "4".',
 });
 const size = Type.String({
-  pattern: '^[1-9]\\d{0,4}x[1-9]\\d{0,4}$',
-  description: 'Width and height in pixels, such as "1280x720".',
+  pattern: '^[1-9]\\d{0,4}x[1-9]\\d{0,4}$|^[1-9]\\d{0,3}:[1-9]\\d{0,3}$',
+  description:
+    'Width and height in pixels, such as "1280x720", or a shape, such as "16:9". An upstream of the format may take other words.',
 });
 const prompt = Type.String({ minLength: 1, maxLength: 32_000 });
 
@@ -52,7 +58,7 @@ const compatBody: NamedSchema = {
   schema: Type.Object({
     model: name,
     prompt,
-    seconds: nullable(Type.Union([seconds, Type.Integer({ minimum: 1, maximum: 999_999_999 })])),
+    seconds: nullable(Type.Union([seconds, Type.Number({ exclusiveMinimum: 0, maximum: 999_999_999 })])),
     size: nullable(size),
     input_reference: nullable(
       Type.Union([Type.String(), Type.Object({ image_url: text })], {
@@ -185,8 +191,8 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
   [rerankRequest, { name: 'RerankRequest', schema: rerankRequestType }],
   [moderationsRequest, { name: 'ModerationsRequest', schema: moderationsRequestType }],
   [speechRequest, { name: 'SpeechRequest', schema: speechType }],
-  [generationsRequest, { name: 'ImageGenerationRequest', schema: generation }],
-  [editsRequest, { name: 'ImageEditRequest', schema: edit }],
+  [passedGenerationsRequest, { name: 'ImageGenerationRequest', schema: generation }],
+  [passedEditsRequest, { name: 'ImageEditRequest', schema: edit }],
 ]);
 
 /** Named schemas that those are made of. */

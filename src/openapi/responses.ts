@@ -78,7 +78,7 @@ function answerOf({ operation, endpoint, stream, image }: Route): Content {
     ...(endpoint === speech ? { 'audio/mpeg': bytes, 'audio/*': bytes } : {}),
     ...(endpoint === speech
       ? {}
-      : json(stream === 'always' ? { type: 'array', items: someObject } : someObject)),
+      : json(stream === 'byQuery' ? { type: 'array', items: someObject } : someObject)),
     ...(operation === 'upload' ? { 'text/plain': { schema: { type: 'string' } } } : {}),
     ...(mayStream ? { 'text/event-stream': { schema: events } } : {}),
   };

@@ -6,7 +6,7 @@ import { GatewayError } from '../errors.js';
 export type RefusableSetting = 'candidates' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
 
 /** What the setting is called in each protocol, as a caller writes it. */
-const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting, string>>>> = {
+const refusableNames: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting, string>>>> = {
   chat: {
     candidates: 'n',
     logprobs: 'logprobs',
@@ -37,6 +37,11 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
   },
 };
 
+/** What a client of the protocol calls the setting. */
+export function settingName(from: TextProtocolName, setting: RefusableSetting): string {
+  return refusableNames[from][setting];
+}
+
 /**
  * The 400 for a setting that the upstream's protocol cannot say.
  * @param to the upstream's protocol
@@ -48,7 +53,7 @@ export function unsupportedSetting(
   to: TextProtocolName,
   detail = '',
 ): GatewayError {
-  return unsupportedAt(names[request.from][setting], to, detail);
+  return unsupportedAt(settingName(request.from, setting), to, detail);
 }
 
 /**

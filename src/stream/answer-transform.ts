@@ -9,8 +9,6 @@ export interface TransformEnd {
   readonly last: Buffer | null;
   /** Why the stream is not whole, or null. */
   readonly error: GatewayError | null;
-  /** The upstream's own error event has passed: nothing is to be added, and the call has failed all the same. */
-  readonly failed: boolean;
 }
 
 /** The last events of a stream, or a whole answer, which wait until what a client may go on from by their word is kept. */
@@ -49,6 +47,8 @@ export interface AnswerTransform {
   readonly error: GatewayError | null;
   /** Of the event that `pass` has left out with all behind it, since it tells of the gateway's account; else null. */
   readonly broken: GatewayError | null;
+  /** The upstream's own error event has passed last: nothing is to be added, and the call has failed all the same. */
+  readonly hasFailed: boolean;
   /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `held`. */
   readonly keep: Keep | null;
   /** Set by the `pass` or `end` that comes to the end of a stream of which something is kept; else null. */
@@ -59,6 +59,8 @@ export interface AnswerTransform {
   readonly nextNumber: number;
   /** Seconds of audio in the answer, as far as it tells; else 0. */
   readonly mediaSeconds: number;
+  /** Names of what the answer has lost in translation (`LeftOut`); absent where nothing is translated. */
+  readonly lost?: readonly string[];
 
   /**
    * Judges whole events before anything was relayed; `silence` for what says nothing yet. What it has seen it keeps,

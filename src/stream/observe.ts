@@ -286,8 +286,11 @@ export class ObservedTransform implements AnswerTransform {
         state === 'incomplete'
           ? new GatewayError('upstream_error', "The upstream's stream ended before it was complete.")
           : null,
-      failed: state === 'failed',
     };
+  }
+
+  get hasFailed(): boolean {
+    return this.#started && this.#judgeEnd().state === 'failed';
   }
 
   get nextNumber(): number {
@@ -324,7 +327,7 @@ export class ObservedTransform implements AnswerTransform {
     const tail = this.#tail?.bytes() ?? null;
     if (seconds !== null && tail !== null)
       this.mediaSeconds = seconds(this.#begin ?? tail, this.#passed, tail);
-    const isWhole = !grows || !this.#started || brokenBy === null || this.isComplete;
+    const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return reported;
     return inexactUsage({
       brokenBy,

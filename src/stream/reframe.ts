@@ -64,6 +64,9 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.isComplete;
   }
 
+  get hasFailed(): boolean {
+    return this.#inner.hasFailed;
+  }
   /** Nothing of this form is kept. */
   readonly keep = null;
   readonly held = null;
@@ -103,8 +106,8 @@ export class ArrayTransform implements AnswerTransform {
   }
 
   end(): TransformEnd {
-    const { error, failed } = this.#inner.end();
-    return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error, failed };
+    const { error } = this.#inner.end();
+    return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error };
   }
 
   lastWords(_error: GatewayError, event: string): string {

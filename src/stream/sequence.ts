@@ -1,4 +1,5 @@
 import type { StreamEvent } from '../conversation/events.js';
+import { charactersOf } from '../conversation/web-search.js';
 import { GatewayError } from '../errors.js';
 
 type CallStart = Extract<StreamEvent, { readonly kind: 'callStart' }>;
@@ -111,6 +112,8 @@ function lengthOf(event: StreamEvent): number {
       return leastHeld + event.signature.length;
     case 'citation':
       return leastHeld + event.citation.url.length + event.citation.title.length;
+    case 'search':
+      return leastHeld + charactersOf(event);
     case 'callStart':
       return leastHeld + event.id.length + event.name.length;
     default:

@@ -1,5 +1,5 @@
 import type { OwnSecrets } from '../config/types.js';
-import type { Answer } from '../conversation/answer.js';
+import { type Answer, wordsOf } from '../conversation/answer.js';
 import type {
   AnswerContext,
   AnswerSource,
@@ -89,6 +89,10 @@ export class TranslatedTransform implements AnswerTransform {
     return this.#stream?.held ?? null;
   }
 
+  get lost(): readonly string[] {
+    return this.#parts.context.lost?.names ?? [];
+  }
+
   get isCut(): boolean {
     return this.#stream?.isCut ?? false;
   }
@@ -114,7 +118,11 @@ export class TranslatedTransform implements AnswerTransform {
     const stream = this.#streaming();
     const last = this.#noted(stream, stream.end());
     // The words of an error are in what is still to be sent.
-    return { last, error: null, failed: this.error !== null };
+    return { last, error: null };
+  }
+
+  get hasFailed(): boolean {
+    return this.error !== null;
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -181,9 +189,7 @@ export class TranslatedTransform implements AnswerTransform {
 }
 
 function saysNothing({ choices }: Answer): boolean {
-  return choices.every(({ parts }) =>
-    parts.every((part) => (part.kind === 'toolCall' ? part.input : part.text) === ''),
-  );
+  return choices.every(({ parts }) => parts.every((part) => part.kind !== 'search' && wordsOf(part) === ''));
 }
 
 /** @param text one byte a character */
@@ -289,7 +295,12 @@ class StreamTranslation {
    * @returns what to send for them, or null when the event at `at` is none of these; `#passedTo` is where they end
    */
   #passTexts(bytes: string, at: number): string | null {
-    if (this.#restorer?.changesText === true || !this.encoder.takesRawText()) return null;
+    if (
+      this.#restorer?.changesText === true ||
+      this.#decoder.needsTexts === true ||
+      !this.encoder.takesRawText()
+    )
+      return null;
     const texts = this.#texts;
     this.#passedTo = this.#template.collect(bytes, at, texts);
     if (this.#passedTo === -1) return null;
@@ -369,7 +380,11 @@ class StreamTranslation {
   #order(): void {
     for (const event of this.#decoded) {
       if (event.kind === 'end' && this.usage === null) this.#estimate();
-      if ('text' in event) this.weight += textWeight(event.text);
+      if ('text' in event) {
+        this.weight += textWeight(event.text);
+        // Some upstreams say all along how much they have used so far.
+        this.isUsageWhole = false;
+      }
       this.#push(event);
       if (event.kind === 'usage') {
         this.usage = event.usage;

@@ -26,7 +26,7 @@ export interface ResponseHead {
   readonly fields: readonly string[];
   /** First value of a field, or null. */
   get(name: string): string | null;
-  /** Whether a name may begin with one of these letters: see `initialsOf`. */
+  /** Whether a name may begin with one of these letters: see `ParsedHead.mayHave`. */
   mayHave(initials: number): boolean;
   /** Value of the only `content-encoding` field, lower-case, or null; empty when there are several fields. */
   readonly contentCoding: string | null;

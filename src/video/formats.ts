@@ -1,9 +1,9 @@
 import type { UpstreamKind } from '../config/types.js';
-import { compatFace } from './faces/compat.js';
-import { genericFace } from './faces/generic.js';
-import { vendorjFace } from './faces/vendorj.js';
-import { vendorkFace } from './faces/vendork.js';
-import type { UpstreamFormat, VideoFace, VideoFormat } from './task.js';
+import { compatClientFormat } from './client-formats/compat.js';
+import { genericClientFormat } from './client-formats/generic.js';
+import { vendorjClientFormat } from './client-formats/vendorj.js';
+import { vendorkClientFormat } from './client-formats/vendork.js';
+import type { UpstreamFormat, VideoClientFormat, VideoFormat } from './task.js';
 import { compatUpstreamFormat } from './upstream-formats/compat.js';
 import { genericUpstreamFormat } from './upstream-formats/generic.js';
 import { vendorjUpstreamFormat } from './upstream-formats/vendorj.js';
@@ -18,11 +18,11 @@ export const upstreamFormats: Readonly<Record<VideoFormat, UpstreamFormat>> = {
 };
 
 /** How clients of each format read tasks. */
-export const videoFaces: Readonly<Record<VideoFormat, VideoFace>> = {
-  compat: compatFace,
-  vendork: vendorkFace,
-  vendorj: vendorjFace,
-  generic: genericFace,
+export const clientFormats: Readonly<Record<VideoFormat, VideoClientFormat>> = {
+  compat: compatClientFormat,
+  vendork: vendorkClientFormat,
+  vendorj: vendorjClientFormat,
+  generic: genericClientFormat,
 };
 
 /** The format in which an upstream is asked: its own where it is of a vendor, else the chat family's. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import type { CompiledSchema } from '../schema/compile.js';
-import { isObject, type JsonObject } from '../wire/json.js';
+import { isObject, type JsonObject, numberOrNull } from '../wire/json.js';
 import { wrongValue } from '../wire/reading.js';
 
 /*
@@ -46,25 +46,59 @@ export function missingMember(at: string, wanted: string): GatewayError {
   });
 }
 
-const wholeText = /^\d{1,9}(?:\.0{1,9})?$/;
+const decimal = /^\d{1,9}(?:\.\d{1,9})?$/;
 
-/**
- * Reads a length in seconds, written as 5, 5.0 or "5".
- * @param at path in the client's body
- * @returns null where there is none
- * @throws {GatewayError} of status 400 for what is no whole number above zero
- */
-export function readDuration(value: unknown, at: string): number | null {
-  if (value === undefined || value === null) return null;
-  const text = typeof value === 'number' ? String(value) : value;
-  const seconds = typeof text === 'string' && wholeText.test(text) ? Number(text) : 0;
-  if (seconds > 0) return seconds;
-  throw wrongValue(at, 'a whole number of seconds above zero, such as 5 or "5"');
+/** A number, or the text of one: 5, 5.5 and "5"; null for anything else. */
+export function numberIn(value: unknown): number | null {
+  return typeof value === 'string' && decimal.test(value) ? Number(value) : numberOrNull(value);
 }
 
+/** The same for what is above zero and has no exponent when it is written, as a length. */
+export function lengthIn(value: unknown): number | null {
+  const length = numberIn(value) ?? 0;
+  return length > 0 && decimal.test(String(length)) ? length : null;
+}
+
+/**
+ * Reads a length in seconds.
+ * @param at path in the client's body
+ * @returns null where there is none
+ * @throws {GatewayError} of status 400 for what is no number above zero
+ */
+export function readDuration(value: unknown, at: string): number | null {
+  if (!hasValue(value)) return null;
+  const seconds = lengthIn(value);
+  if (seconds === null) throw wrongLength(at);
+  return seconds;
+}
+
+/** The 400 for a length that is no number above zero. */
+export function wrongLength(at: string): GatewayError {
+  return wrongValue(at, 'a number above zero, such as 5 or "5"');
+}
+
+/**
+ * Reads how many videos are asked for.
+ * @param at path in the client's body
+ * @returns null where it does not say
+ * @throws {GatewayError} of status 400 for what is no whole number above zero, since each is paid for
+ */
+export function readCount(value: unknown, at: string): number | null {
+  if (!hasValue(value)) return null;
+  const count = numberIn(value) ?? 0;
+  if (!Number.isInteger(count) || count < 1 || count > mostVideos)
+    throw wrongValue(at, `an integer between 1 and ${mostVideos}`);
+  return count;
+}
+
+const mostVideos = 1000;
+
 function isGiven(body: JsonObject, name: string): boolean {
-  if (!Object.hasOwn(body, name)) return false;
-  const value = body[name];
+  return Object.hasOwn(body, name) && hasValue(body[name]);
+}
+
+/** True for anything but nothing, null and an empty text. */
+export function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
@@ -73,5 +107,5 @@ export const framesPerSecond = 24;
 
 /** The frames of a video of so many seconds. */
 export function framesOf(seconds: number): number {
-  return framesPerSecond * seconds + 1;
+  return Math.round(framesPerSecond * seconds) + 1;
 }

@@ -1,7 +1,8 @@
 import { GatewayError } from '../errors.js';
-import { isObject, numberOrNull, parseObject } from '../wire/json.js';
+import { isObject, parseObject } from '../wire/json.js';
 import { foldName } from '../wire/member-guard.js';
 import { wrongValue } from '../wire/reading.js';
+import { numberIn } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /*
@@ -42,7 +43,6 @@ const mostLevels = 4;
 const longestName = 256;
 /** Some clients send `metadata` as a text that is JSON. */
 const longestText = 16_384;
-const wholeText = /^\d{1,9}(?:\.0{1,9})?$/;
 
 /**
  * Refuses a request in which some servers would find another length, or more videos, than the gateway has read.
@@ -82,7 +82,7 @@ function lookAt(request: VideoRequest, path: readonly string[], value: unknown, 
   const own = measure === 'count' ? count : length;
   // What is wrong with that itself its reader has said.
   if (inside.length === 0 && own !== null && foldName(own) === folded) return;
-  const number = typeof value === 'string' && wholeText.test(value) ? Number(value) : numberOrNull(value);
+  const number = numberIn(value);
   if (isText || number === null || number !== meteredOf(request, measure))
     throw unmetered(path.join('.'), own);
 }
@@ -101,7 +101,7 @@ function objectOf(value: unknown, path: readonly string[]): object | null {
 function meteredOf({ format, seconds, count, body }: VideoRequest, measure: Measure): number | null {
   if (measure === 'count') return count ?? 1;
   if (measure === 'seconds') return seconds;
-  return format === 'vendorj' ? numberOrNull(body.frames) : null;
+  return format === 'vendorj' ? numberIn(body.frames) : null;
 }
 
 function unmetered(at: string, own: string | null): GatewayError {

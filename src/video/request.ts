@@ -1,11 +1,22 @@
 import { type TSchema, Type } from 'typebox';
+import { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
 import { readImageText } from '../media/image-text.js';
+import type { CompiledSchema } from '../schema/compile.js';
 import { name, nullable, record, text } from '../schema/members.js';
 import { type JsonObject, numberOrNull, textOrNull } from '../wire/json.js';
 import type { GuardSpec } from '../wire/member-guard.js';
 import { wrongValue } from '../wire/reading.js';
-import { type Member, memberOf, missingMember, readDuration } from './members.js';
+import {
+  hasValue,
+  lengthIn,
+  type Member,
+  memberOf,
+  missingMember,
+  readCount,
+  readDuration,
+  requireBody,
+} from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /** A request that names its model and nothing else. */
@@ -28,14 +39,37 @@ export function bareRequest(format: VideoFormat, model: string, body: JsonObject
     cfgScale: null,
     mode: null,
     externalId: null,
+    unreadLength: null,
+    fault: null,
     body,
     form: null,
   };
 }
 
+/**
+ * Reads a request that an upstream of its own format may take although no other could be asked so.
+ * @param passed the request of its model and the members that count there
+ * @param read reads all of it for other formats
+ */
+export function readOrPass(passed: VideoRequest, read: () => VideoRequest): VideoRequest {
+  try {
+    return read();
+  } catch (fault) {
+    if (!(fault instanceof GatewayError)) throw fault;
+    return { ...passed, fault };
+  }
+}
+
+/** The members of a length, whichever way it is written. @param at its path in the client's body */
+export function lengthOf(value: unknown, at: string): Pick<VideoRequest, 'seconds' | 'unreadLength'> {
+  const seconds = lengthIn(value);
+  return { seconds, unreadLength: seconds === null && hasValue(value) ? at : null };
+}
+
 const integer = nullable(Type.Integer());
 const atLeastOne = nullable(Type.Integer({ minimum: 1 }));
-const pixels = nullable(Type.Integer({ minimum: 1, maximum: 99_999 }));
+const mostPixels = 99_999;
+const pixels = nullable(Type.Integer({ minimum: 1, maximum: mostPixels }));
 
 /** The members that the generic format and vendork's have in common, its extensions, and vendork's own. */
 const sharedMembers: Readonly<Record<string, TSchema>> = {
@@ -88,10 +122,34 @@ export const vendorkBodyType = Type.Object({
 });
 
 /**
- * Reads the members of a body that has passed one of the schemas above.
- * @throws {GatewayError} of status 400, naming the member, for a length, an image or a prompt that is none
+ * Reads a body of the generic format or of vendork's: as a whole where it is as these document it, else what counts for an
+ * upstream of the same format.
+ * @param schema one of those above
+ * @param known of the request: its format and model, and what is read of the format alone
+ * @throws {GatewayError} of status 400 for a number of videos that is none
  */
-export function readSharedMembers(format: VideoFormat, model: string, body: JsonObject): VideoRequest {
+export function readSharedBody(schema: CompiledSchema, known: VideoRequest): VideoRequest {
+  const { body } = known;
+  const count = readCount(body.n, 'n');
+  const hasImage = memberOf({ image: body.image }, 'image') !== null || memberOf(body, 'image_tail') !== null;
+  const operation = hasImage ? 'image' : known.operation;
+  const passed: VideoRequest = {
+    ...known,
+    operation,
+    count,
+    ...lengthOf(body.duration, 'duration'),
+    width: pixelsIn(body.width),
+    height: pixelsIn(body.height),
+  };
+  return readOrPass(passed, () => {
+    requireBody(schema, body);
+    return { ...readSharedMembers(known), count };
+  });
+}
+
+/** @throws {GatewayError} of status 400, naming the member, for a length, an image or a prompt that is none */
+function readSharedMembers(known: VideoRequest): VideoRequest {
+  const { body } = known;
   const image = readImage(memberOf({ image: body.image }, 'image'));
   const imageTail = readImage(memberOf(body, 'image_tail'));
   const operation = image === null && imageTail === null ? 'text' : 'image';
@@ -99,7 +157,7 @@ export function readSharedMembers(format: VideoFormat, model: string, body: Json
   if (operation === 'text' && prompt === null) throw missingMember('prompt', 'a text');
   if (operation === 'text' && prompt === '') throw wrongValue('prompt', 'a non-empty text');
   return {
-    ...bareRequest(format, model, body),
+    ...known,
     operation,
     prompt: prompt === '' ? null : prompt,
     negativePrompt: textOrNull(memberOf(body, 'negative_prompt')?.value),
@@ -111,10 +169,14 @@ export function readSharedMembers(format: VideoFormat, model: string, body: Json
     aspectRatio: textOrNull(memberOf(body, 'aspect_ratio')?.value),
     fps: numberOrNull(body.fps),
     seed: numberOrNull(body.seed),
-    count: numberOrNull(body.n),
     cfgScale: numberOrNull(memberOf(body, 'cfg_scale')?.value),
     mode: textOrNull(memberOf(body, 'mode')?.value),
   };
+}
+
+function pixelsIn(value: unknown): number | null {
+  const count = numberOrNull(value) ?? 0;
+  return Number.isInteger(count) && count > 0 && count <= mostPixels ? count : null;
 }
 
 function readImage(member: Member | null): ImageSource | null {

@@ -27,6 +27,11 @@ export function parseSize(text: string): Size | null {
     : { width: Number(width), height: Number(height) };
 }
 
+/** True for a shape such as `16:9`. */
+export function isRatio(text: string): boolean {
+  return ratioText.test(text);
+}
+
 /**
  * The shape of the video as a format says it that knows only shapes; null where the client leaves it open.
  * @throws {GatewayError} of status 400 for a width without a height, or the reverse

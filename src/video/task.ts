@@ -1,3 +1,4 @@
+import type { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
 import type { JsonObject } from '../wire/json.js';
 import type { FormPart } from '../wire/multipart.js';
@@ -105,6 +106,10 @@ export interface VideoRequest {
   /** vendork's `std` or `pro`. */
   readonly mode: string | null;
   readonly externalId: string | null;
+  /** Path of a length that is no number: it is for an upstream of the same format to understand. Else null. */
+  readonly unreadLength: string | null;
+  /** Why the request cannot be said in another format, whose members then may be null that the body has; else null. */
+  readonly fault: GatewayError | null;
   /** The body's members (or the form's text fields) as the client wrote them, for an upstream of the same format. */
   readonly body: JsonObject;
   /** The parts of a body that was a form, in order and with the files; else null. */
@@ -143,7 +148,7 @@ export interface UpstreamFormat {
   content(task: VideoTask, variant: string): string | null;
 }
 
-/** What a face may need to know to show a task. */
+/** What a client format may need to know to show a task. */
 export interface ShowContext {
   readonly requestId: string;
   /** Milliseconds since the request came. */
@@ -153,7 +158,7 @@ export interface ShowContext {
 }
 
 /** How clients of one format read tasks. Both give JSON text. */
-export interface VideoFace {
+export interface VideoClientFormat {
   created(task: VideoTask, context: ShowContext): string;
   shown(task: VideoTask, context: ShowContext): string;
   /** What is answered for a task that is not there, with its status; null where the error format's 404 says it. */

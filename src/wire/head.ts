@@ -35,7 +35,7 @@ export class ParsedHead {
   minor = 1;
   /** Its field lines as they came, until somebody asks for `fields`: most answers have none that anybody wants. */
   lines = '';
-  /** See `mayHave`; until they are known, those of all names. */
+  /** See `mayHave`; until they are known, those of all names. Fields that govern have members of their own, and count for none. */
   initials = -1;
   /** Length of the body where the framing says it (0 for answers that have none), else -1. */
   contentLength = -1;
@@ -59,7 +59,7 @@ export class ParsedHead {
     return this.#fields;
   }
 
-  /** Whether a name may begin with one of these letters. @param initials as `initialsOf` gives them */
+  /** Whether a name of a field that does not govern may begin with one of these letters. @param initials as `initialsOf` gives them */
   mayHave(initials: number): boolean {
     return (this.initials & initials) !== 0;
   }
@@ -187,9 +187,9 @@ function readFields(
     let valueEnd = at;
     while (valueEnd > valueStart && isBlank(buffer[valueEnd - 1])) valueEnd--;
     if (++count > maxFields) return 'too many fields';
-    initials |= initialOf(buffer[nameStart] as number);
     const name = governingName(buffer, nameStart, nameEnd);
-    if (name !== null) {
+    if (name === null) initials |= initialOf(buffer[nameStart] as number);
+    else {
       // A tab is white space here as well (RFC 9110 section 5.6.3), but llhttp takes it for a part of these two: what
       // two parsers frame differently is refused.
       if (valueEnd < at && governsFraming(name) && buffer.subarray(valueEnd, at).includes(tab))

@@ -140,6 +140,8 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         baseUrl: 'https://api.example.com/v1',
         apiKeys: secrets.apiKeys,
         headers: { 'x-organization': secrets.header },
+        forwardHeaders: ['openai-project'],
+        returnHeaders: ['x-served-by'],
         preset: 'vllm',
         rules,
         tls: {
@@ -173,7 +175,9 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
             thinking,
             jsonSchema: false,
             customTools: true,
+            topK: true,
             promptCaching: false,
+            search: false,
             hostedTools: 'reject',
           },
           preset: 'deepseek',

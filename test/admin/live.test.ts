@@ -40,6 +40,7 @@ function request(id: string, endedAt: number): RecentRequestView {
     ownMs: null,
     retries: 0,
     leftOut: [],
+    lostInAnswer: [],
     inputTokens: 0,
     outputTokens: 0,
   };

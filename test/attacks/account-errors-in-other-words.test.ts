@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
-import { faces } from '../support/media/faces.js';
+import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -199,8 +199,8 @@ test('an error in place of a task or of its content is known', async (t) => {
           models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
         }),
       });
-      const [face] = faces;
-      const made = await face?.create(gateway, { model: 'm', prompt: 'a' });
+      const [clientFormat] = clientFormats;
+      const made = await clientFormat?.create(gateway, { model: 'm', prompt: 'a' });
       t.equal(made?.status, 502, `${kind}: ${how}`);
       t.notMatch(made?.text, leak, `${kind}: ${how}`);
       await gateway.gateway.close();
@@ -232,9 +232,9 @@ test('a text is no video, and a browser gets nothing that it would run', async (
         models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
       }),
     });
-    const [face] = faces;
-    if (face === undefined) throw new Error('no face');
-    const id = face.idOf(await face.create(gateway, { model: 'm', prompt: 'a' }));
+    const [clientFormat] = clientFormats;
+    if (clientFormat === undefined) throw new Error('no client format');
+    const id = clientFormat.idOf(await clientFormat.create(gateway, { model: 'm', prompt: 'a' }));
     const heard = await ask(gateway, 'GET', `/v1/videos/${id}/content`);
     t.equal(heard.status, status, `${type}: ${body}`);
     t.notMatch(heard.text, leak);

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
-import { faces } from '../support/media/faces.js';
+import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { openClient, refusalOf, startRealtimeUpstream } from '../support/realtime.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
@@ -100,13 +100,13 @@ test('a poll that is refused for our account fails no task, and tells nothing', 
         models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
       }),
     });
-    const [face] = faces;
-    if (face === undefined) throw new Error('no face');
-    const id = face.idOf(await face.create(gateway, { model: 'm', prompt: 'a' }));
-    const first = await face.show(gateway, id);
+    const [clientFormat] = clientFormats;
+    if (clientFormat === undefined) throw new Error('no client format');
+    const id = clientFormat.idOf(await clientFormat.create(gateway, { model: 'm', prompt: 'a' }));
+    const first = await clientFormat.show(gateway, id);
     t.equal(first.state, 'queued', `${status} ${body}`);
     t.notMatch(first.heard.text, leak);
-    const { state } = await eventually(() => face.show(gateway, id), {
+    const { state } = await eventually(() => clientFormat.show(gateway, id), {
       fits: (seen) => seen.state !== 'queued',
       withinMs: 10_000,
       everyMs: 10,
@@ -139,9 +139,9 @@ test('the content of a task that our account may not have is 502 in our words', 
         models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
       }),
     });
-    const [face] = faces;
-    if (face === undefined) throw new Error('no face');
-    const id = face.idOf(await face.create(gateway, { model: 'm', prompt: 'a' }));
+    const [clientFormat] = clientFormats;
+    if (clientFormat === undefined) throw new Error('no client format');
+    const id = clientFormat.idOf(await clientFormat.create(gateway, { model: 'm', prompt: 'a' }));
     const heard = await ask(gateway, 'GET', `/v1/videos/${id}/content`);
     t.equal(heard.status, 502, `${status} ${heard.text}`);
     t.notMatch(heard.text + JSON.stringify([...heard.headers]), leak);

@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import { textProtocols } from '../../src/conversation/request.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import type { RawAnswer } from '../support/raw-client.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -31,7 +32,6 @@ const everything = [
   'messages',
   'generateContent',
 ];
-const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
 
 interface Stage {
   readonly gateway: RunningGateway;

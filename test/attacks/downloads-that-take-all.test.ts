@@ -5,7 +5,7 @@ import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
-import { compat } from '../support/media/faces.js';
+import { compat } from '../support/media/client-formats.js';
 import { ask, mateKey, mediaConfig } from '../support/media/gateway.js';
 import { open } from '../support/raw-client.js';
 import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';

@@ -6,7 +6,7 @@ import { type Downloaded, download } from '../../src/upstream/download.js';
 import { type Reached, reachUrl } from '../../src/upstream/reach.js';
 import { allowsPort, deniesAddress, deniesHost, type FetchRules } from '../../src/upstream/remote-url.js';
 import { startGateway } from '../support/gateway.js';
-import { faces } from '../support/media/faces.js';
+import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
 import { jsonAnswer, startHttpUpstream, startRawUpstream } from '../support/upstream.js';
@@ -209,8 +209,8 @@ test('no feature that fetches goes where the operator denies it, private address
     const chat = { model: 'text', messages: [{ role: 'user', content }] };
     const text = await ask(gateway, 'POST', '/v1/chat/completions', { body: chat });
     t.equal(text.status, 400, `${what}: an image of a conversation`);
-    const [, , , generic] = faces;
-    if (generic === undefined) throw new Error('no face');
+    const [, , , generic] = clientFormats;
+    if (generic === undefined) throw new Error('no client format');
     const id = generic.idOf(await generic.create(gateway, { model: 'video', prompt: 'a' }));
     for (const method of ['GET', 'HEAD'] as const) {
       const video = await ask(gateway, method, `/v1/videos/${id}/content`);

@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
-import { compat, faces } from '../support/media/faces.js';
+import { clientFormats, compat } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { open } from '../support/raw-client.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
@@ -90,23 +90,23 @@ const bodies = [
   ['multipart/form-data; boundary=B', `${formText}--B--\r\n`],
 ] as const;
 
-for (const face of faces) {
-  test(`${face.format}: who leaves a creation keeps its place, and pays, until it has ended`, async (t) => {
+for (const clientFormat of clientFormats) {
+  test(`${clientFormat.format}: who leaves a creation keeps its place, and pays, until it has ended`, async (t) => {
     const { gateway, upstream, answer } = await start(t);
     const leaving = new AbortController();
-    const left = face.create(gateway, asked, { signal: leaving.signal });
+    const left = clientFormat.create(gateway, asked, { signal: leaving.signal });
     await upstream.request(0);
     leaving.abort();
     await t.rejects(left);
     // By these answers the gateway has seen it leave.
     await ask(gateway, 'GET', '/v1/models');
-    const second = await face.create(gateway, asked);
+    const second = await clientFormat.create(gateway, asked);
     t.equal(second.status, 429, 'it is still under way');
     t.equal(goneOf(gateway), 0);
     answer(taken);
     await gateway.line(({ outcome }) => outcome === 'client_gone');
     t.equal(costOf(gateway), costOfCall);
-    const third = face.create(gateway, asked);
+    const third = clientFormat.create(gateway, asked);
     await upstream.request(1);
     answer(taken);
     t.equal((await third).status, 200, 'its place is free');

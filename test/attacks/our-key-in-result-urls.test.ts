@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { startGateway } from '../support/gateway.js';
-import { faces } from '../support/media/faces.js';
+import { clientFormats } from '../support/media/client-formats.js';
 import { mediaConfig } from '../support/media/gateway.js';
 import { ended } from '../support/media/videos.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
@@ -22,12 +22,12 @@ test('a video at a URL with our key is fetched through the gateway', async (t) =
         models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
       }),
     });
-    for (const face of faces) {
-      const id = face.idOf(await face.create(gateway, { model: 'm', prompt: 'a' }));
-      await ended(face, gateway, id);
-      const { state, heard } = await face.show(gateway, id);
-      t.equal(state, 'completed', face.format);
-      t.notMatch(heard.text, /Zq81xW|%5a%71%38/, face.format);
+    for (const clientFormat of clientFormats) {
+      const id = clientFormat.idOf(await clientFormat.create(gateway, { model: 'm', prompt: 'a' }));
+      await ended(clientFormat, gateway, id);
+      const { state, heard } = await clientFormat.show(gateway, id);
+      t.equal(state, 'completed', clientFormat.format);
+      t.notMatch(heard.text, /Zq81xW|%5a%71%38/, clientFormat.format);
       if (secret !== '' && heard.text.includes('url')) t.match(heard.text, `/v1/videos/${id}/content`);
     }
     await gateway.gateway.close();

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
-import { faces } from '../support/media/faces.js';
+import { clientFormats } from '../support/media/client-formats.js';
 import { mediaConfig } from '../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -167,13 +167,13 @@ test('a task that fails does not repeat our key', async (t) => {
           models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
         }),
       });
-      for (const [index, face] of faces.entries()) {
-        const made = await face.create(gateway, { model: 'm', prompt: 'a' });
-        t.notMatch(made.text, secret, `${kind} by face ${index}`);
+      for (const [index, clientFormat] of clientFormats.entries()) {
+        const made = await clientFormat.create(gateway, { model: 'm', prompt: 'a' });
+        t.notMatch(made.text, secret, `${kind} by client format ${index}`);
         if (!isLater) continue;
-        const shown = await face.show(gateway, face.idOf(made));
-        t.equal(shown.state, 'failed', `${kind} by face ${index}`);
-        t.notMatch(shown.heard.text, secret, `${kind} by face ${index}`);
+        const shown = await clientFormat.show(gateway, clientFormat.idOf(made));
+        t.equal(shown.state, 'failed', `${kind} by client format ${index}`);
+        t.notMatch(shown.heard.text, secret, `${kind} by client format ${index}`);
       }
       await gateway.gateway.close();
       await upstream.close();

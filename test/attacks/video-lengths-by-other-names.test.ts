@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
 import { startGateway } from '../support/gateway.js';
-import { actionPath } from '../support/media/faces.js';
+import { actionPath } from '../support/media/client-formats.js';
 import { ask, formOf, mediaConfig } from '../support/media/gateway.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 

@@ -1,15 +1,15 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { startGateway, testKey } from '../support/gateway.js';
-import { type Face, faces, vendorjAt, vendorkAt } from '../support/media/faces.js';
+import { type ClientFormat, clientFormats, vendorjAt, vendorkAt } from '../support/media/client-formats.js';
 import { ask, mateKey, mediaConfig, strangerKey } from '../support/media/gateway.js';
 import { ended, make, simulated, startVideos } from '../support/media/videos.js';
 import { simulate } from '../support/simulator.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
 /** Every way to ask how a task stands. */
-const readers: readonly Face[] = [
-  ...faces,
+const readers: readonly ClientFormat[] = [
+  ...clientFormats,
   vendorkAt('/vendork/v1/videos/image2video'),
   vendorkAt('/kling/v1/videos/text2video'),
   vendorjAt('/jimeng/'),
@@ -47,9 +47,9 @@ async function seesNothing(t: Test, gateway: { readonly url: string }, id: strin
 
 test('a key of the same group that guesses the id of a task gets 404, by every path and format', async (t) => {
   const { gateway } = await startVideos(t);
-  for (const face of faces) {
-    const id = await make(face, gateway, face.format, '[[video:bytes=1000]] a fox');
-    await ended(face, gateway, id);
+  for (const clientFormat of clientFormats) {
+    const id = await make(clientFormat, gateway, clientFormat.format, '[[video:bytes=1000]] a fox');
+    await ended(clientFormat, gateway, id);
     await seesNothing(t, gateway, id, mateKey);
     await seesNothing(t, gateway, id, strangerKey);
     for (const reader of readers) t.equal((await reader.show(gateway, id)).state, 'completed');
@@ -60,9 +60,9 @@ test('a key of the same group that guesses the id of a task gets 404, by every p
 
 test('a task under way is as invisible, and asking for it reaches no upstream', async (t) => {
   const { gateway, simulator } = await startVideos(t, { pace: { queuedMs: 60_000, runningMs: 60_000 } });
-  const [face] = faces;
-  if (face === undefined) throw new Error('no face');
-  const id = await make(face, gateway, 'compat', 'a fox');
+  const [clientFormat] = clientFormats;
+  if (clientFormat === undefined) throw new Error('no client format');
+  const id = await make(clientFormat, gateway, 'compat', 'a fox');
   const before = simulator.lastRequest()?.target;
   await seesNothing(t, gateway, id, mateKey);
   t.equal(simulator.lastRequest()?.target, before);
@@ -76,9 +76,9 @@ test('a group that shares its tasks opens them to its own keys alone', async (t)
     },
   };
   const { gateway } = await startVideos(t, { config });
-  for (const face of faces) {
-    const id = await make(face, gateway, face.format, '[[video:bytes=1000]] a fox');
-    await ended(face, gateway, id);
+  for (const clientFormat of clientFormats) {
+    const id = await make(clientFormat, gateway, clientFormat.format, '[[video:bytes=1000]] a fox');
+    await ended(clientFormat, gateway, id);
     for (const reader of readers)
       t.equal((await reader.show(gateway, id, { key: mateKey })).state, 'completed');
     const heard = await ask(gateway, 'GET', `/v1/videos/${id}/content`, { key: mateKey });
@@ -95,12 +95,12 @@ test('sharing one of two groups opens nothing to the keys of the other', async (
   ];
   const groups = { default: { models: ['*'] }, open: { models: ['*'], shareVideos: true } };
   const { gateway } = await startVideos(t, { config: { keys, groups } });
-  const [face] = faces;
-  if (face === undefined) throw new Error('no face');
-  const id = await make(face, gateway, 'compat', 'a fox');
-  await ended(face, gateway, id);
+  const [clientFormat] = clientFormats;
+  if (clientFormat === undefined) throw new Error('no client format');
+  const id = await make(clientFormat, gateway, 'compat', 'a fox');
+  await ended(clientFormat, gateway, id);
   await seesNothing(t, gateway, id, mateKey);
-  t.equal((await face.show(gateway, id, { key: strangerKey })).state, 'completed');
+  t.equal((await clientFormat.show(gateway, id, { key: strangerKey })).state, 'completed');
 });
 
 test('a rotated key keeps its tasks, and what has its old secret and another id does not get them', async (t) => {
@@ -108,9 +108,9 @@ test('a rotated key keeps its tasks, and what has its old secret and another id 
   const storePath = temporaryFolder(t);
   const before = await startGateway(t, { config: mediaConfig(t, { ...simulated(simulator), storePath }) });
   const ids: string[] = [];
-  for (const face of faces) {
-    const id = await make(face, before, face.format, 'a fox');
-    await ended(face, before, id);
+  for (const clientFormat of clientFormats) {
+    const id = await make(clientFormat, before, clientFormat.format, 'a fox');
+    await ended(clientFormat, before, id);
     ids.push(id);
   }
   const keys = [

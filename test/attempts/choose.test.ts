@@ -2,13 +2,13 @@ import { test } from 'tap';
 import { hashText } from '../../src/attempts/affinity.js';
 import { anyTarget, type RouteRequest, TargetChooser } from '../../src/attempts/choose.js';
 import { HealthTable } from '../../src/attempts/health.js';
-import type { FailedCall } from '../../src/attempts/outcome.js';
+import type { FailedOutcome } from '../../src/attempts/outcome.js';
 import type { Target } from '../../src/config/types.js';
 import { fc, randomOf } from '../support/seed.js';
 import { makeTarget, namesOf, settings } from './targets.js';
 
-const failure: FailedCall = { kind: 'failure', error: 'reset', retryAfterMs: null };
-const limited: FailedCall = { kind: 'limited', error: '429', retryAfterMs: null };
+const failure: FailedOutcome = { kind: 'failure', error: 'reset', retryAfterMs: null };
+const limited: FailedOutcome = { kind: 'rateLimited', error: '429', retryAfterMs: null };
 
 function setUp(change: Partial<typeof settings> = {}) {
   const health = new HealthTable({ ...settings, failures: 1, openMs: 100, ...change });
@@ -16,7 +16,7 @@ function setUp(change: Partial<typeof settings> = {}) {
   const begin = (target: Target, times = 1) => {
     for (let i = 0; i < times; i++) health.of(target).began(0);
   };
-  const end = (target: Target, outcome: FailedCall, now = 0) =>
+  const end = (target: Target, outcome: FailedOutcome, now = 0) =>
     health.of(target).ended(now, health.of(target).began(now), outcome);
   return { health, chooser, begin, end };
 }

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { TargetHealth } from '../../src/attempts/health.js';
-import { type FailedCall, longestRetryAfterMs, restMs } from '../../src/attempts/outcome.js';
+import { type FailedOutcome, longestRetryAfterMs, restMs } from '../../src/attempts/outcome.js';
 import type { RoutingSettings } from '../../src/config/types.js';
 import { fc } from '../support/seed.js';
 import { settings } from './targets.js';
@@ -14,8 +14,8 @@ const quick: RoutingSettings = {
   openMs: 100,
   maxOpenMs: 400,
 };
-const failure: FailedCall = { kind: 'failure', error: 'reset', retryAfterMs: null };
-const limited: FailedCall = { kind: 'limited', error: '429', retryAfterMs: null };
+const failure: FailedOutcome = { kind: 'failure', error: 'reset', retryAfterMs: null };
+const limited: FailedOutcome = { kind: 'rateLimited', error: '429', retryAfterMs: null };
 const make = (change: Partial<RoutingSettings> = {}) => new TargetHealth('u', 'm', { ...quick, ...change });
 
 function fail(health: TargetHealth, now: number, times = 1): void {
@@ -308,7 +308,7 @@ function run(steps: readonly Step[], look: (health: TargetHealth, now: number, p
       } else {
         calls.splice(index, 1);
         const { retryAfterMs } = each;
-        const failed: FailedCall = { ...(each.outcome === 0 ? limited : failure), retryAfterMs };
+        const failed: FailedOutcome = { ...(each.outcome === 0 ? limited : failure), retryAfterMs };
         const kind = each.outcome;
         health.ended(now, call.ticket, kind > 3 ? 'success' : kind === 3 ? 'uncounted' : failed);
       }

@@ -2,13 +2,13 @@ import { test } from 'tap';
 import { hashText } from '../../src/attempts/affinity.js';
 import { TargetHealth } from '../../src/attempts/health.js';
 import { KeyHealth } from '../../src/attempts/key-health.js';
-import { type FailedCall, restMs } from '../../src/attempts/outcome.js';
+import { type FailedOutcome, restMs } from '../../src/attempts/outcome.js';
 import { random, randomOf } from '../support/seed.js';
 import { settings } from './targets.js';
 
 const apiKeys = ['sk-one', 'sk-two', 'sk-three', 'sk-four'];
 const hashes = Array.from({ length: 4000 }, (_one, i) => hashText(0, `${i}`));
-const failed = (kind: FailedCall['kind'], retryAfterMs: number | null = null): FailedCall => ({
+const failed = (kind: FailedOutcome['kind'], retryAfterMs: number | null = null): FailedOutcome => ({
   kind,
   error: 'status',
   retryAfterMs,
@@ -59,17 +59,17 @@ test('a key that is not accepted is left alone, twice as long each time, and its
 
 test('a key rests for as long as it is asked to, and shortly where nothing is said', async (t) => {
   const keys = new KeyHealth(['a', 'b']);
-  keys.rejected(0, 0, failed('limited', 5000), quick);
+  keys.rejected(0, 0, failed('rateLimited', 5000), quick);
   for (const hash of hashes.slice(0, 100)) t.equal(keys.choose(hash, random, 4999), 1);
   t.equal(keys.mayTake(4999), true);
-  keys.rejected(1, 0, failed('limited'), quick);
+  keys.rejected(1, 0, failed('rateLimited'), quick);
   t.equal(keys.hasWell(restMs - 1), false);
   t.equal(keys.choose(1, random, restMs - 1), 1, 'one that merely rests is better than one that is barred');
   t.same(
     keys.status(0).map(({ waitMs }) => waitMs),
     [5000, restMs],
   );
-  keys.rejected(1, 0, failed('limited', 3000), quick);
+  keys.rejected(1, 0, failed('rateLimited', 3000), quick);
   t.equal(keys.mayTake(2999), false);
   t.equal(keys.earliest(0), 3000);
   t.equal(keys.choose(1, random, 0), 1, 'the one that is free first');
@@ -77,9 +77,9 @@ test('a key rests for as long as it is asked to, and shortly where nothing is sa
 
 test('a target is ill only when all its keys are', async (t) => {
   const make = () => new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a', 'b']);
-  const end = (health: TargetHealth, outcome: FailedCall, key: number) =>
+  const end = (health: TargetHealth, outcome: FailedOutcome, key: number) =>
     health.ended(0, health.began(0), outcome, key);
-  for (const failure of [failed('rejected'), failed('limited', 100)]) {
+  for (const failure of [failed('rejected'), failed('rateLimited', 100)]) {
     const health = make();
     end(health, failure, 0);
     t.equal(health.mayTake(0), true);

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { findingOfFailure, findingOfStatus, isOfKey } from '../../src/attempts/outcome.js';
+import { findingOfFailure, findingOfStatus, isOfUpstreamKey } from '../../src/attempts/outcome.js';
 
 test('what a status says about the target', async (t) => {
   const rows = {
@@ -7,7 +7,7 @@ test('what a status says about the target', async (t) => {
     rejected: [401, 402],
     doubted: [403],
     failure: [500, 502, 503, 504, 520, 524, 529, 599],
-    limited: [429],
+    rateLimited: [429],
     uncounted: [404, 408, 409, 501, 505],
   };
   for (const [finding, statuses] of Object.entries(rows))
@@ -15,7 +15,7 @@ test('what a status says about the target', async (t) => {
 });
 
 test('what another key may be spared', async (t) => {
-  const ofKey = Array.from({ length: 500 }, (_none, i) => 100 + i).filter(isOfKey);
+  const ofKey = Array.from({ length: 500 }, (_none, i) => 100 + i).filter(isOfUpstreamKey);
   t.strictSame(ofKey, [401, 402, 403, 429]);
 });
 

@@ -110,6 +110,43 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
     problems: ['upstreams.main.headers.X-A: is given twice in different cases'],
   },
   {
+    at: 'upstreams/main/forwardHeaders',
+    value: ['Authorization', 'connection', 'content-length', 'x-gateway-target', 'x-auth-user', 'a b'],
+    problems: [
+      'upstreams.main.forwardHeaders[0]: may not be passed: it carries a credential',
+      'upstreams.main.forwardHeaders[1]: may not be passed: it belongs to one connection, which the gateway manages',
+      'upstreams.main.forwardHeaders[2]: may not be passed: it frames the message, which the gateway does',
+      'upstreams.main.forwardHeaders[3]: may not be passed: it is between the client and the gateway',
+      'upstreams.main.forwardHeaders[4]: may not be passed: it is called like a credential',
+      'upstreams.main.forwardHeaders[5]: is not a valid header name',
+    ],
+  },
+  {
+    at: 'upstreams/main/returnHeaders',
+    value: [
+      'Set-Cookie',
+      'keep-alive',
+      'Transfer-Encoding',
+      'x-gateway-path',
+      'access-control-allow-origin',
+    ].concat('x-ratelimit-limit-requests', 'x-amz-security-token', 'a:b'),
+    problems: [
+      'upstreams.main.returnHeaders[0]: may not be handed on: it is called like a credential',
+      'upstreams.main.returnHeaders[1]: may not be handed on: it belongs to one connection, which the gateway manages',
+      'upstreams.main.returnHeaders[2]: may not be handed on: it frames the message, which the gateway does',
+      'upstreams.main.returnHeaders[3]: may not be handed on: it is between the client and the gateway',
+      'upstreams.main.returnHeaders[4]: may not be handed on: it is between the client and the gateway',
+      'upstreams.main.returnHeaders[5]: may not be handed on: it is handed on anyway, where the gateway has no limits of its own to tell of',
+      'upstreams.main.returnHeaders[6]: may not be handed on: it is called like a credential',
+      'upstreams.main.returnHeaders[7]: is not a valid header name',
+    ],
+  },
+  {
+    at: 'upstreams/main/forwardHeaders',
+    value: Array.from({ length: 65 }, (_, index) => `x-${index}`),
+    problems: ['upstreams.main.forwardHeaders: must not have more than 64 items'],
+  },
+  {
     at: 'upstreams/main/tls',
     value: { ca: 'gone.pem' },
     problems: ['upstreams.main.tls.ca: the file cannot be read (ENOENT)'],

@@ -57,8 +57,8 @@ test('words are put over one another one by one, in any case', async (t) => {
 });
 
 test('headers of a later layer replace, leave out or let pass those of the others', async (t) => {
-  t.strictSame(mergeHeaders([], [{}]), { headers: [], clientHeaders: null });
-  const of = (...layers: RuleSettings[]) => mergeHeaders([['x-a', '1']], layers);
+  t.strictSame(mergeHeaders({ headers: [] }, [{}]), { headers: [], clientHeaders: null });
+  const of = (...layers: RuleSettings[]) => mergeHeaders({ headers: [['x-a', '1']] }, layers);
   const plain = of();
   t.strictSame(plain.headers, [['x-a', '1']]);
   t.strictSame([...(plain.clientHeaders?.without ?? [])], ['x-a']);
@@ -77,9 +77,9 @@ test('headers of a later layer replace, leave out or let pass those of the other
 
 test('betas are added to a list that the config sets, and else to the one of the client', async (t) => {
   const betas = { add: ['b', 'c'], drop: ['a'] };
-  const set = mergeHeaders([['anthropic-beta', 'a, b,d']], [{ betas }]);
+  const set = mergeHeaders({ headers: [['anthropic-beta', 'a, b,d']] }, [{ betas }]);
   t.strictSame(set.headers, [['anthropic-beta', 'b,d,c']]);
-  const later = mergeHeaders([], [{ betas }, { betas: { add: ['a'], drop: ['c'] } }]);
+  const later = mergeHeaders({ headers: [] }, [{ betas }, { betas: { add: ['a'], drop: ['c'] } }]);
   t.strictSame(later.clientHeaders?.addedBetas, ['b', 'a']);
   t.strictSame([...(later.clientHeaders?.droppedBetas ?? [])], ['c']);
 });

@@ -90,6 +90,7 @@ export function requestWith(given: Partial<RecentRequestView>): RecentRequestVie
     ownMs: 1,
     retries: 0,
     leftOut: [],
+    lostInAnswer: [],
     inputTokens: 1,
     outputTokens: 1,
     ...given,

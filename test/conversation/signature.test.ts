@@ -5,6 +5,7 @@ import {
   tagSignature,
   tokenAsBytes,
   untagSignature,
+  withoutWords,
 } from '../../src/conversation/signature.js';
 import { fc } from '../support/seed.js';
 
@@ -27,6 +28,19 @@ test('a token gives back what was put into it', async () => {
       return JSON.stringify(opened) === JSON.stringify(given);
     }),
   );
+});
+
+test('a token may carry the words that were signed, and lose them', async (t) => {
+  fc.assert(
+    fc.property(signature, fc.string({ unit: 'grapheme' }), (given, words) => {
+      const token = tagSignature({ ...given, redacted: false, words });
+      const bare = tagSignature({ ...given, redacted: false });
+      return (
+        untagSignature(token)?.words === words && withoutWords(token) === bare && withoutWords(bare) === bare
+      );
+    }),
+  );
+  t.equal(untagSignature('gw1.t.messages.x.y'), null, 'no end of the words');
 });
 
 test('a token that a field of bytes holds is read in both alphabets of base64', async () => {

@@ -162,20 +162,20 @@ for (const sdk of sdks) {
   });
 }
 
-test('a wrong edit is refused at its place, and reaches no upstream', async (t) => {
+test('a wrong edit that has to be converted is refused at its place, and reaches no upstream', async (t) => {
   const { gateway, simulator } = await startImages(t);
   const picture = file('a.png', 'image/png', png);
   const named: Field[] = [
-    ['model', 'openai'],
+    ['model', 'dashscope'],
     ['prompt', 'a'],
   ];
-  const sdk = { model: 'openai', prompt: 'a' };
+  const sdk = { model: 'dashscope', prompt: 'a' };
   const wrongs: readonly (readonly [object | FormData, string | null])[] = [
-    [inputBody('openai', [{ text: 'a' }]), 'input.messages'],
-    [inputBody('openai', [{ image: data }]), 'input.messages'],
-    [inputBody('openai', [{ text: 'a' }, { image: '?' }]), 'input.messages[0].content[1].image'],
-    [inputBody('openai', [{ text: 'a' }, { image: 5 }]), 'input.messages[0].content[1].image'],
-    [inputBody('openai', [{ text: 'a' }, { image: data }], { n: 0 }), 'parameters.n'],
+    [inputBody('dashscope', [{ text: 'a' }]), 'input.messages'],
+    [inputBody('dashscope', [{ image: data }]), 'input.messages'],
+    [inputBody('dashscope', [{ text: 'a' }, { image: '?' }]), 'input.messages[0].content[1].image'],
+    [inputBody('dashscope', [{ text: 'a' }, { image: 5 }]), 'input.messages[0].content[1].image'],
+    [inputBody('dashscope', [{ text: 'a' }, { image: data }], { n: 0 }), 'parameters.n'],
     [sdk, 'images'],
     [{ ...sdk, images: [] }, 'images'],
     [{ ...sdk, images: [{}] }, 'images[0].image_url'],
@@ -186,7 +186,7 @@ test('a wrong edit is refused at its place, and reaches no upstream', async (t) 
     [formOf([...named, ['prompt', 'b'], ['image', picture]]), 'prompt'],
     [
       formOf([
-        ['model', 'openai'],
+        ['model', 'dashscope'],
         ['image', picture],
       ]),
       'prompt',

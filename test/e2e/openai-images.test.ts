@@ -214,13 +214,13 @@ for (const sdk of sdks) {
   });
 }
 
-test('a wrong body is refused at its place, and reaches no upstream', async (t) => {
+test('a wrong body that has to be converted is refused at its place, and reaches no upstream', async (t) => {
   const { gateway, simulator } = await startImages(t);
-  const sdk = { model: 'openai', prompt: 'a' };
-  const spec = inputBody('openai', [{ text: 'a' }]);
+  const sdk = { model: 'dashscope', prompt: 'a' };
+  const spec = inputBody('dashscope', [{ text: 'a' }]);
   const wrongs: readonly (readonly [object, string | null])[] = [
     [{}, 'prompt'],
-    [{ model: 'openai' }, 'prompt'],
+    [{ model: 'dashscope' }, 'prompt'],
     [{ prompt: 'a' }, 'model'],
     [{ ...sdk, ...spec }, 'input'],
     [{ ...sdk, prompt: '' }, 'prompt'],
@@ -234,14 +234,17 @@ test('a wrong body is refused at its place, and reaches no upstream', async (t) 
     [{ ...spec, input: {} }, 'input.messages'],
     [{ ...spec, input: { messages: [] } }, 'input.messages'],
     [{ ...spec, input: { messages: [{ content: [] }] } }, 'input.messages'],
-    [inputBody('openai', [{ text: 5 }]), 'input.messages[0].content[0].text'],
-    [inputBody('openai', [{}]), 'input.messages[0].content[0]'],
-    [inputBody('openai', [{ text: 'a', image: 'https://a.invalid' }]), 'input.messages[0].content[0].image'],
+    [inputBody('dashscope', [{ text: 5 }]), 'input.messages[0].content[0].text'],
+    [inputBody('dashscope', [{}]), 'input.messages[0].content[0]'],
+    [
+      inputBody('dashscope', [{ text: 'a', image: 'https://a.invalid' }]),
+      'input.messages[0].content[0].image',
+    ],
     [{ ...spec, parameters: { watermark: 'no' } }, 'parameters.watermark'],
     [{ ...spec, parameters: { prompt_extend: 1 } }, 'parameters.prompt_extend'],
     [{ ...spec, parameters: { negative_prompt: 1 } }, 'parameters.negative_prompt'],
     [{ ...spec, stream: true }, 'stream'],
-    [{ model: 'openai', messages: [] }, 'messages'],
+    [{ model: 'dashscope', messages: [] }, 'messages'],
   ];
   for (const [body, param] of wrongs) {
     const heard = await ask(gateway, 'POST', generations, { body });

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
-import { actionPath, faces, vendork, vendorkAt } from '../support/media/faces.js';
+import { actionPath, clientFormats, vendork, vendorkAt } from '../support/media/client-formats.js';
 import { type Asking, ask, file, formOf, strangerKey } from '../support/media/gateway.js';
 import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
@@ -20,37 +20,37 @@ const text = (value: string): Asking => ({
 });
 
 const compatWrongs: readonly Wrong[] = [
-  ['/v1/videos', { body: { model: 'compat' } }, 'prompt', missing],
+  ['/v1/videos', { body: { model: 'generic' } }, 'prompt', missing],
   ['/v1/videos', { body: { prompt: 'a' } }, 'model', missing],
-  ['/v1/videos', { body: { model: 'compat', prompt: '' } }, 'prompt', null],
-  ['/v1/videos', { body: { model: 'compat', prompt: 5 } }, 'prompt', null],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'x'.repeat(32_001) } }, 'prompt', 'invalid_value'],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: true } }, 'seconds', null],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: '0' } }, 'seconds', 'invalid_value'],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: 'four' } }, 'seconds', 'invalid_value'],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', size: '720' } }, 'size', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: '' } }, 'prompt', null],
+  ['/v1/videos', { body: { model: 'generic', prompt: 5 } }, 'prompt', null],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'x'.repeat(32_001) } }, 'prompt', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', seconds: true } }, 'seconds', null],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', seconds: '0' } }, 'seconds', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', seconds: 'four' } }, 'seconds', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', size: '720' } }, 'size', 'invalid_value'],
   [
     '/v1/videos',
-    { body: { model: 'compat', prompt: 'a', input_reference: { file_id: 'f' } } },
+    { body: { model: 'generic', prompt: 'a', input_reference: { file_id: 'f' } } },
     'input_reference.file_id',
     'unsupported_parameter',
   ],
   [
     '/v1/videos',
-    { body: { model: 'compat', prompt: 'a', input_reference: '?' } },
+    { body: { model: 'generic', prompt: 'a', input_reference: '?' } },
     'input_reference',
     'invalid_value',
   ],
   ['/v1/videos', text('{'), null, 'invalid_json'],
   ['/v1/videos', text('[]'), null, 'invalid_json'],
   ['/v1/videos', text(''), null, 'invalid_json'],
-  ['/v1/videos', { body: formOf([['model', 'compat']]) }, 'prompt', missing],
+  ['/v1/videos', { body: formOf([['model', 'generic']]) }, 'prompt', missing],
   ['/v1/videos', { body: formOf([['prompt', 'a']]) }, 'model', missing],
   [
     '/v1/videos',
     {
       body: formOf([
-        ['model', 'compat'],
+        ['model', 'generic'],
         ['prompt', 'a'],
         ['prompt', 'b'],
       ]),
@@ -62,7 +62,7 @@ const compatWrongs: readonly Wrong[] = [
     '/v1/videos',
     {
       body: formOf([
-        ['model', 'compat'],
+        ['model', 'generic'],
         ['prompt', 'a'],
         ['input_reference', file('a.png', 'image/png', image)],
         ['input_reference', file('b.png', 'image/png', image)],
@@ -74,29 +74,35 @@ const compatWrongs: readonly Wrong[] = [
 ];
 
 const genericBody = { model: 'generic', prompt: 'a' };
-const sharedWrongs = (path: string): readonly Wrong[] => [
-  [path, { body: { model: 'generic' } }, 'prompt', missing],
+/** Of a model whose upstream speaks another format than the path's: its own would be sent all of this. */
+const sharedWrongs = (path: string, { model, ...asked }: typeof genericBody): readonly Wrong[] => [
+  [path, { body: { model } }, 'prompt', missing],
   [path, { body: { prompt: 'a' } }, 'model', missing],
-  [path, { body: { ...genericBody, prompt: '' } }, 'prompt', 'invalid_value'],
-  [path, { body: { ...genericBody, duration: 0 } }, 'duration', 'invalid_value'],
-  [path, { body: { ...genericBody, duration: 2.5 } }, 'duration', 'invalid_value'],
-  [path, { body: { ...genericBody, duration: 'long' } }, 'duration', 'invalid_value'],
-  [path, { body: { ...genericBody, width: '1' } }, 'width', null],
-  [path, { body: { ...genericBody, height: -1 } }, 'height', null],
-  [path, { body: { ...genericBody, fps: 0 } }, 'fps', null],
-  [path, { body: { ...genericBody, metadata: [] } }, 'metadata', null],
+  [path, { body: { model, ...asked, prompt: '' } }, 'prompt', 'invalid_value'],
+  [path, { body: { model, ...asked, duration: 0 } }, 'duration', 'invalid_value'],
+  [path, { body: { model, ...asked, n: 1.5 } }, 'n', 'invalid_value'],
+  [path, { body: { model, ...asked, duration: 'long' } }, 'duration', 'invalid_value'],
+  [path, { body: { model, ...asked, width: '1' } }, 'width', null],
+  [path, { body: { model, ...asked, height: -1 } }, 'height', null],
+  [path, { body: { model, ...asked, fps: 0 } }, 'fps', null],
+  [path, { body: { model, ...asked, metadata: [] } }, 'metadata', null],
   [path, text('{"model":'), null, 'invalid_json'],
   [path, text('null'), null, 'invalid_json'],
 ];
 
 const genericWrongs: readonly Wrong[] = [
-  ...sharedWrongs('/v1/video/generations'),
-  ['/v1/video/generations', { body: { ...genericBody, image: 'no base64?' } }, 'image', 'invalid_value'],
+  ...sharedWrongs('/v1/video/generations', { ...genericBody, model: 'vendork' }),
+  [
+    '/v1/video/generations',
+    { body: { ...genericBody, model: 'vendork', image: 'no base64?' } },
+    'image',
+    'invalid_value',
+  ],
 ];
 
 const vendorkWrongs: readonly Wrong[] = [
   ...vendorkPaths.flatMap((path): Wrong[] => [
-    ...sharedWrongs(path),
+    ...sharedWrongs(path, genericBody),
     [path, { body: { ...genericBody, model_name: 'vendork' } }, 'model_name', 'invalid_value'],
     [path, { body: { ...genericBody, cfg_scale: 2 } }, 'cfg_scale', null],
   ]),
@@ -117,16 +123,16 @@ const vendorjWrongs: readonly Wrong[] = [
   ['/vendorj/?Action=CVSync2AsyncSubmitTask&Version=2022-13-01', { body: {} }, 'Version', null],
   ['/jimeng/?Action=CVSync2AsyncGetResult&Version=', { body: {} }, 'Version', null],
   [submit, { body: { prompt: 'a' } }, 'req_key', null],
-  [submit, { body: { req_key: 'vendorj' } }, 'prompt', null],
-  [submit, { body: { req_key: 'vendorj', prompt: 7 } }, 'prompt', null],
+  [submit, { body: { req_key: 'generic' } }, 'prompt', null],
+  [submit, { body: { req_key: 'generic', prompt: 7 } }, 'prompt', null],
   [
     submit,
-    { body: { req_key: 'vendorj', prompt: 'a', binary_data_base64: 'x' } },
+    { body: { req_key: 'generic', prompt: 'a', binary_data_base64: 'x' } },
     'binary_data_base64',
     null,
   ],
-  [submit, { body: { req_key: 'vendorj', binary_data_base64: ['?'] } }, 'binary_data_base64[0]', null],
-  [submit, { body: { req_key: 'vendorj', prompt: 'a', frames: '121' } }, 'frames', null],
+  [submit, { body: { req_key: 'generic', binary_data_base64: ['?'] } }, 'binary_data_base64[0]', null],
+  [submit, { body: { req_key: 'generic', prompt: 'a', frames: 'many' } }, 'frames', null],
   [submit, text('no'), null, null],
   [result, { body: { req_key: 'vendorj' } }, 'task_id', null],
   [result, { body: { task_id: 5 } }, 'task_id', null],
@@ -233,12 +239,12 @@ test('a key that is not known gets 401 on every route', async (t) => {
 
 test('a model that is unknown, or of another protocol, is not found in the words of each format', async (t) => {
   const { gateway, simulator } = await startVideos(t);
-  for (const face of [...faces, vendorkAt('/kling/v1/videos/text2video')]) {
-    const heard = await face.create(gateway, { model: 'nobody', prompt: 'a' });
+  for (const clientFormat of [...clientFormats, vendorkAt('/kling/v1/videos/text2video')]) {
+    const heard = await clientFormat.create(gateway, { model: 'nobody', prompt: 'a' });
     t.equal(heard.status, 404);
-    if (face.format === 'vendorj') t.match(heard.json, { code: 50_404, message: /'nobody'/ });
+    if (clientFormat.format === 'vendorj') t.match(heard.json, { code: 50_404, message: /'nobody'/ });
     else t.match(heard.json, { error: { code: 'model_not_found', param: 'model' } });
-    if (face.format === 'vendork') t.match(heard.json, { code: 1203 });
+    if (clientFormat.format === 'vendork') t.match(heard.json, { code: 1203 });
   }
   const other = await ask(gateway, 'POST', '/v1/chat/completions', {
     body: { model: 'compat', messages: [{ role: 'user', content: 'a' }] },
@@ -311,15 +317,15 @@ test('a refusal of the upstream is told in the format of the client, with its st
   const { gateway } = await startVideos(t);
   const faulty = (status: number): string => `[[fault:status=${status} retry-after=7]] a fox`;
   for (const model of wires) {
-    for (const face of faces) {
-      const ours = await face.create(gateway, { model, prompt: faulty(403) });
+    for (const clientFormat of clientFormats) {
+      const ours = await clientFormat.create(gateway, { model, prompt: faulty(403) });
       t.equal(ours.status, 502, 'the right that is missing is the gateway’s');
       for (const status of [400, 429, 500, 503]) {
-        const heard = await face.create(gateway, { model, prompt: faulty(status) });
-        t.equal(heard.status, status, `${face.format} on ${model}: ${heard.text}`);
+        const heard = await clientFormat.create(gateway, { model, prompt: faulty(status) });
+        t.equal(heard.status, status, `${clientFormat.format} on ${model}: ${heard.text}`);
         t.match(heard.headers.get('content-type'), /^application\/json/);
-        if (face.format === 'vendorj') t.match(heard.json, { code: Number, message: String });
-        else if (face.format === 'vendork')
+        if (clientFormat.format === 'vendorj') t.match(heard.json, { code: Number, message: String });
+        else if (clientFormat.format === 'vendork')
           t.match(heard.json, { code: Number, message: String, request_id: String });
         else t.match(heard.json, { error: { message: String, type: String } });
         t.equal(heard.headers.get('retry-after'), '7');

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { faces } from '../support/media/faces.js';
+import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mateKey, strangerKey } from '../support/media/gateway.js';
 import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
@@ -10,15 +10,15 @@ test('a task goes forward only, whoever asks, and its progress never falls', asy
   const { gateway } = await startVideos(t, { pace: { queuedMs: 900, runningMs: 1500 } });
   await Promise.all(
     wires.map(async (wire) => {
-      const [compat] = faces;
-      if (compat === undefined) throw new Error('no face');
+      const [compat] = clientFormats;
+      if (compat === undefined) throw new Error('no client format');
       const id = await make(compat, gateway, wire, 'a fox');
       const seen: { state: string; progress: number }[] = [];
       let turn = 0;
       await eventually(
         async () => {
-          const face = faces[turn++ % faces.length] ?? compat;
-          const { state } = await face.show(gateway, id);
+          const clientFormat = clientFormats[turn++ % clientFormats.length] ?? compat;
+          const { state } = await clientFormat.show(gateway, id);
           seen.push({ state, progress: -1 });
           const { heard } = await compat.show(gateway, id);
           seen.push({ state: String(heard.json.status), progress: Number(heard.json.progress) });
@@ -59,14 +59,18 @@ for (const word of ['content_policy', 'anything']) {
     const { gateway } = await startVideos(t);
     for (const wire of wires) {
       const prompt = `[[video:fail=${word} http=200]] a fox`;
-      const [first] = faces;
-      if (first === undefined) throw new Error('no face');
+      const [first] = clientFormats;
+      if (first === undefined) throw new Error('no client format');
       const id = await make(first, gateway, wire, prompt);
       t.equal((await ended(first, gateway, id)).state, 'failed');
-      for (const face of faces) {
-        const { state, heard } = await face.show(gateway, id);
-        t.equal(state, 'failed', `${face.format} on ${wire}`);
-        t.match(heard.json, failures[face.format], `${face.format} on ${wire}: ${heard.text}`);
+      for (const clientFormat of clientFormats) {
+        const { state, heard } = await clientFormat.show(gateway, id);
+        t.equal(state, 'failed', `${clientFormat.format} on ${wire}`);
+        t.match(
+          heard.json,
+          failures[clientFormat.format],
+          `${clientFormat.format} on ${wire}: ${heard.text}`,
+        );
         t.notMatch(heard.text, /"(?:url|video_url|format)"/);
       }
       for (const method of ['GET', 'HEAD']) {
@@ -80,18 +84,19 @@ for (const word of ['content_policy', 'anything']) {
 
 test('a vendor that tells a failure by an error status is understood', async (t) => {
   const { gateway } = await startVideos(t);
-  for (const face of faces) {
-    const id = await make(face, gateway, 'vendorj', '[[video:fail=content_policy http=400]] a fox');
-    const { state, heard } = await ended(face, gateway, id);
+  for (const clientFormat of clientFormats) {
+    const id = await make(clientFormat, gateway, 'vendorj', '[[video:fail=content_policy http=400]] a fox');
+    const { state, heard } = await ended(clientFormat, gateway, id);
     t.equal(state, 'failed');
-    if (face.format === 'vendorj') t.match(heard.json, { code: 50_511, message: 'Post Img Risk Not Pass' });
+    if (clientFormat.format === 'vendorj')
+      t.match(heard.json, { code: 50_511, message: 'Post Img Risk Not Pass' });
   }
 });
 
 test('an unfinished task has no content', async (t) => {
   const { gateway, simulator } = await startVideos(t, { pace: { queuedMs: 3_600_000, runningMs: 1 } });
-  for (const face of faces) {
-    const id = await make(face, gateway, face.format, 'a fox');
+  for (const clientFormat of clientFormats) {
+    const id = await make(clientFormat, gateway, clientFormat.format, 'a fox');
     for (const query of ['', '?variant=video', '?variant=thumbnail', '?variant=spritesheet']) {
       const content = await ask(gateway, 'GET', `/v1/videos/${id}/content${query}`);
       t.equal(content.status, 404);
@@ -105,16 +110,16 @@ test('an unfinished task has no content', async (t) => {
     t.equal(strange.status, 400);
     t.match(strange.json, { error: { param: 'variant', code: 'invalid_value' } });
   }
-  t.equal(simulator.state().videosMade, faces.length);
+  t.equal(simulator.state().videosMade, clientFormats.length);
 });
 
 test('keys of a group that shares its tasks see them, and others never do', async (t) => {
   const groups = { default: { models: ['*'], shareVideos: true }, strangers: { models: ['*'] } };
   const { gateway } = await startVideos(t, { config: { groups } });
-  for (const face of faces) {
-    const id = await make(face, gateway, face.format, '[[video:bytes=1000]] a fox');
-    await ended(face, gateway, id);
-    for (const reader of faces) {
+  for (const clientFormat of clientFormats) {
+    const id = await make(clientFormat, gateway, clientFormat.format, '[[video:bytes=1000]] a fox');
+    await ended(clientFormat, gateway, id);
+    for (const reader of clientFormats) {
       t.equal((await reader.show(gateway, id, { key: mateKey })).state, 'completed');
       t.equal((await reader.show(gateway, id, { key: strangerKey })).state, 'missing');
     }
@@ -126,7 +131,7 @@ test('keys of a group that shares its tasks see them, and others never do', asyn
 
 test('the log tells of each call who asked for what, and of nothing secret', async (t) => {
   const { gateway } = await startVideos(t);
-  const created = await faces[1]?.create(gateway, { model: 'vendork', prompt: 'my secret fox' });
+  const created = await clientFormats[1]?.create(gateway, { model: 'vendork', prompt: 'my secret fox' });
   const line = await gateway.line(({ id }) => id === created?.headers.get('x-request-id'));
   t.match(line, {
     method: 'POST',

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { type Face, faces, vendorjAt, vendorkAt } from '../support/media/faces.js';
+import { type ClientFormat, clientFormats, vendorjAt, vendorkAt } from '../support/media/client-formats.js';
 import { ask, type Heard } from '../support/media/gateway.js';
 import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
@@ -93,14 +93,14 @@ for (const wire of wires) {
     const expected = await ask(gateway, 'GET', '/v1/models');
     t.equal(expected.status, 200);
     const contents = await Promise.all(
-      faces.map(async (face) => {
-        const created = await face.create(gateway, { model: wire, prompt });
+      clientFormats.map(async (clientFormat) => {
+        const created = await clientFormat.create(gateway, { model: wire, prompt });
         t.equal(created.status, 200, created.text);
-        t.match(created.json, createdMembers[face.format]);
-        if (face.format === 'compat') t.equal(created.json.model, wire);
-        const id = face.idOf(created);
-        await ended(face, gateway, id);
-        for (const reader of faces) {
+        t.match(created.json, createdMembers[clientFormat.format]);
+        if (clientFormat.format === 'compat') t.equal(created.json.model, wire);
+        const id = clientFormat.idOf(created);
+        await ended(clientFormat, gateway, id);
+        for (const reader of clientFormats) {
           const { state, heard } = await reader.show(gateway, id);
           t.equal(state, 'completed');
           t.match(heard.json, finished[reader.format](id, wire));
@@ -117,7 +117,7 @@ for (const wire of wires) {
       t.ok(content.bytes.equals(contents[0]?.bytes as Buffer));
       t.equal(content.bytes.length, 100_000);
     }
-    t.equal(simulator.state().videosMade, faces.length);
+    t.equal(simulator.state().videosMade, clientFormats.length);
   });
 }
 
@@ -126,7 +126,7 @@ test('the bytes of a video are those of its upstream, and it plays', async (t) =
   for (const wire of wires) {
     const body = { model: wire, prompt: 'a fox', duration: 5 };
     const id = String((await ask(gateway, 'POST', '/v1/video/generations', { body })).json.task_id);
-    const [generic] = faces.slice(-1) as [Face];
+    const [generic] = clientFormats.slice(-1) as [ClientFormat];
     const { heard } = await ended(generic, gateway, id);
     const ours = await ask(gateway, 'GET', `/v1/videos/${id}/content`);
     t.equal(ours.bytes.toString('latin1', 4, 8), 'ftyp');
@@ -139,16 +139,17 @@ test('the bytes of a video are those of its upstream, and it plays', async (t) =
 
 test('the real words of the vendors are paths as good as the neutral ones', async (t) => {
   const { gateway } = await startVideos(t);
-  const others: readonly Face[] = [
+  const others: readonly ClientFormat[] = [
     vendorkAt('/kling/v1/videos/text2video'),
     vendorjAt('/jimeng/'),
     vendorjAt('/jimeng'),
     vendorjAt('/vendorj'),
   ];
-  for (const face of others) {
-    const id = await make(face, gateway, face.format, prompt);
-    await ended(face, gateway, id);
-    for (const reader of [...others, ...faces]) t.equal((await reader.show(gateway, id)).state, 'completed');
+  for (const clientFormat of others) {
+    const id = await make(clientFormat, gateway, clientFormat.format, prompt);
+    await ended(clientFormat, gateway, id);
+    for (const reader of [...others, ...clientFormats])
+      t.equal((await reader.show(gateway, id)).state, 'completed');
   }
 });
 
@@ -157,15 +158,15 @@ test('image2video makes a video of an image, by URL or base64, in both bodies of
   const data = Buffer.from('\x89PNG\r\n\x1a\nand so on', 'latin1').toString('base64');
   const images = [data, `data:image/png;base64,${data}`, 'https://images.invalid/a.png'];
   for (const prefix of ['/vendork', '/kling']) {
-    const face = vendorkAt(`${prefix}/v1/videos/image2video`);
+    const clientFormat = vendorkAt(`${prefix}/v1/videos/image2video`);
     for (const image of images) {
       for (const wire of wires) {
         const native = { model_name: wire, prompt: 'a fox', image };
         const generic = { model: wire, prompt: 'a fox', image, duration: 5 };
         for (const body of [native, generic]) {
-          const created = await face.create(gateway, { model: wire, prompt }, { body });
+          const created = await clientFormat.create(gateway, { model: wire, prompt }, { body });
           t.equal(created.status, 200, created.text);
-          await ended(face, gateway, face.idOf(created));
+          await ended(clientFormat, gateway, clientFormat.idOf(created));
         }
       }
     }

@@ -1,7 +1,7 @@
 import t, { type Test, test } from 'tap';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
 import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
-import { askTask, type TaskAnswer, taskFaces } from '../support/tasks/client.js';
+import { askTask, type TaskAnswer, taskClientFormats } from '../support/tasks/client.js';
 import { tasksGateway, workerLogs } from '../support/tasks/gateway.js';
 import { skipWithoutRedis } from '../support/tasks/redis.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
@@ -18,7 +18,7 @@ interface Submitted {
   readonly made: Promise<TaskAnswer>;
 }
 
-const create = taskFaces.compat.create('a fox');
+const create = taskClientFormats.compat.create('a fox');
 const idempotencyKey = 'once';
 
 /** Has an upstream make a task, and lets the store go before the upstream says so. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t, { test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { simulate } from '../support/simulator.js';
-import { askTask, taskFaces } from '../support/tasks/client.js';
+import { askTask, taskClientFormats } from '../support/tasks/client.js';
 import { tasksGateway } from '../support/tasks/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { startChatLoad } from './tasks-chat.js';
@@ -23,14 +23,14 @@ test('a store that cannot be written is told, and harms nothing else', async (t)
   );
   t.teardown(() => gateway.end());
   const chat = startChatLoad(gateway.port);
-  for (const face of Object.values(taskFaces)) {
-    for (const request of [face.create('a fox'), face.show('video_1')]) {
+  for (const clientFormat of Object.values(taskClientFormats)) {
+    for (const request of [clientFormat.create('a fox'), clientFormat.show('video_1')]) {
       const { status, headers } = await askTask(gateway.baseUrl, request);
       t.equal(status, 503, `${request.method} ${request.path}`);
       t.equal(headers.get('retry-after'), '1');
     }
   }
-  const { status, body } = await askTask(gateway.baseUrl, taskFaces.compat.show('video_1'));
+  const { status, body } = await askTask(gateway.baseUrl, taskClientFormats.compat.show('video_1'));
   t.equal(status, 503);
   t.match(body, { error: { code: 'store_unavailable', message: /store of the gateway cannot be reached/ } });
   const { answers, problems } = await chat.stop();

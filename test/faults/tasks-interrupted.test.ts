@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
 import { startGateway } from '../support/gateway.js';
-import { askTask, taskFaces } from '../support/tasks/client.js';
+import { askTask, taskClientFormats } from '../support/tasks/client.js';
 import { tasksGateway, workerLogs } from '../support/tasks/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
@@ -15,7 +15,7 @@ test('a submission that a kill has cut is told at the next start, and not made a
   const options = { upstreamUrl: upstream.url, store: { kind: 'embedded', path: folder } };
   const first = await startGateway(t, tasksGateway(options));
   t.teardown(() => first.end());
-  const create = taskFaces.compat.create('a fox');
+  const create = taskClientFormats.compat.create('a fox');
   const idempotencyKey = 'once';
   const cut = t.rejects(askTask(first.baseUrl, create, { idempotencyKey }), TypeError);
   await upstream.request(0);
@@ -36,9 +36,9 @@ test('a submission that a kill has cut is told at the next start, and not made a
   const { status, body } = await askTask(second.baseUrl, create, { idempotencyKey });
   const failure = { code: 'submission_interrupted', message: /cannot know whether the upstream has made it/ };
   t.match([status, body], [200, { id, status: 'failed', error: failure }]);
-  for (const [format, face] of Object.entries(taskFaces)) {
-    const shown = await askTask(second.baseUrl, face.show(id));
-    t.match([shown.status, face.stateIn(shown.body)], [200, 'failed'], format);
+  for (const [format, clientFormat] of Object.entries(taskClientFormats)) {
+    const shown = await askTask(second.baseUrl, clientFormat.show(id));
+    t.match([shown.status, clientFormat.stateIn(shown.body)], [200, 'failed'], format);
   }
   const content = await askTask(second.baseUrl, { method: 'GET', path: `/v1/videos/${id}/content` });
   t.match([content.status, content.body], [404, { error: { message: /has failed/ } }]);
@@ -54,7 +54,7 @@ test('what a living process submits is left alone by the start of another', asyn
   const options = { upstreamUrl: upstream.url, store: { kind: 'embedded', path: folder } };
   const first = await startGateway(t, tasksGateway(options));
   t.teardown(() => first.end());
-  const create = taskFaces.compat.create('a fox');
+  const create = taskClientFormats.compat.create('a fox');
   const made = askTask(first.baseUrl, create, { idempotencyKey: 'k' });
   await upstream.request(0);
   const second = await startGateway(t, tasksGateway(options));

@@ -2,7 +2,7 @@ import t, { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import type { GatewayProcesses } from '../support/gateway.js';
 import type { RedisServer } from '../support/redis.js';
-import { askTask, type TaskRequest, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { askTask, type TaskRequest, taskClientFormats, untilEnded } from '../support/tasks/client.js';
 import { skipWithoutRedis, startRedisStage, storeTimeoutMs } from '../support/tasks/redis.js';
 import { startChatLoad } from './tasks-chat.js';
 
@@ -23,9 +23,9 @@ const refusals: Readonly<Record<string, object>> = {
 async function checkRefusals(t: Test, { baseUrl }: GatewayProcesses, id: string): Promise<void> {
   const content: TaskRequest = { method: 'GET', path: `/v1/videos/${id}/content` };
   const requests = [
-    ...Object.entries(taskFaces).flatMap(([format, face]): [string, TaskRequest][] => [
-      [format, face.create('a fox')],
-      [format, face.show(id)],
+    ...Object.entries(taskClientFormats).flatMap(([format, clientFormat]): [string, TaskRequest][] => [
+      [format, clientFormat.create('a fox')],
+      [format, clientFormat.show(id)],
     ]),
     ['compat', content] as const,
   ];
@@ -45,7 +45,7 @@ async function checkRefusals(t: Test, { baseUrl }: GatewayProcesses, id: string)
 
 /** Asks for a task until the store answers again. */
 function untilBack({ baseUrl }: GatewayProcesses, id: string): Promise<boolean> {
-  return eventually(async () => (await askTask(baseUrl, taskFaces.compat.show(id))).status !== 503);
+  return eventually(async () => (await askTask(baseUrl, taskClientFormats.compat.show(id))).status !== 503);
 }
 
 const outages: readonly (readonly [
@@ -65,7 +65,7 @@ for (const [what, begin, end] of outages) {
       videoPace: { queuedMs: 0, runningMs: 0 },
     });
     const gateway = await start();
-    const made = await askTask(gateway.baseUrl, taskFaces.compat.create('a fox'));
+    const made = await askTask(gateway.baseUrl, taskClientFormats.compat.create('a fox'));
     const id = String(made.body.id);
     const chat = startChatLoad(gateway.port);
     await begin(redis);
@@ -75,7 +75,7 @@ for (const [what, begin, end] of outages) {
     await end(redis);
     await untilBack(gateway, id);
     t.match(await untilEnded(gateway.baseUrl, id), { status: 200, body: { id, status: 'completed' } });
-    t.equal((await askTask(gateway.baseUrl, taskFaces.compat.create('an owl'))).status, 200);
+    t.equal((await askTask(gateway.baseUrl, taskClientFormats.compat.create('an owl'))).status, 200);
     const { answers, problems, longestMs } = await chat.stop();
     t.strictSame(problems, []);
     t.ok(answers > 0);
@@ -91,7 +91,7 @@ test('a gateway starts while Redis is down, and uses it when it comes', { skip }
   await checkRefusals(t, gateway, 'video_1');
   await redis.restart();
   await untilBack(gateway, 'video_1');
-  const made = await askTask(gateway.baseUrl, taskFaces.compat.create('a fox'));
+  const made = await askTask(gateway.baseUrl, taskClientFormats.compat.create('a fox'));
   t.equal(made.status, 200);
   const ended = await untilEnded(gateway.baseUrl, String(made.body.id));
   t.match(ended.body, { status: 'completed' });

@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { askTask, contentOf, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { askTask, contentOf, taskClientFormats, untilEnded } from '../support/tasks/client.js';
 import { otherKey, workerLogs } from '../support/tasks/gateway.js';
 import { skipWithoutRedis, startRedisStage } from '../support/tasks/redis.js';
 
@@ -11,15 +11,15 @@ test('two gateways on one Redis serve the same tasks, and poll each once a secon
   const { simulator, start } = await startRedisStage(t, { videoPace: { queuedMs: 0, runningMs } });
   const [here, there] = await Promise.all([start(), start()]);
   const prompt = '[[video:bytes=300000]] a fox';
-  const made = await askTask(here.baseUrl, taskFaces.compat.create(prompt));
+  const made = await askTask(here.baseUrl, taskClientFormats.compat.create(prompt));
   t.equal(made.status, 200);
   const id = String(made.body.id);
 
   for (const { baseUrl } of [here, there]) {
-    for (const [format, face] of Object.entries(taskFaces)) {
-      const { status, body } = await askTask(baseUrl, face.show(id), { key: otherKey });
+    for (const [format, clientFormat] of Object.entries(taskClientFormats)) {
+      const { status, body } = await askTask(baseUrl, clientFormat.show(id), { key: otherKey });
       const unknown = format === 'vendorj' ? [200, 'not_found'] : [404, undefined];
-      t.match([status, face.stateIn(body)], unknown, format);
+      t.match([status, clientFormat.stateIn(body)], unknown, format);
     }
     const content = { method: 'GET', path: `/v1/videos/${id}/content` } as const;
     t.equal((await askTask(baseUrl, content, { key: otherKey })).status, 404);
@@ -28,10 +28,10 @@ test('two gateways on one Redis serve the same tasks, and poll each once a secon
 
   const begunAt = performance.now();
   const ends = await Promise.all(
-    [here, there, here, there].map(({ baseUrl }) => untilEnded(baseUrl, id, taskFaces.generic)),
+    [here, there, here, there].map(({ baseUrl }) => untilEnded(baseUrl, id, taskClientFormats.generic)),
   );
   const seconds = (performance.now() - begunAt) / 1000;
-  for (const { body } of ends) t.equal(taskFaces.generic.stateIn(body), 'completed');
+  for (const { body } of ends) t.equal(taskClientFormats.generic.stateIn(body), 'completed');
   const { polls } = simulator.state();
   t.ok(polls >= 2 && polls <= Math.floor(seconds) + 1, `${polls} polls in ${seconds} s`);
 
@@ -49,7 +49,7 @@ test('two gateways on one Redis serve the same tasks, and poll each once a secon
 test('one idempotency key makes one task over two gateways', { skip }, async (t) => {
   const { simulator, start } = await startRedisStage(t);
   const [here, there] = await Promise.all([start(), start()]);
-  const create = taskFaces.compat.create('a fox');
+  const create = taskClientFormats.compat.create('a fox');
   const ids = new Set<unknown>();
   const attempt = async (baseUrl: string): Promise<void> => {
     const ask = () => askTask(baseUrl, create, { idempotencyKey: 'once' });

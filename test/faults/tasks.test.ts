@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { simulate } from '../support/simulator.js';
-import { askTask, contentOf, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { askTask, contentOf, taskClientFormats, untilEnded } from '../support/tasks/client.js';
 import { tasksGateway } from '../support/tasks/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
@@ -16,16 +16,16 @@ test('a task survives a kill of every process right after its create answer', as
   const first = await startGateway(t, tasksGateway(options));
   t.teardown(() => first.end());
   const prompt = '[[video:bytes=300000]] a fox';
-  const { status, body } = await askTask(first.baseUrl, taskFaces.compat.create(prompt));
+  const { status, body } = await askTask(first.baseUrl, taskClientFormats.compat.create(prompt));
   await first.end();
   t.equal(status, 200);
   const id = String(body.id);
 
   const second = await startGateway(t, tasksGateway(options));
   t.teardown(() => second.end());
-  for (const [format, face] of Object.entries(taskFaces)) {
-    const ended = await untilEnded(second.baseUrl, id, face);
-    t.match([ended.status, face.stateIn(ended.body)], [200, 'completed'], format);
+  for (const [format, clientFormat] of Object.entries(taskClientFormats)) {
+    const ended = await untilEnded(second.baseUrl, id, clientFormat);
+    t.match([ended.status, clientFormat.stateIn(ended.body)], [200, 'completed'], format);
   }
   const content = await contentOf(second.baseUrl, id);
   const upstreamId = upstreamIdOf(simulator.lastRequest()?.target);

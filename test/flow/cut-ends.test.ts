@@ -109,6 +109,36 @@ test('an error event of the upstream passes before the connection breaks', async
   }
 });
 
+test('a connection that breaks behind the upstream’s own error adds no other one', async (t) => {
+  const error = { error: { message: 'too busy', type: 'server_error', code: null } };
+  const events = `${chatEvent({ role: 'assistant', content: 'some' })}data: ${JSON.stringify(error)}\n\n`;
+  const { port, line } = await startTranslated(t, {
+    answer: ({ socket }) =>
+      socket.write(streamHead + chunk(events), () => setTimeout(() => socket.resetAndDestroy(), 20)),
+  });
+  const call = { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] };
+  const { body } = await endingOf(port, postBytes('/v1/chat/completions', call));
+  t.equal(body.match(/"error"/g)?.length, 1);
+  t.match(body, 'too busy');
+  t.match(await line(({ msg }) => msg === 'request'), { outcome: 'upstream_error', error: 'upstream_error' });
+});
+
+test('a stream whose end mark has come is whole, however it is written and whatever becomes of its connection', async (t) => {
+  for (const mark of ['data: [DONE]\n\n', 'data:[DONE]\r\n\r\n']) {
+    const { port, line } = await startTranslated(t, {
+      answer: ({ socket }) =>
+        socket.write(streamHead + chunk(chatEvent({ content: 'all' }) + mark), () =>
+          setTimeout(() => socket.resetAndDestroy(), 20),
+        ),
+    });
+    const call = { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] };
+    const { body, isBroken } = await endingOf(port, postBytes('/v1/chat/completions', call));
+    t.notMatch(body, '"error"');
+    t.notOk(isBroken);
+    t.match(await line(({ msg }) => msg === 'request'), { outcome: 'complete' });
+  }
+});
+
 test('a client that reads slowly gets all that was written before its connection breaks', async (t) => {
   const pieces = Array.from({ length: 100 }, () => '~'.repeat(60_000));
   const { port } = await startTranslated(t, {

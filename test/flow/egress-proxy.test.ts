@@ -5,7 +5,7 @@ import { figuresOf } from '../faults/table/figures.js';
 import { authority, clientCertificate, demanding, serverCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { compat } from '../support/media/faces.js';
+import { compat } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { png } from '../support/media/images.js';
 import { ended, make } from '../support/media/videos.js';

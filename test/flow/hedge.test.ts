@@ -87,6 +87,7 @@ test('an error or a failure of one does not win while the other is open', async 
       won.socket.write(answerOf('winner', 2));
       t.match(await asked, { status: 200, body: /"winner"/ });
       t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { target: `u${1 - loser}/m` });
+      t.equal(routed.counted('gateway_hedges_total')['m won'] ?? 0, loser === 0 ? 1 : 0);
     }
   }
 });
@@ -103,6 +104,30 @@ test('when both fail, the next target is asked, and without one the last error i
     else t.match(await asked, { status: 503, body: /own_503/ });
     t.strictSame(routed.counts(), spare ? [1, 1, 1] : [1, 1]);
   }
+});
+
+test('when the second fails, the first still has its other keys', async (t) => {
+  const routed = await startRouted(t, [silent, errorAnswer(500)], {
+    upstream: { apiKeys: ['sk-first', 'sk-second'] },
+    config: {
+      models: {
+        m: {
+          protocols: ['chat'],
+          targets: [0, 1].map((priority) => ({ upstream: `u${priority}`, priority })),
+          hedgeMs: 20,
+        },
+      },
+    },
+  });
+  const asked = routed.ask();
+  const first = await routed.upstreams[0]?.request(0);
+  await eventually(() => routed.counted('gateway_upstream_attempts_total')['u1/m status_5xx']);
+  first?.socket.write(errorAnswer(401));
+  const again = await routed.upstreams[0]?.request(1);
+  again?.socket.write(goodAnswer);
+  t.match(await asked, { status: 200 });
+  t.equal(new Set(routed.keys(0)).size, 2);
+  t.equal(routed.counts()[1], 1);
 });
 
 test('a client that leaves cancels both at once', async (t) => {

@@ -36,6 +36,7 @@ test('a call that went well is remembered with its times', async (t) => {
     ownMs: 0.25,
     retries: 0,
     leftOut: ['top_k'],
+    lostInAnswer: [],
     inputTokens: 7,
     outputTokens: 5,
   });

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { startGateway, testKey } from '../support/gateway.js';
-import { compat } from '../support/media/faces.js';
+import { compat } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody } from '../support/media/images.js';
 import { errorAnswer, keyOf } from '../support/routed.js';

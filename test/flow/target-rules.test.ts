@@ -256,6 +256,8 @@ test('presets make calls fit for the models that they are for', async (t) => {
     reasoning_effort: undefined,
     messages: [{ role: 'system' }, { role: 'user' }],
   });
+  const vllm = await startTranslated(t, { answer: jsonAnswer(200, completion), target: { preset: 'vllm' } });
+  t.match(await sent(vllm, 'messages', { ...bodies.messages, top_k: 5 }), { top_k: 5 });
 });
 
 test('bodies of embeddings, rerank and images are changed as well, and counts get no new members', async (t) => {
@@ -341,7 +343,7 @@ test("a header that the config sets takes the place of the client's", async (t) 
     t.strictSame(valuesOf(request, 'idempotency-key'), ['mine']);
     t.strictSame(valuesOf(request, 'accept'), ['text/plain']);
     t.strictSame(valuesOf(request, 'x-org'), ['1']);
-    t.strictSame(valuesOf(request, 'x-app'), []);
+    t.strictSame(valuesOf(request, 'x-other'), []);
   }
 });
 
@@ -362,7 +364,7 @@ test('rules let headers pass, leave them out and edit the betas, for their targe
               upstream: 'a',
               rules: {
                 headers: {
-                  pass: ['X-App', 'session_id', 'accept'],
+                  pass: ['X-Other', 'session_id', 'accept'],
                   set: { 'x-title': 'gateway' },
                   drop: ['user-agent', 'x-org', 'idempotency-key'],
                 },
@@ -383,9 +385,9 @@ test('rules let headers pass, leave them out and edit the betas, for their targe
     'anthropic-beta': [['b-1,c-1'], ['a-1, b-1']],
     'anthropic-version': [['2023-06-01'], ['2023-06-01']],
     'openai-beta': [[], []],
-    'x-app': [['cli'], []],
+    'x-app': [['cli'], ['cli']],
     session_id: [['s'], []],
-    'x-other': [[], []],
+    'x-other': [['y'], []],
     'x-title': [['gateway'], []],
     'x-org': [[], []],
   };

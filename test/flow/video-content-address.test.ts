@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { Upstream } from '../../src/config/types.js';
 import { isForClients } from '../../src/flow/video/answer.js';
-import { compat, faces } from '../support/media/faces.js';
+import { clientFormats, compat } from '../support/media/client-formats.js';
 import { startContent } from './video-contents.js';
 
 const upstreamAt = (authority: string, fetchPrivate = false) =>
@@ -62,9 +62,9 @@ test("an address in a private network, or on the upstream itself, is the gateway
 test("each format shows the upstream's own address where clients can use it", async (t) => {
   const url = 'https://cdn.example.com/x.mp4';
   const { gateway, id } = await startContent(t, () => {}, { kind: 'generic', url: () => url });
-  for (const face of faces) {
-    const { heard } = await face.show(gateway, id);
-    t.equal(heard.text.includes(url), face !== compat, heard.text);
+  for (const clientFormat of clientFormats) {
+    const { heard } = await clientFormat.show(gateway, id);
+    t.equal(heard.text.includes(url), clientFormat !== compat, heard.text);
     t.notMatch(heard.text, '/content');
   }
 });
@@ -77,9 +77,9 @@ test("each format shows the gateway's address where the upstream's is private", 
     upstream: { fetchPrivate: true },
   });
   for (const { gateway, id, path, upstream } of [stage, allowed]) {
-    for (const face of faces) {
-      const { heard } = await face.show(gateway, id);
-      t.equal(heard.text.includes(gateway.url + path), face !== compat, heard.text);
+    for (const clientFormat of clientFormats) {
+      const { heard } = await clientFormat.show(gateway, id);
+      t.equal(heard.text.includes(gateway.url + path), clientFormat !== compat, heard.text);
       t.notOk(
         heard.text.includes(new URL(upstream.url).host) || heard.text.includes('example.com'),
         heard.text,

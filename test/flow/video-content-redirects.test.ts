@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
-import { compat } from '../support/media/faces.js';
+import { compat } from '../support/media/client-formats.js';
 import { type RawUpstream, startRawUpstream } from '../support/upstream.js';
 import { fileAnswer, startContent } from './video-contents.js';
 

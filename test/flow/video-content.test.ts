@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import { compat, generic } from '../support/media/faces.js';
+import { compat, generic } from '../support/media/client-formats.js';
 import { ask, type Heard } from '../support/media/gateway.js';
 import { ended, make, startVideos, wires } from '../support/media/videos.js';
 

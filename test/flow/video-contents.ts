@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { compat } from '../support/media/faces.js';
+import { compat } from '../support/media/client-formats.js';
 import { type Asking, ask, type Heard, mediaConfig } from '../support/media/gateway.js';
 import { ended, make } from '../support/media/videos.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';

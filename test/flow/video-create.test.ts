@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
-import { compat, faces } from '../support/media/faces.js';
+import { clientFormats, compat } from '../support/media/client-formats.js';
 import { ask, file, formOf, mediaConfig, strangerKey } from '../support/media/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
@@ -39,13 +39,13 @@ test('where nothing listens, the next target is asked, and has the task from the
 });
 
 test('where nothing listens at all, the answer is 502 in each format, and nothing remains', async (t) => {
-  for (const face of faces) {
+  for (const clientFormat of clientFormats) {
     const gateway = await start(t, [nowhere, nowhere]);
-    const failed = await face.create(gateway, asked);
+    const failed = await clientFormat.create(gateway, asked);
     t.equal(failed.status, 502);
-    if (face.format === 'vendorj') t.match(failed.json, { code: 50_502 });
+    if (clientFormat.format === 'vendorj') t.match(failed.json, { code: 50_502 });
     else t.match(failed.json, { error: { code: 'upstream_error', type: 'server_error' } });
-    if (face.format === 'vendork') t.match(failed.json, { code: 5000 });
+    if (clientFormat.format === 'vendork') t.match(failed.json, { code: 5000 });
   }
 });
 
@@ -162,9 +162,9 @@ test('a redirect of the upstream is no answer', async (t) => {
     jsonAnswer(302, '{}', 'location: http://elsewhere.invalid/\r\n'),
   );
   const gateway = await start(t, [upstream.url]);
-  for (const face of faces) {
-    const failed = await face.create(gateway, asked);
-    t.equal(failed.status, 502, face.format);
+  for (const clientFormat of clientFormats) {
+    const failed = await clientFormat.create(gateway, asked);
+    t.equal(failed.status, 502, clientFormat.format);
     t.equal(failed.headers.get('location'), null);
   }
 });
@@ -199,11 +199,11 @@ test('an idempotency key makes one task of many requests, at once and later', as
   t.equal(upstream.requests.length, 1);
   const mark = idempotencyKey(upstream.requests[0]);
   t.match(mark, /^[0-9a-f]{64}$/, 'the upstream gets one that no other client can name');
-  for (const [face, prompt] of [
-    ...faces.slice(1).map((each) => [each, asked] as const),
+  for (const [clientFormat, prompt] of [
+    ...clientFormats.slice(1).map((each) => [each, asked] as const),
     [compat, { ...asked, prompt: 'Another.' }] as const,
   ]) {
-    const heard = await face.create(gateway, prompt, { headers });
+    const heard = await clientFormat.create(gateway, prompt, { headers });
     t.equal(heard.status, 409, 'another request');
     t.equal(heard.headers.get('x-should-retry'), 'false');
   }

@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
-import { compat, faces, generic, vendork } from '../support/media/faces.js';
+import { clientFormats, compat, generic, vendork } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { make, simulated, startVideos } from '../support/media/videos.js';
 import { simulate } from '../support/simulator.js';
@@ -63,11 +63,11 @@ test('however many clients ask over two gateways, the upstream is asked once a s
   // Twenty clients for each task, for a little over two seconds, and until they have asked often.
   await Promise.all(
     Array.from({ length: 20 * ids.length }, async (_, index) => {
-      const face = faces[index % faces.length] ?? compat;
+      const clientFormat = clientFormats[index % clientFormats.length] ?? compat;
       const gateway = gateways[index % 3 === 0 ? 0 : 1];
       const id = ids[Math.floor(index / 20)] ?? '';
       while (performance.now() - began < 2100 || asked <= 160) {
-        const { state } = await face.show(gateway, id);
+        const { state } = await clientFormat.show(gateway, id);
         if (state !== 'queued') throw new Error(state);
         asked += 1;
         await after(20);
@@ -86,14 +86,14 @@ test('a task made on one gateway is read and streamed on another with the same s
     await startGateway(t, { config: mediaConfig(t, options) }),
     await startGateway(t, { config: mediaConfig(t, options) }),
   ] as const;
-  for (const face of faces) {
-    const id = await make(face, one, face.format, '[[video:bytes=5000]] a fox');
+  for (const clientFormat of clientFormats) {
+    const id = await make(clientFormat, one, clientFormat.format, '[[video:bytes=5000]] a fox');
     await eventually(() => compat.show(other, id), {
       fits: ({ state }) => state === 'completed',
       withinMs: 10_000,
       everyMs: 10,
     });
-    t.equal((await face.show(one, id)).state, 'completed', 'at once, without another poll');
+    t.equal((await clientFormat.show(one, id)).state, 'completed', 'at once, without another poll');
     const bytes = await Promise.all(
       [one, other].map((gateway) => ask(gateway, 'GET', `/v1/videos/${id}/content`)),
     );
@@ -111,7 +111,7 @@ test('a task that has ended is not asked for again', async (t) => {
     everyMs: 10,
   });
   const { totalRequests } = simulator.state();
-  for (const face of faces) await face.show(gateway, id);
+  for (const clientFormat of clientFormats) await clientFormat.show(gateway, id);
   t.equal(simulator.state().totalRequests, totalRequests);
 });
 
@@ -156,8 +156,8 @@ test('an upstream that fails when it is asked leaves the task as it is known', a
       const isDone = answer?.includes('completed') ?? false;
       t.equal(status, isDone ? 'completed' : 'in_progress', String(answer));
       t.ok(isDone ? progress === 100 : progress >= 40 && progress < 100, `${progress} ${answer}`);
-      for (const face of faces) {
-        const shown = await face.show(gateway, id);
+      for (const clientFormat of clientFormats) {
+        const shown = await clientFormat.show(gateway, id);
         t.equal(shown.state, status);
       }
     }),
@@ -176,7 +176,8 @@ test('a 404 of a task that was made just now leaves it as it is known', async (t
     jsonAnswer(200, '{"status":"not_found"}'),
   ]) {
     const { gateway, id } = await startPolled(t, [answer]);
-    for (const face of faces) t.equal((await face.show(gateway, id)).state, 'queued', face.format);
+    for (const clientFormat of clientFormats)
+      t.equal((await clientFormat.show(gateway, id)).state, 'queued', clientFormat.format);
     t.match(await gateway.line(({ error }) => error === 'not_found'), { status: 200, outcome: 'complete' });
   }
 });
@@ -185,16 +186,17 @@ test('a 404 of something before the upstream leaves the task as it is known', as
   const page = 'HTTP/1.1 404 X\r\ncontent-type: text/html\r\ncontent-length: 14\r\n\r\n<h1>nginx</h1>';
   const { gateway, id, polls } = await startPolled(t, [page]);
   passMinutes(t);
-  for (const face of faces) t.equal((await face.show(gateway, id)).state, 'queued', face.format);
+  for (const clientFormat of clientFormats)
+    t.equal((await clientFormat.show(gateway, id)).state, 'queued', clientFormat.format);
   t.ok(polls() > 0);
 });
 
 test('an upstream that has forgotten the task ends it, with a code', async (t) => {
   const { gateway, id } = await startPolled(t, [jsonAnswer(404, '{"error":{"message":"no such video"}}')]);
   passMinutes(t);
-  for (const face of faces) {
-    const { state, heard } = await face.show(gateway, id);
-    t.equal(state, 'failed', face.format);
+  for (const clientFormat of clientFormats) {
+    const { state, heard } = await clientFormat.show(gateway, id);
+    t.equal(state, 'failed', clientFormat.format);
     t.match(heard.text, /does not know this task any more/);
   }
   t.match((await compat.show(gateway, id)).heard.json, { error: { code: 'task_lost' } });
@@ -290,13 +292,13 @@ test('a task whose upstream or model the config has no more can still be read', 
   const { generic: model, ...models } = all.models;
   t.ok(upstream && model);
   const after = await startGateway(t, { config: mediaConfig(t, { upstreams, models, storePath }) });
-  for (const face of faces) t.equal((await face.show(after, id)).state, 'queued');
+  for (const clientFormat of clientFormats) t.equal((await clientFormat.show(after, id)).state, 'queued');
   await eventually(() => compat.show(before, id), {
     fits: ({ state }) => state === 'completed',
     withinMs: 10_000,
     everyMs: 10,
   });
-  for (const face of faces) t.equal((await face.show(after, id)).state, 'completed');
+  for (const clientFormat of clientFormats) t.equal((await clientFormat.show(after, id)).state, 'completed');
   const content = await ask(after, 'GET', `/v1/videos/${id}/content`);
   t.equal(content.status, 404);
   t.match(content.json, { error: { code: 'not_found', message: /not in the config any more/ } });

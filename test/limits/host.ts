@@ -28,7 +28,7 @@ export interface HostOptions {
   readonly afterEach?: () => void;
   readonly maxWaiting?: number;
   /** What becomes of calls that the primary does not answer in time; `closed` unless given. */
-  readonly whenUnknown?: 'open' | 'closed';
+  readonly outageRates?: 'open' | 'closed';
   /** That of other hosts, too; one of its own unless given. */
   readonly time?: SimulatedTime;
   /** Where its units come from. */
@@ -75,7 +75,7 @@ export class SimulatedHost {
         now: () => this.now,
         send: (message) => this.#fromWorker(worker, message),
         maxWaiting: this.#options.maxWaiting,
-        whenUnknown: () => this.#options.whenUnknown ?? 'closed',
+        outageRates: () => this.#options.outageRates ?? 'closed',
       }),
       sliceDivisor: 0,
       isAlive: true,

@@ -9,11 +9,11 @@ const money: Pool = { name: 'key:a:budget:2026-11', kind: 'spend', limit: 1000 }
 
 function makeHost(
   count: number,
-  whenUnknown: 'open' | 'closed' = 'closed',
+  outageRates: 'open' | 'closed' = 'closed',
 ): { host: SimulatedHost; workers: SimulatedWorker[] } {
   const host: SimulatedHost = new SimulatedHost({
     pools: [window, slots, money],
-    whenUnknown,
+    outageRates,
     delay: () => 1,
     afterEach: () => {
       const fault = host.fault();

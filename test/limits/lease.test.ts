@@ -11,13 +11,13 @@ const shared: Pool = { name: 'model:m:concurrent', kind: 'slots', limit: 3 };
 function makeHost(
   workers: number,
   maxWaiting?: number,
-  whenUnknown: 'open' | 'closed' = 'closed',
+  outageRates: 'open' | 'closed' = 'closed',
 ): { host: SimulatedHost; workers: SimulatedWorker[] } {
   const host: SimulatedHost = new SimulatedHost({
     pools: [requests, tokens, calls, shared],
     delay: () => 1,
     maxWaiting,
-    whenUnknown,
+    outageRates,
     afterEach: () => {
       const fault = host.fault();
       if (fault !== null) throw new Error(fault);
@@ -214,6 +214,26 @@ test('what the primary does not answer in time is let in where the config says s
   t.equal(deny(t, host, worker, one(requests)).reason, 'exhausted', 'it is known by then');
   host.advance(70_000);
   t.strictSame(host.owner.inspect(), []);
+  t.end();
+});
+
+test('that there is too little for a large call says nothing of a smaller one that was not answered', (t) => {
+  const { host, workers } = makeHost(2, undefined, 'open');
+  const [worker, other] = workers as [SimulatedWorker, SimulatedWorker];
+  admit(t, host, other, { pool: tokens, amount: 95 });
+  const decided: Decision[] = [];
+  const large = worker.holder.acquire([{ pool: tokens, amount: 50 }], (each) => {
+    decided.push(each);
+    worker.stalledUntil = host.now + 5000;
+  });
+  t.equal(large.outcome, 'pending');
+  t.equal(
+    worker.holder.acquire([{ pool: tokens, amount: 3 }], (each) => decided.push(each)).outcome,
+    'pending',
+  );
+  host.advance(1001);
+  worker.holder.tick();
+  t.match(decided, [{ outcome: 'denied', reason: 'exhausted' }, { outcome: 'admitted' }]);
   t.end();
 });
 

@@ -167,9 +167,12 @@ test('a snapshot does not change any more', async (t) => {
 
 test('members that were left out are counted by name, invented ones as one', async (t) => {
   const recorder = createRecorder(gaugeSources());
-  recorder.recordLeftOut(['top_k', 'generationConfig.topK', 'invented']);
-  recorder.recordLeftOut(['top_k', 'x.y.z', 'constructor']);
+  recorder.recordLeftOut(['top_k', 'generationConfig.topK', 'invented'], 'request');
+  recorder.recordLeftOut(['top_k', 'x.y.z', 'constructor'], 'request');
+  recorder.recordLeftOut(['citations', 'invented'], 'answer');
   t.same(numbers(recorder.snapshot(), 'gateway_left_out_total'), {
+    'citations answer': 1,
+    'other answer': 1,
     'top_k request': 2,
     'topK request': 1,
     'other request': 3,

@@ -6,7 +6,7 @@ import { errorBodyOf, modelListError } from '../../src/openapi/error-bodies.js';
 import { modelList, modelObject } from '../../src/protocols/models/list.js';
 import { buildRoutes } from '../../src/routes.js';
 import { advance, failedTask } from '../../src/video/advance.js';
-import { videoFaces } from '../../src/video/formats.js';
+import { clientFormats } from '../../src/video/formats.js';
 import { videoFormats } from '../../src/video/task.js';
 import { context, noResult, result, start, taskAt, update } from '../video/samples.js';
 import { checkOf, words } from './samples.js';
@@ -76,7 +76,7 @@ test('model lists and models fit their schemas', async (t) => {
 test('video tasks of every state fit their schemas', async (t) => {
   for (const format of videoFormats) {
     const fits = checkOf(taskAnswers[format].name);
-    const face = videoFaces[format];
+    const clientFormat = clientFormats[format];
     const queued = taskAt(format, { externalId: 'mine' });
     const tasks = [
       queued,
@@ -87,10 +87,10 @@ test('video tasks of every state fit their schemas', async (t) => {
       failedTask(queued, { code: '1301', message: 'No.' }, start + 2),
     ];
     for (const task of tasks) {
-      t.ok(fits(JSON.parse(face.created(task, context))), `${format} ${task.state} as made`);
-      t.ok(fits(JSON.parse(face.shown(task, context))), `${format} ${task.state} as shown`);
+      t.ok(fits(JSON.parse(clientFormat.created(task, context))), `${format} ${task.state} as made`);
+      t.ok(fits(JSON.parse(clientFormat.shown(task, context))), `${format} ${task.state} as shown`);
     }
-    const missing = face.missing('x', context);
+    const missing = clientFormat.missing('x', context);
     if (missing !== null) t.ok(fits(JSON.parse(missing)), `${format} missing`);
     t.notOk(fits({}), format);
   }

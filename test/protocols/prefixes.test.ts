@@ -20,7 +20,9 @@ const plain: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  topK: false,
   promptCaching: true,
+  search: null,
   hostedTools: 'reject',
 };
 const targets: Readonly<Record<string, TargetOptions>> = {

@@ -110,7 +110,7 @@ test('each decoder names what it does not read', async (t) => {
       tools: [{ functionDeclarations: [{ name: 'f', behavior: 'BLOCKING' }] }, { googleSearch: { x: 1 } }],
       safetySettings: [{ category: 'x' }],
     }),
-    ['video_metadata', 'generation_config.mediaResolution', 'behavior', 'safetySettings'],
+    ['video_metadata', 'generation_config.mediaResolution', 'behavior', 'googleSearch.x', 'safetySettings'],
   );
 });
 

@@ -28,7 +28,10 @@ const nothing = { cached: 0, cacheWritten: 0, reasoning: 0 };
 
 test('what was reported is exact, also when the client leaves between the report and the end', async (t) => {
   const each = observed(chat);
-  each.pass(sse(delta('Hello'), { choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } }));
+  const finished = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+  each.pass(
+    sse(delta('Hello'), finished, { choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } }),
+  );
   const exact = { input: 7, output: 2, ...nothing };
   t.strictSame(each.usageAtEnd('client'), exact);
   t.strictSame(each.usageAtEnd(null), exact);
@@ -79,6 +82,13 @@ test('a text of an East Asian script is a token a character, streamed or whole',
   whole.whole(Buffer.from('{"choices":[{"message":{"content":"漢字かな한글"}}]}'));
   t.match(whole.usageAtEnd(null), { output: 6, estimated: true });
   t.end();
+});
+
+test('a chat stream that tells its usage all along and breaks off has used at least what was streamed', async (t) => {
+  const usage = { prompt_tokens: 7, completion_tokens: 0 };
+  const each = observed(chat);
+  each.pass(sse({ ...delta('Hello'), usage }, delta(' world!')));
+  t.strictSame(each.usageAtEnd('upstream'), { input: 7, output: 3, ...nothing, partial: true });
 });
 
 test('a messages stream that breaks off has its exact input', async (t) => {

@@ -20,7 +20,8 @@ function decoder(): StreamDecoder {
       else if (data === 'stop') {
         over = true;
         out.push({ kind: 'end' });
-      } else if (data === 'fail') out.push({ kind: 'error', error: new GatewayError('overloaded', 'full') });
+      } else if (data === 'count') out.push({ kind: 'usage', usage: { ...usage, output: 2 } });
+      else if (data === 'fail') out.push({ kind: 'error', error: new GatewayError('overloaded', 'full') });
       else out.push({ kind: 'text', choice: 0, text: data });
     },
     finish: (out) => {
@@ -78,7 +79,7 @@ test('what was judged is passed once', async (t) => {
   t.equal(each.pass(Buffer.concat([event('a'), event('b')])).toString(), '<start><a><b>');
   t.equal(each.pass(event('c')).toString(), '<c>');
   t.equal(each.pass(event('stop')).toString(), '<end>');
-  t.strictSame(each.end(), { last: Buffer.alloc(0), error: null, failed: false });
+  t.strictSame(each.end(), { last: Buffer.alloc(0), error: null });
 });
 
 test('an error before anything else is an error, not a stream', async (t) => {
@@ -99,10 +100,21 @@ test('a stream that ends early says so', async (t) => {
   const each = transform();
   each.judge(event('a'));
   each.pass(event('a'));
-  const { last, error, failed } = each.end();
+  const { last, error } = each.end();
   t.equal(last?.toString(), '!cut!');
   t.equal(error, null, 'its words are in what is still to be sent');
-  t.ok(failed);
+  t.ok(each.hasFailed);
+});
+
+test('a usage that was told before the last text is not all of it', async (t) => {
+  const each = transform();
+  each.judge(event('begin'));
+  each.judge(event('a'));
+  each.pass(event('a'));
+  each.pass(Buffer.concat([event('count'), event('b'.repeat(40))]));
+  t.match(each.usageAtEnd('upstream'), { input: 1, output: 11, partial: true });
+  each.pass(event('count'));
+  t.strictSame(each.usageAtEnd('client'), { ...usage, output: 2 });
 });
 
 test('the same comes out however the bytes are cut', async () => {
@@ -139,6 +151,7 @@ test('events become the elements of one array', async (t) => {
     isCut: false,
     error: null,
     broken: null,
+    hasFailed: false,
     keep: null,
     held: null,
     usage: null,

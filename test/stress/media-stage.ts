@@ -4,7 +4,7 @@ import { type GatewayProcesses, startGateway, untilKilled } from '../support/gat
 import { startLoad } from '../support/load/load.js';
 import { loadRequest } from '../support/load/request.js';
 import { residentMb, watchMemory } from '../support/process-memory.js';
-import { askTask, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { askTask, taskClientFormats, untilEnded } from '../support/tasks/client.js';
 import { tasksGateway } from '../support/tasks/gateway.js';
 import { storeFolder } from './store-folder.js';
 import { download, type HashingUpstream, startHashingUpstream, upload } from './tasks-media.js';
@@ -56,11 +56,11 @@ export async function onMediaStage<T>(play: (stage: MediaStage) => Promise<T>): 
 
 /** Makes a finished task with a video of so many bytes. @returns its id */
 export async function makeVideo({ gateway }: MediaStage, origin: Origin, bytes: number): Promise<string> {
-  const face = origin === 'path' ? taskFaces.compat : taskFaces.generic;
-  const request = face.create(`[[video:bytes=${bytes}]] a fox`);
+  const clientFormat = origin === 'path' ? taskClientFormats.compat : taskClientFormats.generic;
+  const request = clientFormat.create(`[[video:bytes=${bytes}]] a fox`);
   const model = origin === 'path' ? 'm' : 'linked';
   const made = await askTask(gateway.baseUrl, { ...request, body: { ...(request.body as object), model } });
-  const id = String(face.idIn(made.body));
+  const id = String(clientFormat.idIn(made.body));
   const ended = await untilEnded(gateway.baseUrl, id);
   if (ended.body.status !== 'completed') throw new Error(`no video was made: ${JSON.stringify(ended.body)}`);
   return id;

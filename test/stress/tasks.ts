@@ -4,7 +4,7 @@ import { seenWithin } from '../support/eventually.js';
 import { startGateway, untilKilled } from '../support/gateway.js';
 import { type GatewayProcesses, parseEntry } from '../support/gateway-processes.js';
 import { random } from '../support/seed.js';
-import { askTask, type TaskAnswer, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { askTask, type TaskAnswer, taskClientFormats, untilEnded } from '../support/tasks/client.js';
 import { tasksGateway } from '../support/tasks/gateway.js';
 import { storeFolder } from './store-folder.js';
 
@@ -131,7 +131,7 @@ async function makeUntilKilled(gateway: GatewayProcesses, plan: TaskCrashPlan): 
     while (killed === null) {
       const id = answered[Math.floor(random() * answered.length)];
       if (id === undefined) await pause(5);
-      else await askTask(gateway.baseUrl, taskFaces.compat.show(id)).catch(() => {});
+      else await askTask(gateway.baseUrl, taskClientFormats.compat.show(id)).catch(() => {});
     }
   };
   await Promise.all([...Array.from({ length: plan.atOnce }, make), ...Array.from({ length: pollers }, poll)]);
@@ -143,7 +143,9 @@ async function makeUntilKilled(gateway: GatewayProcesses, plan: TaskCrashPlan): 
 async function answerOf(gateway: GatewayProcesses, create: Create): Promise<TaskAnswer | null> {
   const { idempotencyKey, prompt } = create;
   try {
-    const answer = await askTask(gateway.baseUrl, taskFaces.compat.create(prompt), { idempotencyKey });
+    const answer = await askTask(gateway.baseUrl, taskClientFormats.compat.create(prompt), {
+      idempotencyKey,
+    });
     if (answer.status === 200 || answer.status === 409) return answer;
     throw new Error(`a create was answered with ${answer.status}: ${JSON.stringify(answer.body)}`);
   } catch (error) {

@@ -27,6 +27,7 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     bytesOut: 1000,
     mediaSeconds: 0,
     leftOut: [],
+    lostInAnswer: [],
     retries: 0,
     costNanoUsd: 0,
     isMetered: true,

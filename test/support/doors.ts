@@ -1,3 +1,4 @@
+import { textProtocols } from '../../src/conversation/request.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { testKey } from './gateway.js';
 
@@ -153,7 +154,6 @@ export const doors: readonly Door[] = [
 /** The config of a gateway with all of them. @param url of the upstream, which ends in `/v1` */
 export function doorsConfig(url: string): Record<string, unknown> {
   const kinds = ['chat', 'messages', 'generateContent', 'generic', 'vendork', 'vendorj'];
-  const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
   const media = [
     'completions',
     'embeddings',

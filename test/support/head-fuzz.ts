@@ -21,7 +21,10 @@ export const halves: readonly string[] = Array.from({ length: 0x800 }, (_, at) =
 );
 
 /** Headers of a client that an upstream gets as they came, or not at all. */
-const forwarded = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
+const forwarded = [
+  ...['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'],
+  ...['x-title', 'session_id', 'x-codex-other', 'x-claude-code-session-id', 'x-goog-api-client'],
+];
 /** Headers whose value an upstream gets because it means something there: one that cannot be written is refused. */
 const meaningful = ['anthropic-version', 'vendorc-version', 'anthropic-beta', 'vendorc-beta', 'openai-beta'];
 const others = [

@@ -1,9 +1,10 @@
 import type { Test } from 'tap';
+import { textProtocols } from '../../src/conversation/request.js';
 import { type RunningGateway, startGateway, testKey } from './gateway.js';
 import { exchange, type RawAnswer } from './raw-client.js';
 import { type Answer, type RawUpstream, startRawUpstream } from './upstream.js';
 
-export const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
+export { textProtocols };
 
 export interface TranslatedStage extends RunningGateway {
   readonly upstream: RawUpstream;

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { advance, failedTask, hasEnded, newTask, submitted } from '../../src/video/advance.js';
-import { readCompatBody } from '../../src/video/faces/compat.js';
+import { readCompatBody } from '../../src/video/client-formats/compat.js';
 import { type TaskState, type TaskUpdate, type VideoFormat, videoFormats } from '../../src/video/task.js';
 import { fc } from '../support/seed.js';
 import { result, sampleTask, start, update } from './samples.js';

@@ -1,15 +1,22 @@
 import { newTask } from '../../src/video/advance.js';
-import { readCompatBody } from '../../src/video/faces/compat.js';
+import { readCompatBody } from '../../src/video/client-formats/compat.js';
 import type {
   ShowContext,
   TaskUpdate,
   VideoCall,
   VideoFormat,
+  VideoRequest,
   VideoResult,
   VideoTask,
 } from '../../src/video/task.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { boundaryOf, type FormPart, readForm } from '../../src/wire/multipart.js';
+
+/** A request as an upstream of another format is asked it. @throws {GatewayError} for what cannot be said there */
+export function sayable(request: VideoRequest): VideoRequest {
+  if (request.fault !== null) throw request.fault;
+  return request;
+}
 
 /** Unix milliseconds at which the sample tasks begin. */
 export const start = 1_700_000_000_123;

@@ -166,10 +166,10 @@ const columns: readonly Column<RecentRequestView>[] = [
   {
     key: 'left-out',
     title: 'Left out',
-    hint: 'Members of the request that its translation left out',
-    value: ({ leftOut }) => leftOut.join(', '),
-    attributes: ({ leftOut }) => ({ title: leftOut.join(', ') }),
-    content: ({ leftOut }) => (leftOut.length === 0 ? nothing : leftOut.join(', ')),
+    hint: 'Members of the request, and of the answer, that their translation left out',
+    value: leftOutOf,
+    attributes: (request) => ({ title: leftOutOf(request) }),
+    content: (request) => leftOutOf(request) || nothing,
   },
   {
     key: 'id',
@@ -178,6 +178,11 @@ const columns: readonly Column<RecentRequestView>[] = [
     content: ({ id }) => <RequestId id={id} />,
   },
 ];
+
+function leftOutOf({ leftOut, lostInAnswer }: RecentRequestView): string {
+  const ofAnswer = lostInAnswer.length === 0 ? [] : [`answer: ${lostInAnswer.join(', ')}`];
+  return [...leftOut, ...ofAnswer].join(', ');
+}
 
 function RequestId({ id }: { readonly id: string }) {
   const shown = useRef<HTMLElement>(null);

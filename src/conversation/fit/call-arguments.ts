@@ -1,6 +1,7 @@
 import { isObjectText } from '../../wire/json.js';
 import type { Answer } from '../answer.js';
 import { objectArguments } from '../call-arguments.js';
+import { clientTraits } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
@@ -9,13 +10,13 @@ import { ObjectText } from './object-text.js';
 
 /**
  * Models write arguments that are no object, and every later request has them in its history. Two of the protocols have
- * an object there and no text: what is none is put into one, in requests and in streams to messages clients. (All other
- * answers of these protocols have whole calls, which their encoders write so.)
+ * an object there and no text: what is none is put into one, in requests and in streams to clients that read it as one. (All
+ * other answers of these protocols have whole calls, which their encoders write so.)
  */
 export function fitCallArguments(request: ConversationRequest, { callArguments }: RequestRules): Fitted {
   return {
     request: callArguments === 'object' ? withObjects(request) : request,
-    restorer: request.from === 'messages' ? new CallObjects() : null,
+    restorer: clientTraits[request.from].objectArguments ? new CallObjects() : null,
   };
 }
 

@@ -16,9 +16,11 @@ import { fitSignedCalls } from './signed-calls.js';
 import { fitStopSequences } from './stop-sequences.js';
 import { fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
+import { fitWebSearch } from './web-search.js';
 
 /** In the order in which a request is changed. */
 const fits: readonly Fit[] = [
+  fitWebSearch,
   fitStopSequences,
   fitOutputRoot,
   fitClosedSchemas,
@@ -28,8 +30,9 @@ const fits: readonly Fit[] = [
   fitToolResults,
   fitPrefill,
   fitFirstTurn,
-  fitHiddenReasoning,
+  // Answers go the other way: tokens have their text before calls carry them.
   fitSignedCalls,
+  fitHiddenReasoning,
   // The marks go by what is sent.
   fitCacheBreakpoints,
   fitSettings,

@@ -1,22 +1,27 @@
 import type { Answer, AnswerPart } from '../answer.js';
+import { clientTraits } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
-import type { ConversationRequest } from '../request.js';
-import { signatureFor } from '../signature.js';
+import type { ConversationRequest, TextProtocolName } from '../request.js';
+import { signatureFor, withWords } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 import { mapParts } from './parts.js';
 
 /**
- * Reasoning without a signature has to come back to its upstream. A client that sees it returns it as text; one that did
- * not ask for it carries it inside its token. So do generateContent's clients in any case: many leave thoughts out of
- * their history and keep the signatures alone.
+ * Reasoning without a signature has to come back to its upstream, and so do the words that a messages upstream signed,
+ * which refuses its signature beside others or none. A client that sees them returns them as text; one that did not ask
+ * for them carries them inside its token, and so does one that leaves them out of its history.
  */
-export function fitHiddenReasoning(request: ConversationRequest, { reasoning }: RequestRules): Fitted {
+export function fitHiddenReasoning(request: ConversationRequest, rules: RequestRules): Fitted {
   const { from } = request;
-  const keepsText = from !== 'generateContent' && request.reasoning?.show === true;
-  if (reasoning !== 'unsigned' || from === 'chat' || keepsText) return { request, restorer: null };
-  return { request, restorer: new HiddenReasoning() };
+  const { signatures, returnsReasoning } = clientTraits[from];
+  const keepsText = returnsReasoning && request.reasoning?.show === true;
+  const isCarried =
+    rules.signatures === 'messages'
+      ? !returnsReasoning
+      : rules.reasoning === 'unsigned' && signatures === 'field' && !keepsText;
+  return { request, restorer: isCarried ? new HiddenReasoning(rules.signatures) : null };
 }
 
 /** Puts reasoning into the token that follows it. */
@@ -25,16 +30,21 @@ class HiddenReasoning implements AnswerRestorer {
   /** Of each choice, until its token comes. */
   readonly #texts = new Map<number, string>();
   #carried = 0;
+  readonly #protocol: TextProtocolName;
+
+  constructor(protocol: TextProtocolName) {
+    this.#protocol = protocol;
+  }
 
   event(event: StreamEvent, out: StreamEvent[]): void {
     if (event.kind === 'reasoning') {
       const text = this.#bounded(event.text);
       this.#texts.set(event.choice, (this.#texts.get(event.choice) ?? '') + text);
       out.push(event);
-    } else if (event.kind === 'signature' && signatureFor('chat', event.signature) !== null) {
+    } else if (event.kind === 'signature' && signatureFor(this.#protocol, event.signature) !== null) {
       const text = this.#texts.get(event.choice) ?? '';
       this.#texts.delete(event.choice);
-      out.push({ ...event, signature: withText(event.signature, text) });
+      out.push({ ...event, signature: this.#carrying(event.signature, text) });
     } else out.push(event);
   }
 
@@ -44,7 +54,13 @@ class HiddenReasoning implements AnswerRestorer {
 
   #restored(part: AnswerPart): AnswerPart {
     if (part.kind !== 'reasoning' || part.signature === null) return part;
-    return { ...part, signature: withText(part.signature, this.#bounded(part.text)) };
+    return { ...part, signature: this.#carrying(part.signature, this.#bounded(part.text)) };
+  }
+
+  #carrying(token: string, text: string): string {
+    if (this.#protocol !== 'messages') return withText(token, text);
+    // What is signed is of no use in part.
+    return withWords(token, this.#carried < mostCarried ? text : '');
   }
 
   /** As much of a text as may still be carried. */

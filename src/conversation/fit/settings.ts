@@ -9,9 +9,11 @@ import type { Fitted } from './fitted.js';
 export function fitSettings(
   request: ConversationRequest,
   rules: RequestRules,
-  { hostedTools }: TargetOptions,
+  { hostedTools, topK }: TargetOptions,
   leftOut: LeftOut,
 ): Fitted {
+  const takesTopK = rules.topK === 'always' || (rules.topK === 'option' && topK);
+  if (request.topK !== null && !takesTopK) leaveOut(request, 'topK', leftOut);
   for (const setting of rules.lacks) {
     if (setting === 'serving') for (const name of Object.keys(request.serving ?? {})) leftOut.add(name);
     else if (isSet(request, setting)) leaveOut(request, setting, leftOut);

@@ -1,18 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer, AnswerPart } from '../answer.js';
 import { carryBeside, carryInId } from '../carrying-id.js';
+import { clientTraits } from '../client-traits.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ToolCallPart } from '../request.js';
-import { signatureFor } from '../signature.js';
+import { signatureFor, withoutWords } from '../signature.js';
 import { unsignedReasoning } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 import { mapParts } from './parts.js';
 
 /**
- * Chat clients have no field for the signatures that upstreams want to see again beside the calls of a tool loop: the
- * calls carry them, see `carrying-id.ts`. Reasoning that a chat client sends along is for chat upstreams alone.
+ * Clients without a field for the signatures that upstreams want to see again beside the calls of a tool loop have the
+ * calls carry them, see `carrying-id.ts`. Reasoning that such a client sends along is for upstreams of its own protocol.
  */
 export function fitSignedCalls(
   request: ConversationRequest,
@@ -20,7 +21,8 @@ export function fitSignedCalls(
   _target: TargetOptions,
   leftOut: LeftOut,
 ): Fitted {
-  if (request.from !== 'chat' || reasoning === 'unsigned') return { request, restorer: null };
+  if (clientTraits[request.from].signatures === 'field' || reasoning === 'unsigned')
+    return { request, restorer: null };
   for (const turn of request.turns) {
     if (turn.role !== 'assistant') continue;
     for (const part of turn.parts) {
@@ -78,7 +80,8 @@ class SignedCalls implements AnswerRestorer {
     this.#waiting.delete(choice);
     if (tokens.length === 0) return { id: givenId };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;
-    const carrying = carryInId(id, tokens);
+    // Without their words they are of use where the client returns those.
+    const carrying = carryInId(id, tokens) ?? carryInId(id, tokens.map(withoutWords));
     return carrying === null ? { id, signature: carryBeside(tokens) ?? undefined } : { id: carrying };
   }
 }

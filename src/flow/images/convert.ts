@@ -15,37 +15,28 @@ import {
   writeAnswer,
 } from '../../protocols/images/answer.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
-import { decodeImageBody } from '../../protocols/images/decode.js';
-import { decodeImageForm } from '../../protocols/images/decode-form.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
-import { imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
-import type { ImageCall, ImageOperation, ImageRequest } from '../../protocols/images/request.js';
-import { imageForm } from '../../protocols/images/schema.js';
+import { type ImageStyle, imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
+import { type ImageOutline, passesTo } from '../../protocols/images/outline.js';
+import type { ImageCall, ImageRequest } from '../../protocols/images/request.js';
 import type { Endpoint } from '../../protocols/protocol.js';
-import type { CompiledSchema } from '../../schema/compile.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
-import { parseObject } from '../../wire/json.js';
-import { isMultipart } from '../../wire/multipart.js';
 import { account } from '../account.js';
-import { admitResolved } from '../admit.js';
 import { answerLines } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { WaitingClient } from '../attend.js';
 import { rateBound } from '../body-rate.js';
-import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall, timeLeft } from '../call.js';
+import { deadlinesLeft, type ResolvedCall, timeLeft } from '../call.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
-import { forward } from '../forward.js';
 import { answerRefusal } from '../judge-answer.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
 import { fileHosts, mediaHosts } from '../own-address.js';
 import { clientLines, prepareNative, prepareUpload } from '../prepare.js';
-import { findModel, routeCall } from '../resolve.js';
+import { routeCall } from '../resolve.js';
 import { ruledBody, writtenKind } from '../ruled-body.js';
 import type { Services } from '../services.js';
-import { readValidated, validateBody } from '../validate.js';
-import { WholeForm } from '../whole-form.js';
 
 /** Ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;
@@ -56,38 +47,43 @@ const fetchCopies = 3;
 /** One call may not take more than this part of what a worker may hold. */
 const fetchShare = 8;
 
-/** Serves a call whose request or answer has another form at its targets. */
-function convertImages(
-  services: Services,
-  call: ResolvedCall,
-  endpoint: Endpoint,
-  request: ImageRequest,
-): void {
-  const attempts = routeCall(services, call, call.model.targets);
-  attempts.start(new Conversion(services, call, { endpoint, request, attempts }));
+/** A call for images, which are not decoded before a target needs them in another form. */
+export interface AskedImages {
+  readonly endpoint: Endpoint;
+  readonly outline: ImageOutline;
+  /**
+   * The request for an upstream of the style that does not take the body as it came.
+   * @throws {GatewayError} of status 400
+   */
+  request(style: ImageStyle): ImageRequest;
 }
 
-/** What is converted, and at which targets. */
-interface Task {
-  readonly endpoint: Endpoint;
-  readonly request: ImageRequest;
-  readonly attempts: Attempts;
+/**
+ * Serves a call whose request or answer has another form at its targets.
+ * @throws {GatewayError} when none of them may be asked
+ */
+export function convertImages(
+  services: Services,
+  call: ResolvedCall,
+  targets: readonly Target[],
+  asked: AskedImages,
+): void {
+  const attempts = routeCall(services, call, targets);
+  attempts.start(new Conversion(services, call, asked, attempts));
 }
 
 /** Collects the answer of the target that gives one. */
 class Conversion implements Asker {
   readonly #services: Services;
   readonly #call: ResolvedCall;
-  readonly #endpoint: Endpoint;
-  readonly #request: ImageRequest;
+  readonly #asked: AskedImages;
   readonly #attempts: Attempts;
   readonly #waiting: WaitingClient;
 
-  constructor(services: Services, call: ResolvedCall, { endpoint, request, attempts }: Task) {
+  constructor(services: Services, call: ResolvedCall, asked: AskedImages, attempts: Attempts) {
     this.#services = services;
     this.#call = call;
-    this.#endpoint = endpoint;
-    this.#request = request;
+    this.#asked = asked;
     this.#attempts = attempts;
     this.#waiting = new WaitingClient(services, call);
   }
@@ -139,24 +135,25 @@ class Conversion implements Asker {
       return;
     }
     const isOurs = !isFailure(answer) && answer.refusal !== null && answer.refusal.error !== null;
-    const passes = isExact(attempt.target, this.#request);
+    const passes = passesTo(attempt.target.images, this.#asked.outline);
     if (isFailure(answer) || isGood || isOurs || !passes || !isPlain(answer)) throw error;
     this.#respond(answer, answer.body);
   }
 
   async #upstreamCall(target: Target): Promise<ImageCall> {
     const call = this.#call;
-    const request = this.#request;
+    const { endpoint, outline } = this.#asked;
     call.target = target;
-    if (isExact(target, request)) {
+    if (passesTo(target.images, outline)) {
       const prepared =
         call.upload === null
-          ? prepareNative(call, this.#endpoint, target, null)
-          : prepareUpload(call, call.upload, this.#endpoint, target);
+          ? prepareNative(call, endpoint, target, null)
+          : prepareUpload(call, call.upload, endpoint, target);
       call.path = prepared.path;
       return { path: prepared.upstreamPath, contentType: prepared.contentType, body: prepared.body };
     }
     call.path = 'translated';
+    const request = this.#asked.request(target.images);
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
     const written =
@@ -168,7 +165,7 @@ class Conversion implements Asker {
 
   #ruled({ rules }: Target, written: ImageCall): ImageCall {
     if (rules === null) return written;
-    const kind = writtenKind(this.#endpoint.protocol);
+    const kind = writtenKind('images');
     return { ...written, body: ruledBody(rules, Buffer.concat(written.body), kind) };
   }
 
@@ -224,7 +221,7 @@ class Conversion implements Asker {
           upstream,
           protocol: 'images',
           apiKey: upstream.apiKeys[key] ?? null,
-          lines: clientLines(call, attempt.target),
+          lines: clientLines(call, attempt.target, 'images'),
           target: attempt.target,
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
@@ -238,14 +235,14 @@ class Conversion implements Asker {
 
   async #onImages(target: Target, answer: Answered, imageAnswer: ImageAnswer): Promise<void> {
     const call = this.#call;
-    const request = this.#request;
+    const { outline } = this.#asked;
     const { body } = answer;
-    const { responseFormat } = request;
+    const { responseFormat } = outline;
     call.usage = usageOfAnswer(imageAnswer);
     call.units = imageAnswer.images.length;
     call.isCharged = true;
     if (
-      isExact(target, request) &&
+      passesTo(target.images, outline) &&
       isInForm(imageAnswer, responseFormat) &&
       !hasPrefix(body, responseFormat)
     ) {
@@ -318,62 +315,14 @@ function isPlain({ head }: Answered): boolean {
   return answerRefusal(head, false) === null;
 }
 
-/** The target takes the client's body as it is, and the client the target's answer. */
-function isExact({ images }: Target, request: ImageRequest): boolean {
-  return images !== 'dashscope' && request.form === 'prompt' && imagesToFetch(request, images).length === 0;
-}
-
 /** Some upstreams give a data URL where base64 is asked for. What looks like one elsewhere only costs a rewriting. */
-function hasPrefix(body: Buffer, format: ImageRequest['responseFormat']): boolean {
+function hasPrefix(body: Buffer, format: ImageOutline['responseFormat']): boolean {
   return format === 'b64_json' && body.includes('"data:');
 }
 
-function isInForm({ images }: ImageAnswer, format: ImageRequest['responseFormat']): boolean {
+function isInForm({ images }: ImageAnswer, format: ImageOutline['responseFormat']): boolean {
   if (format === null) return true;
   return images.every(({ url, base64 }) =>
     format === 'url' ? url !== null && base64 === null : base64 !== null && url === null,
   );
-}
-
-interface ImageRoute {
-  readonly operation: ImageOperation;
-  readonly endpoint: Endpoint;
-  readonly schema: CompiledSchema;
-}
-
-/**
- * Serves a call for images. A body that the targets take as it is passes untouched. A body of the other form, or an
- * answer that has to have a certain form, is converted.
- */
-export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
-  const request = read(call, route);
-  const resolved = findModel(call, 'images', request.model);
-  const { model } = resolved;
-  call.units = request.count ?? 1;
-  call.validatedAt = performance.now();
-  const plain = model.targets.filter((target) =>
-    request.stream ? target.images !== 'dashscope' : isExact(target, request),
-  );
-  const isPlain = request.form === 'prompt' && (request.stream || request.responseFormat === null);
-  const passes = isPlain && plain.length > 0 && (request.stream || plain.length === model.targets.length);
-  admitResolved(services, resolved, () => {
-    if (passes) forward(services, resolved, route.endpoint, plain);
-    else convertImages(services, resolved, route.endpoint, request);
-  });
-}
-
-function read(call: Call, { operation, schema }: ImageRoute): ImageRequest {
-  const body = call.wholeBody();
-  if (isMultipart(call.exchange.head.contentType)) {
-    const form = new WholeForm(call, body, imageForm);
-    const request = decodeImageForm(operation, form.parts);
-    call.upload = form;
-    call.validated = readValidated(request.model, request.stream);
-    return request;
-  }
-  call.validated = validateBody(call.jsonBody(), schema);
-  call.steering = call.validated.members.steering;
-  const parsed = parseObject(body.toString('utf8'));
-  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
-  return decodeImageBody(operation, parsed);
 }

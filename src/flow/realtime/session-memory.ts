@@ -79,7 +79,7 @@ export class SessionMemory {
   takePlace(keyId: string): SessionPlace {
     const { perKey, heldBytes, heldBytesPerKey } = this.#settings();
     const key = this.#of(keyId);
-    if (key.sessions >= perKey) throw tooMany(perKey);
+    if (key.sessions >= perKey) throw tooManySessions(perKey);
     if (key.barredUntil > performance.now()) throw tooMuch;
     if (key.bytes + this.#unseenOf(key) + socketBytes > heldBytesPerKey) throw tooMuch;
     if (this.#bytes + this.unseenBytes + socketBytes > heldBytes) throw full;
@@ -263,7 +263,7 @@ const full = new GatewayError(
   { retryAfter: 5 },
 );
 
-function tooMany(most: number): GatewayError {
+function tooManySessions(most: number): GatewayError {
   return new GatewayError(
     'rate_limit_exceeded',
     `This key has ${most} sessions open, as many as it may: close one first.`,

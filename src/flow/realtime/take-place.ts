@@ -25,8 +25,8 @@ export function takePlace<Of extends AuthenticatedCall>(
   try {
     placed.place = sessions.takePlace(call.key.id);
   } catch (fault) {
-    const isOfKey = fault instanceof GatewayError && fault.kind === 'rate_limit_exceeded';
-    if (!isOfKey || !sessions.beginLate()) throw fault;
+    const isOfClientKey = fault instanceof GatewayError && fault.kind === 'rate_limit_exceeded';
+    if (!isOfClientKey || !sessions.beginLate()) throw fault;
     call.exchange.listener = new LateRefusal(services, call, fault);
     return;
   }

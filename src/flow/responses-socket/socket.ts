@@ -112,7 +112,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     const { waitingBytes } = this.#call.running.snapshot.sockets;
     const bytes = this.#waitingBytes + data.length;
     if (this.#waiting.length >= mostWaiting || bytes > waitingBytes || !this.#queued.hold(bytes)) {
-      this.#refuse(tooMany);
+      this.#refuse(tooManyWaiting);
       return;
     }
     this.#waitingBytes = bytes;
@@ -291,6 +291,11 @@ function headOf(upgrade: RequestHead, length: number): RequestHead {
   head.forwardedFor = upgrade.forwardedFor;
   head.openaiBeta = upgrade.openaiBeta;
   head.forwarded = upgrade.forwarded;
+  head.passed = upgrade.passed;
+  head.sharedLines = upgrade.sharedLines;
+  head.openaiLines = upgrade.openaiLines;
+  head.anthropicLines = upgrade.anthropicLines;
+  head.googleLines = upgrade.googleLines;
   head.contentType = 'application/json';
   head.contentLength = length;
   return head;
@@ -318,7 +323,7 @@ const words: MessageWords = {
 };
 
 const binary = new GatewayError('invalid_request', 'Messages are JSON text; a binary one came.');
-const tooMany = new GatewayError(
+const tooManyWaiting = new GatewayError(
   'rate_limit_exceeded',
   'Too much waits for the response that is being made: wait for its end before you ask for more.',
   { retryAfter: 1 },

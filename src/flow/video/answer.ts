@@ -56,7 +56,7 @@ export function shownTask(call: Call, task: VideoTask): VideoTask {
   return { ...task, result: { ...result, url: null } };
 }
 
-/** What a face needs to know to show a task. */
+/** What a client format needs to know to show a task. */
 export function showContext(call: Call, taskId: string): ShowContext {
   const { exchange } = call;
   return {

@@ -16,7 +16,8 @@ import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
-import { upstreamFormatOf, upstreamFormats, videoFaces } from '../../video/formats.js';
+import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
+import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
 import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
@@ -61,13 +62,25 @@ interface Choice {
 export function createTask(services: Services, call: AuthenticatedCall, request: VideoRequest): void {
   requireMetered(request);
   const resolved = findModel(call, 'video', request.model);
+  requireServable(request, resolved.model);
   call.units = request.count ?? 1;
   call.mediaSeconds = call.units * (request.seconds ?? usualLength(resolved.model));
   call.validatedAt = performance.now();
   admitResolved(services, resolved, () => takeTask(services, resolved, request));
 }
 
-/** Seconds of a video for which no length is asked, as its model's first target makes it. */
+/**
+ * What no target can be asked is refused before the call has taken anything of its key's limits. A length that is no number
+ * may mean something to the upstream, but not where it is paid for.
+ * @throws {GatewayError} of status 400, naming the client's member
+ */
+function requireServable({ format, fault, unreadLength }: VideoRequest, { targets, price }: Model): void {
+  if (unreadLength !== null && (price?.perSecond ?? 0) > 0) throw wrongLength(unreadLength);
+  if (fault !== null && targets.every(({ upstream }) => upstreamFormatOf(upstream.kind) !== format))
+    throw fault;
+}
+
+/** Seconds of a video for which no length is asked, or one that is no number, as its model's first target makes it. */
 function usualLength({ targets: [target] }: Model): number {
   return target === undefined ? 0 : usualSeconds[upstreamFormatOf(target.upstream.kind)];
 }
@@ -142,9 +155,11 @@ function onceOnly(call: Call, request: VideoRequest): OnceRequest | null {
   const mark = idempotencyMark(call);
   if (mark === null) return null;
   const hash = createHash('sha256');
-  // A form has another boundary each time: what was read of it tells whether it is the same.
-  const { image, imageTail, form, ...said } = request;
+  // A form has another boundary each time: its parts tell whether it is the same.
+  const { image, imageTail, form, fault: _, ...said } = request;
   hash.update(JSON.stringify(said));
+  for (const { name, data } of form ?? [])
+    hash.update(`${JSON.stringify(name)}${data.length}\n`).update(data);
   for (const source of [image, imageTail])
     hash.update(source === null ? '-' : source.kind === 'url' ? source.url : source.bytes);
   return { mark, fingerprint: hash.digest('hex').slice(0, 32) };
@@ -169,7 +184,7 @@ async function answerEarlier(
     services,
     call,
     200,
-    videoFaces[request.format].created(shownTask(call, booked.task), showContext(call, id)),
+    clientFormats[request.format].created(shownTask(call, booked.task), showContext(call, id)),
   );
 }
 
@@ -337,7 +352,7 @@ class Submitting implements Asker, ExchangeListener {
   #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     call.path = 'translated';
-    const forwarded = forwardedLines(call, target);
+    const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
       ask(
@@ -394,7 +409,7 @@ class Submitting implements Asker, ExchangeListener {
       this.#services,
       call,
       200,
-      videoFaces[format].created(shownTask(call, made), showContext(call, made.id)),
+      clientFormats[format].created(shownTask(call, made), showContext(call, made.id)),
     );
   }
 

@@ -1,16 +1,21 @@
 import { GatewayError } from '../../errors.js';
 import type { VideoRoute } from '../../routes.js';
-import { compatForm, compatGuard, readCompatBody, readCompatForm } from '../../video/faces/compat.js';
-import { genericGuard, readGenericBody } from '../../video/faces/generic.js';
+import {
+  compatForm,
+  compatGuard,
+  readCompatBody,
+  readCompatForm,
+} from '../../video/client-formats/compat.js';
+import { genericGuard, readGenericBody } from '../../video/client-formats/generic.js';
 import {
   queryGuard,
   readAction,
   readVendorjQuery,
   readVendorjSubmit,
   submitGuard,
-} from '../../video/faces/vendorj.js';
-import { readVendorkBody, vendorkGuard } from '../../video/faces/vendork.js';
-import { videoFaces } from '../../video/formats.js';
+} from '../../video/client-formats/vendorj.js';
+import { readVendorkBody, vendorkGuard } from '../../video/client-formats/vendork.js';
+import { clientFormats } from '../../video/formats.js';
 import type { VideoFormat, VideoRequest } from '../../video/task.js';
 import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
 import { lookThrough, type MemberGuard } from '../../wire/member-guard.js';
@@ -96,17 +101,17 @@ function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonT
 
 /** Answers how a task stands, in the format in which it was asked, whichever it was made in. */
 export function showTask(services: Services, call: Call, format: VideoFormat, id: string): void {
-  const face = videoFaces[format];
+  const clientFormat = clientFormats[format];
   attend(services, call, async (waiting) => {
     const booked = await findTask(services, call, id);
     const context = showContext(call, id);
     if (booked === null) {
-      const missing = face.missing(id, context);
+      const missing = clientFormat.missing(id, context);
       if (missing === null) throw taskNotFound(id);
       answerJson(services, call, 200, missing);
       return;
     }
     const task = await refreshed(services, call, waiting, booked);
-    answerJson(services, call, 200, face.shown(shownTask(call, task), context));
+    answerJson(services, call, 200, clientFormat.shown(shownTask(call, task), context));
   });
 }

@@ -22,6 +22,11 @@ export function signatureBeside({ extra_content: extra }: JsonObject): string | 
   return isObject(google) ? textOrNull(google.thought_signature) : null;
 }
 
+/** Whether a token holds what a vendor signed, which a text of the reasoning does not stand for. */
+export function isOfVendor(token: string | null): boolean {
+  return token !== null && signatureFor('chat', token) === null;
+}
+
 /** An id of a call without the signatures that it may carry, or null for what is no id. */
 export function cutIdOf(id: unknown): string | null {
   return typeof id === 'string' ? cutId(id).id : null;

@@ -1,5 +1,5 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { conversationMetering } from '../../conversation/stream-rules.js';
+import { growingMetering } from '../../conversation/stream-rules.js';
 import { chatOnce } from '../once.js';
 import { endsWithMark } from '../openai-shared/choice-stream.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
@@ -18,6 +18,7 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 export const chatCodec: TextCodec = {
   rules: {
     customTools: 'option',
+    topK: 'option',
     reasoning: 'unsigned',
     callArguments: 'text',
     firstTurn: 'any',
@@ -27,8 +28,9 @@ export const chatCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: false,
-    lacks: ['topK'],
+    lacks: [],
     signatures: 'chat',
+    search: { asked: 'never', says: ['location', 'contextSize'], choice: 'implied', name: null },
   },
   decodeRequest,
   encodeRequest,
@@ -57,7 +59,7 @@ export const chat: Endpoint = {
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
-  metering: conversationMetering,
+  metering: growingMetering,
   translation: {
     protocol: 'chat',
     codec: chatCodec,

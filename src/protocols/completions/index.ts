@@ -1,4 +1,4 @@
-import { conversationMetering } from '../../conversation/stream-rules.js';
+import { growingMetering } from '../../conversation/stream-rules.js';
 import { never } from '../once.js';
 import { createChoiceStream, endsWithMark, lastUsage } from '../openai-shared/choice-stream.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
@@ -28,7 +28,7 @@ export const completions: Endpoint = {
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
-  metering: conversationMetering,
+  metering: growingMetering,
   translation: null,
   amender: null,
   conversation: null,

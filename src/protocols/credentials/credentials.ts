@@ -163,6 +163,14 @@ function refusalsFor(wanted: string): Refusals {
   };
 }
 
+/** Lines of a client's head that tell its vendor's upstreams of it: see `HeaderReader`. */
+export interface TellingLines {
+  readonly sharedLines: HeadLines;
+  readonly openaiLines: HeadLines;
+  readonly anthropicLines: HeadLines;
+  readonly googleLines: HeadLines;
+}
+
 /** What a client's head says to its vendor; empty where it says nothing. */
 export interface VendorHeaders {
   readonly openaiBeta: string;
@@ -221,15 +229,18 @@ export function credentialLine(kind: UpstreamKind, key: string): HeadLines {
   return credentialLines[kind](key);
 }
 
-/** Who has header lines of its own: `openai-beta`, and `anthropic-version` with `anthropic-beta`. */
-type HeaderVendor = 'openai' | 'anthropic';
+/**
+ * Who has header lines of its own: `openai-beta`, and `anthropic-version` with `anthropic-beta`. Google has none of
+ * those, but clients that tell of themselves as the others' do.
+ */
+type HeaderVendor = 'openai' | 'anthropic' | 'google';
 
 /** Whose header lines belong to a call in a protocol. */
 const vendorOfProtocol: Readonly<Record<Protocol, HeaderVendor | null>> = {
   chat: 'openai',
   responses: 'openai',
   messages: 'anthropic',
-  generateContent: null,
+  generateContent: 'google',
   completions: 'openai',
   embeddings: 'openai',
   // OpenAI has none.
@@ -245,11 +256,11 @@ const vendorOfProtocol: Readonly<Record<Protocol, HeaderVendor | null>> = {
 const vendorsOfKind: Readonly<Record<UpstreamKind, readonly HeaderVendor[]>> = {
   chat: ['openai'],
   messages: ['anthropic'],
-  generateContent: [],
+  generateContent: ['google'],
   vendork: [],
   vendorj: [],
   generic: [],
-  simulator: ['openai', 'anthropic'],
+  simulator: ['openai', 'anthropic', 'google'],
 };
 
 /**
@@ -264,11 +275,34 @@ export function vendorLines(
   kind: UpstreamKind,
   configured: ConfiguredHeaders,
 ): HeadLines {
-  const vendor = vendorOfProtocol[protocol];
-  if (vendor === null || !vendorsOfKind[kind].includes(vendor)) return noLines;
+  const vendor = vendorOf(protocol, kind);
+  if (vendor === null || vendor === 'google') return noLines;
   const { openaiBeta, vendorcBeta, vendorcVersion } = ruledVendorHeaders(client, configured);
   if (vendor === 'openai') return openaiBeta === '' ? noLines : openaiBetaLine(openaiBeta);
   const beta = vendorcBeta === '' ? noLines : messagesBetaLine(vendorcBeta);
   if (configured.headers.some(([name]) => name === 'anthropic-version')) return beta;
   return joinLines(vendorcVersion === '' ? ownVersionLine : messagesVersionLine(vendorcVersion), beta);
+}
+
+/**
+ * Header lines of a client that tell of itself: sessions, turns, the SDK and the app. An upstream gets those that its own
+ * vendor's clients send: what another vendor's client says of itself it would not understand, and is none of its business.
+ * @param protocol in which the upstream is called
+ */
+export function tellingLines(protocol: Protocol, client: TellingLines, kind: UpstreamKind): HeadLines {
+  switch (vendorOf(protocol, kind)) {
+    case 'openai':
+      return joinLines(client.sharedLines, client.openaiLines);
+    case 'anthropic':
+      return joinLines(client.sharedLines, client.anthropicLines);
+    case 'google':
+      return client.googleLines;
+    case null:
+      return noLines;
+  }
+}
+
+function vendorOf(protocol: Protocol, kind: UpstreamKind): HeaderVendor | null {
+  const vendor = vendorOfProtocol[protocol];
+  return vendor !== null && vendorsOfKind[kind].includes(vendor) ? vendor : null;
 }

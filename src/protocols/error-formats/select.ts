@@ -17,7 +17,7 @@ export function createErrorFormatForPath(vendors: VendorWords): (path: string) =
   const klingWords = new Set(['vendork', ...vendors.vendork]);
   const jimengWords = new Set(['vendorj', ...vendors.vendorj]);
   return (path) => {
-    if (path.startsWith('/v1/messages')) return anthropic;
+    if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return anthropic;
     if (path.startsWith('/v1/models/') && modelOperation.test(path)) return google;
     const end = path.indexOf('/', 1);
     const word = end === -1 ? path.slice(1) : path.slice(1, end);

@@ -21,6 +21,7 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 export const generateContentCodec: TextCodec = {
   rules: {
     customTools: 'never',
+    topK: 'always',
     reasoning: 'signed',
     callArguments: 'object',
     firstTurn: 'noCall',
@@ -32,6 +33,7 @@ export const generateContentCodec: TextCodec = {
     closedSchemas: false,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signatures: 'generateContent',
+    search: { asked: 'alone', says: [], choice: 'none', name: null },
   },
   decodeRequest,
   encodeRequest,

@@ -14,6 +14,7 @@ function spelled(shape: Shape): Shape {
   );
 }
 
+const searches = spelled({ googleSearch: wholes('excludeDomains') });
 const declarations = spelled({
   functionDeclarations: wholes('name', 'description', 'parameters', 'parametersJsonSchema'),
 });
@@ -29,7 +30,7 @@ export const readMembers: Shape = spelled({
     },
   },
   // What else stands there is a tool that the vendor runs.
-  tools: (tool) => ({ ...wholes(...Object.keys(tool)), ...declarations }),
+  tools: (tool) => ({ ...wholes(...Object.keys(tool)), ...declarations, ...searches }),
   toolConfig: { functionCallingConfig: wholes('mode', 'allowedFunctionNames') },
   generationConfig: wholes(
     ...['temperature', 'topP', 'topK', 'stopSequences', 'maxOutputTokens', 'candidateCount', 'seed'],

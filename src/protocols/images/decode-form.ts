@@ -6,15 +6,16 @@ import { promptRequest } from './decode.js';
 import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
 import { formFields, formFieldsType } from './schema.js';
 
-/** The files of a form: one image or several, with or without brackets behind the name. */
-const imageName = /^image(?:\[\d*\])?$/;
+/** The images of a form: one or several, with or without brackets behind the name. */
+export const imageName = /^image(?:\[\d*\])?$/;
 const numbers: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images']);
 const flags: ReadonlySet<string> = new Set(['stream', 'prompt_extend', 'watermark']);
 /** Fields that count even when they are empty. */
 const required: ReadonlySet<string> = new Set(['model', 'prompt']);
 
 /**
- * Reads a form with a prompt: text fields, and for an edit the images and perhaps a mask.
+ * Reads a form with a prompt, for an upstream that does not take it as it came: text fields, and for an edit the images
+ * and perhaps a mask.
  * @throws {GatewayError} of status 400, naming the field
  */
 export function decodeImageForm(operation: ImageOperation, parts: readonly FormPart[]): ImageRequest {
@@ -51,10 +52,14 @@ export function decodeImageForm(operation: ImageOperation, parts: readonly FormP
   return promptRequest(operation, { fields, images, imagesAt: 'image', mask, otherFiles });
 }
 
-/** Clients without files send the image as text. */
-function readImage({ name, filename, contentType, data }: FormPart): ImageSource {
-  const isText = filename === null && (contentType === null || /^text\//i.test(contentType));
-  return isText
+/** True for an image that is not a file: clients without files send it as text. */
+export function isTextPart({ filename, contentType }: FormPart): boolean {
+  return filename === null && (contentType === null || /^text\//i.test(contentType));
+}
+
+function readImage(part: FormPart): ImageSource {
+  const { name, filename, contentType, data } = part;
+  return isTextPart(part)
     ? readImageText(data.toString('utf8'), name)
     : readImageFile({ data, contentType, filename }, name);
 }
@@ -78,7 +83,8 @@ function givenTwice(name: string): GatewayError {
   });
 }
 
-function noFile(name: string): GatewayError {
+/** The 400 for a field that comes as a file. */
+export function noFile(name: string): GatewayError {
   return new GatewayError(
     'invalid_request',
     `'${name}' is not taken as a file here: send its value without a filename.`,

@@ -4,19 +4,21 @@ import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
-import { formOf, mostImages } from './schema.js';
+import { editsRequest, formOf, generationsRequest, mostImages } from './schema.js';
 import { decodeSettings } from './settings.js';
 
 const longestPrompt = 32_000;
-/** Members that hold images beside a prompt, the documented ones and one of other servers. */
+/** Members that hold images beside a prompt, the documented ones and one of many servers. */
 const imageMembers = ['images', 'image', 'mask'];
 
 /**
- * Reads a JSON body of either form.
- * @param body one that `generationsRequest` or `editsRequest` has taken, with its long strings
+ * Reads a JSON body of either form, for an upstream that does not take it as it came.
+ * @param body with its long strings
  * @throws {GatewayError} of status 400, naming the place in the body
  */
 export function decodeImageBody(operation: ImageOperation, body: JsonObject): ImageRequest {
+  const schema = operation === 'generate' ? generationsRequest : editsRequest;
+  if (!schema.check(body)) throw schema.explain(body);
   const form = formOf(body);
   if (form instanceof GatewayError) throw form;
   return form === 'input' ? decodeInputForm(operation, body) : decodePromptForm(operation, body);
@@ -47,11 +49,9 @@ function decodePromptForm(operation: ImageOperation, body: JsonObject): ImageReq
     const given = imageMembers.find((key) => (body[key] ?? null) !== null);
     if (given !== undefined) throw imageOnGeneration(given);
   }
-  const references = body.images ?? [];
-  if (!Array.isArray(references)) throw wrongValue('images', 'an array');
   return promptRequest(operation, {
     fields: body,
-    images: references.map((reference, index) => decodeReference(reference, `images[${index}]`)),
+    images: [...referencesIn(body, 'images'), ...referencesIn(body, 'image')],
     imagesAt: 'images',
     mask: (body.mask ?? null) === null ? null : decodeReference(body.mask, 'mask'),
     otherFiles: [],
@@ -96,7 +96,16 @@ function notWithInput(at: string, advice: string): GatewayError {
   });
 }
 
+/** The images of a member that holds one or a list. */
+function referencesIn(body: JsonObject, member: string): readonly ImageSource[] {
+  const given = body[member] ?? null;
+  if (Array.isArray(given))
+    return given.map((reference, index) => decodeReference(reference, `${member}[${index}]`));
+  return given === null ? [] : [decodeReference(given, member)];
+}
+
 function decodeReference(reference: unknown, at: string): ImageSource {
+  if (typeof reference === 'string') return readImageText(reference, at);
   if (!isObject(reference)) throw wrongValue(at, "an object with 'image_url'");
   const { image_url: url = null, file_id: file = null } = reference;
   if (file !== null) {

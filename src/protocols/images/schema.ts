@@ -1,16 +1,18 @@
 import { type TObject, Type } from 'typebox';
 import { GatewayError } from '../../errors.js';
 import { type CompiledSchema, compileSchema } from '../../schema/compile.js';
-import { flag, name, nullable, text } from '../../schema/members.js';
+import { flag, given, name, nullable, text } from '../../schema/members.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { PartRules } from '../../wire/part-names.js';
 import type { ImageForm } from './request.js';
 
-/** Most images that an edit takes. */
+/** Most images that an edit takes which is converted. */
 export const mostImages = 16;
+/** Each is charged. How many a model makes at once is for its upstream to say. */
+export const mostCount = 1000;
 
-const count = nullable(Type.Integer({ minimum: 1, maximum: 1000 }));
+const count = nullable(Type.Integer({ minimum: 1, maximum: mostCount }));
 const absent = Type.Optional(Type.Null());
 
 /** What may stand beside the prompt. Texts are not held against lists: these grow with every model. */
@@ -47,7 +49,8 @@ const message = Type.Object({
   content: nullable(Type.Array(Type.Object({ text, image: text }))),
 });
 
-const reference = Type.Object({ image_url: text, file_id: text });
+/** Not only the documented object: many servers take the URL or the base64 by itself. */
+const reference = Type.Union([Type.String(), Type.Object({ image_url: text, file_id: text })]);
 
 /** A body with `input`. */
 const inputForm = Type.Object({
@@ -60,18 +63,29 @@ const inputForm = Type.Object({
 
 const promptMembers = { model: name, prompt: name, input: absent, ...settings };
 
-/** The check of a body of `POST /v1/images/generations`, in either form. */
-export const generationsRequest = eitherForm(Type.Object(promptMembers));
+const generationMembers = Type.Object(promptMembers);
+const editMembers = Type.Object({
+  ...promptMembers,
+  // Not every upstream takes its images here.
+  images: nullable(Type.Array(reference, { minItems: 1, maxItems: mostImages })),
+  image: nullable(Type.Union([reference, Type.Array(reference, { minItems: 1, maxItems: mostImages })])),
+  mask: nullable(reference),
+});
 
-/** The check of a JSON body of `POST /v1/images/edits`, in either form. */
-export const editsRequest = eitherForm(
-  Type.Object({
-    ...promptMembers,
-    // Not every upstream takes its images here.
-    images: nullable(Type.Array(reference, { minItems: 1, maxItems: mostImages })),
-    mask: nullable(reference),
-  }),
-);
+/** The check of a body for `POST /v1/images/generations` that is converted, in either form. */
+export const generationsRequest = eitherForm(generationMembers, generationMembers);
+
+/** The same of a JSON body for `POST /v1/images/edits`. */
+export const editsRequest = eitherForm(editMembers, editMembers);
+
+/** All that is asked of a body with a prompt, which its upstream may take as it came. */
+const passedMembers = Type.Object({ model: name, prompt: given, input: absent, n: count, stream: flag });
+
+/** The check of every body of `POST /v1/images/generations`. */
+export const passedGenerationsRequest = eitherForm(passedMembers, generationMembers);
+
+/** The same of a JSON body of `POST /v1/images/edits`. */
+export const passedEditsRequest = eitherForm(passedMembers, editMembers);
 
 /** The text fields of a form that are known. */
 export const formFieldsType = Type.Object({ model: name, prompt: name, ...settings });
@@ -88,9 +102,12 @@ export const imageForm: PartRules = {
 /** Their check, once numbers and booleans have been read. */
 export const formFields = compileSchema(formFieldsType);
 
-/** A check of bodies of two forms, each of which takes only what the other does not. */
-function eitherForm(promptForm: TObject): CompiledSchema {
-  const reads = [...Object.keys(promptForm.properties), ...Object.keys(inputForm.properties)];
+/**
+ * A check of bodies of two forms, each of which takes only what the other does not.
+ * @param known has all members of a body with a prompt that are ever read
+ */
+function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
+  const reads = [...Object.keys(known.properties), ...Object.keys(inputForm.properties)];
   const guarded = { reads, within: { parameters: { reads: Object.keys(parameterMembers) } } };
   const forms = {
     prompt: compileSchema(promptForm, null, guarded),

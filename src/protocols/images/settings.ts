@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import type { ImageFormat, ImageRequest, ImageSize } from './request.js';
+import { mostCount } from './schema.js';
 
 /** The part of a request that is read from members of their own. */
 export type ImageSettings = Pick<
@@ -16,8 +17,6 @@ export type ImageSettings = Pick<
   | 'parameters'
 >;
 
-/** Each is charged. How many a model makes at once is for its upstream to say. */
-const mostCount = 1000;
 const sizeForm = /^(\d{1,6})[*x](\d{1,6})$/;
 
 /** Members that have a place of their own in a request. */
@@ -30,6 +29,7 @@ const besidePrompt = new Set([
   'prompt',
   'input',
   'images',
+  'image',
   'mask',
 ]);
 const besideInput = new Set([...besidePrompt, 'parameters']);

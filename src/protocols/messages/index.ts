@@ -11,6 +11,7 @@ import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
 import { mayCarry, restore } from './restore.js';
+import { searchName } from './search-tool.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -19,6 +20,7 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 export const messagesCodec: TextCodec = {
   rules: {
     customTools: 'never',
+    topK: 'always',
     reasoning: 'signed',
     callArguments: 'object',
     firstTurn: 'user',
@@ -30,6 +32,12 @@ export const messagesCodec: TextCodec = {
     closedSchemas: true,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signatures: 'messages',
+    search: {
+      asked: 'always',
+      says: ['allowedDomains', 'blockedDomains', 'location', 'maxUses'],
+      choice: 'any',
+      name: searchName,
+    },
   },
   decodeRequest,
   encodeRequest,

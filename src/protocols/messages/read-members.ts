@@ -1,4 +1,5 @@
 import { type Shape, wholes } from '../unread.js';
+import { isSearchTool } from './search-tool.js';
 
 /** What is read of each type of block. */
 const blocks: Readonly<Record<string, Shape>> = {
@@ -21,6 +22,12 @@ function blockOf(type: unknown): Shape | true {
   return typeof type === 'string' && Object.hasOwn(blocks, type) ? (blocks[type] as Shape) : true;
 }
 
+const search = wholes(
+  ...['type', 'name', 'max_uses', 'allowed_domains', 'blocked_domains', 'user_location'],
+  // Who may call the search, and how it comes to be known: other vendors have neither.
+  ...['allowed_callers', 'defer_loading'],
+);
+
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
 export const readMembers: Shape = {
   ...wholes(
@@ -38,7 +45,11 @@ export const readMembers: Shape = {
   thinking: wholes('type', 'budget_tokens', 'display'),
   output_config: wholes('effort', 'format'),
   system: ({ type }) => blockOf(type),
-  tools: ({ type }) =>
-    (type ?? 'custom') === 'custom' ? wholes('type', 'name', 'description', 'input_schema', 'strict') : true,
+  tools: ({ type }) => {
+    if (isSearchTool(type)) return search;
+    return (type ?? 'custom') === 'custom'
+      ? wholes('type', 'name', 'description', 'input_schema', 'strict')
+      : true;
+  },
   messages: { role: true, content: ({ type }) => blockOf(type) },
 };

@@ -1,15 +1,16 @@
 import type { TargetOptions } from '../../conversation/codec.js';
-import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
-import { isList, isObject, type JsonObject } from '../../wire/json.js';
+import { mayHoldToken, searchToken, untagSignature } from '../../conversation/signature.js';
+import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { afterColon } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
+import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
 const signatureMember = Buffer.from('"signature"');
 const QUOTE = 0x22;
 
 /** Tokens, or an empty signature; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
-  return mayHoldToken(body) || mayHoldEmptySignature(body);
+  return mayHoldToken(body) || body.includes(ownSearchMark) || mayHoldEmptySignature(body);
 }
 
 function mayHoldEmptySignature(body: Buffer): boolean {
@@ -23,7 +24,8 @@ function mayHoldEmptySignature(body: Buffer): boolean {
 /**
  * Makes a body fit for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
  * signature that is in it, or becomes the encrypted block that it stands for; another vendor's is left out, and so are
- * a block whose signature is empty, which the vendor refuses, and a message of the assistant that had nothing else.
+ * a block whose signature is empty, which the vendor refuses, searches that another vendor ran, citations of what they found,
+ * and a message of the assistant that had nothing else.
  */
 export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
   const messages = changed(body.messages, restoreMessage);
@@ -79,12 +81,29 @@ function changed(list: unknown, change: (entry: JsonObject) => JsonObject | null
 }
 
 function restoreMessage(message: JsonObject): JsonObject | null {
-  const content = changed(message.content, restoreBlock);
+  const searches = ownSearches(message.content);
+  const content = changed(message.content, (block) => restoreBlock(block, searches));
   if (content === null) return message;
   return content.length === 0 ? null : { ...message, content };
 }
 
-function restoreBlock(block: JsonObject): JsonObject | null {
+/** Ids of the searches that another vendor ran, by what stands in their results. */
+function ownSearches(content: unknown): ReadonlySet<unknown> {
+  const ids = new Set<unknown>();
+  for (const block of listOf(content)) {
+    if (!isObject(block) || block.type !== 'web_search_tool_result') continue;
+    const results = listOf(block.content);
+    const isOwn = results.some((result) => isObject(result) && result.encrypted_content === searchToken);
+    // One that found nothing says nothing of who ran it but by its id.
+    if (isOwn || (results.length === 0 && isOwnSearchId(block.tool_use_id))) ids.add(block.tool_use_id);
+  }
+  return ids;
+}
+
+function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonObject | null {
+  if (block.type === 'web_search_tool_result') return searches.has(block.tool_use_id) ? null : block;
+  if (block.type === 'server_tool_use') return searches.has(block.id) ? null : block;
+  if (block.type === 'text') return withoutOwnCitations(block);
   const isRedacted = block.type === 'redacted_thinking';
   if (block.type !== 'thinking' && !isRedacted) return block;
   const token = isRedacted ? block.data : block.signature;
@@ -95,4 +114,14 @@ function restoreBlock(block: JsonObject): JsonObject | null {
   if (protocol !== 'messages') return null;
   if (redacted) return { type: 'redacted_thinking', data: value };
   return isRedacted ? null : { ...block, signature: value };
+}
+
+function withoutOwnCitations(block: JsonObject): JsonObject {
+  if (!isList(block.citations)) return block;
+  const citations = block.citations.filter(
+    (citation) => !isObject(citation) || citation.encrypted_index !== searchToken,
+  );
+  if (citations.length === block.citations.length) return block;
+  const { citations: _, ...rest } = block;
+  return citations.length === 0 ? rest : { ...rest, citations };
 }

@@ -36,6 +36,11 @@ const known: readonly string[] = [
   'web_search_tool_result',
 ];
 
+/** What stands for a block in a list of what was left out: its type where that is a known one. */
+export function nameOfBlock(type: unknown): string {
+  return known.find((each) => each === type) ?? 'content';
+}
+
 /** So many results of one search are listed. */
 const mostResults = 20;
 
@@ -52,7 +57,7 @@ export function isServerBlock({ type }: JsonObject): boolean {
  */
 export function serverBlockText(block: JsonObject, leftOut: Set<string>): string | null {
   const text = textOf(block, leftOut);
-  if (text === null) leftOut.add(known.find((type) => type === block.type) ?? 'content');
+  if (text === null) leftOut.add(nameOfBlock(block.type));
   return text;
 }
 

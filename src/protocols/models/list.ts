@@ -7,14 +7,14 @@ import type { ErrorFormat } from '../error-formats/error-format.js';
 import { google } from '../error-formats/google.js';
 import { openai } from '../error-formats/openai.js';
 
-interface Face {
+interface ListFormat {
   readonly errorFormat: ErrorFormat;
   offers(model: Model): boolean;
   one(model: Model): string;
   list(models: readonly Model[], query: string): string;
 }
 
-const faces: Readonly<Record<ModelListFormat, Face>> = {
+const listFormats: Readonly<Record<ModelListFormat, ListFormat>> = {
   chat: { errorFormat: openai, offers: offeredInChatFamily, one: chatModel, list: chatModelList },
   chatAndMessages: {
     errorFormat: openai,
@@ -38,7 +38,7 @@ const faces: Readonly<Record<ModelListFormat, Face>> = {
 
 /** The error format in which a request for a list of this format is refused. */
 export function modelListErrorFormat(format: ModelListFormat): ErrorFormat {
-  return faces[format].errorFormat;
+  return listFormats[format].errorFormat;
 }
 
 /**
@@ -52,12 +52,12 @@ export function modelList(
   models: ReadonlyMap<string, Model>,
   query: string,
 ): string {
-  const face = faces[format];
+  const listFormat = listFormats[format];
   const offered: Model[] = [];
   for (const model of models.values()) {
-    if (face.offers(model)) offered.push(model);
+    if (listFormat.offers(model)) offered.push(model);
   }
-  return face.list(offered, query);
+  return listFormat.list(offered, query);
 }
 
 /**
@@ -66,17 +66,17 @@ export function modelList(
  * @throws GatewayError model_not_found when the key has no such model in this format.
  */
 export function modelObject(format: ModelListFormat, models: ReadonlyMap<string, Model>, id: string): string {
-  const face = faces[format];
+  const listFormat = listFormats[format];
   const name = format === 'generateContent' ? bareModelName(id) : id;
   const model = models.get(name);
-  if (model === undefined || !face.offers(model)) {
+  if (model === undefined || !listFormat.offers(model)) {
     throw new GatewayError(
       'model_not_found',
       `The model '${name}' does not exist or is not available to this key in this format.`,
       { param: 'model' },
     );
   }
-  return face.one(model);
+  return listFormat.one(model);
 }
 
 /** A generateContent model id without the `models/` that its SDKs may write before it. */

@@ -144,11 +144,13 @@ export function foreignStream(protocol: string, what: string): GatewayError {
   );
 }
 
-const endMark = 'data: [DONE]';
+const endMark = 'data:[DONE]';
 
 /** Whether whole events end with the mark behind which nothing comes; see `StreamRules.marksEnd`. */
 export function endsWithMark(run: Buffer): boolean {
   let end = run.length;
   while (end > 0 && (run[end - 1] === 10 || run[end - 1] === 13)) end--;
-  return end >= endMark.length && run.toString('latin1', end - endMark.length, end) === endMark;
+  const last = run.toString('latin1', Math.max(0, end - endMark.length - 1), end);
+  // The space behind the colon may be left out.
+  return last.replace(' ', '').endsWith(endMark);
 }

@@ -34,6 +34,7 @@ export function asCompaction(
     ...request,
     turns: [...request.turns, question],
     hostedTools: [],
+    search: undefined,
     toolChoice: request.tools.length === 0 ? null : { mode: 'none' },
     format: null,
     maxTokens: null,

@@ -18,6 +18,7 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 export const responsesCodec: TextCodec = {
   rules: {
     customTools: 'always',
+    topK: 'never',
     reasoning: 'encrypted',
     callArguments: 'text',
     firstTurn: 'any',
@@ -27,8 +28,14 @@ export const responsesCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: false,
-    lacks: ['topK', 'seed', 'presencePenalty', 'frequencyPenalty'],
+    lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
     signatures: 'responses',
+    search: {
+      asked: 'always',
+      says: ['allowedDomains', 'location', 'maxUses', 'contextSize', 'live'],
+      choice: 'any',
+      name: null,
+    },
   },
   decodeRequest,
   encodeRequest,

@@ -35,9 +35,12 @@ const items: readonly string[] = [
 
 const parts: readonly string[] = ['encrypted_content', 'input_audio', 'computer_screenshot', 'summary_text'];
 
-/** What stands for an item in the list of what was left out: its type where that is a known one. */
-export function nameOfItem(type: unknown): string {
-  return items.find((known) => known === type) ?? 'input';
+/**
+ * What stands for an item in the list of what was left out: its type where that is a known one.
+ * @param list the member that it stands in
+ */
+export function nameOfItem(type: unknown, list: 'input' | 'output' = 'input'): string {
+  return items.find((known) => known === type) ?? list;
 }
 
 /** The same for a part of a message or of an output. */

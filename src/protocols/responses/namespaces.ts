@@ -3,6 +3,7 @@ import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
 import { type ClientToolType, clientToolType, clientToolTypes } from './client-tools.js';
 import { nameOfType } from './refusals.js';
+import { isSearchTool } from './search-tool.js';
 
 /*
  * Tools can stand in a namespace, which the calls of them name too. No other protocol has that, so such a tool goes
@@ -28,9 +29,16 @@ export interface HostedTool {
   readonly at: string;
 }
 
+interface FoundSearch {
+  readonly tool: JsonObject;
+  readonly at: string;
+}
+
 export interface ToolList {
   readonly listed: readonly ListedTool[];
   readonly hosted: readonly HostedTool[];
+  /** The first search of the web that is declared, or null. */
+  readonly search: FoundSearch | null;
   /** Names at the upstream of the tools in namespaces, by `pathOf`. */
   readonly upstreamNames: ReadonlyMap<string, string>;
   /** Names at the upstream of the tools that have no names of their own; their types where none is declared. */
@@ -56,7 +64,7 @@ const suffixLength = 8;
  * legal and no other tool has it. Of several declarations of one tool, the first one counts: agents repeat them.
  */
 export function listTools(sources: readonly ToolSource[]): ToolList {
-  const { found, hosted } = findTools(sources);
+  const { found, hosted, search } = findTools(sources);
   const counts = new Map<string, number>();
   const taken = new Set<string>();
   for (const { ownName, namespace, type } of found) {
@@ -79,17 +87,23 @@ export function listTools(sources: readonly ToolSource[]): ToolList {
     else upstreamNames.set(path, name);
     return { ...tool, name };
   });
-  return { listed, hosted, upstreamNames, typeNames };
+  return { listed, hosted, search, upstreamNames, typeNames };
 }
 
 function findTools(sources: readonly ToolSource[]): {
   readonly found: readonly FoundTool[];
   readonly hosted: readonly HostedTool[];
+  readonly search: FoundSearch | null;
 } {
   const found = new Map<string, FoundTool>();
   const hosted: HostedTool[] = [];
+  const searches: FoundSearch[] = [];
   const add = (tool: unknown, namespace: string | null, at: string): void => {
     if (!isObject(tool)) return;
+    if (isSearchTool(tool.type)) {
+      searches.push({ tool, at });
+      return;
+    }
     const { name } = tool;
     const type = namespace === null ? clientToolType(tool) : null;
     const isNamed =
@@ -115,7 +129,7 @@ function findTools(sources: readonly ToolSource[]): {
       });
     });
   }
-  return { found: [...found.values()], hosted };
+  return { found: [...found.values()], hosted, search: searches[0] ?? null };
 }
 
 /** The wish as every upstream takes it, with an end of its own where another tool has that name. */

@@ -1,8 +1,14 @@
 import { type JsonObject, listOf } from '../../wire/json.js';
 import { servingMembers } from '../openai-shared/serving.js';
 import { type Shape, unreadMembers, wholes } from '../unread.js';
+import { includedSources, isSearchTool } from './search-tool.js';
 
 const definition = wholes('type', 'name', 'description', 'parameters', 'strict', 'format');
+
+const search: Shape = {
+  ...wholes('type', 'user_location', 'search_context_size', 'external_web_access'),
+  filters: wholes('allowed_domains', 'blocked_domains'),
+};
 
 /** Of an answer that comes back in the history some members say nothing to the model. */
 const message: Shape = {
@@ -15,6 +21,7 @@ const message: Shape = {
 
 function toolOf({ type }: JsonObject): Shape | true {
   if (type === 'namespace') return { ...wholes('type', 'name'), tools: toolOf };
+  if (isSearchTool(type)) return search;
   return type === 'function' || type === 'custom' ? definition : true;
 }
 
@@ -40,7 +47,7 @@ const readMembers: Shape = {
 };
 
 /** What can be asked for by `include` of any upstream. */
-const included = ['message.output_text.logprobs', 'reasoning.encrypted_content'];
+const included = ['message.output_text.logprobs', 'reasoning.encrypted_content', includedSources];
 
 /** Names of what a body has that is not read; see `unreadMembers`. */
 export function unreadOf(body: JsonObject): string[] {

@@ -3,20 +3,23 @@ import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
 import { openReasoning } from './reasoning.js';
+import { ownSearchId } from './search-item.js';
 
 /** What a text that was sealed here begins with. */
 const sealTag = sealMark.toString('latin1', 1);
 
-/** Tokens, or a compaction; see `Translation.mayCarry`. */
+const searchMark = Buffer.from(`"${ownSearchId}`);
+
+/** Tokens, a compaction, or a search that another vendor ran; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
-  return mayHoldToken(body) || body.includes(sealMark);
+  return mayHoldToken(body) || body.includes(sealMark) || body.includes(searchMark);
 }
 
 /**
  * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the
  * id and the encrypted text that its upstream gave it, or is left out where that was none of this protocol's, and a
  * compaction that was made here becomes a message of the user's. One that does not open is left out: no upstream could
- * read it either.
+ * read it either, and so is a search that another vendor ran.
  */
 export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
   const { input } = body;
@@ -32,6 +35,7 @@ export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
 
 /** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
 function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
+  if (item.type === 'web_search_call' && textOrNull(item.id)?.startsWith(ownSearchId)) return null;
   const carried = textOrNull(item.encrypted_content);
   if (carried === null) return item;
   if (item.type === 'reasoning') return restoreReasoning(item, carried);

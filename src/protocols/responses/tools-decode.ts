@@ -4,6 +4,7 @@ import { untranslatable } from '../unsupported.js';
 import { functionOf } from './client-tools.js';
 import { chosenType, type ListedTool, type ToolList, upstreamName } from './namespaces.js';
 import { invalid, missing } from './refusals.js';
+import { isSearchTool } from './search-tool.js';
 
 /** Deeper schemas are not looked through. */
 const deepest = 32;
@@ -40,6 +41,7 @@ export function decodeToolChoice(choice: unknown, list: ToolList, leftOut: Set<s
   if (choice.type === 'allowed_tools') return decodeAllowed(choice, list, leftOut);
   const name = chosenName(choice, 'tool_choice', list);
   if (name !== null) return { mode: 'named', name };
+  if (list.search !== null && isSearchTool(choice.type)) return null;
   leftOut.add('tool_choice');
   return null;
 }

@@ -1,4 +1,5 @@
 import type { Protocol } from '../../config/types.js';
+import type { TextProtocolName } from '../../conversation/request.js';
 import type { MemberPath } from '../../wire/member-rule.js';
 
 /** Where the bodies of a protocol have what rules speak of by its meaning. */
@@ -24,7 +25,7 @@ const none: Places = { efforts: [], upperCase: false, turns: null, sampling: [] 
  * https://platform.claude.com/docs/en/api/messages,
  * https://ai.google.dev/api/generate-content#ThinkingConfig.
  */
-const places: Readonly<Partial<Record<Protocol, Places>>> = {
+const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
   chat: {
     efforts: [['reasoning_effort'], ['reasoning', 'effort']],
     upperCase: false,
@@ -57,5 +58,5 @@ const places: Readonly<Partial<Record<Protocol, Places>>> = {
 
 /** What the bodies of a protocol have; nothing where the protocol is none of text. */
 export function placesIn(protocol: Protocol): Places {
-  return places[protocol] ?? none;
+  return Object.hasOwn(places, protocol) ? places[protocol as keyof typeof places] : none;
 }

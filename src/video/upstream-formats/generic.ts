@@ -51,9 +51,14 @@ function translate(request: VideoRequest, model: string): JsonObject {
   };
 }
 
-/** The client's own members. A length that is a text becomes the number that the format has. */
-function amend({ body, seconds }: VideoRequest, model: string): JsonObject {
-  return { ...body, model, ...(typeof body.duration === 'string' ? { duration: seconds } : {}) };
+/** The client's own members. A number that is a text becomes the one that the format has. */
+function amend({ body, seconds, count }: VideoRequest, model: string): JsonObject {
+  return {
+    ...body,
+    model,
+    ...(typeof body.duration === 'string' && seconds !== null ? { duration: seconds } : {}),
+    ...(typeof body.n === 'string' && count !== null ? { n: count } : {}),
+  };
 }
 
 function read(answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitHiddenReasoning } from '../../../src/conversation/fit/hidden-reasoning.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { tagSignature } from '../../../src/conversation/signature.js';
+import { tagSignature, untagSignature } from '../../../src/conversation/signature.js';
 import { mostCarried, tagUnsigned, unsignedReasoning } from '../../../src/conversation/unsigned-reasoning.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
@@ -63,6 +63,37 @@ test('a whole answer has it, too', async (t) => {
   const [own, ...others] = answer?.choices[0]?.parts ?? [];
   t.equal(own?.kind === 'reasoning' ? unsignedReasoning({ ...own, text: '' }, 'm')?.text : null, 'hm');
   t.strictSame(others, [foreign, { ...part, signature: null }]);
+});
+
+test('generateContent and chat clients carry the words that a messages upstream signed, whole or not at all', async (t) => {
+  const signed = tagSignature({ protocol: 'messages', model: 'm', value: 'a.b=', redacted: false });
+  const wordsOf = (text: string, from: 'generateContent' | 'chat'): (string | undefined)[] => {
+    const restorer = fit({ from, reasoning: reasoning(true) }, messagesCodec);
+    const out: StreamEvent[] = [];
+    restorer?.event({ kind: 'reasoning', choice: 0, text }, out);
+    restorer?.event({ kind: 'signature', choice: 0, signature: signed }, out);
+    const parts = [{ kind: 'reasoning', text, signature: signed } as const];
+    const whole = fit({ from, reasoning: reasoning(true) }, messagesCodec)?.answer({
+      choices: [{ parts, finish: 'stop', stopSequence: null }],
+      usage: null,
+    });
+    const [part] = whole?.choices[0]?.parts ?? [];
+    const tokens = [
+      out[1]?.kind === 'signature' ? out[1].signature : null,
+      part?.kind === 'reasoning' ? part.signature : null,
+    ];
+    return tokens.map((token) => {
+      const { value, words } = untagSignature(token) ?? {};
+      t.equal(value, 'a.b=');
+      return words;
+    });
+  };
+  for (const from of ['generateContent', 'chat'] as const) {
+    t.strictSame(wordsOf('hm', from), ['hm', 'hm']);
+    t.strictSame(wordsOf('', from), [undefined, undefined]);
+    t.strictSame(wordsOf('x'.repeat(mostCarried + 1), from), [undefined, undefined]);
+  }
+  t.equal(fit({ from: 'responses', reasoning: reasoning(true) }, messagesCodec), null, 'it returns them');
 });
 
 test('no more text is carried than a bound', async (t) => {

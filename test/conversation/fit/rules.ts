@@ -3,6 +3,7 @@ import type { RequestRules } from '../../../src/conversation/codec.js';
 /** Of a protocol that can say everything. */
 export const anything: RequestRules = {
   customTools: 'always',
+  topK: 'always',
   reasoning: 'encrypted',
   callArguments: 'text',
   firstTurn: 'any',
@@ -14,4 +15,5 @@ export const anything: RequestRules = {
   toolNames: { longest: 1000, legal: /^/ },
   lacks: [],
   signatures: 'responses',
+  search: { asked: 'always', says: [], choice: 'any', name: null },
 };

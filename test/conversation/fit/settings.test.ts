@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import type { TargetOptions } from '../../../src/conversation/codec.js';
 import { fitRequest } from '../../../src/conversation/fit/fit.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../../../src/conversation/request.js';
@@ -16,9 +17,13 @@ const codecs = {
   generateContent: generateContentCodec,
 };
 
-function leftOut(to: TextProtocolName, given: Partial<ConversationRequest>): readonly string[] {
+function leftOut(
+  to: TextProtocolName,
+  given: Partial<ConversationRequest>,
+  at: TargetOptions = target,
+): readonly string[] {
   const names = new LeftOut();
-  fitRequest({ ...plain, ...given }, codecs[to].rules, target, names);
+  fitRequest({ ...plain, ...given }, codecs[to].rules, at, names);
   return names.names;
 }
 
@@ -55,6 +60,7 @@ test('settings that the target has no member for are named as the client spells 
   t.strictSame(leftOut('generateContent', chat), ['verbosity', 'user', 'parallel_tool_calls', 'strict']);
   const google = { from: 'generateContent', topK: 3, ...seeds } as const;
   t.strictSame(leftOut('chat', google), ['generationConfig.topK']);
+  t.strictSame(leftOut('chat', google, { ...target, topK: true }), []);
   t.strictSame(leftOut('responses', google), [
     'generationConfig.topK',
     'generationConfig.seed',

@@ -25,7 +25,9 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: true,
+  topK: false,
   promptCaching: true,
+  search: null,
   hostedTools: 'reject',
 };
 

@@ -19,7 +19,9 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  topK: false,
   promptCaching: true,
+  search: null,
   hostedTools: 'reject',
 };
 

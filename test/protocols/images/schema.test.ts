@@ -1,5 +1,12 @@
 import { test } from 'tap';
-import { editsRequest, generationsRequest } from '../../../src/protocols/images/schema.js';
+import { outlineOfBody } from '../../../src/protocols/images/outline.js';
+import {
+  editsRequest,
+  generationsRequest,
+  passedEditsRequest,
+  passedGenerationsRequest,
+} from '../../../src/protocols/images/schema.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { type Refused, refuses, takes } from '../verdicts.js';
 import { imageUrl, inputBody, pngUrl, promptBody } from './samples.js';
 
@@ -46,10 +53,13 @@ test('every documented member of both forms is accepted, and members unknown her
   }
 });
 
-test('an edit has its images and its mask as objects', async (t) => {
+test('an edit has its images and its mask as objects or texts', async (t) => {
   const images = [{ image_url: imageUrl }, { image_url: pngUrl, file_id: null }, { file_id: 'f' }];
   takes(t, editsRequest, promptBody({ images, mask: { image_url: pngUrl } }));
   takes(t, editsRequest, promptBody({ images: Array(16).fill(images[0]), mask: null }));
+  takes(t, editsRequest, promptBody({ images: [imageUrl, pngUrl], mask: pngUrl }));
+  for (const image of [imageUrl, [imageUrl], { image_url: imageUrl }])
+    takes(t, editsRequest, promptBody({ image }));
 });
 
 test('the findings of the fast check are those of the body', async (t) => {
@@ -109,11 +119,42 @@ for (const one of refusedByBoth) {
 const refusedEdits: readonly Refused[] = [
   [promptBody({ images: [] }), 'images', 'an array of 1 to 16 items'],
   [promptBody({ images: Array(17).fill({ image_url: imageUrl }) }), 'images', 'found an array of 17 items'],
-  [promptBody({ images: [imageUrl] }), 'images[0]', 'expected an object'],
   [promptBody({ images: [{ image_url: { url: imageUrl } }] }), 'images[0].image_url', 'expected a string'],
-  [promptBody({ mask: imageUrl }), 'mask', 'expected an object'],
+  [promptBody({ image: [] }), 'image', 'an array of 1 to 16 items'],
+  [promptBody({ mask: 5 }), 'mask', 'expected a string, an object or null'],
 ];
 for (const one of refusedEdits) {
   test(`an edit is refused with its place: ${JSON.stringify(one[0]).slice(0, 80)}`, async (t) =>
     refuses(t, editsRequest, one));
+}
+
+const passed = [passedGenerationsRequest, passedEditsRequest];
+
+test('of a body with a prompt that passes, model, count and stream are checked alone', async (t) => {
+  for (const schema of passed) {
+    takes(t, schema, promptBody({ ...settings, ...nothing }));
+    takes(t, schema, promptBody({ size: 1024, response_format: 'png', quality: 1, partial_images: 9 }));
+    takes(t, schema, promptBody({ image: imageUrl, images: [5], mask: { file_id: 'f' }, image_url: 'x' }));
+    for (const prompt of ['', ['A cat'], { text: 'A cat' }]) takes(t, schema, promptBody({ prompt }));
+    for (const n of [1, 11, 1000]) takes(t, schema, promptBody({ n }));
+  }
+});
+
+const refusedAlways: readonly Refused[] = [
+  ...refusedByBoth.slice(0, 10),
+  [promptBody({ n: 0 }), 'n', 'between 1 and 1000'],
+  [promptBody({ n: 1.5 }), 'n', 'an integer'],
+  [promptBody({ stream: 'yes' }), 'stream', 'expected a boolean'],
+  [inputBody(text, { parameters: { n: 1.5 } }), 'parameters.n', 'an integer'],
+];
+for (const one of refusedAlways) {
+  test(`refused whoever is to take it: ${JSON.stringify(one[0]).slice(0, 80)}`, async (t) => {
+    // What it is made of is told by its prompt or its input, which are looked at once it has passed.
+    const [body] = one;
+    for (const schema of passed) {
+      if (schema.check(body))
+        t.throws(() => outlineOfBody('edit', body as JsonObject), { name: 'GatewayError', param: one[1] });
+      else refuses(t, schema, one);
+    }
+  });
 }

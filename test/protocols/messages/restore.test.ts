@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import { tagSignature } from '../../../src/conversation/signature.js';
-import { countTokens, messages } from '../../../src/protocols/messages/index.js';
+import { countTokens, messages, messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
-import { target, token } from './samples.js';
+import { context, target, token } from './samples.js';
 
 const sealer = createSealer('a secret of the tests');
 const restore = (body: JsonObject, adaptiveThinking = false) =>
@@ -104,4 +104,51 @@ test('odd entries beside a token stay', async (t) => {
 
 test('the question for the number of tokens is restored alike', async (t) => {
   t.equal(countTokens.translation?.restore, messages.translation?.restore);
+});
+
+test('searches that another vendor ran are left out, and those of its own stay', async (t) => {
+  const answer = {
+    choices: [
+      {
+        parts: [
+          { kind: 'search' as const, query: 'x', results: [{ url: 'https://a.example', title: 'A' }] },
+          { kind: 'search' as const, query: 'y', results: [] },
+          {
+            kind: 'text' as const,
+            text: 'so',
+            citations: [{ start: 0, end: 2, url: 'https://a.example', title: 'A' }],
+          },
+        ],
+        finish: 'stop' as const,
+        stopSequence: null,
+      },
+    ],
+    usage: null,
+  };
+  const { content } = JSON.parse(messagesCodec.encodeAnswer(answer, context)) as { content: JsonObject[] };
+  t.equal(content.length, 5);
+  const sent = body(user, assistant(...content), user);
+  t.ok(messages.translation?.mayCarry(Buffer.from(JSON.stringify(sent))));
+  t.same(restore(sent), body(user, assistant({ type: 'text', text: 'so' }), user));
+  const [, , call, none] = content;
+  const empty = body(assistant(call, none, text));
+  t.ok(messages.translation?.mayCarry(Buffer.from(JSON.stringify(empty))), 'one that found nothing');
+  t.same(restore(empty), body(assistant(text)));
+
+  const cited = { type: 'web_search_result_location', encrypted_index: 'Eo8B', url: 'https://a.example' };
+  const native = body(
+    user,
+    assistant(
+      { type: 'server_tool_use', id: 'srvtoolu_01A', name: 'web_search', input: { query: 'x' } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_01A',
+        content: [{ type: 'web_search_result', url: 'https://a.example', encrypted_content: 'Eo8C' }],
+      },
+      { type: 'text', text: 'so', citations: [cited] },
+    ),
+    user,
+  );
+  t.notOk(messages.translation?.mayCarry(Buffer.from(JSON.stringify(native))));
+  t.equal(restore(native), null);
 });

@@ -18,7 +18,9 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  topK: false,
   promptCaching: false,
+  search: null,
   hostedTools: 'reject',
 };
 

@@ -17,7 +17,9 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  topK: false,
   promptCaching: true,
+  search: null,
   hostedTools: 'reject',
 };
 

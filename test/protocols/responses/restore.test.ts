@@ -126,3 +126,17 @@ test('what was sealed on the way to a client is restored on the way back', async
   );
   t.pass();
 });
+
+test('searches that another vendor ran are left out, and those of its own stay', async (t) => {
+  const part = { kind: 'search' as const, query: 'x', results: [{ url: 'https://a.example', title: 'A' }] };
+  const choice = { parts: [part], finish: 'stop' as const, stopSequence: null };
+  const text = responsesCodec.encodeAnswer({ choices: [choice], usage: null }, context);
+  const { output } = JSON.parse(text) as { output: JsonObject[] };
+  t.match(output, [{ type: 'web_search_call' }]);
+  const body = { input: [user, ...output, user] };
+  t.ok(responses.translation?.mayCarry(Buffer.from(JSON.stringify(body))));
+  t.same(restore(body), { input: [user, user] });
+  const native = { input: [user, { type: 'web_search_call', id: 'ws_67c9', status: 'completed' }, user] };
+  t.notOk(responses.translation?.mayCarry(Buffer.from(JSON.stringify(native))));
+  t.equal(restore(native), null);
+});

@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
 import { startGateway, testKey } from '../../support/gateway.js';
 import { simulate } from '../../support/simulator.js';
 import { chatClient } from './chat-client.js';
@@ -10,12 +11,13 @@ import { readReceived } from './received.js';
 import { responsesClient } from './responses-client.js';
 import type { Matrix, MatrixModel } from './scenario.js';
 
-export const clients: readonly Client[] = [
-  chatClient,
-  responsesClient,
-  messagesClient,
-  generateContentClient,
-];
+const clientOf: Readonly<Record<TextProtocolName, Client>> = {
+  chat: chatClient,
+  responses: responsesClient,
+  messages: messagesClient,
+  generateContent: generateContentClient,
+};
+export const clients: readonly Client[] = Object.values(clientOf);
 
 export const models: readonly MatrixModel[] = [
   { name: 'on-chat', wire: () => 'chat' },
@@ -32,7 +34,7 @@ export async function startMatrix(t: Test): Promise<Matrix> {
   const base = `http://127.0.0.1:${simulator.port}`;
   const upstream = { apiKeys: ['upstream-key'], fetchPrivate: true };
   const model = (name: string, target: Record<string, unknown> = {}) => ({
-    protocols: ['chat', 'responses', 'messages', 'generateContent'],
+    protocols: textProtocols,
     targets: [{ upstream: name, model: 'sim-text', ...target }],
   });
   const gateway = await startGateway(t, {

@@ -3,7 +3,7 @@ import type { Simulator, SimulatorOptions } from '../../../src/simulator/server.
 import { eventually } from '../eventually.js';
 import { type RunningGateway, startGateway } from '../gateway.js';
 import { simulate } from '../simulator.js';
-import type { Face, Standing } from './faces.js';
+import type { ClientFormat, Standing } from './client-formats.js';
 import { type MediaOptions, mediaConfig } from './gateway.js';
 
 /** The formats in which the gateway asks upstreams; each is a model of its own, named after it. */
@@ -44,17 +44,17 @@ export function simulated({ port }: { readonly port: number }): Pick<MediaOption
 
 /** Makes a task and gives its id. */
 export async function make(
-  face: Face,
+  clientFormat: ClientFormat,
   gateway: RunningGateway,
   model: string,
   prompt: string,
 ): Promise<string> {
-  return face.idOf(await face.create(gateway, { model, prompt }));
+  return clientFormat.idOf(await clientFormat.create(gateway, { model, prompt }));
 }
 
 /** Asks for a task until it has ended. */
-export function ended(face: Face, gateway: RunningGateway, id: string): Promise<Standing> {
-  return eventually(() => face.show(gateway, id), {
+export function ended(clientFormat: ClientFormat, gateway: RunningGateway, id: string): Promise<Standing> {
+  return eventually(() => clientFormat.show(gateway, id), {
     fits: ({ state }) => state === 'completed' || state === 'failed',
     withinMs: 10_000,
     everyMs: 10,

@@ -17,7 +17,7 @@ export interface TaskRequest {
 }
 
 /** How clients of each format make tasks and ask for them. */
-export interface TaskFace {
+export interface TaskClientFormat {
   create(prompt: string): TaskRequest;
   show(id: string): TaskRequest;
   /** @returns the id in the answer that made a task */
@@ -39,7 +39,7 @@ const vendorWords: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** The size keeps what the simulator paints small. */
-export const taskFaces: Readonly<Record<VideoFormat, TaskFace>> = {
+export const taskClientFormats: Readonly<Record<VideoFormat, TaskClientFormat>> = {
   compat: {
     create: (prompt) => ({
       method: 'POST',
@@ -109,10 +109,18 @@ export async function askTask(
 const askAgainMs = 100;
 
 /** Asks for a task until it has ended. @returns the last answer, of which the state is not more than what it says */
-export function untilEnded(baseUrl: string, id: string, face = taskFaces.compat): Promise<TaskAnswer> {
+export function untilEnded(
+  baseUrl: string,
+  id: string,
+  clientFormat = taskClientFormats.compat,
+): Promise<TaskAnswer> {
   const fits = ({ status, body }: TaskAnswer): boolean =>
-    status !== 200 || ['completed', 'failed'].includes(String(face.stateIn(body)));
-  return eventually(() => askTask(baseUrl, face.show(id)), { fits, everyMs: askAgainMs, withinMs: 600_000 });
+    status !== 200 || ['completed', 'failed'].includes(String(clientFormat.stateIn(body)));
+  return eventually(() => askTask(baseUrl, clientFormat.show(id)), {
+    fits,
+    everyMs: askAgainMs,
+    withinMs: 600_000,
+  });
 }
 
 /** Fetches the content of a task, whole. */

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
-import { readGenericBody } from '../../../src/video/faces/generic.js';
+import { readCompatBody, readCompatForm } from '../../../src/video/client-formats/compat.js';
+import { readGenericBody } from '../../../src/video/client-formats/generic.js';
 import { compatUpstreamFormat } from '../../../src/video/upstream-formats/compat.js';
 import {
   answer,

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { advance, submitted } from '../../../src/video/advance.js';
 import { readTask, writeTask } from '../../../src/video/book.js';
-import { upstreamFormats, videoFaces } from '../../../src/video/formats.js';
+import { clientFormats, upstreamFormats } from '../../../src/video/formats.js';
 import { type VideoTask, videoFormats } from '../../../src/video/task.js';
 import { fc } from '../../support/seed.js';
 import { context, sampleTask, start } from '../samples.js';
@@ -87,8 +87,8 @@ function orRefusal<T>(read: () => T): T | null {
 function isSound(task: VideoTask): boolean {
   if (JSON.stringify(readTask(writeTask(task))) !== JSON.stringify(task)) return false;
   for (const format of videoFormats) {
-    JSON.parse(videoFaces[format].created(task, context));
-    JSON.parse(videoFaces[format].shown(task, context));
+    JSON.parse(clientFormats[format].created(task, context));
+    JSON.parse(clientFormats[format].shown(task, context));
   }
   const wire = upstreamFormats[task.upstream.format];
   return wire.poll(task).path.startsWith('/') && wire.content(task, 'video')?.includes('..') !== true;

@@ -1,9 +1,9 @@
 import { test } from 'tap';
-import { readCompatForm } from '../../../src/video/faces/compat.js';
-import { readGenericBody } from '../../../src/video/faces/generic.js';
-import { readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
-import { readVendorkBody } from '../../../src/video/faces/vendork.js';
-import { upstreamFormatOf, upstreamFormats, videoFaces } from '../../../src/video/formats.js';
+import { readCompatForm } from '../../../src/video/client-formats/compat.js';
+import { readGenericBody } from '../../../src/video/client-formats/generic.js';
+import { readVendorjSubmit } from '../../../src/video/client-formats/vendorj.js';
+import { readVendorkBody } from '../../../src/video/client-formats/vendork.js';
+import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../../src/video/formats.js';
 import { type VideoFormat, type VideoRequest, videoFormats } from '../../../src/video/task.js';
 import { formBody, jpegText, jsonBody, part, png, pngText } from '../samples.js';
 
@@ -300,8 +300,8 @@ test('every format is told to every upstream', async (t) => {
   }
 });
 
-test('every format has a face and a wire, and every kind of upstream a format', async (t) => {
-  t.same(Object.keys(videoFaces).sort(), [...videoFormats].sort());
+test('every format has a client format and an upstream format, and every kind of upstream a format', async (t) => {
+  t.same(Object.keys(clientFormats).sort(), [...videoFormats].sort());
   t.same(Object.keys(upstreamFormats).sort(), [...videoFormats].sort());
   t.equal(upstreamFormatOf('chat'), 'compat');
   t.equal(upstreamFormatOf('simulator'), 'compat');

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { readCompatForm } from '../../../src/video/faces/compat.js';
-import { readGenericBody } from '../../../src/video/faces/generic.js';
-import { readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
-import { readVendorkBody } from '../../../src/video/faces/vendork.js';
+import { readCompatForm } from '../../../src/video/client-formats/compat.js';
+import { readGenericBody } from '../../../src/video/client-formats/generic.js';
+import { readVendorjSubmit } from '../../../src/video/client-formats/vendorj.js';
+import { readVendorkBody } from '../../../src/video/client-formats/vendork.js';
 import { upstreamFormats } from '../../../src/video/formats.js';
 import type { VideoFormat, VideoRequest } from '../../../src/video/task.js';
 import type { JsonObject } from '../../../src/wire/json.js';

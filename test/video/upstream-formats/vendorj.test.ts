@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
+import { readVendorjSubmit } from '../../../src/video/client-formats/vendorj.js';
 import { vendorjUpstreamFormat } from '../../../src/video/upstream-formats/vendorj.js';
 import { answer, jsonBody, noResult, taskAt, update } from '../samples.js';
 

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { readVendorkBody } from '../../../src/video/faces/vendork.js';
+import { readVendorkBody } from '../../../src/video/client-formats/vendork.js';
 import { vendorkUpstreamFormat } from '../../../src/video/upstream-formats/vendork.js';
 import { answer, jsonBody, noResult, pngText, taskAt, update } from '../samples.js';
 

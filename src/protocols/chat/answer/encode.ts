@@ -1,10 +1,10 @@
-import type { Answer, AnswerChoice, TokenLogprob } from '../../../conversation/answer.js';
+import type { Answer, AnswerChoice, AnswerPart, TokenLogprob } from '../../../conversation/answer.js';
 import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { quoted } from '../../../wire/json.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
-import { extraContent } from '../carried.js';
+import { extraContent, isOfVendor } from '../carried.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
@@ -25,7 +25,16 @@ export function answerHead(object: string, { id, created, model }: AnswerContext
   return `"id":"chatcmpl-${id}","object":"${object}","created":${created},"model":${JSON.stringify(model)}`;
 }
 
-function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: AnswerContext): string {
+/** What only a call could carry. */
+function isSignedByVendor(part: AnswerPart): boolean {
+  return part.kind === 'reasoning' && isOfVendor(part.signature);
+}
+
+function encodeChoice(
+  { parts, finish, stopSequence }: AnswerChoice,
+  index: number,
+  context: AnswerContext,
+): string {
   let content = '';
   let refusal = '';
   let reasoning = '';
@@ -43,6 +52,8 @@ function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: A
       refusal += part.text;
     } else if (part.kind === 'reasoning') {
       reasoning += part.text;
+    } else if (part.kind === 'search') {
+      context.lost?.add('web_search_call');
     } else {
       calls += `${calls === '' ? '' : ','}${encodeCall(part, answerCallId(part.id, context, index, callCount++))}`;
     }
@@ -53,6 +64,8 @@ function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: A
   if (annotations !== '') message += `,"annotations":[${annotations}]`;
   if (reasoning !== '') message += `,"reasoning_content":${quoted(reasoning)}`;
   if (calls !== '') message += `,"tool_calls":[${calls}]`;
+  if (finish === 'stopSequence' && stopSequence !== null) context.lost?.add('stop_sequence');
+  if (calls === '' && parts.some(isSignedByVendor)) context.lost?.add('signature');
   const probabilities = logprobs.length > 0 ? encodeLogprobs(logprobs) : 'null';
   const reason = encodeFinish(finish, calls !== '');
   return `{"index":${index},"message":${message}},"logprobs":${probabilities},"finish_reason":"${reason}"}`;

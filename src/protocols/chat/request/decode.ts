@@ -25,6 +25,7 @@ import { untranslatable } from '../../unsupported.js';
 import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { readMembers } from '../read-members.js';
+import { decodeSearch } from '../search-options.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. What no other protocol can say is
@@ -44,6 +45,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     turns,
     tools,
     hostedTools,
+    search: decodeSearch(body),
     toolChoice: decodeToolChoice(body),
     parallelCalls: typeof body.parallel_tool_calls === 'boolean' ? body.parallel_tool_calls : null,
     format: decodeFormat(body.response_format),
@@ -361,7 +363,7 @@ function functionCallId(index: number): string {
 type HostedTools = ConversationRequest['hostedTools'];
 
 /**
- * Reads `tools`, the older `functions`, and `web_search_options`, which stands for a tool that the upstream runs.
+ * Reads `tools` and the older `functions`.
  * @throws {GatewayError} of status 400 for a tool without a name
  */
 function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
@@ -379,8 +381,6 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
   listOf(body.functions).forEach((definition, index) => {
     tools.push(functionTool(definition, `functions[${index}]`));
   });
-  if (isObject(body.web_search_options))
-    hostedTools.push({ type: 'web_search_options', at: 'web_search_options' });
   return { tools, hostedTools };
 }
 

@@ -14,12 +14,14 @@ import type {
 } from '../../../conversation/request.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
+import { wholeOrNull } from '../../../wire/reading.js';
 import { userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
+import { encodeSearch } from '../search-options.js';
 
 /**
- * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is dropped.
+ * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is none of the protocol's, but some servers'.
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
@@ -33,6 +35,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member(target.maxTokensField, request.maxTokens) +
     member('temperature', request.temperature) +
     member('top_p', request.topP) +
+    member('top_k', target.topK ? wholeOrNull(request.topK) : null) +
     member('n', request.candidates > 1 ? request.candidates : null) +
     member('stop', stop.length > 0 ? stop : null) +
     member('seed', request.seed) +
@@ -49,6 +52,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('tools', withTools ? tools.map(encodeTool) : null) +
     member('tool_choice', withTools ? (encodeToolChoice(toolChoice, tools) ?? null) : null) +
     member('parallel_tool_calls', withTools ? request.parallelCalls : null) +
+    member('web_search_options', request.search === undefined ? null : encodeSearch(request.search)) +
     `,"messages":[${encodeMessages(request, target.model).join(',')}]}`
   );
 }

@@ -1,6 +1,7 @@
 import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import type { LeftOut } from '../../../conversation/left-out.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { openai } from '../../error-formats/openai.js';
@@ -8,13 +9,16 @@ import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
-import { extraContent } from '../carried.js';
+import { extraContent, isOfVendor } from '../carried.js';
 
 type CallStart = Extract<StreamEvent, { kind: 'callStart' }>;
+type ChoiceEvent = Extract<StreamEvent, { choice: number }>;
 
 /** What was sent of a choice. */
 interface Choice {
   hasCalls: boolean;
+  /** A vendor has signed what only a call could carry. */
+  isSigned: boolean;
 }
 
 /**
@@ -25,6 +29,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   const head = `data: {${answerHead('chat.completion.chunk', context)},"choices":[`;
   const tail = context.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const choices: (Choice | undefined)[] = [];
+  const { lost } = context;
   let usage: Usage | null = null;
   let inCustomCall = false;
   let frame: RawTextFrame | null = null;
@@ -37,7 +42,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   /** The chunk that opens a choice, before the first of its others; else nothing. */
   function opening(index: number): string {
     if (choices[index] !== undefined) return '';
-    choices[index] = { hasCalls: false };
+    choices[index] = { hasCalls: false, isSigned: false };
     return chunk(index, '"role":"assistant","content":""', ',"logprobs":null');
   }
 
@@ -47,7 +52,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
 
   function callStart({ choice, call, id, name, custom, signature }: CallStart): string {
     const before = opening(choice);
-    choices[choice] = { hasCalls: true };
+    choices[choice] = { hasCalls: true, isSigned: false };
     inCustomCall = custom;
     const kind = custom ? 'custom' : 'function';
     const input = custom ? 'input' : 'arguments';
@@ -72,6 +77,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     },
     rawTextFrame: () => frame,
     encode(event) {
+      if (lost !== undefined && 'choice' in event) noteLoss(lost, event, choices[event.choice]);
       switch (event.kind) {
         case 'start':
           usage = event.usage;
@@ -89,6 +95,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
         case 'reasoning':
           return opened(event.choice, `"reasoning_content":${JSON.stringify(event.text)}`);
         case 'signature':
+        case 'search':
         case 'callEnd':
           return '';
         case 'callStart':
@@ -115,4 +122,19 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
 /** @param head of each chunk, up to its choices */
 function usageChunk(head: string, usage: Usage): string {
   return `${head}],"usage":${encodeUsage(usage)}}\n\n`;
+}
+
+/** Tells what a client of this protocol does not get of an event. */
+function noteLoss(lost: LeftOut, event: ChoiceEvent, choice: Choice | undefined): void {
+  switch (event.kind) {
+    case 'search':
+      lost.add('web_search_call');
+      return;
+    case 'signature':
+      if (choice !== undefined) choice.isSigned ||= isOfVendor(event.signature);
+      return;
+    case 'finish':
+      if (event.reason === 'stopSequence' && event.stopSequence !== null) lost.add('stop_sequence');
+      if (choice?.isSigned === true && !choice.hasCalls) lost.add('signature');
+  }
 }

@@ -1,16 +1,17 @@
-import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
+import type { Answer, AnswerChoice, AnswerPart, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { tagSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
+import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
 import { decodeFinish, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent; pictures in it, code that
- * the vendor ran and citations are dropped.
+ * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent; pictures in it and
+ * code that the vendor ran are dropped.
  * @throws {GatewayError} `upstream_error` for a body without any candidate, or what its `error` says
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
@@ -59,8 +60,15 @@ export function callOf(
 
 function decodeCandidate(candidate: JsonObject, source: AnswerSource): AnswerChoice {
   const parts: AnswerPart[] = [];
-  for (const part of partsOf(candidate)) addPart(parts, part, source);
+  const grounding = new GroundingReader(source);
+  for (const part of partsOf(candidate)) {
+    addPart(parts, part, source);
+    grounding.addPart(part.thought === true ? '' : (textOrNull(part.text) ?? ''));
+  }
   addLogprobs(parts, candidate.logprobsResult);
+  const citations = grounding.read(candidate.groundingMetadata);
+  if (citations.length > 0) addCitations(parts, citations);
+  parts.push(...grounding.searches());
   const hasCalls = parts.some((part) => part.kind === 'toolCall');
   return { parts, finish: decodeFinish(candidate.finishReason, hasCalls), stopSequence: null };
 }
@@ -77,6 +85,29 @@ function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): v
   const call = callOf(part);
   if (call !== null) parts.push({ kind: 'toolCall', ...call, custom: false, at: '' });
   else if (text !== '') addText(parts, text);
+  else noteLost(part, source);
+}
+
+/** What other protocols have nothing for: pictures, and what the vendor's own tools did. */
+const otherParts = ['inlineData', 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
+
+export function noteLost(part: JsonObject, { lost }: AnswerSource): void {
+  for (const name of otherParts) if (isObject(part[name])) lost?.add(name);
+}
+
+/** @param citations with their places in all texts of the candidate: each goes to the one that it begins in */
+function addCitations(parts: AnswerPart[], citations: readonly UrlCitation[]): void {
+  let start = 0;
+  parts.forEach((part, index) => {
+    if (part.kind !== 'text') return;
+    const end = start + part.text.length;
+    const offset = start;
+    const own = citations
+      .filter((each) => each.start >= offset && each.start < end)
+      .map((each) => ({ ...each, start: each.start - offset, end: Math.min(each.end, end) - offset }));
+    if (own.length > 0) parts[index] = { ...part, citations: own };
+    start = end;
+  });
 }
 
 function addReasoning(parts: AnswerPart[], text: string, signature: string | null): void {

@@ -13,6 +13,7 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
+import type { WebSearch } from '../../../conversation/web-search.js';
 import {
   isList,
   isObject,
@@ -29,6 +30,7 @@ import { CallIds } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
 import { decodeReasoning } from '../reasoning.js';
 import { decodeSchema } from '../schema-decode.js';
+import { decodeSearch, isSearchTool } from '../search-tool.js';
 import { keyOf, memberOf, snakeCase } from '../spelling.js';
 
 /**
@@ -42,7 +44,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const config = isObject(named) ? named : {};
   const configAt = keyOf(body, 'generationConfig');
   requireText(config, configAt);
-  const { tools, hostedTools } = decodeTools(body);
+  const { tools, hostedTools, search } = decodeTools(body);
   return {
     from: 'generateContent',
     stream,
@@ -51,6 +53,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     turns: decodeContents(body.contents),
     tools,
     hostedTools,
+    search,
     toolChoice: decodeToolChoice(body),
     parallelCalls: null,
     format: decodeFormat(config, configAt),
@@ -191,7 +194,8 @@ function nameOf(blob: JsonObject): string | null {
 }
 
 /**
- * Reads `contents`. Contents that say nothing are left out.
+ * Reads `contents`. Contents that say nothing are left out. The SDK's chats keep each event of a stream as a content of
+ * its own: those of a model in a row are one turn, whose reasoning and calls other protocols want in one message.
  * @throws {GatewayError} of status 400 for roles and parts that cannot be translated
  */
 function decodeContents(contents: unknown): Turn[] {
@@ -207,8 +211,11 @@ function decodeContents(contents: unknown): Turn[] {
       const parts = decodeUserParts(content, at, ids);
       if (parts.length > 0) turns.push({ role: 'user', parts });
     } else if (role === 'model') {
-      if (turns.at(-1)?.role !== 'assistant') ids.beginTurn();
-      const parts = decodeModelParts(content, at, ids);
+      const last = turns.at(-1);
+      if (last?.role === 'assistant') turns.pop();
+      else ids.beginTurn();
+      const parts = last?.role === 'assistant' ? [...last.parts] : [];
+      addModelParts(parts, { content, at, ids });
       if (parts.length > 0) turns.push({ role: 'assistant', parts });
     } else {
       throw typeof role === 'string'
@@ -254,8 +261,15 @@ function decodeUserParts(
   return results.length === 0 ? others : [...results, ...others];
 }
 
-function decodeModelParts(content: JsonObject, at: string, ids: CallIds): AssistantPart[] {
-  const parts: AssistantPart[] = [];
+interface ModelContent {
+  readonly content: JsonObject;
+  readonly at: string;
+  readonly ids: CallIds;
+}
+
+/** @param parts those of the turn so far; a text at their end goes on with one at the beginning of the content */
+function addModelParts(parts: AssistantPart[], { content, at, ids }: ModelContent): void {
+  let goesOn = parts.at(-1)?.kind === 'text';
   for (const [part, partAt] of partsOf(content, at)) {
     const signature = carriedSignature(
       'generateContent',
@@ -273,10 +287,13 @@ function decodeModelParts(content: JsonObject, at: string, ids: CallIds): Assist
       parts.push(decodeCall(call, `${partAt}.${keyOf(part, 'functionCall')}`, ids));
     } else if (signature === null || !isBare(part)) {
       const spoken = spokenPart(part, partAt);
-      if (spoken !== null) parts.push(spoken);
+      const last = parts.at(-1);
+      if (spoken?.kind === 'text' && last?.kind === 'text' && goesOn)
+        parts[parts.length - 1] = { ...last, text: last.text + spoken.text };
+      else if (spoken !== null) parts.push(spoken);
+      if (spoken !== null) goesOn = false;
     }
   }
-  return parts;
 }
 
 /** Thoughts in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */
@@ -363,9 +380,10 @@ const declarations = 'functionDeclarations';
  * Reads `tools`: the functions in them, and beside them what the vendor runs itself.
  * @throws {GatewayError} of status 400 for a function without a name
  */
-function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
+function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
+  let search: WebSearch | undefined;
   listOf(body.tools).forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(at, 'an object');
@@ -375,10 +393,12 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
     });
     for (const [key, value] of Object.entries(tool)) {
       if (value === null || key === declarations || key === snakeCase(declarations)) continue;
-      hostedTools.push({ type: key, at: `${at}.${key}` });
+      const path = `${at}.${key}`;
+      if (search === undefined && isSearchTool(key)) search = decodeSearch(key, value, path);
+      else hostedTools.push({ type: key, at: path });
     }
   });
-  return { tools, hostedTools };
+  return { tools, hostedTools, search };
 }
 
 /**

@@ -34,11 +34,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   const head = JSON.stringify({
     systemInstruction: system === '' ? undefined : { parts: [{ text: system }] },
     tools,
-    // A choice without tools is refused, and the hosted ones may just have been dropped.
-    toolConfig:
-      tools === undefined || request.toolChoice === null
-        ? undefined
-        : encodeToolChoice(request, request.toolChoice),
+    toolConfig: encodeToolConfig(request),
     generationConfig: encodeConfig(request, target),
   });
   return `${head.slice(0, -1)}${head === '{}' ? '' : ','}"contents":${contents}}`;
@@ -253,10 +249,23 @@ const noParameters: JsonObject = { type: 'object', properties: {} };
  * @throws {GatewayError} of status 400, naming the client's field, for tools that are no functions
  */
 function encodeTools(request: ConversationRequest, target: TargetOptions): JsonObject[] | undefined {
-  const { tools } = request;
+  const { tools, search } = request;
   refuseHostedTools(request, target, 'generateContent');
+  const list: JsonObject[] = [];
+  if (tools.length > 0)
+    list.push({ functionDeclarations: tools.map((tool) => encodeFunction(tool, target)) });
+  if (search !== undefined) list.push({ googleSearch: {} });
+  return list.length === 0 ? undefined : list;
+}
+
+/** A choice without functions is refused, and the hosted tools may just have been dropped. */
+function encodeToolConfig(request: ConversationRequest): JsonObject | undefined {
+  const { tools, toolChoice, search } = request;
   if (tools.length === 0) return undefined;
-  return [{ functionDeclarations: tools.map((tool) => encodeFunction(tool, target)) }];
+  // Wanted where the vendor's own tools stand beside functions (https://ai.google.dev/gemini-api/docs/tool-combination).
+  const told = search === undefined ? {} : { includeServerSideToolInvocations: true };
+  const config = { ...(toolChoice === null ? {} : encodeToolChoice(request, toolChoice)), ...told };
+  return Object.keys(config).length === 0 ? undefined : config;
 }
 
 /**

@@ -3,10 +3,11 @@ import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
-import { callOf, candidatesOf, isBlocked, partsOf, signatureOf } from '../answer/decode.js';
+import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
 import { decodeFinish, isReason } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { failureOf, nameForeign, notGenerateContent } from '../failure.js';
+import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
 import { isResponse } from './rules.js';
 
@@ -18,6 +19,7 @@ interface Progress {
   isEmpty: boolean;
   /** Its reason was told, so nothing else can be. */
   isFinished: boolean;
+  readonly grounding: GroundingReader;
 }
 
 /**
@@ -31,6 +33,7 @@ export function createDecoder(source: AnswerSource): StreamDecoder {
 
 class BlockDecoder implements StreamDecoder {
   readonly textMember = 'text';
+  readonly needsTexts: boolean;
   readonly #source: AnswerSource;
   readonly #choices = new Map<number, Progress>();
   #usage: Usage | null = null;
@@ -39,6 +42,7 @@ class BlockDecoder implements StreamDecoder {
 
   constructor(source: AnswerSource) {
     this.#source = source;
+    this.needsTexts = source.searches === true;
   }
 
   decode(_event: string | null, data: string, out: StreamEvent[]): void {
@@ -114,15 +118,21 @@ class BlockDecoder implements StreamDecoder {
           logprobs === undefined ? { kind: 'text', choice, text } : { kind: 'text', choice, text, logprobs },
         );
         logprobs = undefined;
+        progress.grounding.addText(text);
         continue;
       }
       const call = callOf(part);
-      if (call === null) continue;
+      if (call === null) {
+        noteLost(part, this.#source);
+        continue;
+      }
       const number = progress.calls++;
       out.push({ kind: 'callStart', choice, call: number, id: call.id, name: call.name, custom: false });
       out.push({ kind: 'callArguments', choice, call: number, text: call.input });
       out.push({ kind: 'callEnd', choice, call: number });
     }
+    for (const citation of progress.grounding.read(candidate.groundingMetadata))
+      out.push({ kind: 'citation', choice, citation });
     if (out.length > told) progress.isEmpty = false;
     if (isReason(candidate.finishReason)) {
       progress.finishReason = candidate.finishReason;
@@ -133,7 +143,13 @@ class BlockDecoder implements StreamDecoder {
   #progressOf(choice: number): Progress {
     let progress = this.#choices.get(choice);
     if (progress === undefined) {
-      progress = { calls: 0, finishReason: null, isEmpty: true, isFinished: false };
+      progress = {
+        calls: 0,
+        finishReason: null,
+        isEmpty: true,
+        isFinished: false,
+        grounding: new GroundingReader(this.#source),
+      };
       this.#choices.set(choice, progress);
     }
     return progress;
@@ -144,6 +160,7 @@ class BlockDecoder implements StreamDecoder {
 function finishChoice(choice: number, progress: Progress, out: StreamEvent[]): void {
   if (progress.isFinished) return;
   progress.isFinished = true;
+  for (const search of progress.grounding.searches()) out.push({ ...search, choice });
   const reason = decodeFinish(progress.finishReason, progress.calls > 0);
   out.push({ kind: 'finish', choice, reason, stopSequence: null });
 }

@@ -9,6 +9,7 @@ import { google } from '../../error-formats/google.js';
 import { answerEnd, blockedPrompt } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeInputUsage, encodeUsage } from '../answer/usage.js';
+import { GroundingWriter } from '../grounding-encode.js';
 import { encodeLogprobs } from '../logprobs.js';
 import { callPart, textPart, thoughtPart } from '../parts-encode.js';
 
@@ -23,6 +24,8 @@ interface Choice {
   signature: string | null;
   finish: FinishReason | null;
   isEmpty: boolean;
+  /** Of its text, and of its searches. */
+  readonly grounding: GroundingWriter;
 }
 
 /**
@@ -63,6 +66,7 @@ class BlockEncoder implements StreamEncoder {
 
   encodeRawText(raw: string): string | null {
     if (!this.takesRawText()) return null;
+    if (this.#context.searches === true) this.#choices.get(0)?.grounding.addRawText(raw);
     this.#rawFrame ??= framed(
       `${this.#beforeBlock()}{"candidates":[{"content":{"role":"model","parts":[{"text":"`,
       rawBytes(`"}]},"index":0}]${this.#inputUsage}${this.#end}${this.#inArray ? '' : '\n\n'}`),
@@ -101,6 +105,8 @@ class BlockEncoder implements StreamEncoder {
         return '';
       case 'finish':
         this.#choiceOf(event.choice).finish = event.reason;
+        if (event.reason === 'stopSequence' && event.stopSequence !== null)
+          this.#context.lost?.add('stop_sequence');
         return '';
       case 'start':
         if (event.usage !== null) {
@@ -112,6 +118,10 @@ class BlockEncoder implements StreamEncoder {
         this.#usage = event.usage;
         return '';
       case 'citation':
+        this.#choiceOf(event.choice).grounding.addCitation(event.citation);
+        return '';
+      case 'search':
+        this.#choiceOf(event.choice).grounding.addSearch(event);
         return '';
       case 'error':
         return this.#fail(event.error);
@@ -130,7 +140,9 @@ class BlockEncoder implements StreamEncoder {
   #choiceOf(index: number): Choice {
     let choice = this.#choices.get(index);
     if (choice === undefined) {
-      choice = { held: null, signature: null, finish: null, isEmpty: true };
+      const { searches, lost } = this.#context;
+      const grounding = new GroundingWriter(searches === true, lost);
+      choice = { held: null, signature: null, finish: null, isEmpty: true, grounding };
       this.#choices.set(index, choice);
     }
     return choice;
@@ -139,6 +151,7 @@ class BlockEncoder implements StreamEncoder {
   #text(index: number, text: string, logprobs: readonly TokenLogprob[] | undefined): string {
     if (text === '' && logprobs === undefined) return '';
     const choice = this.#choiceOf(index);
+    choice.grounding.addText(text);
     const released = this.#release(index, choice);
     const part = textPart(text, choice.signature);
     choice.signature = null;
@@ -207,14 +220,14 @@ class BlockEncoder implements StreamEncoder {
     let left = this.#choices.size;
     const usage = this.#usage === null ? '' : `,"usageMetadata":${encodeUsage(this.#usage)}`;
     if (left === 0) text = this.#frame(`{"candidates":[]${usage}${this.#end}`);
-    for (const [index, { held, signature, finish, isEmpty }] of this.#choices) {
+    for (const [index, { held, signature, finish, isEmpty, grounding }] of this.#choices) {
       const isBare = isEmpty && held === null && signature === null;
       const blocked = this.#choices.size === 1 && finish === 'filtered' && isBare;
       const reason = finish === null ? '' : `,"finishReason":"${encodeFinish(finish)}"`;
       const part = held ?? textPart('', signature);
       const outcome = blocked
         ? blockedPrompt
-        : `"candidates":[{"content":{"role":"model","parts":[${part}]}${reason},"index":${index}}]`;
+        : `"candidates":[{"content":{"role":"model","parts":[${part}]}${reason},"index":${index}${grounding.text()}}]`;
       left--;
       text += this.#frame(`{${outcome}${left === 0 ? usage : this.#inputUsage}${this.#end}`);
     }

@@ -1,15 +1,17 @@
-import type { Answer, AnswerPart } from '../../../conversation/answer.js';
+import type { Answer, AnswerPart, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { tagSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { isList, isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { isList, isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
+import { isSearchCall, queryOf, resultsIn, sourceOf } from '../search-blocks.js';
+import { nameOfBlock } from '../server-blocks.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a `message`; see `TextCodec.decodeAnswer`. Blocks of tools that the upstream ran are left out, and so are
- * citations.
+ * Reads a `message`; see `TextCodec.decodeAnswer`. Blocks of tools that the upstream ran are left out but for searches of
+ * the web, and so are citations of anything else.
  * @throws {GatewayError} `upstream_error` for a body without content, or what its `error` says
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
@@ -17,8 +19,14 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const { content } = body;
   if (!isList(content)) throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   const parts: AnswerPart[] = [];
+  /** What was searched for, by the ids of the calls. */
+  const queries = new Map<unknown, string>();
   for (const block of content) {
-    const part = isObject(block) ? decodeBlock(block, source) : null;
+    if (isObject(block) && isSearchCall(block)) {
+      queries.set(block.id, queryOf(block.input));
+      continue;
+    }
+    const part = isObject(block) ? decodeBlock(block, queries, source) : null;
     if (part !== null) parts.push(part);
   }
   const hasCalls = parts.some(({ kind }) => kind === 'toolCall');
@@ -40,11 +48,17 @@ export function inputText(input: unknown): string {
   return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
 }
 
-function decodeBlock(block: JsonObject, source: AnswerSource): AnswerPart | null {
+function decodeBlock(
+  block: JsonObject,
+  queries: ReadonlyMap<unknown, string>,
+  source: AnswerSource,
+): AnswerPart | null {
   switch (block.type) {
     case 'text': {
       const text = textOrNull(block.text) ?? '';
-      return text === '' ? null : { kind: 'text', text };
+      return text === ''
+        ? null
+        : { kind: 'text', text, citations: citationsOn(text, block.citations, source) };
     }
     case 'thinking': {
       const text = textOrNull(block.thinking) ?? '';
@@ -63,7 +77,25 @@ function decodeBlock(block: JsonObject, source: AnswerSource): AnswerPart | null
       const input = inputText(block.input) || '{}';
       return { kind: 'toolCall', id: textOrNull(block.id) ?? '', name, input, custom: false, at: '' };
     }
+    case 'web_search_tool_result':
+      return {
+        kind: 'search',
+        query: queries.get(block.tool_use_id) ?? '',
+        results: resultsIn(block.content),
+      };
     default:
+      if (typeof block.type === 'string') source.lost?.add(nameOfBlock(block.type));
       return null;
   }
+}
+
+/** A citation is one of the whole text. */
+function citationsOn(text: string, citations: unknown, { lost }: AnswerSource): UrlCitation[] | undefined {
+  const found: UrlCitation[] = [];
+  for (const citation of listOf(citations)) {
+    const source = sourceOf(citation);
+    if (source === null) lost?.add('citations');
+    else found.push({ start: 0, end: text.length, ...source });
+  }
+  return found.length === 0 ? undefined : found;
 }

@@ -1,4 +1,4 @@
-import type { Answer } from '../../../conversation/answer.js';
+import type { Answer, AnswerText } from '../../../conversation/answer.js';
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
@@ -7,6 +7,7 @@ import { GatewayError } from '../../../errors.js';
 import { isObjectText, quoted } from '../../../wire/json.js';
 import { toolUseId } from '../call-ids.js';
 import { encodeText } from '../request/encode.js';
+import { callBlock, citationText, resultBlock, searchId } from '../search-blocks.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
@@ -21,6 +22,7 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   const { finish } = choice;
   const blocks: string[] = [];
   let calls = 0;
+  let searches = 0;
   for (const part of choice.parts) {
     if (part.kind === 'toolCall') {
       const call = encodeCall(part, toolUseId(part.id, context, calls++), finish === 'length');
@@ -28,15 +30,24 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
     } else if (part.kind === 'reasoning') {
       const thinking = encodeThinkingBlock(part, context);
       if (thinking !== null) blocks.push(thinking);
+    } else if (part.kind === 'search') {
+      const id = searchId(context.id, searches++);
+      blocks.push(callBlock(id, part.query), resultBlock(id, part));
     } else if (part.text !== '') {
-      blocks.push(encodeText(part.text));
+      blocks.push(part.kind === 'text' ? textBlock(part, context) : encodeText(part.text));
     }
   }
   const sequence = finish === 'stopSequence' ? choice.stopSequence : null;
   return (
     `{${messageHead(context)},"content":[${blocks.join(',')}],"stop_reason":"${encodeFinish(finish, calls > 0)}",` +
-    `"stop_sequence":${JSON.stringify(sequence)},"usage":${encodeUsage(answer.usage)}}`
+    `"stop_sequence":${JSON.stringify(sequence)},"usage":${encodeUsage(answer.usage, searches)}}`
   );
+}
+
+function textBlock({ text, citations = [], logprobs }: AnswerText, { lost }: AnswerContext): string {
+  if (logprobs !== undefined) lost?.add('logprobs');
+  if (citations.length === 0) return encodeText(text);
+  return `{"type":"text","text":${quoted(text)},"citations":[${citations.map(citationText).join()}]}`;
 }
 
 /** The members with which an answer begins, streamed or not. */

@@ -1,6 +1,7 @@
 import type { Usage } from '../../../conversation/usage.js';
 import { isObject } from '../../../wire/json.js';
 import { lastObjectStart, numberNames, objectAfterKey, readNumbers } from '../../../wire/json-skip.js';
+import { searchUsage } from '../search-blocks.js';
 
 const needle = Buffer.from('"usage"');
 const wanted = numberNames([
@@ -91,14 +92,17 @@ function sum(counts: Counts, start: Usage | null): Usage {
   };
 }
 
-/** Writes the JSON text of a `usage` object, which clients need in any case: zeros for what is not known. */
-export function encodeUsage(usage: Usage | null): string {
+/**
+ * Writes the JSON text of a `usage` object, which clients need in any case: zeros for what is not known.
+ * @param searches that the answer tells of
+ */
+export function encodeUsage(usage: Usage | null, searches = 0): string {
   const { output = 0, cached = 0, cacheWritten = 0, reasoning = 0 } = usage ?? {};
   let text = `{"input_tokens":${plainInput(usage)},"output_tokens":${output}`;
   if (cacheWritten > 0) text += `,"cache_creation_input_tokens":${cacheWritten}`;
   if (cached > 0) text += `,"cache_read_input_tokens":${cached}`;
   if (reasoning > 0) text += `,"output_tokens_details":{"thinking_tokens":${reasoning}}`;
-  return `${text}}`;
+  return `${text}${searchUsage(searches)}}`;
 }
 
 /** The protocol counts input apart from what the cache had a part in. */

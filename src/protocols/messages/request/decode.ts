@@ -18,6 +18,7 @@ import {
   type Turn,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
+import type { WebSearch } from '../../../conversation/web-search.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
@@ -25,6 +26,7 @@ import { untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
+import { decodeSearch, isSearchTool } from '../search-tool.js';
 import { isServerBlock, serverBlockText } from '../server-blocks.js';
 
 /**
@@ -37,7 +39,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const leftOut = new Set<string>();
   const system = decodeTexts(body.system, 'system', leftOut);
   const turns = decodeMessages(body.messages, system, leftOut);
-  const { tools, hostedTools } = decodeTools(body.tools);
+  const { tools, hostedTools, search } = decodeTools(body);
   const maxTokens = numberOrNull(body.max_tokens);
   return {
     from: 'messages',
@@ -47,7 +49,8 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     turns,
     tools,
     hostedTools,
-    toolChoice: decodeToolChoice(body.tool_choice),
+    search,
+    toolChoice: search?.forced === true ? null : decodeToolChoice(body.tool_choice),
     parallelCalls: decodeParallelCalls(body.tool_choice),
     format: decodeFormat(body.output_config),
     reasoning: decodeReasoning(body),
@@ -398,17 +401,22 @@ function decodeReasoningPart(block: JsonObject): ReasoningPart {
 type HostedTools = ConversationRequest['hostedTools'];
 
 /**
- * Reads `tools`. Those with a type of their own, such as `web_search_20250305`, have schemas and runners that their
- * vendor alone has.
+ * Reads `tools`. Those with a type of their own, such as `bash_20250124`, have schemas and runners that their vendor alone
+ * has; but for a search of the web, which other vendors run, too.
  * @throws {GatewayError} of status 400 for a tool without a name
  */
-function decodeTools(list: unknown): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
+function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
-  listOf(list).forEach((tool, index) => {
+  let search: WebSearch | undefined;
+  listOf(body.tools).forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(at, 'an object');
     const type = tool.type ?? 'custom';
+    if (search === undefined && isSearchTool(type)) {
+      search = decodeSearch(tool, at, body.tool_choice);
+      return;
+    }
     if (type !== 'custom') {
       hostedTools.push({ type: String(type), at });
       return;
@@ -420,7 +428,7 @@ function decodeTools(list: unknown): { readonly tools: Tool[]; readonly hostedTo
       strict: typeof tool.strict === 'boolean' ? tool.strict : null,
     });
   });
-  return { tools, hostedTools };
+  return { tools, hostedTools, search };
 }
 
 /**

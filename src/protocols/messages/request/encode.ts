@@ -19,9 +19,10 @@ import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { refuseHostedTools, settingName, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { cacheControl, withCacheControl } from '../cache-control.js';
 import { legalCallId } from '../call-ids.js';
+import { encodeSearch, searchName } from '../search-tool.js';
 
 const samplingNames = [
   ['temperature', 'temperature'],
@@ -252,14 +253,6 @@ interface EncodedMessages {
   readonly mayThink: boolean;
 }
 
-/** What holds the conversation in the protocols of clients. */
-const conversationNames: Readonly<Record<TextProtocolName, string>> = {
-  chat: 'messages',
-  responses: 'input',
-  messages: 'messages',
-  generateContent: 'contents',
-};
-
 /** Turns of one role in a row are one message. */
 type Message = UserMessage | AssistantMessage;
 
@@ -299,7 +292,7 @@ function encodeMessages(request: ConversationRequest): EncodedMessages {
 
 /** The 400 for a conversation that has instructions at the most. */
 function nothingSaid(from: TextProtocolName): GatewayError {
-  const param = conversationNames[from];
+  const param = settingName(from, 'prefill');
   return new GatewayError(
     'invalid_value',
     `Invalid value for '${param}': this model needs at least one message of the user that is not empty. ` +
@@ -351,7 +344,7 @@ function addAssistantPart(messages: Message[], part: AssistantPart): void {
     const value = JSON.stringify(signature.value);
     const thinking = signature.redacted
       ? `{"type":"redacted_thinking","data":${value}}`
-      : `{"type":"thinking","thinking":${JSON.stringify(part.text)},"signature":${value}}`;
+      : `{"type":"thinking","thinking":${JSON.stringify(signature.words ?? part.text)},"signature":${value}}`;
     assistantMessage(messages).spoken.push({ thinking });
   } else if (part.kind === 'text' || part.kind === 'refusal') {
     if (!isBlank(part.text)) assistantMessage(messages).spoken.push(part);
@@ -419,7 +412,9 @@ interface EncodedTools {
 function encodeTools(request: ConversationRequest, target: TargetOptions): EncodedTools {
   refuseHostedTools(request, target, 'messages');
   // The upstream refuses a choice where there is nothing to choose from.
-  if (request.tools.length === 0) return { tools: undefined, toolChoice: undefined, forced: false };
+  const { search } = request;
+  if (request.tools.length === 0 && search === undefined)
+    return { tools: undefined, toolChoice: undefined, forced: false };
   const choice = presentChoice(request);
   const tools =
     choice?.mode === 'allowed'
@@ -427,14 +422,17 @@ function encodeTools(request: ConversationRequest, target: TargetOptions): Encod
       : request.tools;
   const toolChoice = encodeToolChoice(choice, request.parallelCalls);
   const forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
-  return { tools: tools.map(encodeTool), toolChoice, forced };
+  // The last tool may bear the mark up to which the prompt is cached.
+  const searches = search === undefined ? [] : [encodeSearch(search)];
+  return { tools: [...searches, ...tools.map(encodeTool)], toolChoice, forced };
 }
 
 /**
  * Leaves out of a choice the names that no tool has, since they may be of tools that were dropped: null for one that
  * names no other.
  */
-function presentChoice({ tools, toolChoice }: ConversationRequest): ToolChoice | null {
+function presentChoice({ tools, toolChoice, search }: ConversationRequest): ToolChoice | null {
+  if (search?.forced === true) return { mode: 'named', name: searchName };
   const has = (wanted: string) => tools.some(({ name }) => name === wanted);
   if (toolChoice?.mode === 'named') return has(toolChoice.name) ? toolChoice : null;
   if (toolChoice?.mode !== 'allowed') return toolChoice;

@@ -2,11 +2,12 @@ import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../../wire/json.js';
 import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { failureOf, isForeign, nameEvent, notMessages } from '../failure.js';
+import { SearchReader } from '../search-reader.js';
 
 /** A call whose block is open. */
 interface OpenCall {
@@ -23,7 +24,9 @@ export function createDecoder(source: AnswerSource): StreamDecoder {
 
 class MessagesDecoder implements StreamDecoder {
   readonly textMember = 'text';
+  readonly needsTexts: boolean;
   readonly #source: AnswerSource;
+  readonly #searches: SearchReader;
   /** By the indexes of their blocks. */
   readonly #openCalls = new Map<unknown, OpenCall>();
   #calls = 0;
@@ -34,6 +37,8 @@ class MessagesDecoder implements StreamDecoder {
 
   constructor(source: AnswerSource) {
     this.#source = source;
+    this.needsTexts = source.searches === true;
+    this.#searches = new SearchReader(source);
   }
 
   decode(event: string | null, data: string, out: StreamEvent[]): void {
@@ -101,7 +106,9 @@ class MessagesDecoder implements StreamDecoder {
     if (!isObject(block)) return;
     switch (block.type) {
       case 'text':
-        text('text', block.text, out);
+        this.#searches.textStart();
+        this.#text(block.text, out);
+        for (const citation of listOf(block.citations)) this.#searches.cite(citation);
         return;
       case 'thinking':
         text('reasoning', block.thinking, out);
@@ -113,7 +120,14 @@ class MessagesDecoder implements StreamDecoder {
       case 'tool_use':
         this.#callStart(block, body.index, out);
         return;
+      default:
+        this.#searches.blockStart(block, body.index, out);
     }
+  }
+
+  #text(value: unknown, out: StreamEvent[]): void {
+    text('text', value, out);
+    if (typeof value === 'string') this.#searches.textLength += value.length;
   }
 
   #callStart(block: JsonObject, index: unknown, out: StreamEvent[]): void {
@@ -131,7 +145,10 @@ class MessagesDecoder implements StreamDecoder {
     if (!isObject(delta)) return;
     switch (delta.type) {
       case 'text_delta':
-        text('text', delta.text, out);
+        this.#text(delta.text, out);
+        return;
+      case 'citations_delta':
+        this.#searches.cite(delta.citation);
         return;
       case 'thinking_delta':
         text('reasoning', delta.thinking, out);
@@ -143,6 +160,7 @@ class MessagesDecoder implements StreamDecoder {
         const open = this.#openCalls.get(index);
         const piece = textOrNull(delta.partial_json) ?? '';
         // Without an open call they are arguments of a tool that the upstream runs.
+        if (open === undefined) this.#searches.input(index, piece);
         if (open === undefined || piece === '') return;
         open.hasDeltas = true;
         out.push({ kind: 'callArguments', choice: 0, call: open.call, text: piece });
@@ -157,6 +175,7 @@ class MessagesDecoder implements StreamDecoder {
   }
 
   #blockStop(index: unknown, out: StreamEvent[]): void {
+    this.#searches.textEnd(out);
     const open = this.#openCalls.get(index);
     if (open === undefined) return;
     this.#openCalls.delete(index);
@@ -179,6 +198,7 @@ class MessagesDecoder implements StreamDecoder {
     this.#start(out);
     if (this.#isFinished) return;
     this.#isFinished = true;
+    this.#searches.textEnd(out);
     for (const index of [...this.#openCalls.keys()]) this.#blockStop(index, out);
     out.push({ kind: 'finish', choice: 0, reason: decodeFinish(reason, this.#calls > 0), stopSequence });
   }

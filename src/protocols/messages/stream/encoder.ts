@@ -1,15 +1,18 @@
+import type { UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import { isRedacted } from '../../../conversation/signature.js';
 import type { Usage } from '../../../conversation/usage.js';
+import type { SearchPart } from '../../../conversation/web-search.js';
 import { framed, type RawTextFrame } from '../../../wire/raw-text.js';
 import { anthropic } from '../../error-formats/anthropic.js';
 import { messageHead, redactedBlock } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
 import { toolUseId } from '../call-ids.js';
+import { callBlock, citationText, queryText, resultBlock, searchId } from '../search-blocks.js';
 
-type Block = 'text' | 'thinking' | 'redacted' | 'call';
+type Block = 'text' | 'thinking' | 'redacted' | 'call' | 'search';
 type Finish = Extract<StreamEvent, { kind: 'finish' }>;
 
 const emptyBlocks = {
@@ -19,7 +22,7 @@ const emptyBlocks = {
 
 /**
  * Writes a messages stream; see `StreamEncoder`. One block is open at a time. Why the answer ended is told with the
- * usage, when all of it is known. Of several answers the first is written; citations have no place.
+ * usage, when all of it is known. Of several answers the first is written.
  */
 export function createEncoder(context: AnswerContext): StreamEncoder {
   return new Encoder(context);
@@ -32,6 +35,7 @@ class Encoder implements StreamEncoder {
   #usage: Usage | null = null;
   #finish: Finish | null = null;
   #calls = 0;
+  #searches = 0;
   #open: Block | null = null;
   /** A signature that came behind text: worth a block of its own only when more than the answer's end follows it. */
   #late: string | null = null;
@@ -68,10 +72,10 @@ class Encoder implements StreamEncoder {
         this.#usage = event.usage;
         return this.#start();
       case 'text':
+        if (event.logprobs !== undefined) this.#context.lost?.add('logprobs');
+        return this.#text(event.text);
       case 'refusal':
-        return event.text === ''
-          ? ''
-          : this.#sign() + this.#need('text') + this.#delta('text_delta', 'text', event.text);
+        return this.#text(event.text);
       case 'reasoning':
         if (!this.#context.showReasoning || event.text === '') return '';
         return this.#sign() + this.#need('thinking') + this.#delta('thinking_delta', 'thinking', event.text);
@@ -95,12 +99,18 @@ class Encoder implements StreamEncoder {
         this.#usage = event.usage;
         return '';
       case 'citation':
-        return '';
+        return this.#cite(event.citation);
+      case 'search':
+        return this.#sign() + this.#search(event);
       case 'error':
         return anthropic.errorEvent(event.error, `req_${this.#context.id}`, 0);
       case 'end':
         return this.#end();
     }
+  }
+
+  #text(text: string): string {
+    return text === '' ? '' : this.#sign() + this.#need('text') + this.#delta('text_delta', 'text', text);
   }
 
   #start(): string {
@@ -129,7 +139,30 @@ class Encoder implements StreamEncoder {
   }
 
   #delta(type: string, member: string, value: string): string {
-    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${member}":${JSON.stringify(value)}}}\n\n`;
+    return this.#deltaOf(`"type":"${type}","${member}":${JSON.stringify(value)}`);
+  }
+
+  #deltaOf(members: string): string {
+    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{${members}}}\n\n`;
+  }
+
+  /** A source belongs to the text that is being written. */
+  #cite(citation: UrlCitation): string {
+    if (this.#open === 'text')
+      return this.#deltaOf(`"type":"citations_delta","citation":${citationText(citation)}`);
+    this.#context.lost?.add('citations');
+    return '';
+  }
+
+  #search(search: SearchPart): string {
+    const id = searchId(this.#context.id, this.#searches++);
+    const input = `"type":"input_json_delta","partial_json":${JSON.stringify(queryText(search.query))}`;
+    return (
+      this.#openBlock('search', callBlock(id, null)) +
+      this.#deltaOf(input) +
+      this.#openBlock('search', resultBlock(id, search)) +
+      this.#closeBlock()
+    );
   }
 
   #sign(): string {
@@ -154,7 +187,7 @@ class Encoder implements StreamEncoder {
     const stop = `{"stop_reason":"${encodeFinish(reason, this.#calls > 0)}","stop_sequence":${JSON.stringify(sequence)}}`;
     return (
       `${this.#start()}${this.#closeBlock()}` +
-      `event: message_delta\ndata: {"type":"message_delta","delta":${stop},"usage":${encodeUsage(this.#usage)}}\n\n` +
+      `event: message_delta\ndata: {"type":"message_delta","delta":${stop},"usage":${encodeUsage(this.#usage, this.#searches)}}\n\n` +
       'event: message_stop\ndata: {"type":"message_stop"}\n\n'
     );
   }

@@ -9,8 +9,10 @@ import type { AnswerSource } from '../../../conversation/codec.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
+import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
+import { searchesOf } from '../search-item.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
@@ -30,7 +32,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (body.status === 'cancelled' || body.status === 'queued' || body.status === 'in_progress') {
     throw new GatewayError('upstream_error', `The upstream's answer is not complete: it is ${body.status}.`);
   }
-  const parts = body.output.flatMap((item, index) => partsOfItem(item, source.model, `output[${index}]`));
+  const parts = body.output.flatMap((item, index) => partsOfItem(item, source, `output[${index}]`));
   const hasCalls = parts.some(({ kind }) => kind === 'toolCall');
   return {
     choices: [{ parts, finish: decodeFinish(body, hasCalls), stopSequence: null }],
@@ -39,15 +41,16 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 }
 
 /**
- * The parts of an answer that an item of `output` holds; none for an item of a tool that the upstream ran itself.
- * @param model its maker, by its name at the upstream
+ * The parts of an answer that an item of `output` holds; of tools that the upstream ran itself those of searches of the
+ * web alone.
+ * @param source its maker
  * @param at its path in the answer
  */
-export function partsOfItem(item: unknown, model: string, at: string): AnswerPart[] {
+export function partsOfItem(item: unknown, source: AnswerSource, at: string): AnswerPart[] {
   if (!isObject(item)) return [];
   switch (item.type) {
     case 'message':
-      return Array.isArray(item.content) ? item.content.flatMap(contentParts) : [];
+      return Array.isArray(item.content) ? item.content.flatMap((part) => contentParts(part, source)) : [];
     case 'function_call':
     case 'custom_tool_call': {
       const custom = item.type === 'custom_tool_call';
@@ -56,25 +59,28 @@ export function partsOfItem(item: unknown, model: string, at: string): AnswerPar
     }
     case 'reasoning': {
       const text = joinedTexts(item.summary) || joinedTexts(item.content);
-      const signature = signatureOf(item, model);
+      const signature = signatureOf(item, source.model);
       return text === '' && signature === null ? [] : [{ kind: 'reasoning', text, signature }];
     }
+    case 'web_search_call':
+      return searchesOf(item);
     default:
+      source.lost?.add(nameOfItem(item.type, 'output'));
       return [];
   }
 }
 
-function contentParts(part: unknown): AnswerPart[] {
+function contentParts(part: unknown, source: AnswerSource): AnswerPart[] {
   if (!isObject(part)) return [];
   if (part.type === 'refusal') return [{ kind: 'refusal', text: textOrNull(part.refusal) ?? '' }];
-  return part.type === 'output_text' ? [textOf(part)] : [];
+  return part.type === 'output_text' ? [textOf(part, source)] : [];
 }
 
-function textOf(part: JsonObject): AnswerText {
+function textOf(part: JsonObject, source: AnswerSource): AnswerText {
   return {
     kind: 'text',
     text: textOrNull(part.text) ?? '',
-    citations: citationsOf(part.annotations),
+    citations: citationsOf(part.annotations, source),
     logprobs: logprobsOf(part.logprobs),
   };
 }
@@ -109,9 +115,10 @@ export function citationOf(annotation: unknown): UrlCitation | null {
   };
 }
 
-function citationsOf(annotations: unknown): UrlCitation[] | undefined {
+function citationsOf(annotations: unknown, { lost }: AnswerSource): UrlCitation[] | undefined {
   if (!Array.isArray(annotations) || annotations.length === 0) return undefined;
   const citations = annotations.map(citationOf).filter((citation) => citation !== null);
+  if (citations.length < annotations.length) lost?.add('annotations');
   return citations.length === 0 ? undefined : citations;
 }
 

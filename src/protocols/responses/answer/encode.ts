@@ -15,6 +15,7 @@ import {
   textPart,
 } from '../output.js';
 import { frameResponse, responseText } from '../response.js';
+import { searchItem, searchItemId } from '../search-item.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
@@ -25,6 +26,7 @@ import { encodeUsage } from './usage.js';
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   if (context.compaction !== null) return encodeCompaction(answer, context);
   const [choice] = answer.choices;
+  if (choice?.finish === 'stopSequence' && choice.stopSequence !== null) context.lost?.add('stop_sequence');
   const end = encodeFinish(choice?.finish ?? 'stop');
   const state = {
     ...end,
@@ -69,6 +71,9 @@ function encodeOutput(parts: readonly AnswerPart[], isCut: boolean, context: Ans
       close('completed');
       const status = index === parts.length - 1 ? lastStatus : 'completed';
       items.push(callItem(calledTool(part, items.length, naming), status, part.input));
+    } else if (part.kind === 'search') {
+      close('completed');
+      items.push(searchItem(searchItemId(id, items.length), 'completed', part));
     } else {
       const shown = context.showReasoning ? part.text : '';
       if (shown === '' && part.signature === null) return;

@@ -25,6 +25,7 @@ import { clientTools, foundTools, listTools, type ToolList, upstreamName } from 
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
 import { invalid, missing, ofType, wrongType } from '../refusals.js';
+import { decodeSearch } from '../search-tool.js';
 import { toolSources } from '../tool-sources.js';
 import { decodeTool, decodeToolChoice } from '../tools-decode.js';
 
@@ -102,6 +103,8 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     tools: list.listed.map(decodeTool),
     clientTools: clientTools(list),
     hostedTools: list.hosted,
+    search:
+      list.search === null ? undefined : decodeSearch(list.search.tool, list.search.at, body.tool_choice),
     toolChoice,
     parallelCalls: typeof body.parallel_tool_calls === 'boolean' ? body.parallel_tool_calls : null,
     format: decodeFormat(text.format),

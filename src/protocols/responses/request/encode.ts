@@ -18,6 +18,7 @@ import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { legalCallId } from '../ids.js';
 import { openReasoning } from '../reasoning.js';
+import { encodeSearch, includedSources, searchChoice } from '../search-tool.js';
 
 /** The protocol takes no lower limit of output tokens. */
 const leastOutputTokens = 16;
@@ -28,7 +29,7 @@ const formatName = 'response';
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   refuse(request, target);
-  const { tools, toolChoice } = request;
+  const { tools, toolChoice, search } = request;
   let body = `{"model":${JSON.stringify(target.model)}`;
   if (request.stream) body += ',"stream":true';
   body += ',"store":false';
@@ -40,9 +41,12 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   body += encodeServing(request.serving);
   body += textSettings(request) + reasoningSettings(request) + included(request);
   if (request.system.length > 0) body += `,"instructions":${JSON.stringify(request.system.join('\n\n'))}`;
-  if (tools.length > 0) {
-    body += `,"tools":[${tools.map(encodeTool).join(',')}]`;
-    if (toolChoice !== null) body += `,"tool_choice":${encodeToolChoice(toolChoice, tools)}`;
+  if (search?.maxUses !== null && search !== undefined) body += `,"max_tool_calls":${search.maxUses}`;
+  if (tools.length > 0 || search !== undefined) {
+    const searches = search === undefined ? [] : [encodeSearch(search)];
+    body += `,"tools":[${[...searches, ...tools.map(encodeTool)].join(',')}]`;
+    if (search?.forced === true) body += `,"tool_choice":${searchChoice}`;
+    else if (toolChoice !== null) body += `,"tool_choice":${encodeToolChoice(toolChoice, tools)}`;
     if (request.parallelCalls !== null) body += `,"parallel_tool_calls":${request.parallelCalls}`;
   }
   return `${body},"input":[${encodeInput(request.turns).join(',')}]}`;
@@ -81,10 +85,11 @@ function reasoningSettings({ reasoning }: ConversationRequest): string {
   return members.length === 0 ? '' : `,"reasoning":{${members.join(',')}}`;
 }
 
-function included({ reasoning, logprobs }: ConversationRequest): string {
+function included({ reasoning, logprobs, search }: ConversationRequest): string {
   const include: string[] = [];
   if (reasoning !== null && reasoning.effort !== 'none') include.push('"reasoning.encrypted_content"');
   if (logprobs !== null) include.push('"message.output_text.logprobs"');
+  if (search !== undefined) include.push(`"${includedSources}"`);
   if (include.length === 0) return '';
   return `,"include":[${include.join(',')}]${logprobs === null ? '' : `,"top_logprobs":${logprobs}`}`;
 }

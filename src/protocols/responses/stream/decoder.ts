@@ -21,13 +21,13 @@ import { joinedTexts } from '../request/decode.js';
 const mostEarly = 8 * 1024 * 1024;
 
 /** Reads an upstream's stream; see `TextCodec.createDecoder`. */
-export function createDecoder({ model }: AnswerSource): StreamDecoder {
-  return new ResponseDecoder(model);
+export function createDecoder(source: AnswerSource): StreamDecoder {
+  return new ResponseDecoder(source);
 }
 
 class ResponseDecoder implements StreamDecoder {
   readonly textMember = 'delta';
-  readonly #model: string;
+  readonly #source: AnswerSource;
   readonly #items = new ItemStates();
   #calls = 0;
   /**
@@ -38,8 +38,8 @@ class ResponseDecoder implements StreamDecoder {
   #isStarted = false;
   #isOver = false;
 
-  constructor(model: string) {
-    this.#model = model;
+  constructor(source: AnswerSource) {
+    this.#source = source;
   }
 
   decode(event: string | null, data: string, out: StreamEvent[]): void {
@@ -195,6 +195,7 @@ class ResponseDecoder implements StreamDecoder {
     const citation = citationOf(body.annotation);
     const start = state.starts[partNumber(body.content_index)] ?? this.#textLength;
     if (citation !== null) cite(citation, start, out);
+    else this.#source.lost?.add('annotations');
   }
 
   /** Begins a call, when its name is known. */
@@ -246,7 +247,7 @@ class ResponseDecoder implements StreamDecoder {
       case 'reasoning': {
         const text = state.seen === 0 ? joinedTexts(item.summary) || joinedTexts(item.content) : '';
         if (text !== '') out.push({ kind: 'reasoning', choice: 0, text });
-        const signature = signatureOf(item, this.#model);
+        const signature = signatureOf(item, this.#source.model);
         if (signature !== null) out.push({ kind: 'signature', choice: 0, signature });
         break;
       }
@@ -254,16 +255,23 @@ class ResponseDecoder implements StreamDecoder {
         this.#message(state, item, out);
         break;
       default:
+        this.#tool(item, out);
         break;
     }
     state.isDone = true;
+  }
+
+  /** Something that the upstream ran itself. */
+  #tool(item: JsonObject, out: StreamEvent[]): void {
+    for (const part of partsOfItem(item, this.#source, ''))
+      if (part.kind === 'search') out.push({ ...part, choice: 0 });
   }
 
   #message(state: ItemState, item: JsonObject, out: StreamEvent[]): void {
     const content = listOf(item.content);
     content.forEach((part, index) => {
       const isSeen = (state.seen & bitOf(index)) !== 0;
-      for (const found of partsOfItem({ type: 'message', content: [part] }, this.#model, '')) {
+      for (const found of partsOfItem({ type: 'message', content: [part] }, this.#source, '')) {
         if (found.kind === 'refusal' && !isSeen) out.push({ ...found, choice: 0 });
         if (found.kind !== 'text') continue;
         const { text, logprobs, citations } = found;

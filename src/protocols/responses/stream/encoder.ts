@@ -1,13 +1,16 @@
-import type { FinishReason } from '../../../conversation/answer.js';
+import type { FinishReason, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import type { LeftOut } from '../../../conversation/left-out.js';
 import type { Usage } from '../../../conversation/usage.js';
+import { charactersOf as charactersOfSearch, type SearchPart } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import { encodeFinish } from '../answer/finish.js';
 import { faultOfSummary, sealSummary } from '../compact.js';
 import { EventWriter } from '../event-writer.js';
 import { OpenCall, OpenMessage, OpenReasoning } from '../open-items.js';
 import { type CallNaming, calledTool, compactionItem, messageId, reasoningItem } from '../output.js';
+import { searchItemId, writeSearch } from '../search-item.js';
 
 /** Most characters of an answer: its last event repeats them all. */
 const mostCharacters = 16 * 1024 * 1024;
@@ -21,6 +24,8 @@ function charactersOf(event: StreamEvent): number {
       return event.text.length + (event.logprobs === undefined ? 0 : JSON.stringify(event.logprobs).length);
     case 'citation':
       return JSON.stringify(event.citation).length;
+    case 'search':
+      return charactersOfSearch(event);
     case 'signature':
       return event.signature.length;
     case 'callStart':
@@ -99,6 +104,7 @@ abstract class Encoder implements StreamEncoder {
 class ResponseEncoder extends Encoder {
   readonly #id: string;
   readonly #showReasoning: boolean;
+  readonly #lost: LeftOut | undefined;
   readonly #naming: CallNaming;
   #hasMessage = false;
   /** Length of the texts of the messages that are closed. */
@@ -113,6 +119,7 @@ class ResponseEncoder extends Encoder {
     super(context);
     this.#id = context.id;
     this.#showReasoning = context.showReasoning;
+    this.#lost = context.lost;
     this.#naming = { id: context.id, tools: context.clientTools };
   }
 
@@ -142,7 +149,9 @@ class ResponseEncoder extends Encoder {
         return opened + (this.#message?.addRefusal(event.text) ?? '');
       }
       case 'citation':
-        return this.#message?.addCitation(event.citation) ?? '';
+        return this.#cite(event.citation);
+      case 'search':
+        return this.#search(event);
       case 'reasoning':
         return event.text === '' || !this.#showReasoning ? '' : this.#reason(event.text);
       case 'signature':
@@ -156,6 +165,7 @@ class ResponseEncoder extends Encoder {
         return '';
       case 'finish':
         this.finish = event.reason;
+        if (event.reason === 'stopSequence' && event.stopSequence !== null) this.#lost?.add('stop_sequence');
         return this.#close(encodeFinish(event.reason).status);
       default:
         return '';
@@ -202,6 +212,19 @@ class ResponseEncoder extends Encoder {
 
   #reasoningId(): string {
     return `rs_${this.#id}_${this.writer.index}`;
+  }
+
+  /** A source belongs to the text that is being written. */
+  #cite(citation: UrlCitation): string {
+    const written = this.#message?.addCitation(citation) ?? '';
+    if (written === '') this.#lost?.add('citations');
+    return written;
+  }
+
+  #search(search: SearchPart): string {
+    const closed = this.#close('completed');
+    const id = searchItemId(this.#id, this.writer.index);
+    return closed + writeSearch(this.writer, id, search);
   }
 
   #startCall(event: Step<'callStart'>): string {

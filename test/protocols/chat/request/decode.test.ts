@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { plainSearch } from '../../../../src/conversation/web-search.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { decode, refusal } from '../samples.js';
 
@@ -41,6 +42,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
     turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
     tools: [],
     hostedTools: [],
+    search: undefined,
     toolChoice: null,
     parallelCalls: false,
     format: null,
@@ -89,7 +91,7 @@ test('formats of the answer', async (t) => {
 });
 
 test('tools, hosted tools and choices among them', async (t) => {
-  const { tools, hostedTools } = decode({
+  const { tools, hostedTools, search } = decode({
     tools: [
       {
         type: 'function',
@@ -102,7 +104,10 @@ test('tools, hosted tools and choices among them', async (t) => {
         custom: { name: 'h', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'x' } } },
       },
     ],
-    web_search_options: {},
+    web_search_options: {
+      search_context_size: 'low',
+      user_location: { type: 'approximate', approximate: { city: 'Bern', country: 'CH' } },
+    },
   });
   const rest = { description: null, parameters: null, strict: null };
   t.strictSame(tools, [
@@ -110,10 +115,12 @@ test('tools, hosted tools and choices among them', async (t) => {
     { name: 'g', ...rest, custom: { format: null } },
     { name: 'h', ...rest, custom: { format: { type: 'grammar', syntax: 'lark', definition: 'x' } } },
   ]);
-  t.strictSame(hostedTools, [
-    { type: 'web_search', at: 'tools[1]' },
-    { type: 'web_search_options', at: 'web_search_options' },
-  ]);
+  t.strictSame(hostedTools, [{ type: 'web_search', at: 'tools[1]' }]);
+  t.strictSame(search, {
+    ...plainSearch('web_search_options', 'web_search_options'),
+    contextSize: 'low',
+    location: { city: 'Bern', region: null, country: 'CH', timezone: null },
+  });
   const choice = (value: unknown) => decode({ tool_choice: value }).toolChoice;
   t.strictSame(choice('auto'), { mode: 'auto' });
   t.strictSame(choice({ type: 'function', function: { name: 'f' } }), { mode: 'named', name: 'f' });

@@ -41,6 +41,12 @@ const result = (callId: string, content: UserPart[], isError = false): UserPart 
 const messages = (...turns: Turn[]) => encode({ turns }).messages as unknown[];
 const said = (...parts: UserPart[]) => messages(user(...parts));
 
+test('top_k goes to servers that take it, as a whole number', async (t) => {
+  const wants = { ...plain, topK: 40.4 };
+  t.notMatch(writeRequest(chatCodec, wants, target), /top_k/);
+  t.match(JSON.parse(writeRequest(chatCodec, wants, { ...target, topK: true })), { top_k: 40 });
+});
+
 test('settings go before the conversation, absent ones not at all', async (t) => {
   t.equal(
     writeRequest(chatCodec, plain, target),

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { plainSearch } from '../../../../src/conversation/web-search.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { decode, refusalOf, user } from '../samples.js';
 
@@ -165,7 +166,7 @@ test('choices of tools', async (t) => {
 });
 
 test('tools of the vendor are told from functions', async (t) => {
-  const { tools, hostedTools } = decode({
+  const { tools, hostedTools, search } = decode({
     tools: [
       {
         functionDeclarations: [
@@ -181,10 +182,8 @@ test('tools of the vendor are told from functions', async (t) => {
     { name: 'f', description: null, parameters: { type: 'object', properties: { a: { type: 'string' } } } },
     { name: 'g', parameters: null },
   ]);
-  t.same(hostedTools, [
-    { type: 'googleSearch', at: 'tools[1].googleSearch' },
-    { type: 'code_execution', at: 'tools[2].code_execution' },
-  ]);
+  t.same(hostedTools, [{ type: 'code_execution', at: 'tools[2].code_execution' }]);
+  t.same(search, plainSearch('googleSearch', 'tools[1].googleSearch'));
 });
 
 test('what no other protocol can say is refused by its path', async (t) => {
@@ -264,4 +263,33 @@ test('odd shapes are refused, and never crash', async (t) => {
     'a result of no call has no id',
   );
   t.same(decode({ tools: 5, toolConfig: 5, generationConfig: 5, systemInstruction: 5 }).tools, []);
+});
+
+test('contents of the model in a row are one turn, whose texts and thoughts go on', async (t) => {
+  const { turns } = decode({
+    contents: [
+      user('Hi'),
+      model({ text: 'I th', thought: true }),
+      model({ text: 'ink', thought: true }),
+      model({ text: 'Let me', thoughtSignature: 'U2ln' }),
+      model({ text: '' }),
+      model({ text: ' see.' }, { text: 'Two' }),
+      model({ functionCall: { name: 'f', args: {} } }),
+      model({ text: 'parts' }),
+    ],
+  });
+  t.match(turns, [
+    { role: 'user' },
+    {
+      role: 'assistant',
+      parts: [
+        { kind: 'reasoning', text: 'I think' },
+        { kind: 'text', text: 'Let me see.' },
+        { kind: 'text', text: 'Two' },
+        { kind: 'toolCall', name: 'f' },
+        { kind: 'text', text: 'parts' },
+      ],
+    },
+  ]);
+  t.equal(turns.length, 2);
 });

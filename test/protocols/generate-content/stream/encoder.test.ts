@@ -117,7 +117,7 @@ test('several choices end together', async (t) => {
   ]);
 });
 
-test('refusals are text, and citations are left out', async (t) => {
+test('refusals are text', async (t) => {
   t.same(
     partsOf([
       { kind: 'refusal', choice: 0, text: 'no' },

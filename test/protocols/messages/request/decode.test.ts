@@ -257,14 +257,14 @@ test('tools and the choice among them', async (t) => {
     tools: [
       { name: 'f', description: 'd', input_schema: schema, strict: true },
       { type: 'custom', name: 'g', input_schema: schema, cache_control: {} },
-      { type: 'web_search_20250305', name: 'web_search' },
+      { type: 'bash_20250124', name: 'bash' },
     ],
   });
   t.same(request.tools, [
     { name: 'f', description: 'd', parameters: schema, strict: true },
     { name: 'g', description: null, parameters: schema, strict: null },
   ]);
-  t.same(request.hostedTools, [{ type: 'web_search_20250305', at: 'tools[2]' }]);
+  t.same(request.hostedTools, [{ type: 'bash_20250124', at: 'tools[2]' }]);
   const choices: [object, object][] = [
     [{ type: 'auto' }, { toolChoice: { mode: 'auto' }, parallelCalls: null }],
     [{ type: 'none' }, { toolChoice: { mode: 'none' } }],

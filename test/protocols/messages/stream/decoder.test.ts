@@ -120,10 +120,10 @@ test('tools that the upstream runs, and events of newer versions, are ignored', 
   t.same(
     decodeStream(
       start,
-      open(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+      open(0, { type: 'server_tool_use', id: 's', name: 'code_execution', input: {} }),
       piece(0, { type: 'input_json_delta', partial_json: '{"q":1}' }),
       close(0),
-      open(1, { type: 'web_search_tool_result', tool_use_id: 's', content: [] }),
+      open(1, { type: 'code_execution_tool_result', tool_use_id: 's', content: [] }),
       close(1),
       piece(1, { type: 'mood_delta', mood: 'good' }),
       { type: 'message_mood', mood: 'good' },

@@ -158,11 +158,9 @@ test('a signature behind text has a block of its own only when more follows', as
   ]);
 });
 
-test('refusals are text; citations, empty pieces and other answers are left out', async (t) => {
-  const citation = { start: 0, end: 1, url: 'https://x', title: '' };
+test('refusals are text; empty pieces and other answers are left out', async (t) => {
   const events: StreamEvent[] = [
     { kind: 'refusal', choice: 0, text: 'no' },
-    { kind: 'citation', choice: 0, citation },
     text(''),
     thought(''),
     text('other', 1),

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { plainSearch } from '../../../../src/conversation/web-search.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { agentBody } from '../bodies.js';
 import { decode, errorOf, plain, sealer } from '../conversation.js';
@@ -216,7 +217,7 @@ test('functions and custom tools are taken, and those of the upstream are noted'
   };
   const open = { ...closed, required: [] };
   const grammar = { type: 'grammar', syntax: 'lark', definition: 'x' };
-  const { tools, hostedTools } = decode({
+  const { tools, hostedTools, search } = decode({
     tools: [
       { type: 'function', name: 'a', description: 'd', parameters: closed, strict: false },
       { type: 'function', name: 'b', parameters: closed },
@@ -241,7 +242,8 @@ test('functions and custom tools are taken, and those of the upstream are noted'
     },
     { name: 'f', description: null, parameters: null, strict: null, custom: { format: null } },
   ]);
-  t.same(hostedTools, [{ type: 'web_search', at: 'tools[4]' }]);
+  t.same(hostedTools, []);
+  t.same(search, plainSearch('web_search', 'tools[4]'));
 });
 
 test('settings: text, reasoning, log probabilities, the user', async (t) => {
@@ -293,7 +295,8 @@ test('what a response repeats is kept as it was sent, and what means nothing els
 test('the body of a coding agent', async (t) => {
   const request = responsesCodec.decodeRequest(agentBody, true, sealer);
   t.equal(request.tools.length, 13);
-  t.same(request.hostedTools, [{ type: 'web_search', at: 'tools[13]' }]);
+  t.same(request.hostedTools, []);
+  t.match(request.search, { type: 'web_search', at: 'tools[13]', live: false });
   t.equal(request.system.length, 2);
   t.equal(request.turns.length, 43, 'twenty rounds between a question and the next one');
 });

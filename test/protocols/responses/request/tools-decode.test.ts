@@ -55,7 +55,7 @@ test('what a tool of the upstream’s left in the conversation is left out where
   );
   t.equal((encode(decode({ input })).input as unknown[]).length, 3);
   t.match(
-    errorOf(() => encode(decode({ input, tools: [{ type: 'web_search' }] }))),
+    errorOf(() => encode(decode({ input, tools: [{ type: 'mcp' }] }))),
     { kind: 'unsupported_parameter', param: 'tools[0]', status: 400 },
   );
 });

@@ -1,15 +1,21 @@
+import { Type } from 'typebox';
 import { compileSchema } from '../../schema/compile.js';
+import { name, nullable, text } from '../../schema/members.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
-import { missingMember, requireBody } from '../members.js';
-import { readSharedMembers, vendorkBodyType, videoGuarded } from '../request.js';
-import type { ShowContext, TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { hasValue, missingMember, requireBody } from '../members.js';
+import { bareRequest, readSharedBody, vendorkBodyType, videoGuarded } from '../request.js';
+import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { genericCreated, genericShown, videoSeconds, videoUrl } from './generic.js';
 
 const bodySchema = compileSchema(vendorkBodyType, null, videoGuarded);
 
 /** What has to be clear in a body. */
 export const vendorkGuard = bodySchema.guard;
+/** What is asked of every body; the number of videos beside it. */
+const passedSchema = compileSchema(
+  Type.Object({ model: nullable(name), model_name: nullable(name), external_task_id: text }),
+);
 /** It is kept with the task. */
 const longestExternalId = 512;
 
@@ -20,13 +26,13 @@ const longestExternalId = 512;
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readVendorkBody(body: JsonObject, operation: 'text' | 'image'): VideoRequest {
-  requireBody(bodySchema, body);
+  requireBody(passedSchema, body);
   const externalId = textOrNull(body.external_task_id) || null;
   if (externalId !== null && externalId.length > longestExternalId)
     throw wrongValue('external_task_id', `a text of at most ${longestExternalId} characters`);
-  if (operation === 'image' && !isText(body.image) && !isText(body.image_tail))
+  if (operation === 'image' && !hasValue(body.image) && !hasValue(body.image_tail))
     throw missingMember('image', 'a URL or base64: this path makes videos from images');
-  return { ...readSharedMembers('vendork', modelOf(body), body), externalId };
+  return readSharedBody(bodySchema, { ...bareRequest('vendork', modelOf(body), body), externalId });
 }
 
 /** The generic body says `model`, the vendor's own `model_name`. The one that counts must be the one that is checked. */
@@ -79,7 +85,7 @@ function envelope(members: JsonObject, { requestId }: ShowContext, generic: Json
 }
 
 /** The vendor's own envelope and the members of the generic format beside it: clients of both kinds come here. */
-export const vendorkFace: VideoFace = {
+export const vendorkClientFormat: VideoClientFormat = {
   created: (task, context) => envelope(data(task), context, genericCreated(task)),
   shown: (task, context) => envelope(shownData(task, context), context, genericShown(task, context)),
   missing: () => null,

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { advance, failedTask } from '../../../src/video/advance.js';
-import { readVendorkBody, vendorkFace } from '../../../src/video/faces/vendork.js';
-import { context, noResult, png, pngText, result, sampleTask, start, update } from '../samples.js';
+import { readVendorkBody, vendorkClientFormat } from '../../../src/video/client-formats/vendork.js';
+import { context, noResult, png, pngText, result, sampleTask, sayable, start, update } from '../samples.js';
 
 test("the vendor's own body with every member", async (t) => {
   const whole = {
@@ -39,6 +39,8 @@ test("the vendor's own body with every member", async (t) => {
     count: null,
     cfgScale: 0.5,
     mode: 'pro',
+    unreadLength: null,
+    fault: null,
     externalId: 'mine',
     body: whole,
     form: null,
@@ -55,6 +57,8 @@ test('the generic body', async (t) => {
     width: 1280,
     height: 720,
     fps: 24,
+    unreadLength: null,
+    fault: null,
     externalId: null,
   });
   t.match(readVendorkBody({ model: 'film', image: 'https://h/i.png' }, 'image'), { prompt: null });
@@ -70,7 +74,7 @@ test('an image makes it a video from an image at either path, a last one alone t
   t.match(readVendorkBody(body, 'text'), { operation: 'text' });
 });
 
-test('a body that is refused, by the member at fault', async (t) => {
+test('a body that is refused where it is said in another format, by the member at fault', async (t) => {
   const body = { model: 'film', prompt: 'x' };
   const cases: ['text' | 'image', object, string, string?][] = [
     ['text', { prompt: 'x' }, 'model', 'missing_parameter'],
@@ -89,10 +93,34 @@ test('a body that is refused, by the member at fault', async (t) => {
   ];
   for (const [operation, wrong, param, kind = 'invalid_value'] of cases)
     t.throws(
-      () => readVendorkBody({ ...wrong }, operation),
+      () => sayable(readVendorkBody({ ...wrong }, operation)),
       { name: 'GatewayError', status: 400, kind, param },
       JSON.stringify(wrong).slice(0, 80),
     );
+});
+
+test('what only an upstream of the format is asked has its name, its length and whether there is an image', async (t) => {
+  const whole = {
+    model_name: 'film',
+    duration: '5.5',
+    cfg_scale: 2,
+    image_tail: 'gs://b/a',
+    external_task_id: 'x',
+  };
+  t.match(readVendorkBody(whole, 'image'), {
+    operation: 'image',
+    model: 'film',
+    seconds: 5.5,
+    externalId: 'x',
+    body: whole,
+    fault: { status: 400 },
+  });
+  for (const wrong of [{ prompt: 'x' }, { model: 'a', model_name: 'b' }, { model: 'a', external_task_id: 7 }])
+    t.throws(() => readVendorkBody({ ...wrong }, 'text'), { name: 'GatewayError', status: 400 });
+  t.throws(() => readVendorkBody({ model: 'a', prompt: 'x' }, 'image'), {
+    name: 'GatewayError',
+    param: 'image',
+  });
 });
 
 const data = {
@@ -106,17 +134,17 @@ const envelope = { code: 0, message: 'SUCCEED', request_id: 'req_1' };
 const task = sampleTask({ externalId: 'mine' });
 
 test('a created task is told in both shapes', async (t) => {
-  t.strictSame(JSON.parse(vendorkFace.created(task, context)), {
+  t.strictSame(JSON.parse(vendorkClientFormat.created(task, context)), {
     ...envelope,
     data,
     task_id: 'video_1',
     status: 'queued',
   });
-  t.match(JSON.parse(vendorkFace.created(sampleTask(), context)), { data: { task_info: {} } });
+  t.match(JSON.parse(vendorkClientFormat.created(sampleTask(), context)), { data: { task_info: {} } });
 });
 
 test('a task in each state is told in both shapes', async (t) => {
-  const shown = (changed: typeof task) => JSON.parse(vendorkFace.shown(changed, context)) as unknown;
+  const shown = (changed: typeof task) => JSON.parse(vendorkClientFormat.shown(changed, context)) as unknown;
   t.strictSame(shown(task), {
     ...envelope,
     data: { ...data, task_status_msg: '' },
@@ -153,5 +181,5 @@ test('a task in each state is told in both shapes', async (t) => {
     status: 'failed',
     error: { code: 1301, message: 'No.' },
   });
-  t.equal(vendorkFace.missing('x', context), null);
+  t.equal(vendorkClientFormat.missing('x', context), null);
 });

@@ -6,9 +6,9 @@ import { name, nullable, text } from '../../schema/members.js';
 import { type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { vendorjCode } from '../failure.js';
-import { framesPerSecond, missingMember, requireBody } from '../members.js';
-import { bareRequest } from '../request.js';
-import type { ShowContext, TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { framesPerSecond, missingMember, requireBody, wrongLength } from '../members.js';
+import { bareRequest, lengthOf, readOrPass } from '../request.js';
+import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { videoUrl } from './generic.js';
 
 /** Half a day. A number of frames has to be bounded to be a number of seconds. */
@@ -22,10 +22,13 @@ const submitSchema = compileSchema(
     binary_data_base64: images,
     image_urls: images,
     seed: nullable(Type.Integer()),
-    frames: nullable(Type.Integer({ minimum: 1, maximum: mostFrames })),
+    frames: nullable(Type.Union([Type.Number(), Type.String()])),
     aspect_ratio: text,
   }),
 );
+
+/** What is asked of every submission. */
+const passedSchema = compileSchema(Type.Object({ req_key: text }));
 
 const querySchema = compileSchema(Type.Object({ req_key: text, task_id: name, req_json: text }));
 
@@ -60,28 +63,47 @@ export function readAction(query: { get(name: string): string | null | undefined
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readVendorjSubmit(body: JsonObject, defaultModel: string | null = null): VideoRequest {
-  requireBody(submitSchema, body);
+  requireBody(passedSchema, body);
   const model = textOrNull(body.req_key) || defaultModel;
   if (model === null) throw missingMember('req_key', 'the name of a model');
+  const hasImage = listOf(body.binary_data_base64).length + listOf(body.image_urls).length > 0;
+  const passed: VideoRequest = {
+    ...bareRequest('vendorj', model, body),
+    operation: hasImage ? 'image' : 'text',
+    ...lengthOfFrames(body.frames),
+  };
+  return readOrPass(passed, () => readSubmission(passed));
+}
+
+/** @throws {GatewayError} of status 400, naming the member */
+function readSubmission(passed: VideoRequest): VideoRequest {
+  const { body } = passed;
+  requireBody(submitSchema, body);
   const [image = null, imageTail = null] = [
     ...readImages(body, 'binary_data_base64'),
     ...readImages(body, 'image_urls'),
   ];
   const prompt = textOrNull(body.prompt) || null;
   if (image === null && prompt === null) throw missingMember('prompt', 'a text');
-  const frames = numberOrNull(body.frames);
+  if (passed.unreadLength !== null) throw wrongLength(passed.unreadLength);
   const seed = numberOrNull(body.seed);
   return {
-    ...bareRequest('vendorj', model, body),
+    ...passed,
     operation: image === null ? 'text' : 'image',
     prompt,
     image,
     imageTail,
-    seconds: frames === null ? null : Math.max(1, Math.round((frames - 1) / framesPerSecond)),
     // A seed below zero means any.
     seed: seed === null || seed < 0 ? null : seed,
     aspectRatio: textOrNull(body.aspect_ratio) || null,
   };
+}
+
+function lengthOfFrames(frames: unknown): Pick<VideoRequest, 'seconds' | 'unreadLength'> {
+  const { seconds: count, unreadLength } = lengthOf(frames, 'frames');
+  if (count === null || count > mostFrames)
+    return { seconds: null, unreadLength: count === null ? unreadLength : 'frames' };
+  return { seconds: Math.max(1, Math.round((count - 1) / framesPerSecond)), unreadLength };
 }
 
 /**
@@ -147,7 +169,7 @@ function reportedErrorOf({ state, error }: VideoTask): ReportedError | null {
 }
 
 /** The vendor answers everything with 200; a task that failed has another code than that of success. */
-export const vendorjFace: VideoFace = {
+export const vendorjClientFormat: VideoClientFormat = {
   created: (task, context) => envelope({ task_id: task.id }, context, reportedErrorOf(task)),
   shown(task, context) {
     const url = task.state === 'completed' ? videoUrl(task, context) : null;

@@ -2,10 +2,10 @@ import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { newTask } from '../../../src/video/advance.js';
 import { readTask, writeTask } from '../../../src/video/book.js';
-import { readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
-import { readGenericBody } from '../../../src/video/faces/generic.js';
-import { readVendorjQuery, readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
-import { readVendorkBody } from '../../../src/video/faces/vendork.js';
+import { readCompatBody, readCompatForm } from '../../../src/video/client-formats/compat.js';
+import { readGenericBody } from '../../../src/video/client-formats/generic.js';
+import { readVendorjQuery, readVendorjSubmit } from '../../../src/video/client-formats/vendorj.js';
+import { readVendorkBody } from '../../../src/video/client-formats/vendork.js';
 import { upstreamFormats } from '../../../src/video/formats.js';
 import { type VideoRequest, videoFormats } from '../../../src/video/task.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -90,7 +90,7 @@ function useRequest(request: VideoRequest): void {
   for (const format of videoFormats) {
     const upstream = { name: 'studio', format, model: 'film-1', credential: null };
     const task = newTask({ id: 'video_1', keyId: 'k', groups: [], request, upstream, now: start, ttlMs: 1 });
-    if (readTask(writeTask(task)) === null || !/^[1-9]\d*$/.test(task.seconds))
+    if (readTask(writeTask(task)) === null || !/^(?=.*[1-9])\d+(?:\.\d+)?$/.test(task.seconds))
       throw new Error(`no task: ${writeTask(task)}`);
     if (!isSound(() => upstreamFormats[format].create(request, 'film-1', 'video_1')))
       throw new Error(`refused with another status by ${format}`);

@@ -1,9 +1,11 @@
+import { Type } from 'typebox';
 import { compileSchema } from '../../schema/compile.js';
+import { name } from '../../schema/members.js';
 import type { JsonObject } from '../../wire/json.js';
 import { codeNumber } from '../failure.js';
 import { requireBody } from '../members.js';
-import { genericBodyType, readSharedMembers, videoGuarded } from '../request.js';
-import type { ShowContext, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { bareRequest, genericBodyType, readSharedBody, videoGuarded } from '../request.js';
+import type { ShowContext, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { compatStates } from './compat.js';
 
 const bodySchema = compileSchema(genericBodyType, null, videoGuarded);
@@ -11,13 +13,16 @@ const bodySchema = compileSchema(genericBodyType, null, videoGuarded);
 /** What has to be clear in a body. */
 export const genericGuard = bodySchema.guard;
 
+/** What is asked of every body; the number of videos beside it. */
+const passedSchema = compileSchema(Type.Object({ model: name }));
+
 /**
  * Reads the body of `POST /v1/video/generations`. What vendors add to the format may stand in `metadata`.
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readGenericBody(body: JsonObject): VideoRequest {
-  requireBody(bodySchema, body);
-  return readSharedMembers('generic', String(body.model), body);
+  requireBody(passedSchema, body);
+  return readSharedBody(bodySchema, bareRequest('generic', String(body.model), body));
 }
 
 /** Where the video of a finished task is: where its upstream keeps it, else here. */
@@ -49,7 +54,7 @@ export function genericShown(task: VideoTask, context: ShowContext): JsonObject 
 }
 
 /** The format that belongs to no vendor. */
-export const genericFace: VideoFace = {
+export const genericClientFormat: VideoClientFormat = {
   created: (task) => JSON.stringify(genericCreated(task)),
   shown: (task, context) => JSON.stringify(genericShown(task, context)),
   missing: () => null,

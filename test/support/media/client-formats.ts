@@ -8,7 +8,7 @@ export interface Standing {
 }
 
 /** One of the formats in which clients make tasks and ask for them. */
-export interface Face {
+export interface ClientFormat {
   readonly format: VideoFormat;
   /** Makes a task of a prompt. */
   create(
@@ -54,7 +54,7 @@ function textOf(heard: Heard, value: unknown): string {
 }
 
 /** The chat family's own format. */
-export const compat: Face = {
+export const compat: ClientFormat = {
   format: 'compat',
   create: (gateway, asked, more = {}) => ask(gateway, 'POST', '/v1/videos', { body: asked, ...more }),
   idOf: (heard) => textOf(heard, heard.json.id),
@@ -65,7 +65,7 @@ export const compat: Face = {
 };
 
 /** The format of no vendor. */
-export const generic: Face = {
+export const generic: ClientFormat = {
   format: 'generic',
   create: (gateway, asked, more = {}) =>
     ask(gateway, 'POST', '/v1/video/generations', { body: asked, ...more }),
@@ -77,7 +77,7 @@ export const generic: Face = {
 };
 
 /** @param path as the client writes it: `/vendork/v1/videos/text2video` and the like */
-export function vendorkAt(path: string): Face {
+export function vendorkAt(path: string): ClientFormat {
   return {
     format: 'vendork',
     create: (gateway, { model, prompt }, more = {}) =>
@@ -98,7 +98,7 @@ export function actionPath(action: string, prefix = '/vendorj/'): string {
 }
 
 /** @param prefix `/vendorj/` and the like */
-export function vendorjAt(prefix: string): Face {
+export function vendorjAt(prefix: string): ClientFormat {
   return {
     format: 'vendorj',
     create: (gateway, { model, prompt }, more = {}) =>
@@ -121,4 +121,4 @@ export function vendorjAt(prefix: string): Face {
 
 export const vendorj = vendorjAt('/vendorj/');
 
-export const faces: readonly Face[] = [compat, vendork, vendorj, generic];
+export const clientFormats: readonly ClientFormat[] = [compat, vendork, vendorj, generic];

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { advance, failedTask } from '../../../src/video/advance.js';
-import { genericFace, readGenericBody } from '../../../src/video/faces/generic.js';
-import { context, noResult, png, pngText, result, sampleTask, start, update } from '../samples.js';
+import { genericClientFormat, readGenericBody } from '../../../src/video/client-formats/generic.js';
+import { context, noResult, png, pngText, result, sampleTask, sayable, start, update } from '../samples.js';
 
 const body = { model: 'film', prompt: 'A cat' };
 
@@ -43,6 +43,8 @@ test('a body with every member', async (t) => {
     count: 2,
     cfgScale: 0.5,
     mode: 'pro',
+    unreadLength: null,
+    fault: null,
     externalId: null,
     body: whole,
     form: null,
@@ -53,30 +55,54 @@ test('a length may be a number or text', async (t) => {
   for (const duration of [5, 5.0, '5', '5.0', '05'])
     t.equal(readGenericBody({ ...body, duration }).seconds, 5, JSON.stringify(duration));
   t.equal(readGenericBody({ ...body, duration: null }).seconds, null);
-  for (const duration of [0, -5, 5.5, '5.5', '', 'five', '-5', 1e300, true, [5], {}])
+  for (const duration of [5.5, '5.5']) t.equal(readGenericBody({ ...body, duration }).seconds, 5.5);
+  t.match(readGenericBody({ ...body, duration: '' }), { seconds: null, unreadLength: null, fault: null });
+  for (const duration of [0, -5, 'five', '-5', 1e300, true, [5], {}])
+    t.match(readGenericBody({ ...body, duration }), { seconds: null, unreadLength: 'duration' });
+  for (const duration of [0, -5, 'five', '-5', 1e300, true, [5], {}])
     t.throws(
-      () => readGenericBody({ ...body, duration }),
+      () => sayable(readGenericBody({ ...body, duration })),
       { name: 'GatewayError', status: 400, param: 'duration' },
       JSON.stringify(duration),
     );
 });
 
-test('a text or an image must be there', async (t) => {
+test('a text or an image must be there for another format', async (t) => {
   t.match(readGenericBody({ model: 'film', image: 'https://h/i.png' }), { operation: 'image', prompt: null });
   t.match(readGenericBody({ ...body, image: '' }), { operation: 'text', image: null });
-  t.throws(() => readGenericBody({ model: 'film' }), {
+  t.throws(() => sayable(readGenericBody({ model: 'film' })), {
     name: 'GatewayError',
     kind: 'missing_parameter',
     param: 'prompt',
   });
-  t.throws(() => readGenericBody({ model: 'film', prompt: '' }), {
+  t.throws(() => sayable(readGenericBody({ model: 'film', prompt: '' })), {
     name: 'GatewayError',
     kind: 'invalid_value',
     param: 'prompt',
   });
 });
 
-test('a body that is refused, by the member at fault', async (t) => {
+test('a number of videos that cannot be metered is refused whatever the upstream takes', async (t) => {
+  t.equal(readGenericBody({ ...body, n: '2' }).count, 2);
+  for (const n of [0, -1, 1.5, 1001, 'two', true, [1]])
+    t.throws(() => readGenericBody({ ...body, n }), { name: 'GatewayError', status: 400, param: 'n' });
+});
+
+test('what only an upstream of the format is asked has what it is routed and metered by', async (t) => {
+  const whole = { ...body, duration: '5', n: 2, width: 1280, height: 720, image: 'gs://bucket/a.png' };
+  t.match(readGenericBody(whole), {
+    operation: 'image',
+    image: null,
+    seconds: 5,
+    count: 2,
+    width: 1280,
+    body: whole,
+    fault: { param: 'image' },
+  });
+  t.match(readGenericBody({ ...body, cfg_scale: 2 }), { operation: 'text', fault: { param: 'cfg_scale' } });
+});
+
+test('a body that is refused where it is said in another format, by the member at fault', async (t) => {
   const cases: [object, string][] = [
     [{ prompt: 'x' }, 'model'],
     [{ ...body, model: '' }, 'model'],
@@ -87,13 +113,12 @@ test('a body that is refused, by the member at fault', async (t) => {
     [{ ...body, height: 0 }, 'height'],
     [{ ...body, fps: 2.5 }, 'fps'],
     [{ ...body, seed: 'x' }, 'seed'],
-    [{ ...body, n: 0 }, 'n'],
     [{ ...body, metadata: 'x' }, 'metadata'],
     [{ ...body, metadata: { image_tail: '!' } }, 'metadata.image_tail'],
   ];
   for (const [wrong, param] of cases)
     t.throws(
-      () => readGenericBody({ ...wrong }),
+      () => sayable(readGenericBody({ ...wrong })),
       { name: 'GatewayError', status: 400, param },
       JSON.stringify(wrong),
     );
@@ -107,8 +132,8 @@ const created = { task_id: 'video_1', status: 'queued' };
 
 test('a task as it is created and in each state', async (t) => {
   const shown = (task: ReturnType<typeof sampleTask>) =>
-    JSON.parse(genericFace.shown(task, context)) as unknown;
-  t.strictSame(JSON.parse(genericFace.created(sampleTask(), context)), created);
+    JSON.parse(genericClientFormat.shown(task, context)) as unknown;
+  t.strictSame(JSON.parse(genericClientFormat.created(sampleTask(), context)), created);
   t.strictSame(shown(sampleTask()), created);
   const running = advance(sampleTask(), update('in_progress'), start);
   t.strictSame(shown(running), { ...created, status: 'in_progress' });
@@ -135,5 +160,5 @@ test('a task as it is created and in each state', async (t) => {
     status: 'failed',
     error: { code: 400, message: 'No.' },
   });
-  t.equal(genericFace.missing('x', context), null);
+  t.equal(genericClientFormat.missing('x', context), null);
 });

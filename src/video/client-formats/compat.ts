@@ -9,14 +9,13 @@ import type { FormPart } from '../../wire/multipart.js';
 import type { PartRules } from '../../wire/part-names.js';
 import { wrongValue } from '../../wire/reading.js';
 import { codeWord } from '../failure.js';
-import { requireBody } from '../members.js';
-import { bareRequest } from '../request.js';
-import { parseSize } from '../shape.js';
-import type { TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { hasValue, readDuration, requireBody } from '../members.js';
+import { bareRequest, lengthOf, readOrPass } from '../request.js';
+import { isRatio, parseSize } from '../shape.js';
+import type { TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { isReference } from '../unsayable.js';
 
 const longestPrompt = 32_000;
-const wholeSeconds = /^\d{1,9}$/;
 
 const bodySchema = compileSchema(
   Type.Object({
@@ -28,6 +27,9 @@ const bodySchema = compileSchema(
   }),
 );
 
+/** What is asked of every body. */
+const passedSchema = compileSchema(Type.Object({ model: name }));
+
 /** The text fields that have one meaning and may come but once. */
 const singleFields = ['model', 'prompt', 'seconds', 'size'];
 /** What has to be clear in a body. */
@@ -37,6 +39,8 @@ export const compatForm: PartRules = { guard: compatGuard, many: new Set(['input
 
 const imageUrlField = 'input_reference[image_url]';
 const fileIdField = 'input_reference[file_id]';
+/** Where the image of a form may be a text. */
+const imageFields = ['input_reference', 'input_reference[]', imageUrlField];
 
 /**
  * Reads the form of `POST /v1/videos`.
@@ -59,7 +63,13 @@ export function readCompatForm(parts: readonly FormPart[]): VideoRequest {
     fields.set(part.name, before === undefined ? value : [before, value].flat());
   }
   const body: JsonObject = Object.fromEntries(fields);
-  return { ...readFields(body, formReference(body, files)), form: parts };
+  const hasImage = files.length > 0 || imageFields.some((at) => [body[at]].flat().some(hasValue));
+  const passed = { ...passedRequest(body, hasImage || hasValue(body[fileIdField])), form: parts };
+  return readOrPass(passed, () => ({
+    ...passed,
+    ...readFields(body, formReference(body, files)),
+    form: parts,
+  }));
 }
 
 /**
@@ -67,10 +77,25 @@ export function readCompatForm(parts: readonly FormPart[]): VideoRequest {
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readCompatBody(body: JsonObject): VideoRequest {
+  const passed = passedRequest(body, hasValue(body.input_reference));
+  return readOrPass(passed, () => readJsonFields(body));
+}
+
+/** What of a request counts for an upstream of the same format. */
+function passedRequest(body: JsonObject, hasImage: boolean): VideoRequest {
+  requireBody(passedSchema, body);
+  return {
+    ...bareRequest('compat', String(body.model), body),
+    operation: hasImage ? 'image' : 'text',
+    ...lengthOf(body.seconds, 'seconds'),
+  };
+}
+
+function readJsonFields(body: JsonObject): VideoRequest {
   requireBody(bodySchema, body);
   const reference = body.input_reference;
   if (!isObject(reference)) return readFields(body, referenceText(reference, 'input_reference'));
-  if (isGiven(reference.file_id)) throw noFiles('input_reference.file_id', 'input_reference.image_url');
+  if (hasValue(reference.file_id)) throw noFiles('input_reference.file_id', 'input_reference.image_url');
   return readFields(body, referenceText(reference.image_url, 'input_reference.image_url'));
 }
 
@@ -79,15 +104,14 @@ function readFields(body: JsonObject, image: ImageSource | null): VideoRequest {
   const prompt = String(body.prompt);
   if (prompt.length > longestPrompt && [...prompt].length > longestPrompt)
     throw wrongValue('prompt', `a text of at most ${longestPrompt} characters`);
-  const size = readSize(body.size);
   return {
     ...bareRequest('compat', String(body.model), body),
     operation: image === null ? 'text' : 'image',
     prompt,
     image,
-    seconds: readSeconds(body.seconds),
-    width: size?.width ?? null,
-    height: size?.height ?? null,
+    // Clients send a number where the vendor documents a text.
+    seconds: readDuration(body.seconds, 'seconds'),
+    ...readSize(body.size),
   };
 }
 
@@ -96,9 +120,9 @@ function isFile({ name, filename, contentType }: FormPart): boolean {
 }
 
 function formReference(body: JsonObject, files: readonly FormPart[]): ImageSource | null {
-  if (isGiven(body[fileIdField])) throw noFiles(fileIdField, imageUrlField);
-  const texts = ['input_reference', 'input_reference[]', imageUrlField].flatMap((at) =>
-    [body[at]].flat().flatMap((value) => (isGiven(value) ? [{ at, value }] : [])),
+  if (hasValue(body[fileIdField])) throw noFiles(fileIdField, imageUrlField);
+  const texts = imageFields.flatMap((at) =>
+    [body[at]].flat().flatMap((value) => (hasValue(value) ? [{ at, value }] : [])),
   );
   if (files.length + texts.length > 1)
     throw wrongValue('input_reference', 'one image, and the form has several');
@@ -113,10 +137,6 @@ function referenceText(value: unknown, at: string): ImageSource | null {
   return given === '' ? null : readImageText(given, at);
 }
 
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== '';
-}
-
 function noFiles(at: string, instead: string): GatewayError {
   return new GatewayError(
     'unsupported_parameter',
@@ -125,20 +145,14 @@ function noFiles(at: string, instead: string): GatewayError {
   );
 }
 
-function readSeconds(value: unknown): number | null {
-  if (value === undefined || value === null) return null;
-  // Clients send a number where the vendor documents a text.
-  const written = typeof value === 'number' ? String(value) : value;
-  const seconds = typeof written === 'string' && wholeSeconds.test(written) ? Number(written) : 0;
-  if (seconds > 0) return seconds;
-  throw wrongValue('seconds', 'a whole number of seconds above zero, such as "4"');
-}
-
-function readSize(value: unknown): ReturnType<typeof parseSize> {
-  if (value === undefined || value === null) return null;
+/** A size in pixels, or only a shape. */
+function readSize(value: unknown): Pick<VideoRequest, 'width' | 'height' | 'aspectRatio'> {
+  const nothing = { width: null, height: null, aspectRatio: null };
+  if (!hasValue(value)) return nothing;
   const size = typeof value === 'string' ? parseSize(value) : null;
-  if (size === null) throw wrongValue('size', 'a width and a height in pixels, such as "1280x720"');
-  return size;
+  if (size !== null) return { ...nothing, ...size };
+  if (typeof value === 'string' && isRatio(value)) return { ...nothing, aspectRatio: value };
+  throw wrongValue('size', 'a width and a height in pixels, such as "1280x720", or a shape such as "16:9"');
 }
 
 /** What clients call the states. One that is being submitted waits like any other. */
@@ -171,7 +185,7 @@ function unixSeconds(milliseconds: number): number {
 }
 
 /** The chat family's own video format. */
-export const compatFace: VideoFace = {
+export const compatClientFormat: VideoClientFormat = {
   created: (task) =>
     JSON.stringify({
       ...required(task),

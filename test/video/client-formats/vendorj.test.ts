@@ -4,8 +4,8 @@ import {
   readAction,
   readVendorjQuery,
   readVendorjSubmit,
-  vendorjFace,
-} from '../../../src/video/faces/vendorj.js';
+  vendorjClientFormat,
+} from '../../../src/video/client-formats/vendorj.js';
 import {
   context,
   jpeg,
@@ -15,6 +15,7 @@ import {
   pngText,
   result,
   sampleTask,
+  sayable,
   start,
   update,
 } from '../samples.js';
@@ -70,6 +71,8 @@ test('a body that submits, with every member', async (t) => {
     count: null,
     cfgScale: null,
     mode: null,
+    unreadLength: null,
+    fault: null,
     externalId: null,
     body: whole,
     form: null,
@@ -83,6 +86,7 @@ test('what the members of a submission mean', async (t) => {
   t.match(read({ frames: 241 }), { seconds: 10 });
   t.match(read({ frames: 1 }), { seconds: 1 });
   t.match(read({ frames: 100 }), { seconds: 4 });
+  t.match(read({ frames: '121' }), { seconds: 5 });
   t.match(read({ prompt: null, image_urls: ['https://h/1', 'https://h/2'] }), {
     operation: 'image',
     prompt: null,
@@ -98,7 +102,7 @@ test('a submission that names no model is for the default one', async (t) => {
   t.match(readVendorjSubmit({ prompt: 'x', req_key: 'own' }, 'film'), { model: 'own' });
 });
 
-test('a submission that is refused, by the member at fault', async (t) => {
+test('a submission that is refused where it is said in another format, by the member at fault', async (t) => {
   const body = { req_key: 'film', prompt: 'x' };
   const cases: [object, string][] = [
     [{ prompt: 'x' }, 'req_key'],
@@ -112,15 +116,28 @@ test('a submission that is refused, by the member at fault', async (t) => {
     [{ ...body, image_urls: ['https://h', 'ftp://h'] }, 'image_urls[1]'],
     [{ ...body, seed: 'x' }, 'seed'],
     [{ ...body, frames: 0 }, 'frames'],
-    [{ ...body, frames: 1.5 }, 'frames'],
+    [{ ...body, frames: 1_000_001 }, 'frames'],
+    [{ ...body, frames: 'many' }, 'frames'],
     [{ ...body, aspect_ratio: 7 }, 'aspect_ratio'],
   ];
   for (const [wrong, param] of cases)
     t.throws(
-      () => readVendorjSubmit({ ...wrong }),
+      () => sayable(readVendorjSubmit({ ...wrong })),
       { name: 'GatewayError', status: 400, param },
       JSON.stringify(wrong),
     );
+});
+
+test('what only an upstream of the format is asked has its model and its length', async (t) => {
+  const passed = { format: 'vendorj', model: 'film', operation: 'text', seconds: 5, fault: { status: 400 } };
+  t.match(readVendorjSubmit({ req_key: 'film', frames: 121 }), { ...passed, fault: { param: 'prompt' } });
+  t.match(readVendorjSubmit({ req_key: 'film', frames: 121, image_urls: ['gs://b/a'] }), {
+    ...passed,
+    operation: 'image',
+  });
+  t.match(readVendorjSubmit({ frames: -1 }, 'film'), { ...passed, seconds: null, unreadLength: 'frames' });
+  for (const wrong of [{}, { req_key: '' }, { req_key: 7 }])
+    t.throws(() => readVendorjSubmit({ ...wrong }), { name: 'GatewayError', param: 'req_key' });
 });
 
 test('a body that asks for a task', async (t) => {
@@ -155,8 +172,8 @@ const data = { binary_data_base64: null, image_urls: null, resp_data: '' };
 
 test('a task as it is created, in each state, and gone', async (t) => {
   const shown = (task: ReturnType<typeof sampleTask>) =>
-    JSON.parse(vendorjFace.shown(task, context)) as unknown;
-  t.strictSame(JSON.parse(vendorjFace.created(sampleTask(), context)), {
+    JSON.parse(vendorjClientFormat.shown(task, context)) as unknown;
+  t.strictSame(JSON.parse(vendorjClientFormat.created(sampleTask(), context)), {
     ...envelope,
     data: { task_id: 'video_1' },
   });
@@ -170,7 +187,7 @@ test('a task as it is created, in each state, and gone', async (t) => {
   t.match(shown(advance(running, update('completed', { result: noResult }), start)), {
     data: { video_url: context.contentUrl },
   });
-  t.strictSame(JSON.parse(vendorjFace.missing('x', context) ?? ''), {
+  t.strictSame(JSON.parse(vendorjClientFormat.missing('x', context) ?? ''), {
     ...envelope,
     data: { ...data, status: 'not_found' },
   });
@@ -179,7 +196,7 @@ test('a task as it is created, in each state, and gone', async (t) => {
 test('a failed task has another code than that of success', async (t) => {
   const failed = (code: string) =>
     JSON.parse(
-      vendorjFace.shown(failedTask(sampleTask(), { code, message: 'No.' }, start), context),
+      vendorjClientFormat.shown(failedTask(sampleTask(), { code, message: 'No.' }, start), context),
     ) as unknown;
   t.strictSame(failed('50412'), {
     ...envelope,

@@ -1,7 +1,22 @@
 import { test } from 'tap';
 import { advance, failedTask, submitted } from '../../../src/video/advance.js';
-import { compatFace, readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
-import { context, noResult, part, png, pngText, result, sampleTask, start, update } from '../samples.js';
+import {
+  compatClientFormat,
+  readCompatBody,
+  readCompatForm,
+} from '../../../src/video/client-formats/compat.js';
+import {
+  context,
+  noResult,
+  part,
+  png,
+  pngText,
+  result,
+  sampleTask,
+  sayable,
+  start,
+  update,
+} from '../samples.js';
 
 const model = part('model', 'film');
 const prompt = part('prompt', 'A cat');
@@ -35,6 +50,8 @@ test('a form with every field', async (t) => {
     count: null,
     cfgScale: null,
     mode: null,
+    unreadLength: null,
+    fault: null,
     externalId: null,
     body: {
       model: 'film',
@@ -69,7 +86,7 @@ test('the ways to give the image of a form', async (t) => {
   t.equal(readCompatForm([model, prompt]).operation, 'text');
 });
 
-test('a form that is refused, by the field at fault', async (t) => {
+test('a form that is refused where it is said in another format, by the field at fault', async (t) => {
   const cases: [string, Parameters<typeof readCompatForm>[0], string, string?][] = [
     ['no model', [prompt], 'model', 'missing_parameter'],
     ['empty model', [part('model', ''), prompt], 'model'],
@@ -96,7 +113,7 @@ test('a form that is refused, by the field at fault', async (t) => {
       'input_reference[file_id]',
       'unsupported_parameter',
     ],
-    ...['0', '-4', '4.5', 'four', '', '1e1', ' 4', '1234567890'].map(
+    ...['0', '-4', 'four', '1e1', ' 4', '1234567890'].map(
       (seconds): [string, Parameters<typeof readCompatForm>[0], string] => [
         `seconds ${seconds}`,
         [model, prompt, part('seconds', seconds)],
@@ -106,8 +123,8 @@ test('a form that is refused, by the field at fault', async (t) => {
     ['size', [model, prompt, part('size', 'big')], 'size'],
   ];
   for (const [name, parts, param, kind = 'invalid_value'] of cases)
-    t.throws(() => readCompatForm(parts), { name: 'GatewayError', status: 400, kind, param }, name);
-  t.doesNotThrow(() => readCompatForm([model, part('prompt', '\u{1f63a}'.repeat(32_000))]));
+    t.throws(() => sayable(readCompatForm(parts)), { name: 'GatewayError', status: 400, kind, param }, name);
+  t.doesNotThrow(() => sayable(readCompatForm([model, part('prompt', '\u{1f63a}'.repeat(32_000))])));
 });
 
 test('a JSON body', async (t) => {
@@ -119,7 +136,9 @@ test('a JSON body', async (t) => {
     form: null,
     body: { style: 1 },
   });
-  t.match(readCompatBody({ ...body, seconds: 8 }), { seconds: 8 });
+  for (const seconds of [8, '8', '8.0']) t.match(readCompatBody({ ...body, seconds }), { seconds: 8 });
+  for (const seconds of [4.5, '4.5']) t.match(readCompatBody({ ...body, seconds }), { seconds: 4.5 });
+  t.match(readCompatBody({ ...body, size: '16:9' }), { width: null, aspectRatio: '16:9', fault: null });
   t.match(readCompatBody({ ...body, seconds: null, size: null, input_reference: null }), { seconds: null });
   t.match(readCompatBody({ ...body, input_reference: { image_url: 'https://h/i' } }), {
     operation: 'image',
@@ -130,7 +149,7 @@ test('a JSON body', async (t) => {
   });
 });
 
-test('a JSON body that is refused, by the member at fault', async (t) => {
+test('a JSON body that is refused where it is said in another format, by the member at fault', async (t) => {
   const cases: [object, string][] = [
     [{ prompt: 'x' }, 'model'],
     [{ model: 'm' }, 'prompt'],
@@ -148,10 +167,53 @@ test('a JSON body that is refused, by the member at fault', async (t) => {
   ];
   for (const [wrong, param] of cases)
     t.throws(
-      () => readCompatBody({ ...wrong }),
+      () => sayable(readCompatBody({ ...wrong })),
       { name: 'GatewayError', status: 400, param },
       JSON.stringify(wrong),
     );
+});
+
+test('what only an upstream of the format is asked has its model, its length and whether there is an image', async (t) => {
+  const passed = {
+    format: 'compat',
+    model: 'film',
+    operation: 'text',
+    prompt: null,
+    image: null,
+    seconds: 8,
+  };
+  const long = { ...body, seconds: 8, prompt: 'x'.repeat(32_001) };
+  t.match(readCompatBody(long), { ...passed, body: long, unreadLength: null, fault: { param: 'prompt' } });
+  t.match(readCompatBody({ ...body, seconds: '8', size: '720p' }), { ...passed, fault: { param: 'size' } });
+  t.match(readCompatBody({ ...body, seconds: 8, input_reference: { file_id: 'file_1' } }), {
+    ...passed,
+    operation: 'image',
+    fault: { param: 'input_reference.file_id' },
+  });
+  for (const seconds of ['auto', -1, 0, true, [8], 1e300])
+    t.match(readCompatBody({ ...body, seconds }), {
+      ...passed,
+      seconds: null,
+      unreadLength: 'seconds',
+      fault: { param: 'seconds' },
+    });
+  const parts = [model, part('seconds', '8'), part('input_reference[file_id]', 'file_1')];
+  t.match(readCompatForm(parts), { ...passed, operation: 'image', form: parts, fault: { status: 400 } });
+  const two = [
+    ...parts.slice(0, 2),
+    ...['a', 'b'].map((name) => part('input_reference', png, { filename: name })),
+  ];
+  t.match(readCompatForm(two), { ...passed, operation: 'image', form: two, fault: { status: 400 } });
+});
+
+test('a model is asked for whatever the upstream takes', async (t) => {
+  for (const wrong of [{ prompt: 'x' }, { model: '', prompt: 'x' }, { model: 7 }])
+    t.throws(() => readCompatBody({ ...wrong }), { name: 'GatewayError', param: 'model' });
+  t.throws(() => readCompatForm([prompt]), { name: 'GatewayError', param: 'model' });
+  t.throws(() => readCompatForm([model, part('seconds', '4'), part('seconds', '5')]), {
+    name: 'GatewayError',
+    param: 'seconds',
+  });
 });
 
 const seven = {
@@ -166,19 +228,22 @@ const seven = {
 
 test('a created task has every member', async (t) => {
   const task = submitted(sampleTask(), { id: 'up-1', update: null }, start);
-  t.strictSame(JSON.parse(compatFace.created(task, context)), {
+  t.strictSame(JSON.parse(compatClientFormat.created(task, context)), {
     ...seven,
     expires_at: 1_700_003_600,
     size: '1280x720',
   });
-  t.notOk('size' in JSON.parse(compatFace.created({ ...task, size: null }, context)));
+  t.notOk('size' in JSON.parse(compatClientFormat.created({ ...task, size: null }, context)));
   const done = advance(task, update('completed', { result: noResult }), start + 5000);
-  t.match(JSON.parse(compatFace.created(done, context)), { completed_at: 1_700_000_005, progress: 100 });
+  t.match(JSON.parse(compatClientFormat.created(done, context)), {
+    completed_at: 1_700_000_005,
+    progress: 100,
+  });
 });
 
 test('a task that is asked for has seven members, and its error when it failed', async (t) => {
   const shown = (task: ReturnType<typeof sampleTask>) =>
-    JSON.parse(compatFace.shown(task, context)) as unknown;
+    JSON.parse(compatClientFormat.shown(task, context)) as unknown;
   t.strictSame(shown(sampleTask()), seven, 'one that is being submitted waits');
   const running = advance(sampleTask(), update('in_progress', { progress: 40 }), start);
   t.strictSame(shown(running), { ...seven, status: 'in_progress', progress: 40 });
@@ -191,5 +256,5 @@ test('a task that is asked for has seven members, and its error when it failed',
     progress: 40,
     error: { code: 'content_policy_violation', message: 'No.' },
   });
-  t.equal(compatFace.missing('x', context), null);
+  t.equal(compatClientFormat.missing('x', context), null);
 });

@@ -1,0 +1,83 @@
+import { performance } from 'node:perf_hooks';
+import { GatewayError } from '../../errors.js';
+import { decodeImageBody } from '../../protocols/images/decode.js';
+import { decodeImageForm } from '../../protocols/images/decode-form.js';
+import { outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
+import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
+import { imageForm } from '../../protocols/images/schema.js';
+import type { Endpoint } from '../../protocols/protocol.js';
+import type { CompiledSchema } from '../../schema/compile.js';
+import { isObject, parseObject } from '../../wire/json.js';
+import { scanBody } from '../../wire/json-scan.js';
+import { isMultipart } from '../../wire/multipart.js';
+import { parseBody } from '../../wire/skeleton.js';
+import { admitResolved } from '../admit.js';
+import type { AuthenticatedCall, Call } from '../call.js';
+import { forward } from '../forward.js';
+import { findModel } from '../resolve.js';
+import type { Services } from '../services.js';
+import { readValidated, validateBody } from '../validate.js';
+import { WholeForm } from '../whole-form.js';
+import { type AskedImages, convertImages } from './convert.js';
+
+interface ImageRoute {
+  readonly operation: ImageOperation;
+  readonly endpoint: Endpoint;
+  readonly schema: CompiledSchema;
+}
+
+/**
+ * Serves a call for images. A body that the targets take as it is passes untouched, and what is in it is theirs to judge. A
+ * body of the other form, or an answer that has to have a certain form, is converted.
+ */
+export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
+  const asked = read(call, route);
+  const { form, model: name, count, stream, responseFormat } = asked.outline;
+  const resolved = findModel(call, 'images', name);
+  const { targets } = resolved.model;
+  call.units = count ?? 1;
+  const plain = targets.filter(({ images }) =>
+    stream ? images !== 'dashscope' : passesTo(images, asked.outline),
+  );
+  const [first] = targets;
+  // What no target takes as it is, is refused before it has taken anything of its key's limits.
+  if (plain.length === 0 && first !== undefined) asked.request(first.images);
+  call.validatedAt = performance.now();
+  const isPlain = form === 'prompt' && (stream || responseFormat === null);
+  const passes = isPlain && plain.length > 0 && (stream || plain.length === targets.length);
+  admitResolved(services, resolved, () => {
+    if (passes) forward(services, resolved, route.endpoint, plain);
+    else convertImages(services, resolved, targets, asked);
+  });
+}
+
+function read(call: Call, { operation, endpoint, schema }: ImageRoute): AskedImages {
+  const body = call.wholeBody();
+  if (isMultipart(call.exchange.head.contentType)) {
+    const form = new WholeForm(call, body, imageForm);
+    const outline = outlineOfForm(operation, form.parts);
+    call.upload = form;
+    call.validated = readValidated(outline.model, outline.stream);
+    return { endpoint, outline, request: once(() => decodeImageForm(operation, form.parts)) };
+  }
+  call.validated = validateBody(call.jsonBody(), schema);
+  call.steering = call.validated.members.steering;
+  const skeleton = parseBody(body, scanBody(body));
+  const outline = outlineOfBody(operation, isObject(skeleton) ? skeleton : {});
+  return { endpoint, outline, request: once(() => decode(operation, body)) };
+}
+
+function decode(operation: ImageOperation, body: Buffer): ImageRequest {
+  const parsed = parseObject(body.toString('utf8'));
+  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  return decodeImageBody(operation, parsed);
+}
+
+/** Several targets may need it. */
+function once(make: () => ImageRequest): () => ImageRequest {
+  let made: ImageRequest | null = null;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}

@@ -1,0 +1,119 @@
+import type { UrlCitation } from '../../conversation/answer.js';
+import type { AnswerSource } from '../../conversation/codec.js';
+import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
+import { countOf, isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { Utf8Offsets } from '../../wire/utf8-offsets.js';
+
+/*
+ * What an upstream tells of its search: `groundingMetadata` of a candidate
+ * (https://ai.google.dev/api/generate-content#GroundingMetadata). Its places are bytes of UTF-8 in a part.
+ */
+
+/** So many citations, results and queries of one candidate are told. */
+const most = 1000;
+/** So much of a candidate's text is kept to find places in it, in characters. */
+const longestText = 256 * 1024;
+
+/** Reads the grounding of one candidate, whole or in pieces. */
+export class GroundingReader {
+  readonly #source: AnswerSource;
+  readonly #offsets = new Utf8Offsets();
+  #text = '';
+  /** Where its parts begin, in bytes of its text; only of a whole candidate. */
+  readonly #starts: number[] = [];
+  /** Of citations that were told: pieces of a stream repeat them. */
+  readonly #told = new Set<string>();
+  readonly #queries = new Set<string>();
+  readonly #results = new Map<string, SearchResult>();
+  #hasSearched = false;
+
+  constructor(source: AnswerSource) {
+    this.#source = source;
+  }
+
+  /** Takes what follows in the text. */
+  addText(text: string): void {
+    if (this.#source.searches !== true || this.#text.length + text.length > longestText) return;
+    this.#text += text;
+    this.#offsets.add(text);
+  }
+
+  /** Takes the next part of a whole candidate. @param text empty for one that is no text of the answer */
+  addPart(text: string): void {
+    this.#starts.push(this.#offsets.byteLength);
+    this.addText(text);
+  }
+
+  /** @returns the citations that have not been told before, with their places in the text */
+  read(metadata: unknown): UrlCitation[] {
+    if (!isObject(metadata)) return [];
+    const chunks = listOf(metadata.groundingChunks).map(sourceOf);
+    for (const query of listOf(metadata.webSearchQueries))
+      if (typeof query === 'string' && query !== '' && this.#queries.size < most) this.#queries.add(query);
+    for (const result of chunks)
+      if (result !== null && this.#results.size < most) this.#results.set(result.url, result);
+    if (chunks.includes(null)) this.#source.lost?.add('groundingChunks');
+    this.#hasSearched ||= this.#queries.size > 0 || this.#results.size > 0;
+    return listOf(metadata.groundingSupports).flatMap((support) =>
+      isObject(support) ? this.#cited(support, chunks) : [],
+    );
+  }
+
+  /** The searches of the candidate: nothing says which of the pages was found by which query. */
+  searches(): SearchPart[] {
+    if (!this.#hasSearched) return [];
+    const queries = this.#queries.size === 0 ? [''] : [...this.#queries];
+    return queries.map((query, index) => ({
+      kind: 'search',
+      query,
+      results: index === queries.length - 1 ? [...this.#results.values()] : [],
+    }));
+  }
+
+  #cited(support: JsonObject, chunks: readonly (SearchResult | null)[]): UrlCitation[] {
+    const segment = isObject(support.segment) ? support.segment : {};
+    const place = this.#placeOf(segment);
+    const citations: UrlCitation[] = [];
+    for (const index of listOf(support.groundingChunkIndices)) {
+      const result = typeof index === 'number' ? (chunks[index] ?? null) : null;
+      if (result === null) continue;
+      if (place === null || this.#told.size >= most) {
+        this.#source.lost?.add('groundingSupports');
+        continue;
+      }
+      const key = `${place.start} ${place.end} ${result.url}`;
+      if (this.#told.has(key)) continue;
+      this.#told.add(key);
+      citations.push({ ...place, ...result });
+    }
+    return citations;
+  }
+
+  /**
+   * Where a segment is in the text, in characters. Upstreams are not at one on what the bytes count from, the part or the
+   * candidate: the segment's own words decide, where it has them.
+   */
+  #placeOf(segment: JsonObject): Pick<UrlCitation, 'start' | 'end'> | null {
+    if (this.#source.searches !== true) return null;
+    const from = countOf(segment.startIndex);
+    const to = countOf(segment.endIndex);
+    const words = textOrNull(segment.text);
+    const bases = [this.#starts[countOf(segment.partIndex)] ?? 0, 0];
+    const places = bases.map((base) => ({
+      start: this.#offsets.toUnit(base + from),
+      end: this.#offsets.toUnit(base + to),
+    }));
+    if (words === null || words === '') return places[0] ?? null;
+    const fitting = places.find(({ start, end }) => this.#text.slice(start, end) === words);
+    if (fitting !== undefined) return fitting;
+    const start = this.#text.indexOf(words);
+    return start === -1 ? (places[0] ?? null) : { start, end: start + words.length };
+  }
+}
+
+/** A page of the web, or null for a source of another kind. */
+function sourceOf(chunk: unknown): SearchResult | null {
+  const web = isObject(chunk) ? chunk.web : null;
+  const url = isObject(web) ? textOrNull(web.uri) : null;
+  return isObject(web) && url !== null ? { url, title: textOrNull(web.title) ?? '' } : null;
+}

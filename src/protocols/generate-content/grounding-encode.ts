@@ -1,0 +1,113 @@
+import type { UrlCitation } from '../../conversation/answer.js';
+import type { LeftOut } from '../../conversation/left-out.js';
+import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
+import { plainText } from '../../wire/raw-text.js';
+import { Utf8Offsets } from '../../wire/utf8-offsets.js';
+
+/** So many citations and results of one candidate are written. */
+const most = 1000;
+/** So much of a candidate's text is kept to find places in it, in characters. */
+const longestText = 256 * 1024;
+
+/** Collects what `groundingMetadata` of one candidate tells; see `GroundingReader`. */
+export class GroundingWriter {
+  readonly #lost: LeftOut | undefined;
+  /** Null where no text is kept: then nothing can be said of places in it. */
+  #text: string | null;
+  /** Raw text that comes after it. */
+  #rawText = '';
+  readonly #queries = new Set<string>();
+  readonly #results = new Map<string, SearchResult>();
+  readonly #citations: UrlCitation[] = [];
+
+  /** @param keepsText citations may come */
+  constructor(keepsText: boolean, lost: LeftOut | undefined) {
+    this.#text = keepsText ? '' : null;
+    this.#lost = lost;
+  }
+
+  addText(text: string): void {
+    this.#settle();
+    if (this.#text === null) return;
+    this.#text = this.#text.length + text.length > longestText ? null : this.#text + text;
+  }
+
+  /** @param raw see `raw-text.ts` */
+  addRawText(raw: string): void {
+    if (this.#text === null) return;
+    this.#rawText += raw;
+    if (this.#text.length + this.#rawText.length > longestText) this.#text = null;
+  }
+
+  /** Makes text of what was passed on raw. */
+  #settle(): void {
+    if (this.#rawText !== '' && this.#text !== null) this.#text += plainText(this.#rawText);
+    this.#rawText = '';
+  }
+
+  addSearch({ query, results }: SearchPart): void {
+    if (query !== '' && this.#queries.size < most) this.#queries.add(query);
+    for (const result of results) this.#addResult(result);
+  }
+
+  /** @param citation with its place in the text of the candidate */
+  addCitation(citation: UrlCitation): void {
+    this.#addResult(citation);
+    if (this.#citations.length < most) this.#citations.push(citation);
+    else this.#lost?.add('citations');
+  }
+
+  #addResult({ url, title }: SearchResult): void {
+    const known = this.#results.get(url);
+    if (known === undefined && this.#results.size >= most) return;
+    this.#results.set(url, { url, title: known?.title || title });
+  }
+
+  /** The member with its comma; empty where there is nothing to tell. */
+  text(): string {
+    if (this.#queries.size === 0 && this.#results.size === 0) return '';
+    const chunks = [...this.#results.values()].map(
+      ({ url, title }) => `{"web":{"uri":${JSON.stringify(url)},"title":${JSON.stringify(title || url)}}}`,
+    );
+    const queries = `"webSearchQueries":${JSON.stringify([...this.#queries])}`;
+    return `,"groundingMetadata":{${queries},"groundingChunks":[${chunks.join()}]${this.#supports()}}`;
+  }
+
+  #supports(): string {
+    if (this.#citations.length === 0) return '';
+    this.#settle();
+    const text = this.#text;
+    if (text === null) {
+      this.#lost?.add('citations');
+      return '';
+    }
+    const offsets = new Utf8Offsets();
+    offsets.add(text);
+    const numbers = new Map([...this.#results.keys()].map((url, index) => [url, index]));
+    const supports = placesOf(this.#citations).map(({ start, end, urls }) => {
+      const words = JSON.stringify(text.slice(start, end));
+      const segment = `{"startIndex":${offsets.toByte(start)},"endIndex":${offsets.toByte(end)},"text":${words}}`;
+      const indices = urls.map((url) => numbers.get(url)).filter((index) => index !== undefined);
+      return `{"segment":${segment},"groundingChunkIndices":[${indices.join()}]}`;
+    });
+    return `,"groundingSupports":[${supports.join()}]`;
+  }
+}
+
+interface CitedPlace {
+  readonly start: number;
+  readonly end: number;
+  readonly urls: string[];
+}
+
+/** Each place once, with all of its sources. */
+function placesOf(citations: readonly UrlCitation[]): CitedPlace[] {
+  const places = new Map<string, CitedPlace>();
+  for (const { start, end, url } of citations) {
+    const key = `${start} ${end}`;
+    const place = places.get(key);
+    if (place === undefined) places.set(key, { start, end, urls: [url] });
+    else if (!place.urls.includes(url)) place.urls.push(url);
+  }
+  return [...places.values()];
+}

@@ -1,0 +1,89 @@
+import { GatewayError } from '../../errors.js';
+import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
+import type { FormPart } from '../../wire/multipart.js';
+import { wrongValue } from '../../wire/reading.js';
+import { imageName, isTextPart, noFile } from './decode-form.js';
+import type { ImageStyle } from './fetched.js';
+import type { ImageForm, ImageFormat, ImageOperation } from './request.js';
+import { formOf, mostCount } from './schema.js';
+
+/** What a call for images is routed and metered by. Of its images, only how they are given has been looked at. */
+export interface ImageOutline {
+  readonly form: ImageForm;
+  /** The model's name as clients know it. */
+  readonly model: string;
+  readonly count: number | null;
+  readonly stream: boolean;
+  /** As in `ImageRequest`, but null for a word that is for the upstream to say, too. */
+  readonly responseFormat: ImageFormat | null;
+  /** An edit some image of which, or the mask, is no file of a form. */
+  readonly hasImageTexts: boolean;
+}
+
+/**
+ * Reads the outline of a JSON body.
+ * @param body one that `passedGenerationsRequest` or `passedEditsRequest` has taken; its long strings may be cut
+ * @throws {GatewayError} of status 400 for a body of neither form
+ */
+export function outlineOfBody(operation: ImageOperation, body: JsonObject): ImageOutline {
+  const form = formOf(body);
+  if (form instanceof GatewayError) throw form;
+  const parameters = form === 'input' && isObject(body.parameters) ? body.parameters : {};
+  return {
+    form,
+    model: typeof body.model === 'string' ? body.model : '',
+    count: numberOrNull(parameters.n) ?? numberOrNull(body.n),
+    stream: body.stream === true,
+    responseFormat: formatOrNull(body.response_format) ?? (form === 'input' ? 'url' : null),
+    hasImageTexts: operation === 'edit' && imageMembers.some((name) => (body[name] ?? null) !== null),
+  };
+}
+
+const imageMembers = ['images', 'image', 'mask'];
+
+/**
+ * Reads the outline of a form.
+ * @param parts of a form among whose names `imageForm` has found nothing unclear
+ * @throws {GatewayError} of status 400 for what of it cannot be read
+ */
+export function outlineOfForm(operation: ImageOperation, parts: readonly FormPart[]): ImageOutline {
+  const textOf = (wanted: string): string => {
+    const part = parts.find(({ name }) => name === wanted);
+    // Some servers take a file for a field of its name.
+    if (part !== undefined && part.filename !== null) throw noFile(wanted);
+    return part?.data.toString('utf8') ?? '';
+  };
+  return {
+    form: 'prompt',
+    model: textOf('model'),
+    count: readCount(textOf('n')),
+    stream: readFlag(textOf('stream')),
+    responseFormat: formatOrNull(textOf('response_format')),
+    hasImageTexts:
+      operation === 'edit' &&
+      parts.some((part) => (imageName.test(part.name) || part.name === 'mask') && isTextPart(part)),
+  };
+}
+
+/** True for an upstream of the style that takes the body as it came. */
+export function passesTo(style: ImageStyle, { form, hasImageTexts }: ImageOutline): boolean {
+  return form === 'prompt' && style !== 'dashscope' && (style !== 'openai-files' || !hasImageTexts);
+}
+
+function readCount(text: string): number | null {
+  if (text === '') return null;
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (count < 1 || count > mostCount) throw wrongValue('n', `an integer between 1 and ${mostCount}`);
+  return count;
+}
+
+function readFlag(text: string): boolean {
+  const lower = text.toLowerCase();
+  if (lower === '' || lower === 'false') return false;
+  if (lower === 'true') return true;
+  throw wrongValue('stream', '"true" or "false"');
+}
+
+function formatOrNull(value: unknown): ImageFormat | null {
+  return value === 'url' || value === 'b64_json' ? value : null;
+}

@@ -1,0 +1,52 @@
+import {
+  domainsIn,
+  locationIn,
+  plainSearch,
+  saidOf,
+  usesIn,
+  type WebSearch,
+} from '../../conversation/web-search.js';
+import type { JsonObject } from '../../wire/json.js';
+
+/*
+ * The search of the web as a tool of this protocol. Its versions differ in what runs the search, not in these members;
+ * the first one is taken by every model that searches
+ * (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool).
+ */
+
+const version = 'web_search_20250305';
+/** The tool has this name in every version. */
+export const searchName = 'web_search';
+
+export function isSearchTool(type: unknown): boolean {
+  return typeof type === 'string' && type.startsWith('web_search_');
+}
+
+/** @param choice the body's `tool_choice` */
+export function decodeSearch(tool: JsonObject, at: string, choice: unknown): WebSearch {
+  const forced =
+    typeof choice === 'object' &&
+    choice !== null &&
+    'name' in choice &&
+    choice.name === (tool.name ?? searchName);
+  return {
+    ...plainSearch(String(tool.type), at),
+    forced,
+    allowedDomains: domainsIn(tool.allowed_domains),
+    blockedDomains: domainsIn(tool.blocked_domains),
+    location: locationIn(tool.user_location),
+    maxUses: usesIn(tool.max_uses),
+  };
+}
+
+/** The vendor takes allowed or blocked domains, not both: those that are allowed say more. */
+export function encodeSearch({ allowedDomains, blockedDomains, location, maxUses }: WebSearch): JsonObject {
+  return {
+    type: version,
+    name: searchName,
+    max_uses: maxUses ?? undefined,
+    allowed_domains: allowedDomains.length > 0 ? allowedDomains : undefined,
+    blocked_domains: allowedDomains.length === 0 && blockedDomains.length > 0 ? blockedDomains : undefined,
+    user_location: location === null ? undefined : { type: 'approximate', ...saidOf(location) },
+  };
+}

@@ -1,0 +1,64 @@
+import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
+import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import type { EventWriter } from './event-writer.js';
+
+/*
+ * Searches of the web as items of an answer (https://developers.openai.com/api/docs/guides/tools-web-search).
+ */
+
+/** So many queries of one search are told apart. */
+const mostQueries = 16;
+
+/**
+ * The searches of a `web_search_call`: one for each query. None for a page that was opened, or looked through: other
+ * protocols have nothing of the kind.
+ */
+export function searchesOf({ action }: JsonObject): SearchPart[] {
+  if (!isObject(action) || (action.type ?? 'search') !== 'search') return [];
+  const queries = listOf(action.queries).filter((query) => typeof query === 'string' && query !== '');
+  const [query = textOrNull(action.query) ?? '', ...more] = (queries as string[]).slice(0, mostQueries);
+  const searches = [query, ...more].map((each): SearchPart => ({ kind: 'search', query: each, results: [] }));
+  // Nothing says which of the pages was found by which query.
+  const last = searches.pop() as SearchPart;
+  return [...searches, { ...last, results: sourcesOf(action) }];
+}
+
+function sourcesOf({ sources }: JsonObject): SearchResult[] {
+  return listOf(sources).flatMap((source) => {
+    const url = isObject(source) ? textOrNull(source.url) : null;
+    return isObject(source) && url !== null ? [{ url, title: textOrNull(source.title) ?? '' }] : [];
+  });
+}
+
+/** What the ids of these items begin with: `restore.ts` knows by it those that no upstream has made. */
+export const ownSearchId = 'ws_gw1_';
+
+/** @param index number of the item in `output` */
+export function searchItemId(answer: string, index: number): string {
+  return `${ownSearchId}${answer}_${index}`;
+}
+
+export function searchItem(
+  id: string,
+  status: 'in_progress' | 'completed',
+  { query, results }: SearchPart,
+): string {
+  const sources = results.map(({ url }) => `{"type":"url","url":${JSON.stringify(url)}}`);
+  const found = sources.length === 0 ? '' : `,"sources":[${sources.join()}]`;
+  const asked = JSON.stringify(query);
+  const action = `{"type":"search","query":${asked},"queries":[${query === '' ? '' : asked}]${found}}`;
+  return `{"id":"${id}","type":"web_search_call","status":"${status}","action":${action}}`;
+}
+
+/** The events of a search that is over. */
+export function writeSearch(writer: EventWriter, id: string, search: SearchPart): string {
+  const step = (name: string): string =>
+    writer.event(`response.web_search_call.${name}`, `,"item_id":"${id}","output_index":${writer.index}`);
+  return (
+    writer.added(searchItem(id, 'in_progress', { ...search, results: [] })) +
+    step('in_progress') +
+    step('searching') +
+    step('completed') +
+    writer.done(searchItem(id, 'completed', search))
+  );
+}

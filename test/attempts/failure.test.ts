@@ -1,0 +1,19 @@
+import { test } from 'tap';
+import { retryAfterMsOf } from '../../src/attempts/failure.js';
+import { parseHead } from '../../src/wire/head.js';
+
+test('when an upstream wants to be asked again is read from either header, the more exact one first', async (t) => {
+  const told = (...lines: readonly string[]) => {
+    const bytes = Buffer.from(['HTTP/1.1 429 Too Many Requests', ...lines, '', ''].join('\r\n'));
+    const head = parseHead(bytes, 0, bytes.length, false);
+    if (head === null || typeof head === 'string') throw new Error('no head');
+    return retryAfterMsOf(head);
+  };
+  t.equal(told(), null);
+  t.equal(told('retry-after: 7'), 7000);
+  t.equal(told('retry-after-ms: 1500'), 1500);
+  t.equal(told('retry-after: 2', 'retry-after-ms: 1500'), 1500);
+  t.equal(told('retry-after: 2', 'retry-after-ms:'), 2000);
+  t.equal(told('retry-after: 2', 'retry-after-ms: soon'), 2000);
+  t.equal(told('retry-after-ms: -5'), 0);
+});

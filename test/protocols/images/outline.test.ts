@@ -1,0 +1,99 @@
+import { test } from 'tap';
+import { outlineOfBody, outlineOfForm, passesTo } from '../../../src/protocols/images/outline.js';
+import type { FormPart } from '../../../src/wire/multipart.js';
+import { imageUrl, inputBody, png, promptBody } from './samples.js';
+
+const field = (name: string, value: string): FormPart => ({
+  name,
+  filename: null,
+  contentType: null,
+  data: Buffer.from(value),
+});
+const file = (name: string): FormPart => ({
+  name,
+  filename: 'a.png',
+  contentType: 'image/png',
+  data: png,
+});
+const start = [field('model', 'm'), field('prompt', 'A cat')];
+const nothing = {
+  form: 'prompt',
+  model: 'm',
+  count: null,
+  stream: false,
+  responseFormat: null,
+  hasImageTexts: false,
+};
+
+test('of a body with a prompt: what it is routed and metered by', async (t) => {
+  t.strictSame(outlineOfBody('generate', promptBody()), nothing);
+  t.strictSame(
+    outlineOfBody('generate', promptBody({ n: 11, stream: true, response_format: 'url', image: imageUrl })),
+    { ...nothing, count: 11, stream: true, responseFormat: 'url' },
+  );
+  t.strictSame(outlineOfBody('edit', promptBody({ response_format: 'png', n: null })), nothing);
+  for (const more of [{ image: imageUrl }, { images: [{ file_id: 'f' }] }, { mask: {} }])
+    t.strictSame(outlineOfBody('edit', promptBody(more)), { ...nothing, hasImageTexts: true });
+});
+
+test('of a body with input: what the parameters say counts first, and URLs are the rule', async (t) => {
+  const outline = { ...nothing, form: 'input', responseFormat: 'url' };
+  t.strictSame(outlineOfBody('edit', inputBody([])), outline);
+  t.strictSame(outlineOfBody('edit', inputBody([], { n: 3, parameters: { n: 2 } })), {
+    ...outline,
+    count: 2,
+  });
+  t.match(outlineOfBody('edit', inputBody([], { n: 3, response_format: 'b64_json' })), {
+    count: 3,
+    responseFormat: 'b64_json',
+  });
+});
+
+test('of a form: its fields, and whether its images are files', async (t) => {
+  t.strictSame(outlineOfForm('edit', [...start, file('image[]'), file('mask')]), nothing);
+  t.strictSame(outlineOfForm('edit', [...start, field('image', imageUrl)]), {
+    ...nothing,
+    hasImageTexts: true,
+  });
+  t.strictSame(outlineOfForm('generate', [...start, field('image', imageUrl)]), nothing);
+  t.strictSame(
+    outlineOfForm('edit', [
+      ...start,
+      field('n', '12'),
+      field('stream', 'True'),
+      field('response_format', 'url'),
+    ]),
+    { ...nothing, count: 12, stream: true, responseFormat: 'url' },
+  );
+  t.strictSame(outlineOfForm('edit', [...start, field('n', ''), field('stream', 'false')]), nothing);
+  t.equal(outlineOfForm('edit', [file('image')]).model, '');
+});
+
+test('a form is refused at what cannot be read of that', async (t) => {
+  for (const [part, param] of [
+    [field('n', '0'), 'n'],
+    [field('n', '1001'), 'n'],
+    [field('n', 'two'), 'n'],
+    [field('stream', '1'), 'stream'],
+    [file('n'), 'n'],
+    [file('stream'), 'stream'],
+    [file('response_format'), 'response_format'],
+  ] as const)
+    t.throws(() => outlineOfForm('edit', [...start, part]), { name: 'GatewayError', param });
+  t.throws(() => outlineOfForm('edit', [file('model')]), { name: 'GatewayError', param: 'model' });
+});
+
+test('which upstreams take the body as it came', async (t) => {
+  const prompt = outlineOfBody('edit', promptBody());
+  const withTexts = outlineOfBody('edit', promptBody({ image: imageUrl }));
+  const input = outlineOfBody('edit', inputBody([]));
+  for (const [style, outline, passes] of [
+    ['openai', prompt, true],
+    ['openai', withTexts, true],
+    ['openai', input, false],
+    ['openai-files', prompt, true],
+    ['openai-files', withTexts, false],
+    ['dashscope', prompt, false],
+  ] as const)
+    t.equal(passesTo(style, outline), passes, `${style} ${JSON.stringify(outline)}`);
+});

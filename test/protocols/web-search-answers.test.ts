@@ -1,0 +1,319 @@
+import { test } from 'tap';
+import type { AnswerContext } from '../../src/conversation/codec.js';
+import type { StreamEvent } from '../../src/conversation/events.js';
+import { LeftOut } from '../../src/conversation/left-out.js';
+import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
+import { textEndpoints } from '../../src/protocols/text.js';
+import type { JsonObject } from '../../src/wire/json.js';
+import { parseEvent } from '../../src/wire/sse.js';
+import { context as plainContext } from './messages/samples.js';
+import {
+  type annotation,
+  answers,
+  before,
+  bytes,
+  claim,
+  grounding,
+  page,
+  query,
+  streams,
+  text,
+  units,
+  urlCitation,
+} from './searched-answers.js';
+
+const codecOf = (protocol: TextProtocolName) => textEndpoints[protocol].translation.codec;
+
+function contextWith(lost: LeftOut): AnswerContext {
+  return { ...plainContext, includeUsage: true, searches: true, lost };
+}
+
+function whole(from: TextProtocolName, to: TextProtocolName, lost = new LeftOut()): JsonObject {
+  const answer = codecOf(from).decodeAnswer(answers[from], { model: 'up', searches: true, lost });
+  return JSON.parse(codecOf(to).encodeAnswer(answer, contextWith(lost))) as JsonObject;
+}
+
+function eventsOf(from: TextProtocolName, lost = new LeftOut()): StreamEvent[] {
+  const decoder = codecOf(from).createDecoder({ model: 'up', searches: true, lost });
+  const events: StreamEvent[] = [];
+  for (const data of streams[from])
+    decoder.decode(null, typeof data === 'string' ? data : JSON.stringify(data), events);
+  decoder.finish(events);
+  return events;
+}
+
+function streamed(from: TextProtocolName, to: TextProtocolName, lost = new LeftOut()): JsonObject[] {
+  const encoder = codecOf(to).createEncoder(contextWith(lost));
+  const bytes = eventsOf(from, lost)
+    .map((event) => encoder.encode(event))
+    .join('');
+  return bytes
+    .split('\n\n')
+    .map((each) => parseEvent(`${each}\n\n`).data)
+    .filter((data): data is string => data !== null && data !== '[DONE]')
+    .map((data) => JSON.parse(data) as JsonObject);
+}
+
+test('the events of a stream tell of searches and of sources with their places', async (t) => {
+  for (const from of textProtocols) {
+    const events = eventsOf(from);
+    t.same(
+      events.filter(({ kind }) => kind === 'citation'),
+      [{ kind: 'citation', choice: 0, citation: { ...units, ...page } }],
+      from,
+    );
+    const searches = events.filter(({ kind }) => kind === 'search');
+    const title = from === 'responses' ? '' : page.title;
+    const search = { kind: 'search', choice: 0, query, results: [{ ...page, title }] };
+    t.same(searches, from === 'chat' ? [] : [search], from);
+    t.equal(events.at(-1)?.kind, 'end', from);
+  }
+});
+
+test('a chat client reads annotations', async (t) => {
+  for (const from of textProtocols) {
+    const lost = new LeftOut();
+    const expected = [{ type: 'url_citation', url_citation: urlCitation }];
+    t.match(whole(from, 'chat', lost), { choices: [{ message: { content: text, annotations: expected } }] });
+    const chunks = streamed(from, 'chat');
+    t.match(
+      chunks.filter((each) => JSON.stringify(each).includes('annotations')),
+      [{ choices: [{ delta: { annotations: expected } }] }],
+      from,
+    );
+    t.strictSame(lost.names, from === 'chat' ? [] : ['web_search_call'], from);
+  }
+});
+
+test('a responses client reads items of searches and annotations', async (t) => {
+  const item = {
+    type: 'web_search_call',
+    status: 'completed',
+    action: { type: 'search', query, queries: [query], sources: [{ type: 'url', url: page.url }] },
+  };
+  for (const from of textProtocols) {
+    const { output } = whole(from, 'responses') as { output: JsonObject[] };
+    const searches = output.filter(({ type }) => type === 'web_search_call');
+    t.match(searches, from === 'chat' ? [] : [item], from);
+    const texts = output.flatMap(({ content }) => (content ?? []) as JsonObject[]);
+    const cited = texts.find(({ annotations }) => (annotations as unknown[]).length > 0);
+    const { text: said, annotations } = cited as { text: string; annotations: (typeof annotation)[] };
+    t.equal(said.slice(annotations[0]?.start_index, annotations[0]?.end_index), claim, from);
+
+    const events = streamed(from, 'responses');
+    const types = events.map(({ type }) => type);
+    if (from !== 'chat') {
+      const first = types.indexOf('response.web_search_call.in_progress');
+      t.strictSame(types.slice(first - 1, first + 4), [
+        'response.output_item.added',
+        'response.web_search_call.in_progress',
+        'response.web_search_call.searching',
+        'response.web_search_call.completed',
+        'response.output_item.done',
+      ]);
+    }
+    t.match(
+      events.filter(({ type }) => type === 'response.output_text.annotation.added'),
+      [{ annotation_index: 0, annotation: { type: 'url_citation', ...page } }],
+      from,
+    );
+    const { response } = events.at(-1) as { response: { output: JsonObject[] } };
+    t.match(
+      response.output.filter(({ type }) => type === 'web_search_call'),
+      from === 'chat' ? [] : [{ status: 'completed', action: { query } }],
+    );
+    const numbers = events.map(({ sequence_number: number }) => number);
+    t.strictSame(
+      numbers,
+      numbers.map((_, index) => index),
+    );
+  }
+});
+
+test('a messages client reads blocks of searches, and citations on texts', async (t) => {
+  for (const from of textProtocols) {
+    const message = whole(from, 'messages') as { content: JsonObject[]; usage: JsonObject };
+    const types = message.content.map(({ type }) => type);
+    const use = message.content.find(({ type }) => type === 'server_tool_use');
+    const result = message.content.find(({ type }) => type === 'web_search_tool_result');
+    if (from === 'chat') t.strictSame(types, ['text']);
+    else {
+      t.match(use, { name: 'web_search', input: { query }, id: /^srvtoolu_/ });
+      t.equal(result?.tool_use_id, use?.id);
+      t.match(result?.content, [{ type: 'web_search_result', url: page.url, title: String }]);
+      t.match(message.usage.server_tool_use, { web_search_requests: 1, web_fetch_requests: 0 });
+    }
+    const cited = message.content.find(({ citations }) => citations !== undefined);
+    t.match(cited, { citations: [{ type: 'web_search_result_location', ...page, cited_text: '' }] }, from);
+
+    const events = streamed(from, 'messages');
+    const deltas = events.filter(
+      ({ delta }) => (delta as JsonObject | undefined)?.type === 'citations_delta',
+    );
+    t.match(deltas, [{ delta: { citation: { type: 'web_search_result_location', ...page } } }], from);
+    const opened = events.filter(({ type }) => type === 'content_block_start');
+    t.strictSame(
+      opened.map(({ index }) => index),
+      opened.map((_, index) => index),
+      from,
+    );
+    t.equal(opened.length, events.filter(({ type }) => type === 'content_block_stop').length);
+    const usage = events.find(({ type }) => type === 'message_delta')?.usage as JsonObject;
+    if (from !== 'chat') t.match(usage.server_tool_use, { web_search_requests: 1 }, from);
+  }
+});
+
+test('a generateContent client reads the grounding, with places in bytes', async (t) => {
+  for (const from of textProtocols) {
+    const { candidates } = whole(from, 'generateContent') as { candidates: JsonObject[] };
+    const last = streamed(from, 'generateContent').at(-1) as { candidates: JsonObject[] };
+    for (const candidate of [candidates[0], last.candidates[0]]) {
+      t.match(
+        candidate?.groundingMetadata,
+        {
+          webSearchQueries: from === 'chat' ? [] : [query],
+          groundingChunks: [{ web: { uri: page.url, title: page.title } }],
+          groundingSupports: [
+            {
+              segment: { startIndex: bytes.start, endIndex: bytes.end, text: claim },
+              groundingChunkIndices: [0],
+            },
+          ],
+        },
+        from,
+      );
+    }
+    // Clients that take the places for places in all of the text find the claim as well.
+    t.match(candidates[0]?.content, { parts: [{ text }] });
+  }
+});
+
+test('raw texts count for places as others do', async (t) => {
+  const encoder = codecOf('generateContent').createEncoder(contextWith(new LeftOut()));
+  encoder.encode({ kind: 'start', usage: null });
+  encoder.encode({ kind: 'text', choice: 0, text: before });
+  const raw = Buffer.from(JSON.stringify(claim).slice(1, -1)).toString('latin1');
+  t.type(encoder.encodeRawText(raw), 'string');
+  encoder.encode({ kind: 'citation', choice: 0, citation: { ...units, ...page } });
+  encoder.encode({ kind: 'finish', choice: 0, reason: 'stop', stopSequence: null });
+  t.match(encoder.encode({ kind: 'end' }), `"startIndex":${bytes.start},"endIndex":${bytes.end}`);
+});
+
+test('what an upstream tells of its search may have any shape', async (t) => {
+  const decode = (from: TextProtocolName, body: JsonObject) =>
+    codecOf(from).decodeAnswer(body, { model: 'up', searches: true }).choices[0]?.parts;
+  const strange = [null, 5, 'x', [], {}, { web: 5 }, { web: { uri: 5 } }];
+  const grounded = (groundingMetadata: unknown) =>
+    decode('generateContent', {
+      candidates: [{ content: { parts: [{ text: 'a' }] }, finishReason: 'STOP', groundingMetadata }],
+    });
+  for (const each of strange) {
+    t.match(grounded(each), [{ kind: 'text', text: 'a' }]);
+    t.match(
+      grounded({
+        webSearchQueries: each,
+        groundingChunks: [each],
+        groundingSupports: [each, { segment: each, groundingChunkIndices: [0, 7, each] }],
+      }),
+      [{ kind: 'text', text: 'a' }],
+    );
+    t.match(
+      decode('messages', {
+        content: [
+          { type: 'server_tool_use', id: each, name: 'web_search', input: each },
+          { type: 'web_search_tool_result', tool_use_id: each, content: each },
+          { type: 'text', text: 'a', citations: [each, { type: 'web_search_result_location', url: each }] },
+        ],
+      })?.at(-1),
+      { kind: 'text', text: 'a' },
+    );
+    const call = { type: 'web_search_call', action: { type: 'search', query: each, sources: [each] } };
+    t.match(decode('responses', { output: [call] }), [{ kind: 'search', results: [] }]);
+  }
+  const far = { segment: { startIndex: 1e9, endIndex: 2e9, partIndex: 9 }, groundingChunkIndices: [0] };
+  t.match(grounded({ groundingChunks: grounding.groundingChunks, groundingSupports: [far] }), [
+    { kind: 'text', text: 'a' },
+    { kind: 'search' },
+  ]);
+});
+
+test('places in a part are places in the text behind the parts before it', async (t) => {
+  const claimed = { startIndex: 0, endIndex: Buffer.byteLength(claim), partIndex: 2 };
+  const body = {
+    candidates: [
+      {
+        content: { parts: [{ text: 'hm', thought: true }, { text: before }, { text: claim }] },
+        finishReason: 'STOP',
+        groundingMetadata: {
+          ...grounding,
+          groundingSupports: [{ segment: claimed, groundingChunkIndices: [0] }],
+        },
+      },
+    ],
+  };
+  const answer = codecOf('generateContent').decodeAnswer(body, { model: 'up', searches: true });
+  t.match(answer.choices[0]?.parts, [
+    { kind: 'reasoning' },
+    { kind: 'text', text, citations: [{ ...units, ...page }] },
+    { kind: 'search', query },
+  ]);
+});
+
+test('what an answer loses is told by name', async (t) => {
+  const lostOf = (from: TextProtocolName, to: TextProtocolName, body: JsonObject) => {
+    const lost = new LeftOut();
+    const answer = codecOf(from).decodeAnswer(body, { model: 'up', searches: false, lost });
+    codecOf(to).encodeAnswer(answer, contextWith(lost));
+    return lost.names;
+  };
+  const stopped = { stop_reason: 'stop_sequence', stop_sequence: 'X' };
+  t.strictSame(
+    lostOf('messages', 'chat', {
+      content: [
+        { type: 'thinking', thinking: 'hm', signature: 's' },
+        { type: 'server_tool_use', id: 'a', name: 'code_execution', input: {} },
+        { type: 'code_execution_tool_result', tool_use_id: 'a', content: {} },
+        { type: 'invented' },
+        { type: 'text', text: 'a', citations: [{ type: 'char_location' }] },
+      ],
+      ...stopped,
+    }),
+    ['server_tool_use', 'code_execution_tool_result', 'content', 'citations', 'stop_sequence', 'signature'],
+  );
+  for (const to of ['responses', 'generateContent'] as const)
+    t.strictSame(lostOf('messages', to, { content: [{ type: 'text', text: 'a' }], ...stopped }), [
+      'stop_sequence',
+    ]);
+  t.strictSame(
+    lostOf('responses', 'messages', {
+      output: [
+        { type: 'file_search_call', id: 'fs_1' },
+        { type: 'invented' },
+        {
+          type: 'message',
+          content: [
+            {
+              type: 'output_text',
+              text: 'a',
+              annotations: [{ type: 'file_citation' }],
+              logprobs: [{ token: 'a', logprob: -1, bytes: null, top_logprobs: [] }],
+            },
+          ],
+        },
+      ],
+    }),
+    ['file_search_call', 'output', 'annotations', 'logprobs'],
+  );
+  t.strictSame(
+    lostOf('generateContent', 'chat', {
+      candidates: [
+        {
+          content: { parts: [{ text: 'a' }, { inlineData: {} }, { executableCode: {} }] },
+          finishReason: 'STOP',
+          groundingMetadata: { ...grounding, groundingChunks: [{ maps: {} }] },
+        },
+      ],
+    }),
+    ['inlineData', 'executableCode', 'groundingChunks', 'web_search_call'],
+  );
+});

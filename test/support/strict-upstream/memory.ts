@@ -1,0 +1,25 @@
+/** What an upstream has given out, and wants back as it was. */
+export interface Memory {
+  /** Signed reasoning: its words by its signature. */
+  readonly signed: Map<string, string>;
+  /** Words of unsigned reasoning by the ids of the calls that came with it. */
+  readonly reasons: Map<string, string>;
+  /** Calls that came with a signature, by their ids. */
+  readonly signatures: Map<string, string>;
+  /** Counts what it has given an id. */
+  count: number;
+}
+
+/** @returns the memory of an upstream that has answered nothing */
+export function newMemory(): Memory {
+  return { signed: new Map(), reasons: new Map(), signatures: new Map(), count: 0 };
+}
+
+/** @returns a signature that comes once, in standard base64 with the characters that other alphabets lack */
+export function sign(memory: Memory, words: string): string {
+  memory.count++;
+  const bytes = Buffer.concat([Buffer.from([0xfb, 0xff, 0xbf]), Buffer.from(`signed ${memory.count}`)]);
+  const signature = bytes.toString('base64');
+  memory.signed.set(signature, words);
+  return signature;
+}

@@ -1,0 +1,91 @@
+import { schemaExample } from '../../../src/simulator/answer/schema-example.js';
+import type { Asked } from './asked.js';
+import type { Reply, ReplyCall } from './reply.js';
+
+/** What clients are put through; a user says which by the word `cell:NAME` in a text. */
+export const cells = [
+  'text',
+  'stream',
+  'tool',
+  'tools',
+  'chain',
+  'thinking',
+  'image',
+  'cut',
+  'limited',
+  'again',
+] as const;
+export type CellName = (typeof cells)[number];
+
+/** How many rounds of calls a cell has, and how many calls each. */
+const rounds: Partial<Record<CellName, readonly [rounds: number, calls: number]>> = {
+  tool: [1, 1],
+  tools: [1, 2],
+  chain: [3, 1],
+  thinking: [2, 1],
+};
+
+const cities = ['Rome', 'Oslo', 'Lima'];
+/** What it prints is not in it, so who can tell it has run it. Some agents refuse what a shell replaces. */
+const command = "printf 'light%s-%d' house 42";
+
+/** Arguments of the tools that agents run a shell with, by name. */
+const shells: Readonly<Record<string, object | string>> = {
+  exec: `const result = await tools.exec_command({ cmd: ${JSON.stringify(command)} }); text(result);`,
+  exec_command: { cmd: command },
+  Bash: { command, description: 'Print a word' },
+  bash: { command, description: 'Print a word' },
+  run_shell_command: { command, description: 'Print a word' },
+};
+
+/** What a scripted model says to a request, by what the last user asked for and how far it has come since. */
+export function replyTo(asked: Asked): Reply {
+  if (asked.schema !== undefined) return { text: JSON.stringify(fitting(asked.schema)) };
+  const from = asked.turns.findLastIndex(
+    ({ role, texts }) => role === 'user' && texts.some((text) => text.includes('cell:')),
+  );
+  const texts = asked.turns[from]?.texts ?? [];
+  const cell = /cell:([a-z]+)/.exec(texts.findLast((text) => text.includes('cell:')) ?? '')?.[1] as CellName;
+  const since = asked.turns.slice(from + 1);
+  const done = since.filter(({ calls }) => calls.length > 0).length;
+  const results = since.flatMap((turn) => turn.results);
+  const [total, each] = rounds[cell] ?? [0, 0];
+  const reasoning = { reasoning: `I think about ${cell}, step ${done + 1}.` };
+  if (done < total && asked.tools.length > 0) {
+    const calls = cities.slice(done, done + each).map((city) => callOf(asked, city));
+    if (calls.every((call) => call !== null)) return { ...reasoning, text: 'Let me see.', calls };
+  }
+  const found = results.join(' ');
+  if (cell === 'cut') return { text: 'This answer breaks off before it has ended.', isCut: true };
+  if (cell === 'limited') return { isLimited: true };
+  if (cell === 'image') return { ...reasoning, text: `${asked.turns[from]?.images ?? 0} image seen.` };
+  if (cell === 'again') {
+    const earlier = asked.turns
+      .slice(0, from)
+      .flatMap((turn) => (turn.role === 'model' ? turn.texts.join('') : []));
+    return { ...reasoning, text: `Earlier I said: ${earlier.join(' ') || 'nothing'}` };
+  }
+  const seen = [...found.matchAll(/sunny in \w+|lighthouse-\d+/g)].map(([word]) => word);
+  return {
+    ...reasoning,
+    text: total === 0 ? `The answer to ${cell}.` : `The tools said: ${seen.join(', ')}.`,
+  };
+}
+
+/** A value that fits a schema, of whose types generateContent writes the names in capitals. */
+function fitting(schema: unknown): unknown {
+  const lower = (name: string, value: unknown) =>
+    name === 'type' && typeof value === 'string' ? value.toLowerCase() : value;
+  const plain: unknown = JSON.parse(JSON.stringify(schema), lower);
+  return schemaExample(plain, { text: () => 'word', numbers: [] });
+}
+
+function callOf(asked: Asked, city: string): ReplyCall | null {
+  for (const { name, custom, namespace } of asked.tools) {
+    if (name === 'get_weather') return { name, namespace, args: { city } };
+    const args = shells[name];
+    if (args === undefined) continue;
+    return { name, namespace, args: typeof args === 'string' && !custom ? { input: args } : args };
+  }
+  return null;
+}
