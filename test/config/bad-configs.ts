@@ -444,21 +444,6 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
       'outage.rates: must be one of open, closed',
     ],
   },
-  { at: 'conversations', value: 'on', problems: ['conversations: must be "off" or an object'] },
-  { at: 'conversations', value: [], problems: ['conversations: must be "off" or an object'] },
-  {
-    at: 'conversations',
-    value: { hours: 0, days: 1 },
-    problems: ['conversations.days: unknown property', 'conversations.hours: must be >= 1'],
-  },
-  {
-    at: 'conversations',
-    value: { keyBytes: 10_000, bytes: 5000 },
-    problems: [
-      'conversations.recordBytes: must be at most keyBytes, which all turns of a key share',
-      'conversations.keyBytes: must be at most bytes, which all keys share',
-    ],
-  },
   { at: 'store', value: { kind: 'memory' }, problems: ['store.kind: must be one of embedded, redis'] },
   {
     at: 'store',

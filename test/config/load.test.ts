@@ -74,6 +74,21 @@ test('conversations are kept unless said otherwise, and never by Redis', (t) => 
   t.end();
 });
 
+test('what is wrong with the settings of conversations is said of each', (t) => {
+  const problems = (conversations: unknown) => problemsOf({ ...validConfig(), conversations });
+  const form = ['conversations: must be "off" or an object'];
+  for (const value of ['on', [], 5, null]) t.strictSame(problems(value), form);
+  t.strictSame(problems({ hours: 0, days: 1 }), [
+    'conversations.days: unknown property',
+    'conversations.hours: must be >= 1',
+  ]);
+  t.strictSame(problems({ keyBytes: 10_000, bytes: 5000 }), [
+    'conversations.recordBytes: must be at most keyBytes, which all turns of a key share',
+    'conversations.keyBytes: must be at most bytes, which all keys share',
+  ]);
+  t.end();
+});
+
 test('without their store, rates are open and budgets are closed unless said otherwise', (t) => {
   const outageOf = (outage?: object) =>
     parseConfig(JSON.stringify({ ...validConfig(), outage }), {
