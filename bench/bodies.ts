@@ -56,6 +56,14 @@ export function bodyFile(directory: string, name: string, body: string): string 
  */
 export function translatedBodies(content: string, stream: boolean, model: string = callerAt(0).model) {
   const system = 'You are a careful reader. Answer in one sentence.';
+  const responses = {
+    model,
+    max_output_tokens: 256,
+    temperature: 0.2,
+    stream,
+    instructions: system,
+    input: content,
+  };
   return {
     messages: JSON.stringify({
       model,
@@ -65,14 +73,9 @@ export function translatedBodies(content: string, stream: boolean, model: string
       system,
       messages: [{ role: 'user', content }],
     }),
-    responses: JSON.stringify({
-      model,
-      max_output_tokens: 256,
-      temperature: 0.2,
-      stream,
-      instructions: system,
-      input: content,
-    }),
+    // Nothing of it is kept, which is another work than its translation.
+    responses: JSON.stringify({ ...responses, store: false }),
+    'responses (kept)': JSON.stringify(responses),
     generateContent: JSON.stringify({
       systemInstruction: { parts: [{ text: system }] },
       generationConfig: { maxOutputTokens: 256, temperature: 0.2 },

@@ -79,6 +79,7 @@ test('check explains every error with its path, and sums up a valid file', (t) =
       workers: 'all',
       keys: [{ ...config.keys[0], groups: ['none'] }],
     }),
+    'redis.json': JSON.stringify({ ...config, store: { kind: 'redis', url: 'redis://a' } }),
     'broken.json': '{"upstreams": {}\n  "models"',
   });
   const file = (name: string): string => join(folder, name);
@@ -88,6 +89,10 @@ test('check explains every error with its path, and sums up a valid file', (t) =
     err: '',
   });
   t.match(run(['check'], { env: { GATEWAY_CONFIG: file('good.json') } }), { code: 0 });
+  t.match(run(['check', '--config', file('redis.json')]), {
+    code: 0,
+    out: /is valid: .*\nnote: conversations are kept by a store of kind embedded alone/,
+  });
   const bad = 'workers: must be an integer\nkeys[0].groups[0]: no group is named "none"\n';
   t.strictSame(run(['check', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
   t.strictSame(run(['start', '--config', file('bad.json')]), { code: 1, out: '', err: bad });

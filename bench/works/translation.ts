@@ -49,6 +49,7 @@ function translationWork(work: {
         { name: passedThrough, contender, callers },
         entry('messages', '/v1/messages', { 'anthropic-version': '2023-06-01' }),
         entry('responses', '/v1/responses'),
+        entry('responses (kept)', '/v1/responses'),
         entry(
           'generateContent',
           `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,

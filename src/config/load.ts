@@ -6,7 +6,7 @@ import { Settings } from 'typebox/system';
 import { compileValidator } from '../schema/validator.js';
 import { crossProblems } from './check.js';
 import { createConfigFiles, errorCode } from './files.js';
-import { ConfigError, formatPath, type Problem, suggest } from './problem.js';
+import { ConfigError, formatPath, type Problem, propertyOf, suggest } from './problem.js';
 import { type ResolvedConfig, resolveConfig } from './resolve.js';
 import { type ConfigFile, configSchema } from './schema.js';
 
@@ -274,7 +274,8 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
     names.map((name) => ({ path: formatPath([...segments, name]), message: message(name) }));
   // What each of several forms lacks says less than what is expected of all.
   const forms = /^(.*)\/anyOf\/\d+$/.exec(error.schemaPath)?.[1];
-  if (forms !== undefined && schemaAt(forms).expected !== undefined) return [];
+  const isOfForm = error.keyword !== 'additionalProperties' && forms !== undefined;
+  if (isOfForm && schemaAt(forms).expected !== undefined) return [];
   switch (error.keyword) {
     case 'required':
       return below(error.params.requiredProperties, () => 'is required');
@@ -289,8 +290,11 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
       return here(`must be one of ${error.params.allowedValues.join(', ')}`);
     case 'type':
       return here(`must be ${withArticle(String(error.params.type))}`);
-    case 'pattern':
     case 'anyOf':
+      // What is wrong within an object is said of its members.
+      if (takesObjects(error.schemaPath) && isObjectAt(value, segments)) return [];
+      return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
+    case 'pattern':
       return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
     case 'minLength':
       return here(error.params.limit === 1 ? 'must not be empty' : error.message);
@@ -299,6 +303,17 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
     default:
       return here(error.message);
   }
+}
+
+function takesObjects(schemaPath: string): boolean {
+  const { anyOf } = schemaAt(schemaPath);
+  return Array.isArray(anyOf) && anyOf.some((form: unknown) => propertyOf(form, 'type') === 'object');
+}
+
+function isObjectAt(root: unknown, segments: readonly (string | number)[]): boolean {
+  let value = root;
+  for (const segment of segments) value = propertyOf(value, String(segment));
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function withArticle(type: string): string {

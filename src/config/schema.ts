@@ -133,6 +133,7 @@ const conversations = Type.Union(
     ),
   ],
   {
+    expected: '"off" or an object',
     description:
       'What is kept of the turns of translated calls, so that clients may go on from them by their ids: see [Conversations](conversations.md). `"off"` keeps nothing, and so does a store of kind `redis`.',
   },

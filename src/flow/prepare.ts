@@ -264,9 +264,10 @@ export function prepareTranslated(
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
   const keep = answerKeep(call);
+  const names = withoutKept(leftOut.names, keep);
   const lost = new LeftOut();
   const searches = fitted.search !== undefined;
-  const context = { ...answerContext(call, { request, leftOut: leftOut.names, keep }), searches, lost };
+  const context = { ...answerContext(call, { request, leftOut: names, keep }), searches, lost };
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -274,7 +275,7 @@ export function prepareTranslated(
     contentType: json,
     body: rules === null ? [written] : ruledBody(rules, written, writtenKind(upstream.protocol)),
     source: null,
-    leftOut: leftOut.names,
+    leftOut: names,
     once: upstream.once,
     transform: new TranslatedTransform({
       theirs,
@@ -301,6 +302,12 @@ function answerKeep(call: Call): Keep | null {
     model: model?.name ?? '',
     now: Date.now(),
   });
+}
+
+/** What is done here is not lost, though the target's protocol cannot say it. */
+function withoutKept(leftOut: readonly string[], keep: Keep | null): readonly string[] {
+  const echo = keep?.echo ?? null;
+  return echo === null ? leftOut : leftOut.filter((name) => !Object.hasOwn(echo, name));
 }
 
 function answerId({ exchange }: Call): string {

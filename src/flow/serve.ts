@@ -10,7 +10,7 @@ import { account } from './account.js';
 import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
-import { recall } from './conversation/recall.js';
+import { mayGoOn, recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
 import { drawingOf } from './images/draw.js';
 import { takeImages } from './images/take.js';
@@ -139,7 +139,9 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
-  recall(services, resolved, { endpoint, schema, next: admitToSend });
+  if (mayGoOn(services, resolved, endpoint))
+    recall(services, resolved, { endpoint, schema, next: admitToSend });
+  else admitToSend(services, resolved);
 }
 
 function admitToSend(services: Services, call: ResolvedCall): void {

@@ -57,6 +57,38 @@ test('the config that every case starts from is valid', (t) => {
   t.end();
 });
 
+test('conversations are kept unless said otherwise, and never by Redis', (t) => {
+  const kept = (more: object) => {
+    const text = JSON.stringify({ ...validConfig(), ...more });
+    return parseConfig(text, { environment: {}, directory: '.', created: 1 }).conversations;
+  };
+  const store = { kind: 'redis', url: 'redis://a' };
+  t.match(kept({}), { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 });
+  t.match(kept({ conversations: { hours: 1 } }), { hours: 1, keyBytes: 67_108_864 });
+  t.equal(kept({ conversations: 'off' }), null);
+  t.equal(kept({ store }), null);
+  t.equal(kept({ store, conversations: 'off' }), null);
+  t.strictSame(problemsOf({ ...validConfig(), store, conversations: {} }), [
+    'conversations: are kept by a store of kind embedded alone: leave it out beside Redis, or say "off"',
+  ]);
+  t.end();
+});
+
+test('what is wrong with the settings of conversations is said of each', (t) => {
+  const problems = (conversations: unknown) => problemsOf({ ...validConfig(), conversations });
+  const form = ['conversations: must be "off" or an object'];
+  for (const value of ['on', [], 5, null]) t.strictSame(problems(value), form);
+  t.strictSame(problems({ hours: 0, days: 1 }), [
+    'conversations.days: unknown property',
+    'conversations.hours: must be >= 1',
+  ]);
+  t.strictSame(problems({ keyBytes: 10_000, bytes: 5000 }), [
+    'conversations.recordBytes: must be at most keyBytes, which all turns of a key share',
+    'conversations.keyBytes: must be at most bytes, which all keys share',
+  ]);
+  t.end();
+});
+
 test('without their store, rates are open and budgets are closed unless said otherwise', (t) => {
   const outageOf = (outage?: object) =>
     parseConfig(JSON.stringify({ ...validConfig(), outage }), {

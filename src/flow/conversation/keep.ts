@@ -6,8 +6,8 @@ import { refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import { ownerOf } from './recall.js';
 
-/** The end of an answer waits so long for the store. */
-const longestMs = 2000;
+/** The end of an answer waits so long for the store: a disk that stalls for a moment costs nobody an answer. */
+const longestMs = 5000;
 /** Of all calls of a worker: the store holds what waits for it in memory. */
 const mostUnderWay = 64 * 1024 * 1024;
 const hourMs = 3_600_000;

@@ -1,5 +1,5 @@
 import type { ConversationSettings, Key, Model } from '../../config/types.js';
-import type { ConversationRules, Recall, Recalled } from '../../conversation/kept-turns.js';
+import type { Recall, Recalled } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { Endpoint } from '../../protocols/protocol.js';
@@ -27,38 +27,37 @@ export interface RecallOptions {
 }
 
 /**
- * Puts what a request names of earlier turns in its place, where the gateway has kept them, and finds out who else has:
- * before its limits are taken, which then count the whole conversation. Everything else goes on at once.
- * @throws {GatewayError} of status 400 for what cannot be read, and whatever `next` throws at once; what comes later is
- * answered here
+ * Whether a request may name an earlier turn that others know than the one target that there is for it: any other one
+ * goes on at once, and costs nothing here.
  */
-export function recall(services: Services, call: ResolvedCall, options: RecallOptions): void {
-  const { conversation } = options.endpoint;
-  const settings = call.running.snapshot.conversations;
-  const { owned } = services;
-  const wanted =
-    conversation === null ||
-    settings === null ||
-    owned === null ||
-    !goesOn(call, conversation, options.endpoint)
-      ? null
-      : conversation.recall(call.wholeBody());
-  if (wanted === null || settings === null || owned === null) options.next(services, call);
-  else new Recalling(services, call, { options, settings, owned, wanted }).start();
-}
-
-/** Whether a body may name an earlier turn that others know than the one target that there is for it. */
-function goesOn(call: ResolvedCall, { mention }: ConversationRules, endpoint: Endpoint): boolean {
+export function mayGoOn(services: Services, call: ResolvedCall, endpoint: Endpoint): boolean {
+  const { conversation } = endpoint;
+  if (conversation === null || services.owned === null || call.running.snapshot.conversations === null)
+    return false;
   const isNative = isServedNatively(call.model, endpoint);
   if (isNative && !hasChoice(call.model)) return false;
   if (call.checkedBody().goesOn) return true;
+  const { mention } = conversation;
   const body = call.wholeBody();
   return mention !== null && (!isNative || body.length <= longestSearched) && body.includes(mention);
 }
 
+/**
+ * Puts what a request names of earlier turns in its place, where the gateway has kept them, and finds out who else has:
+ * before its limits are taken, which then count the whole conversation.
+ * @throws {GatewayError} of status 400 for what cannot be read, and whatever `next` throws at once; what comes later is
+ * answered here
+ */
+export function recall(services: Services, call: ResolvedCall, options: RecallOptions): void {
+  const settings = call.running.snapshot.conversations;
+  const { owned } = services;
+  const wanted = options.endpoint.conversation?.recall(call.wholeBody()) ?? null;
+  if (wanted === null || settings === null || owned === null) options.next(services, call);
+  else new Recalling(services, call, { options, settings, owned, wanted }).start();
+}
+
 function isServedNatively({ targets }: Model, { protocol }: Endpoint): boolean {
-  for (const { native } of targets) if (!native.has(protocol)) return false;
-  return true;
+  return targets.every(({ native }) => native.has(protocol));
 }
 
 function hasChoice({ targets }: Model): boolean {
@@ -122,13 +121,14 @@ class Recalling implements ExchangeListener {
     const { targets } = call.model;
     const mayBeKnown = targets.some((target) => target.native.has(endpoint.protocol));
     if (recalled.unfound !== null && !mayBeKnown) throw recalled.unfound;
-    call.recalled = recalled;
     if (recalled.body !== null) {
       const { stream } = call.checkedBody();
       call.body = recalled.body;
       call.validated = { ...validateBody(call.jsonBody(), schema), stream };
     }
     if (recalled.input !== null) call.socketCall?.onRecalled(recalled.input);
+    // As long as the call lasts it is the body that is held, and not both.
+    call.recalled = { ...recalled, body: null, input: null };
     next(this.#services, call);
   }
 

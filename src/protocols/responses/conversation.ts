@@ -242,13 +242,16 @@ function itemNotFound(id: string): GatewayError {
   return new GatewayError('item_not_found', `Item with id${shown(id)} not found.`, { param: 'input' });
 }
 
+/** A quoted text cannot stand inside another one. */
+const compactionTrigger = '"compaction_trigger"';
 const ofKeep = new Set(['input', 'store']);
 
 function keep({ body, recalled, id, model, now }: KeepRequest): Keep | null {
   const taken = withoutMembers(body, ofKeep)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
-  if (turn === null) return null;
+  // What a compaction is made of would stand beside it in every turn that follows.
+  if (turn === null || turn.own.includes(compactionTrigger)) return null;
   return {
     isAsked: taken.get('store') === 'true',
     bytes: turn.own.length + (turn.all?.length ?? 0),

@@ -69,6 +69,9 @@ async function openStream({ url }: { readonly url: string }, body: object): Prom
   };
 }
 
+const wholeOrStream = ({ body }: { readonly body: Buffer }): string =>
+  body.includes('"stream":true') ? chatStream('hello') : jsonAnswer(200, completion);
+
 const lastOf = (text: string): JsonObject =>
   JSON.parse(text.trimEnd().split('\ndata: ').at(-1) ?? '') as JsonObject;
 
@@ -125,11 +128,12 @@ test('a store that does not answer costs nobody the answer who has not asked for
 test('a store that does not answer is an error for whoever has asked for it', async (t) => {
   const gateway = await blockable(t);
   await gateway.block();
-  const whole = await askResponse(gateway, { input: 'one', store: true });
+  gateway.upstream.answer = wholeOrStream;
+  const [whole, text] = await Promise.all([
+    askResponse(gateway, { input: 'one', store: true }),
+    openStream(gateway, { input: 'one', store: true }).then((stream) => stream.rest()),
+  ]);
   t.match(whole, { status: 503, body: { error: { code: 'store_unavailable' } } });
-  gateway.upstream.answer = chatStream('hello');
-  const stream = await openStream(gateway, { input: 'one', store: true });
-  const text = await stream.rest();
   t.match(lastOf(text), { type: 'error', code: 'store_unavailable' });
   t.notMatch(text, /response\.completed/);
 });

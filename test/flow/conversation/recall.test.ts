@@ -64,6 +64,17 @@ test('a turn that goes on from a response by its id has all that was said before
   t.match(none, { status: 400, body: { error: { code: 'previous_response_not_found' } } }, 'store: false');
 });
 
+test('what is kept here is not told to be left out', async (t) => {
+  const gateway = await startTranslated(t, {
+    kind: 'generateContent',
+    answer: jsonAnswer(200, '{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}'),
+    config: keptIn(temporaryFolder(t)),
+  });
+  const kept = await askResponse(gateway, { input: 'one', store: true, truncation: 'auto' });
+  t.equal(kept.status, 200);
+  t.equal(kept.headers.get('x-gateway-left-out'), 'truncation');
+});
+
 test('a streamed turn is kept, and a turn after it may be asked of another gateway on the same store', async (t) => {
   const path = temporaryFolder(t);
   const [gateway, other] = await Promise.all([stage(t, {}, path), stage(t, {}, path)]);
@@ -136,6 +147,17 @@ test('what is not kept is not found, in the words of the vendor, and reaches no 
   const item = String(body.id).replace('resp', 'msg');
   t.equal((await askResponse(gateway, referring(item), { key: otherKey })).status, 404);
   t.equal(gateway.upstream.requests.length, count);
+});
+
+test('a compaction is made of what was kept', async (t) => {
+  const gateway = await stage(t);
+  const { body } = await askResponse(gateway, { input: 'one' });
+  const path = '/v1/responses/compact';
+  const compacted = await askResponse(gateway, { previous_response_id: body.id }, { path });
+  t.match(compacted, { status: 200, body: { object: 'response.compaction' } });
+  t.match(lastMessages(gateway), [{ content: 'one' }, { content: said }, {}]);
+  const none = await askResponse(gateway, { previous_response_id: 'resp_1' }, { path });
+  t.match(none, { status: 400, body: { error: { code: 'previous_response_not_found' } } });
 });
 
 test('a conversation that is too large with what is kept of it is refused', async (t) => {

@@ -168,6 +168,10 @@ test('what is not to be stored is not kept', (t) => {
     null,
   );
   t.equal(rules.hold(bytesOf({ store: false }), { upstream: 'u', model: 'm', key: null }), null);
+  const input = [userItem('x'), { type: 'compaction_trigger' }];
+  const compaction = { body: bytesOf({ input }), recalled: null, id: id(0), model: 'm', now: 0 };
+  t.equal(rules.keep(compaction), null);
+  t.equal(keepOf({ input: [userItem('"compaction_trigger"')] }, null, 0).isAsked, false);
   t.equal(keepOf({ input: 'x' }, null, 0).isAsked, false);
   t.equal(keepOf({ input: 'x', store: true }, null, 0).isAsked, true);
   t.end();
