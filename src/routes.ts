@@ -35,8 +35,12 @@ import { moderationsRequest } from './protocols/moderations/schema.js';
 import type { Endpoint } from './protocols/protocol.js';
 import { rerank } from './protocols/rerank/index.js';
 import { rerankRequest } from './protocols/rerank/schema.js';
-import { compactResponses, responses } from './protocols/responses/index.js';
-import { passedCompactRequest, passedResponsesRequest } from './protocols/responses/request/schema.js';
+import { compactResponses, countInputTokens, responses } from './protocols/responses/index.js';
+import {
+  passedCompactRequest,
+  passedInputTokensRequest,
+  passedResponsesRequest,
+} from './protocols/responses/request/schema.js';
 import type { CompiledSchema } from './schema/compile.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
@@ -135,6 +139,7 @@ const surface: readonly Route[] = [
     stream: 'asked',
   }),
   callRoute('/v1/responses/compact', compactResponses, passedCompactRequest),
+  callRoute('/v1/responses/input_tokens', countInputTokens, passedInputTokensRequest),
   callRoute('/v1/messages', messages, passedMessagesRequest, { ...messagesStyle, stream: 'asked' }),
   callRoute('/v1/messages/count_tokens', countTokens, passedCountTokensRequest, messagesStyle),
   ...['/v1beta/models', '/v1/models'].flatMap((models) => [

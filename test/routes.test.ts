@@ -52,6 +52,7 @@ test('every endpoint that calls a model has its error format, its credentials an
     ['/v1/chat/completions', 'openai', 'bearer', 'chat', 'asked'],
     ['/v1/responses', 'openai', 'bearer', 'responses', 'asked'],
     ['/v1/responses/compact', 'openai', 'bearer', 'responses', 'never'],
+    ['/v1/responses/input_tokens', 'openai', 'bearer', 'responses', 'never'],
     ['/v1/messages', 'anthropic', 'messages', 'messages', 'asked'],
     ['/v1/messages/count_tokens', 'anthropic', 'messages', 'messages', 'never'],
     ...['/v1beta/models/', '/v1/models/'].flatMap((models) => [

@@ -40,6 +40,12 @@ const lines: readonly Line[] = [
   ],
   ['POST /v1/responses/compact', 'compactResponse', 'Compact a conversation', 'The compacted conversation.'],
   [
+    'POST /v1/responses/input_tokens',
+    'countResponseInputTokens',
+    'Count the input tokens of a response',
+    'How many tokens the input would cost.',
+  ],
+  [
     'GET /v1/responses',
     'openResponsesSocket',
     'Create responses over a WebSocket',

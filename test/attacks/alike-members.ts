@@ -117,6 +117,12 @@ export const samples: readonly Sample[] = [
     members: ofResponses,
   },
   {
+    what: 'a count of input tokens',
+    path: '/v1/responses/input_tokens',
+    body: { model: 'made', input: 'hi' },
+    members: ofResponses,
+  },
+  {
     what: 'messages',
     path: '/v1/messages',
     body: { model: 'claude', max_tokens: 5, messages },
