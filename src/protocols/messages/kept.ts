@@ -1,10 +1,15 @@
-import { parseObject } from '../../wire/json.js';
+import { type Holder, readHolder } from '../../conversation/kept-turns.js';
+import { parseJson } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 
 /** One turn of a thread as it is kept under the id of its reply, in the client's own JSON. */
 export interface KeptMessage {
+  /** When it was made (Unix milliseconds). */
+  readonly at: number;
   /** The model's name as the client used it. */
   readonly model: string;
+  /** Bytes of this turn and of all before it. */
+  readonly bytes: number;
   /** Ids of all replies before it in the thread, oldest first, each of which is kept for itself. */
   readonly before: readonly string[];
   /** JSON text of an object with what the turn said of the thread's system text and tools. */
@@ -15,44 +20,35 @@ export interface KeptMessage {
   readonly reply: string;
 }
 
-/** Of the form of a record: one of another form is taken for none. */
-const version = '1';
-const members: ReadonlySet<string> = new Set(['v', 'model', 'before', 'settings', 'messages', 'reply']);
+const names = new Set(['v', 'at', 'model', 'bytes', 'before', 'settings', 'messages', 'reply', 'held']);
 
-/** The text under which a turn is kept. */
-export function writeKeptMessage({ model, before, settings, messages, reply }: KeptMessage): string {
+/** The value of a turn's record: a JSON text whose first member is the version of its form. */
+export function writeKept({ at, model, bytes, before, settings, messages, reply }: KeptMessage): string {
   return (
-    `{"v":${version},"model":${JSON.stringify(model)},"before":${JSON.stringify(before)},` +
+    `{"v":1,"at":${at},"model":${JSON.stringify(model)},"bytes":${bytes},"before":${JSON.stringify(before)},` +
     `"settings":${settings},"messages":[${messages}],"reply":${reply}}`
   );
 }
 
-/** @returns null for a record of something else */
-export function readKeptMessage(text: string): KeptMessage | null {
-  const taken = withoutMembers(Buffer.from(text), members)?.taken;
-  if (taken?.get('v') !== version) return null;
-  const before = parseObject(`{"ids":${taken.get('before')}}`)?.ids;
-  const model = parseObject(`{"name":${taken.get('model')}}`)?.name;
+/** @returns the turn or who holds it, or null for a value of another form */
+export function readKept(value: string): KeptMessage | Holder | null {
+  const taken = withoutMembers(Buffer.from(value), names)?.taken;
+  if (taken?.get('v') !== '1') return null;
+  const held = taken.get('held');
+  if (held !== undefined) return readHolder(held);
   const [settings, messages, reply] = [taken.get('settings'), taken.get('messages'), taken.get('reply')];
-  if (typeof model !== 'string' || !isTexts(before)) return null;
   if (settings === undefined || messages === undefined || reply === undefined) return null;
-  return { model, before, settings, messages: messages.slice(1, -1), reply };
+  return {
+    at: Number(taken.get('at')),
+    model: parseJson(taken.get('model') ?? '""') as string,
+    bytes: Number(taken.get('bytes')),
+    before: parseJson(taken.get('before') ?? '[]') as string[],
+    settings,
+    messages: messages.slice(1, -1),
+    reply,
+  };
 }
 
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string');
-}
-
-/**
- * The reply of a whole answer as a message of the next request; null for one that nobody goes on from: after a refusal
- * the SDK drops the turn.
- * @param answer JSON text of a `message`
- */
-export function replyOf(answer: string): { readonly id: string; readonly reply: string } | null {
-  const taken = withoutMembers(Buffer.from(answer), new Set(['id', 'content', 'stop_reason']))?.taken;
-  const content = taken?.get('content');
-  const id = parseObject(`{"id":${taken?.get('id')}}`)?.id;
-  if (content === undefined || typeof id !== 'string' || taken?.get('stop_reason') === '"refusal"')
-    return null;
-  return { id, reply: `{"role":"assistant","content":${content}}` };
+export function isHolder(kept: KeptMessage | Holder): kept is Holder {
+  return 'upstream' in kept;
 }

@@ -5,32 +5,31 @@
 
 import { parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import type { KeptMessage } from './kept.js';
 
-/** A request of a thread. */
-export interface ThreadRequest {
+/** What the turns of a thread say: of its settings, and to each other. */
+export interface ThreadPart {
+  /** JSON text of an object with what a thread is begun with, as far as it is said here. */
+  readonly settings: string;
+  /** JSON texts of messages, with commas between them. */
+  readonly messages: string;
+}
+
+/** A request of a thread, and what it says by itself. */
+export interface ThreadRequest extends ThreadPart {
   /** Id of the reply that it goes on from; null where it begins a thread. */
   readonly previousId: string | null;
-  /** JSON text of an object with what a thread is begun with, as far as the request has it. */
-  readonly settings: string;
-  /** JSON texts of its own messages, with commas between them. */
-  readonly messages: string;
   /**
    * The body of the request for the same with the whole conversation. It begins a thread: an upstream that keeps threads
    * of its own may make one of it.
    */
-  wholeBody(history: ThreadHistory): Buffer;
+  wholeBody(whole: ThreadPart): Buffer;
 }
 
-/** What went before in a thread. */
-export interface ThreadHistory {
-  readonly settings: string;
-  /** JSON texts, with commas between them. */
-  readonly messages: string;
-}
+export const emptyThread: ThreadPart = { settings: '{}', messages: '' };
 
 /** The SDK leaves them out of a request that goes on, since the vendor keeps them with the thread. */
 const settingNames = ['system', 'tools'] as const;
+const ofSettings: ReadonlySet<string> = new Set(settingNames);
 const ofTheThread: ReadonlySet<string> = new Set(['thread', 'messages', ...settingNames]);
 
 /**
@@ -46,53 +45,41 @@ export function readThread(body: Buffer): ThreadRequest | null {
   const messages = taken.get('messages') ?? '[]';
   const previousId = previousIdOf(written);
   if (previousId === undefined || !messages.startsWith('[')) return null;
-  const own = listItems(messages);
-  const settings = settingsOf(taken);
   return {
     previousId,
-    settings: objectOf(settings),
-    messages: own,
-    wholeBody: (history) => {
-      const kept = withoutMembers(Buffer.from(history.settings), new Set(settingNames));
-      const all = new Map([...(kept?.taken ?? []), ...settings]);
-      const members = [
-        '"thread":{"type":"create"}',
-        ...membersOf(all),
-        `"messages":[${joined(history.messages, own)}]`,
-      ];
-      const first = `{${members.join(',')}`;
+    settings: settingsOf(taken),
+    messages: messages.slice(1, -1).trim(),
+    wholeBody: (whole) => {
+      const settings = whole.settings === '{}' ? '' : `${whole.settings.slice(1, -1)},`;
+      const first = `{"thread":{"type":"create"},${settings}"messages":[${whole.messages}]`;
       return Buffer.concat([Buffer.from(rest.length === 0 ? first : `${first},`), ...rest, close]);
     },
   };
 }
 
-/** The history that the records of a thread's earlier replies hold. @param records oldest first */
-export function historyOf(records: readonly KeptMessage[]): ThreadHistory {
-  const settings = new Map<string, string>();
-  let messages = '';
-  for (const record of records) {
-    messages = joined(joined(messages, record.messages), record.reply);
-    const own = withoutMembers(Buffer.from(record.settings), new Set(settingNames));
-    for (const [name, value] of own?.taken ?? []) settings.set(name, value);
-  }
-  return { settings: objectOf(settings), messages };
+/** Two parts of a thread together: settings of the later one count. */
+export function joinParts(before: ThreadPart, after: ThreadPart): ThreadPart {
+  const settings =
+    after.settings === '{}'
+      ? before.settings
+      : settingsOf(new Map([...settingMembers(before.settings), ...settingMembers(after.settings)]));
+  return { settings, messages: joinMessages(before.messages, after.messages) };
 }
 
-function settingsOf(taken: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  for (const name of settingNames) {
-    const value = taken.get(name);
-    if (value !== undefined && value !== 'null') found.set(name, value);
-  }
-  return found;
+export function joinMessages(before: string, after: string): string {
+  return before === '' || after === '' ? before + after : `${before},${after}`;
 }
 
-function membersOf(settings: ReadonlyMap<string, string>): string[] {
-  return [...settings].map(([name, value]) => `"${name}":${value}`);
+function settingMembers(settings: string): ReadonlyMap<string, string> {
+  return withoutMembers(Buffer.from(settings), ofSettings)?.taken ?? new Map();
 }
 
-function objectOf(settings: ReadonlyMap<string, string>): string {
-  return `{${membersOf(settings).join(',')}}`;
+function settingsOf(members: ReadonlyMap<string, string>): string {
+  const given = settingNames.flatMap((name) => {
+    const value = members.get(name) ?? 'null';
+    return value === 'null' ? [] : [`"${name}":${value}`];
+  });
+  return `{${given.join(',')}}`;
 }
 
 /** @returns undefined for what is no thread, or one of a type that is not known here */
@@ -100,14 +87,6 @@ function previousIdOf(written: string): string | null | undefined {
   const { type, previous_message_id: id } = parseObject(written) ?? {};
   if (type === 'create') return null;
   return type === 'continue' && typeof id === 'string' ? id : undefined;
-}
-
-function listItems(list: string): string {
-  return list.slice(1, -1).trim();
-}
-
-function joined(before: string, after: string): string {
-  return before === '' || after === '' ? before + after : `${before},${after}`;
 }
 
 const close = Buffer.from('}');

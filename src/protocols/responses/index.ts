@@ -138,5 +138,6 @@ export const countInputTokens: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: compactConversation,
   once: never,
 };
