@@ -80,6 +80,20 @@ test('every endpoint that calls a model has its error format, its credentials an
   t.strictSame(routeOf('POST', '/v1beta/models/org/m:free:generateContent').params, { model: 'org/m:free' });
 });
 
+test('responses are shown and deleted under their ids', async (t) => {
+  for (const [method, below, operation] of [
+    ['GET', '', 'responseShow'],
+    ['DELETE', '', 'responseDelete'],
+    ['GET', '/input_items', 'responseItems'],
+    ['POST', '/cancel', 'responseCancel'],
+  ]) {
+    const { value, params } = routeOf(method as string, `/v1/responses/resp_1${below}`);
+    t.match(value, { operation, auth: 'bearer', protocol: null, schema: null, endpoint: null });
+    t.strictSame(params, { response_id: 'resp_1' });
+  }
+  t.match(routeOf('POST', '/v1/responses/compact').value, { operation: 'call' });
+});
+
 test('media have their routes, neutral and real vendor paths alike', async (t) => {
   const surface = [
     ['POST', '/v1/audio/transcriptions', 'upload', 'openai', null],
