@@ -1,7 +1,7 @@
 import { Anthropic } from 'anthropic1';
 import { betaTool } from 'anthropic1/helpers/beta/json-schema';
 import { type Test, test } from 'tap';
-import { testKey } from '../support/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { type Said, scriptedModel } from '../support/scripted-calls.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { startTranslated, type TranslatedStage } from '../support/translated.js';
@@ -115,6 +115,22 @@ test('a thread goes on from any of its replies, and in another key it is unknown
     error: { error: { type: 'not_found_error', details: { error_code: 'thread_not_found' } } },
   });
   t.equal(stage.upstream.requests.length, 3);
+});
+
+test('the demo, whose upstream keeps no threads, is used without them', async (t) => {
+  const { url } = await startGateway(t, { demo: 'simulator' });
+  const client = new Anthropic({ apiKey: 'sk-demo', baseURL: url, maxRetries: 0 });
+  const thread = client.beta.messages.toolRunner({
+    ...ask,
+    model: 'sim-text',
+    tools: [getWeather],
+    tool_choice: { type: 'tool', name: 'get_weather' },
+    max_iterations: 3,
+  });
+  let turns = 0;
+  for await (const _ of thread) turns++;
+  t.ok(turns > 1);
+  t.ok(JSON.stringify(thread.params.messages).includes('mild in'));
 });
 
 test('where nothing is kept the runner goes on without a thread', async (t) => {
