@@ -72,11 +72,12 @@ export interface Keep {
   readonly bytes: number;
   /** Members of the answer that tell of it. */
   readonly echo: JsonObject | null;
-  /** Is shown all of a stream that passes before its last events, where it wants to see it. */
+  /** Is shown all of a stream before `records` is asked, but for the last events of one that the gateway writes. */
   readonly see: ((run: Buffer) => void) | null;
   /**
-   * @param end the whole answer as it leaves, or the last events of a stream
-   * @returns nothing for an answer that nobody can go on from
+   * @param end the whole answer as it leaves, or the last events of a stream; of an upstream's own stream whose protocol
+   * does not note its end (`StreamRules.marksEnd`) each run of events
+   * @returns nothing for an answer that nobody can go on from, or whose end has not come
    */
   records(end: Buffer, isStream: boolean): readonly KeptRecord[];
   /** What leaves in place of `end` when the records were not kept. */

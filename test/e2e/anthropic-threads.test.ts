@@ -1,6 +1,7 @@
 import { Anthropic } from 'anthropic1';
 import { betaTool } from 'anthropic1/helpers/beta/json-schema';
 import { type Test, test } from 'tap';
+import { hashKey } from '../../src/keys/secret.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { type Said, scriptedModel } from '../support/scripted-calls.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -12,6 +13,7 @@ const script: readonly Said[] = [
   { text: 'Warmer in Rome.' },
   { text: 'You are welcome.' },
 ];
+const otherKey = 'sk-other';
 const question = 'Where is it warmer, Rome or Oslo?';
 const system = 'Be brief.';
 const getWeather = betaTool({
@@ -35,12 +37,17 @@ function start(t: Test, protocol: Upstream, config: Record<string, unknown> = {}
     kind,
     target,
     answer: scriptedModel(protocol, script),
-    config: { store, conversations: {}, ...config },
+    config: {
+      store,
+      conversations: {},
+      keys: [testKey, otherKey].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] })),
+      ...config,
+    },
   });
 }
 
-const clientOf = ({ url }: TranslatedStage): Anthropic =>
-  new Anthropic({ apiKey: testKey, baseURL: url, maxRetries: 0 });
+const clientOf = ({ url }: TranslatedStage, apiKey = testKey): Anthropic =>
+  new Anthropic({ apiKey, baseURL: url, maxRetries: 0 });
 const ask = { model: 'm', max_tokens: 100, system, messages: [{ role: 'user' as const, content: question }] };
 
 /** What each request to the upstream says, in its own words. */
@@ -100,11 +107,11 @@ test('a thread goes on from any of its replies, and in another key it is unknown
     t.match(sent(stage).at(-1), question);
     t.match(sent(stage).at(-1), 'hot');
   }
-  const other = client.beta.messages.create({
+  const other = clientOf(stage, otherKey).beta.messages.create({
     model: 'm',
     max_tokens: 9,
     messages: [],
-    thread: { type: 'continue', previous_message_id: 'msg_0123456789abcdef' },
+    thread: continued,
   });
   const refusal = await other.then(
     () => null,

@@ -186,6 +186,8 @@ function messageOf(content: string): string {
   return `{"role":"assistant","content":${content}}`;
 }
 
+const lastEvent = Buffer.from('message_stop');
+
 /** The upstream has the thread under the id of its reply, which the first event of a stream tells. */
 function hold(body: Buffer, holder: Holder): Keep | null {
   if (readThread(body) === null) return null;
@@ -199,6 +201,8 @@ function hold(body: Buffer, holder: Holder): Keep | null {
       if (streamed.id === null) streamed.see(run);
     },
     records(end, isStream) {
+      if (isStream && end.includes(lastEvent)) streamed.see(end);
+      if (isStream && !streamed.isWhole) return [];
       const id = isStream ? streamed.id : idOf(end);
       return id !== null && isLegalId(id) ? [{ id, value }] : [];
     },
