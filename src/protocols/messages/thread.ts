@@ -27,6 +27,7 @@ export interface ThreadRequest extends ThreadPart {
 
 export const emptyThread: ThreadPart = { settings: '{}', messages: '' };
 
+const member = Buffer.from('"thread"');
 /** The SDK leaves them out of a request that goes on, since the vendor keeps them with the thread. */
 const settingNames = ['system', 'tools'] as const;
 const ofSettings: ReadonlySet<string> = new Set(settingNames);
@@ -38,6 +39,8 @@ const ofTheThread: ReadonlySet<string> = new Set(['thread', 'messages', ...setti
  * @returns null for one that is of no thread, or of none that is known here
  */
 export function readThread(body: Buffer): ThreadRequest | null {
+  // Nearly all bodies are of none, and are not looked through for it.
+  if (!body.includes(member)) return null;
   const found = withoutMembers(body, ofTheThread);
   const written = found?.taken.get('thread') ?? 'null';
   if (found === null || written === 'null') return null;
