@@ -260,7 +260,10 @@ function answerId({ exchange }: Call): string {
   return exchange.id.slice('req_'.length);
 }
 
-/** Where the answer of a target is known that keeps it itself, which matters where others could be asked. */
+/**
+ * Where the answer of a target is known that keeps it itself, which matters where others could be asked, or where it can be
+ * asked for by its id.
+ */
 function heldKeep(call: Call, { conversation }: Endpoint, target: Target, key: number | null): Keep | null {
   if (conversation === null || call.running.snapshot.conversations === null) return null;
   const { upstream, model } = target;
