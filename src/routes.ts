@@ -43,8 +43,12 @@ import { moderationsRequest } from './protocols/moderations/schema.js';
 import type { Endpoint } from './protocols/protocol.js';
 import { rerank } from './protocols/rerank/index.js';
 import { rerankRequest } from './protocols/rerank/schema.js';
-import { compactResponses, responses } from './protocols/responses/index.js';
-import { passedCompactRequest, passedResponsesRequest } from './protocols/responses/request/schema.js';
+import { compactResponses, countInputTokens, responses } from './protocols/responses/index.js';
+import {
+  passedCompactRequest,
+  passedInputTokensRequest,
+  passedResponsesRequest,
+} from './protocols/responses/request/schema.js';
 import type { CompiledSchema } from './schema/compile.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
@@ -69,6 +73,11 @@ export type Operation =
   | 'videoContent'
   /** Makes or shows a video task, as the query says. */
   | 'videoAction'
+  /** What is asked of a response by its id. */
+  | 'responseShow'
+  | 'responseDelete'
+  | 'responseItems'
+  | 'responseCancel'
   /** A WebSocket that is bridged to one of an upstream. */
   | 'realtime'
   /** A WebSocket over which responses are made; coding agents try it first, and fall back to POST on 426 alone. */
@@ -146,6 +155,11 @@ const surface: readonly Route[] = [
     stream: 'asked',
   }),
   callRoute('/v1/responses/compact', compactResponses, passedCompactRequest),
+  callRoute('/v1/responses/input_tokens', countInputTokens, passedInputTokensRequest),
+  responseRoute('GET', '', 'responseShow'),
+  responseRoute('DELETE', '', 'responseDelete'),
+  responseRoute('GET', '/input_items', 'responseItems'),
+  responseRoute('POST', '/cancel', 'responseCancel'),
   callRoute('/v1/messages', messages, passedMessagesRequest, { ...messagesStyle, stream: 'asked' }),
   callRoute('/v1/messages/count_tokens', countTokens, passedCountTokensRequest, messagesStyle),
   ...['/v1beta/models', '/v1/models'].flatMap((models) => [
@@ -327,6 +341,11 @@ export function methodNotAllowed(method: string, allow: string): GatewayError {
 
 function modelRoute(path: string, operation: Operation, errorFormat: ErrorFormat, auth: AuthStyle): Route {
   return { ...plain, method: 'GET', path, operation, errorFormat, auth };
+}
+
+/** @param below path under that of the response */
+function responseRoute(method: string, below: string, operation: Operation): Route {
+  return { ...plain, method, path: `/v1/responses/{response_id}${below}`, operation };
 }
 
 function callRoute(

@@ -314,11 +314,15 @@ function answerId({ exchange }: Call): string {
   return exchange.id.slice('req_'.length);
 }
 
-/** Where the answer of a target is known that keeps it itself, which matters where others could be asked. */
+/**
+ * Where the answer of a target is known that keeps it itself, which matters where others could be asked, or where it can be
+ * asked for by its id.
+ */
 function heldKeep(call: Call, { conversation }: Endpoint, target: Target, key: number | null): Keep | null {
   if (conversation === null || call.running.snapshot.conversations === null) return null;
   const { upstream, model } = target;
-  if (call.model?.targets.length === 1 && upstream.apiKeys.length < 2) return null;
+  const isOnly = call.model?.targets.length === 1 && upstream.apiKeys.length < 2;
+  if (isOnly && !conversation.isShown) return null;
   const mark = key === null ? null : keyMark(upstream.apiKeys[key] ?? null);
   const holder: Holder = { upstream: upstream.name, model, key: mark };
   return conversation.hold(call.wholeBody(), holder);
@@ -422,7 +426,7 @@ function typeLine(contentType: string): HeadLines {
 
 /** A request whose path is its own, so that nothing of it is kept. */
 export interface OneOffRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** Under the upstream's base URL, with its query. */
   readonly path: string;
   /** Null where there is no body. */

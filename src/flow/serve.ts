@@ -10,6 +10,7 @@ import { account } from './account.js';
 import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
+import { answerById } from './conversation/by-id.js';
 import { mayGoOn, recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
 import { drawingOf } from './images/draw.js';
@@ -44,6 +45,13 @@ export function serve(services: Services, exchange: Exchange, socketCall: Socket
   }
 }
 
+const responseActions = {
+  responseShow: 'show',
+  responseDelete: 'delete',
+  responseItems: 'items',
+  responseCancel: 'cancel',
+} as const;
+
 function begin(services: Services, arrived: Call): void {
   const route = findRoute(arrived);
   if (route.auth === 'modelList') arrived.errorFormat = modelsErrorFormat(arrived.exchange.head);
@@ -74,6 +82,14 @@ function begin(services: Services, arrived: Call): void {
       answerModels(call, route);
       account(services, call, 'complete');
       return;
+    case 'responseShow':
+    case 'responseDelete':
+    case 'responseItems':
+    case 'responseCancel': {
+      const action = responseActions[route.operation];
+      admitThen(services, call, (_, admitted) => answerById(services, admitted, action));
+      return;
+    }
     case 'realtime':
       admitThen(services, call, openSession);
       return;

@@ -42,6 +42,33 @@ const lines: readonly Line[] = [
   ],
   ['POST /v1/responses/compact', 'compactResponse', 'Compact a conversation', 'The compacted conversation.'],
   [
+    'POST /v1/responses/input_tokens',
+    'countResponseInputTokens',
+    'Count the input tokens of a response',
+    'How many tokens the input would cost.',
+  ],
+  [
+    'GET /v1/responses/{response_id}',
+    'getResponse',
+    'Show a response',
+    'The response.',
+    'Kept here, or at the upstream that made it; for the key alone whose it is.',
+  ],
+  ['DELETE /v1/responses/{response_id}', 'deleteResponse', 'Delete a response', 'That it is deleted.'],
+  [
+    'GET /v1/responses/{response_id}/input_items',
+    'listResponseInputItems',
+    'List what a response was made from',
+    'A page of the items of its input, those of the turns before it included.',
+  ],
+  [
+    'POST /v1/responses/{response_id}/cancel',
+    'cancelResponse',
+    'Cancel a response that is made in the background',
+    'The response.',
+    'Those that are kept here are not made in the background: 400.',
+  ],
+  [
     'GET /v1/responses',
     'openResponsesSocket',
     'Create responses over a WebSocket',

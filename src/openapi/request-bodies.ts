@@ -33,7 +33,9 @@ import { moderationsRequest, moderationsRequestType } from '../protocols/moderat
 import { rerankRequest, rerankRequestType } from '../protocols/rerank/schema.js';
 import {
   compactRequestType,
+  inputTokensRequestType,
   passedCompactRequest,
+  passedInputTokensRequest,
   passedResponsesRequest,
   responsesRequestType,
 } from '../protocols/responses/request/schema.js';
@@ -185,6 +187,7 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
   [passedChatRequest, { name: 'ChatRequest', schema: chatRequestType }],
   [passedResponsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
   [passedCompactRequest, { name: 'ResponsesCompactRequest', schema: compactRequestType }],
+  [passedInputTokensRequest, { name: 'ResponsesInputTokensRequest', schema: inputTokensRequestType }],
   [passedMessagesRequest, { name: 'MessagesRequest', schema: messagesRequestType }],
   [passedCountTokensRequest, { name: 'MessagesCountTokensRequest', schema: countTokensRequestType }],
   [passedGenerateContentRequest, { name: 'GenerateContentRequest', schema: generateContentRequestType }],

@@ -219,7 +219,8 @@ export class ObservedTransform implements AnswerTransform {
   /** Keeps back the run that ends an answer of which something is to be kept. */
   #holds(keep: Keep, run: Buffer): boolean {
     keep.see?.(run);
-    if (!this.#ended || this.broken !== null) return false;
+    // Where nobody else notes the end, the records tell that it has come.
+    if ((!this.#ended && this.#rules.marksEnd !== null) || this.broken !== null) return false;
     const records = keep.records(run, true);
     if (records.length > 0) this.held = { keep, records, end: Buffer.from(run), isStream: true };
     return this.held !== null;

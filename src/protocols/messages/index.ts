@@ -7,6 +7,7 @@ import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
+import { countTokensConversation, messagesConversation } from './conversation.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
@@ -79,7 +80,7 @@ export const messages: Endpoint = {
   },
   otherForm: null,
   amender: null,
-  conversation: null,
+  conversation: messagesConversation,
   once: messagesOnce,
 };
 
@@ -107,7 +108,7 @@ export const countTokens: Endpoint = {
   },
   otherForm: null,
   amender: null,
-  conversation: null,
+  conversation: countTokensConversation,
   once: never,
 };
 
