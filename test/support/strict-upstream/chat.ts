@@ -217,7 +217,7 @@ function readCalls(message: JsonObject, path: string, memory: Memory, turn: Aske
   return [...turn.calls];
 }
 
-/** Writes an answer as a chat upstream does that tells its reasoning. */
+/** Writes an answer as a chat upstream does that tells its reasoning, which models of OpenAI's do not. */
 export function writeChat(reply: Reply, asked: Asked, memory: Memory): Written {
   const id = `chatcmpl-${++memory.count}`;
   const head = { id, created: 1, model: asked.model, system_fingerprint: 'fp_1', service_tier: 'default' };
@@ -225,7 +225,8 @@ export function writeChat(reply: Reply, asked: Asked, memory: Memory): Written {
     const text = typeof args === 'string' ? args : JSON.stringify(args);
     return { id: `call_${++memory.count}`, type: 'function', function: { name, arguments: text } };
   });
-  const { reasoning, text } = reply;
+  const { text } = reply;
+  const reasoning = asked.model.startsWith('gpt-') ? undefined : reply.reasoning;
   if (reasoning !== undefined) for (const call of calls) memory.reasons.set(call.id, reasoning);
   if (reasoning !== undefined && calls.length === 0) memory.reasons.set(id, reasoning);
   const finish = calls.length > 0 ? 'tool_calls' : 'stop';

@@ -31,6 +31,7 @@ const items: Readonly<Record<string, string>> = {
   custom_tool_call_output: 'type id call_id output status caller',
   reasoning: 'type id summary content encrypted_content status',
   additional_tools: 'type id role tools',
+  item_reference: 'type id',
 };
 /** What ids begin with, where an item has one that this vendor made. */
 const prefixes: Readonly<Record<string, string>> = {
@@ -139,6 +140,11 @@ function readItems(list: readonly JsonObject[], memory: Memory, isStored: boolea
     const known = items[type];
     rule(known !== undefined, `${path}type: '${type}' is none`);
     onlyMembers(item, known, path);
+    if (type === 'item_reference') {
+      const kept = memory.items.get(textOf(item.id, `${path}id`));
+      rule(kept !== undefined, `${path}id: Item with id '${item.id}' not found`);
+      continue;
+    }
     if (item.id !== undefined && item.id !== null) {
       const id = textOf(item.id, `${path}id`, 64);
       const prefix = prefixes[type] ?? '';
