@@ -1,14 +1,13 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
 import {
   type ClientLine,
   mostSteps,
-  playCells,
   type Session,
   type SessionOptions,
+  testLine,
   weather,
   weatherTool,
 } from './cells.js';
@@ -128,6 +127,6 @@ for (const version of ['ai6', 'ai7']) {
       name: `${version} ${used.name}`,
       open: (options) => open(ai, used, options),
     };
-    test(line.name, (t) => playCells(t, line));
+    testLine(line);
   }
 }

@@ -1,4 +1,4 @@
-import type { Test } from 'tap';
+import { type Test, t } from 'tap';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 
@@ -132,8 +132,13 @@ async function playLimited(line: ClientLine, url: string): Promise<unknown> {
   }
 }
 
-/** Plays every cell with a client on each kind of upstream. Each is an assertion with its name. */
-export async function playCells(t: Test, line: ClientLine): Promise<void> {
+/** A test for a client, which plays every cell on each kind of upstream. Each is an assertion with its name. */
+export function testLine(line: ClientLine): void {
+  t.jobs = 3;
+  void t.test(line.name, { buffered: true }, (t) => playCells(t, line));
+}
+
+function playCells(t: Test, line: ClientLine): void {
   t.jobs = wires.length;
   for (const wire of wires) {
     void t.test(`${line.name} on ${wire}`, { buffered: true }, async (t) => {
