@@ -140,6 +140,7 @@ export const countInputTokens: Endpoint = {
     restore,
   },
   amender: null,
+  otherForm: null,
   conversation: compactConversation,
   once: never,
 };
