@@ -6,6 +6,8 @@ import type { JsonObject } from '../../src/wire/json.js';
  */
 
 export const before = 'Ich suche. ';
+/** The first sentence as streams have it: those of one form pass undecoded where nobody needs them. */
+const pieces = ['Ich', ' su', 'che', '. '];
 export const claim = 'Zürich 😀 hat 448 664 Einwohner.';
 export const text = before + claim;
 export const query = 'Einwohner Zürich';
@@ -96,7 +98,8 @@ const at = { output_index: 1, item_id: 'msg_1', content_index: 0 };
 /** The same as the data of a stream's events. */
 export const streams: Readonly<Record<TextProtocolName, readonly (JsonObject | string)[]>> = {
   chat: [
-    chunk({ role: 'assistant', content: before }),
+    chunk({ role: 'assistant', content: '' }),
+    ...pieces.map((content) => chunk({ content })),
     chunk({ content: claim }),
     chunk({ annotations: [{ type: 'url_citation', url_citation: urlCitation }] }),
     chunk({}, 'stop'),
@@ -116,7 +119,7 @@ export const streams: Readonly<Record<TextProtocolName, readonly (JsonObject | s
       output_index: 1,
       item: { type: 'message', id: 'msg_1', content: [] },
     },
-    { type: 'response.output_text.delta', ...at, delta: before },
+    ...pieces.map((delta) => ({ type: 'response.output_text.delta', ...at, delta })),
     { type: 'response.output_text.delta', ...at, delta: claim },
     { type: 'response.output_text.annotation.added', ...at, annotation_index: 0, annotation },
     { type: 'response.output_text.done', ...at, text },
@@ -125,7 +128,7 @@ export const streams: Readonly<Record<TextProtocolName, readonly (JsonObject | s
   messages: [
     { type: 'message_start', message: { usage: { input_tokens: 1, output_tokens: 0 } } },
     { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-    piece(0, { type: 'text_delta', text: before }),
+    ...pieces.map((each) => piece(0, { type: 'text_delta', text: each })),
     { type: 'content_block_stop', index: 0 },
     { type: 'content_block_start', index: 1, content_block: { ...called, input: {} } },
     piece(1, { type: 'input_json_delta', partial_json: '{"query":"Einw' }),
@@ -141,7 +144,7 @@ export const streams: Readonly<Record<TextProtocolName, readonly (JsonObject | s
     { type: 'message_stop' },
   ],
   generateContent: [
-    block({ content: { parts: [{ text: before }] } }),
+    ...pieces.map((each) => block({ content: { parts: [{ text: each }] } })),
     block({ content: { parts: [{ text: claim }] }, groundingMetadata: grounding }),
     // The vendor has been seen to say it again with the reason.
     block({ content: { parts: [{ text: '' }] }, groundingMetadata: grounding, finishReason: 'STOP' }),

@@ -74,8 +74,9 @@ class BlockEncoder implements StreamEncoder {
     return this.#rawFrame.before + raw + this.#rawFrame.after;
   }
 
+  /** None where each text is kept. */
   rawTextFrame(): RawTextFrame | null {
-    return this.#rawFrame;
+    return this.#context.searches === true ? null : this.#rawFrame;
   }
 
   encode(event: StreamEvent): string {
