@@ -40,6 +40,11 @@ export const errorTable = {
     'previous_response_not_found',
     'The response to go on from is not known here: send the whole conversation.',
   ),
+  thread_unsupported_request: client(
+    400,
+    'thread_unsupported_request',
+    'No thread is kept for this request: send the whole conversation without one.',
+  ),
   invalid_json: client(400, 'invalid_json', 'The request body is not valid JSON.'),
   invalid_request_body: client(400, 'invalid_request_body', 'The body belongs to another endpoint.'),
   invalid_api_key: client(401, 'invalid_api_key', 'The API key is missing or not valid.'),
@@ -52,6 +57,11 @@ export const errorTable = {
   ),
   not_found: client(404, 'not_found', 'There is nothing here.'),
   item_not_found: client(404, null, 'An item that the input refers to is not known here.'),
+  thread_not_found: client(
+    404,
+    'thread_not_found',
+    'The message to go on from is not known here: send the whole conversation.',
+  ),
   unknown_url: client(404, 'unknown_url', 'Unknown request URL.'),
   method_not_allowed: client(405, 'method_not_allowed', 'This method is not allowed here.'),
   conflict: client(409, 'conflict', 'The request is in conflict with the state of its object.'),

@@ -8,8 +8,14 @@ import { passedChatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';
 import { completionsRequest } from './protocols/completions/schema.js';
 import type { AuthStyle } from './protocols/credentials/credentials.js';
+import { batchEmbedContents, embedContent } from './protocols/embeddings/embed-content.js';
 import { embeddings } from './protocols/embeddings/index.js';
-import { embeddingsRequest, engineEmbeddingsRequest } from './protocols/embeddings/schema.js';
+import {
+  batchEmbedContentsRequest,
+  embedContentRequest,
+  embeddingsRequest,
+  engineEmbeddingsRequest,
+} from './protocols/embeddings/schema.js';
 import { anthropic } from './protocols/error-formats/anthropic.js';
 import type { ErrorFormat } from './protocols/error-formats/error-format.js';
 import { google } from './protocols/error-formats/google.js';
@@ -20,6 +26,7 @@ import {
   rerank as rerankErrorFormat,
   responses as responsesErrorFormat,
 } from './protocols/error-formats/openai.js';
+import { generateContentImages } from './protocols/generate-content/images.js';
 import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
 import {
   passedCountTokensRequest as googleCountTokensRequest,
@@ -28,6 +35,7 @@ import {
 import { imageEdits, imageGenerations } from './protocols/images/index.js';
 import type { ImageOperation } from './protocols/images/request.js';
 import { passedEditsRequest, passedGenerationsRequest } from './protocols/images/schema.js';
+import type { ImagesTranslation } from './protocols/images-translation.js';
 import { countTokens, messages } from './protocols/messages/index.js';
 import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
@@ -35,8 +43,12 @@ import { moderationsRequest } from './protocols/moderations/schema.js';
 import type { Endpoint } from './protocols/protocol.js';
 import { rerank } from './protocols/rerank/index.js';
 import { rerankRequest } from './protocols/rerank/schema.js';
-import { compactResponses, responses } from './protocols/responses/index.js';
-import { passedCompactRequest, passedResponsesRequest } from './protocols/responses/request/schema.js';
+import { compactResponses, countInputTokens, responses } from './protocols/responses/index.js';
+import {
+  passedCompactRequest,
+  passedInputTokensRequest,
+  passedResponsesRequest,
+} from './protocols/responses/request/schema.js';
 import type { CompiledSchema } from './schema/compile.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
@@ -61,6 +73,11 @@ export type Operation =
   | 'videoContent'
   /** Makes or shows a video task, as the query says. */
   | 'videoAction'
+  /** What is asked of a response by its id. */
+  | 'responseShow'
+  | 'responseDelete'
+  | 'responseItems'
+  | 'responseCancel'
   /** A WebSocket that is bridged to one of an upstream. */
   | 'realtime'
   /** A WebSocket over which responses are made; coding agents try it first, and fall back to POST on 426 alone. */
@@ -84,6 +101,8 @@ export interface Route {
   /** What is called, or null where no model is. */
   readonly endpoint: Endpoint | null;
   readonly image: ImageOperation | null;
+  /** How upstreams that make images at endpoints of their own serve calls that ask for some; null where none can. */
+  readonly images: ImagesTranslation | null;
   readonly video: VideoRoute | null;
   /**
    * Whether answers are streamed: `asked` as the body says, `byQuery` always, as events or as one JSON array, which the
@@ -121,6 +140,7 @@ const plain = {
   form: null,
   endpoint: null,
   image: null,
+  images: null,
   video: null,
   stream: 'never',
 } as const;
@@ -135,20 +155,31 @@ const surface: readonly Route[] = [
     stream: 'asked',
   }),
   callRoute('/v1/responses/compact', compactResponses, passedCompactRequest),
+  callRoute('/v1/responses/input_tokens', countInputTokens, passedInputTokensRequest),
+  responseRoute('GET', '', 'responseShow'),
+  responseRoute('DELETE', '', 'responseDelete'),
+  responseRoute('GET', '/input_items', 'responseItems'),
+  responseRoute('POST', '/cancel', 'responseCancel'),
   callRoute('/v1/messages', messages, passedMessagesRequest, { ...messagesStyle, stream: 'asked' }),
   callRoute('/v1/messages/count_tokens', countTokens, passedCountTokensRequest, messagesStyle),
   ...['/v1beta/models', '/v1/models'].flatMap((models) => [
-    callRoute(
-      `${models}/{model}:generateContent`,
-      generateContent,
-      passedGenerateContentRequest,
-      googleStyle,
-    ),
+    callRoute(`${models}/{model}:generateContent`, generateContent, passedGenerateContentRequest, {
+      ...googleStyle,
+      images: generateContentImages,
+    }),
     callRoute(`${models}/{model}:streamGenerateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
+      images: generateContentImages,
       stream: 'byQuery',
     }),
     callRoute(`${models}/{model}:countTokens`, googleCountTokens, googleCountTokensRequest, googleStyle),
+    callRoute(`${models}/{model}:embedContent`, embedContent, embedContentRequest, googleStyle),
+    callRoute(
+      `${models}/{model}:batchEmbedContents`,
+      batchEmbedContents,
+      batchEmbedContentsRequest,
+      googleStyle,
+    ),
   ]),
   callRoute('/v1/completions', completions, completionsRequest, { stream: 'asked' }),
   callRoute('/v1/embeddings', embeddings, embeddingsRequest),
@@ -312,11 +343,16 @@ function modelRoute(path: string, operation: Operation, errorFormat: ErrorFormat
   return { ...plain, method: 'GET', path, operation, errorFormat, auth };
 }
 
+/** @param below path under that of the response */
+function responseRoute(method: string, below: string, operation: Operation): Route {
+  return { ...plain, method, path: `/v1/responses/{response_id}${below}`, operation };
+}
+
 function callRoute(
   path: string,
   endpoint: Endpoint,
   schema: CompiledSchema,
-  style: Partial<Pick<Route, 'errorFormat' | 'auth' | 'stream'>> = {},
+  style: Partial<Pick<Route, 'errorFormat' | 'auth' | 'images' | 'stream'>> = {},
 ): Route {
   return {
     ...plain,

@@ -52,12 +52,15 @@ test('every endpoint that calls a model has its error format, its credentials an
     ['/v1/chat/completions', 'openai', 'bearer', 'chat', 'asked'],
     ['/v1/responses', 'openai', 'bearer', 'responses', 'asked'],
     ['/v1/responses/compact', 'openai', 'bearer', 'responses', 'never'],
+    ['/v1/responses/input_tokens', 'openai', 'bearer', 'responses', 'never'],
     ['/v1/messages', 'anthropic', 'messages', 'messages', 'asked'],
     ['/v1/messages/count_tokens', 'anthropic', 'messages', 'messages', 'never'],
     ...['/v1beta/models/', '/v1/models/'].flatMap((models) => [
       [`${models}org/m:free:generateContent`, ...google, 'never'] as const,
       [`${models}m:streamGenerateContent`, ...google, 'byQuery'] as const,
       [`${models}m:countTokens`, ...google, 'never'] as const,
+      [`${models}m:embedContent`, 'google', 'generateContent', 'embeddings', 'never'] as const,
+      [`${models}m:batchEmbedContents`, 'google', 'generateContent', 'embeddings', 'never'] as const,
     ]),
     ['/v1/completions', 'openai', 'bearer', 'completions', 'asked'],
     ['/v1/embeddings', 'openai', 'bearer', 'embeddings', 'never'],
@@ -77,6 +80,20 @@ test('every endpoint that calls a model has its error format, its credentials an
   const chat = routeOf('POST', '/v1/chat/completions').value;
   t.ok(chat.schema?.check({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }));
   t.strictSame(routeOf('POST', '/v1beta/models/org/m:free:generateContent').params, { model: 'org/m:free' });
+});
+
+test('responses are shown and deleted under their ids', async (t) => {
+  for (const [method, below, operation] of [
+    ['GET', '', 'responseShow'],
+    ['DELETE', '', 'responseDelete'],
+    ['GET', '/input_items', 'responseItems'],
+    ['POST', '/cancel', 'responseCancel'],
+  ]) {
+    const { value, params } = routeOf(method as string, `/v1/responses/resp_1${below}`);
+    t.match(value, { operation, auth: 'bearer', protocol: null, schema: null, endpoint: null });
+    t.strictSame(params, { response_id: 'resp_1' });
+  }
+  t.match(routeOf('POST', '/v1/responses/compact').value, { operation: 'call' });
 });
 
 test('media have their routes, neutral and real vendor paths alike', async (t) => {

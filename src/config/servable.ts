@@ -15,7 +15,7 @@ const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
     'realtime',
   ],
   messages: ['messages'],
-  generateContent: ['generateContent'],
+  generateContent: ['generateContent', 'embeddings'],
   vendork: ['video'],
   vendorj: ['video'],
   generic: ['video'],

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import type { JsonObject } from '../wire/json.js';
+import { type JsonObject, parseObject } from '../wire/json.js';
 
 /*
  * How the calls of an endpoint go on from earlier ones: what the gateway keeps of a turn whose upstream keeps nothing,
@@ -72,11 +72,12 @@ export interface Keep {
   readonly bytes: number;
   /** Members of the answer that tell of it. */
   readonly echo: JsonObject | null;
-  /** Is shown all of a stream that passes, where it wants to see it. */
+  /** Is shown all of a stream before `records` is asked, but for the last events of one that the gateway writes. */
   readonly see: ((run: Buffer) => void) | null;
   /**
-   * @param end the whole answer as it leaves, or the last events of a stream
-   * @returns nothing for an answer that nobody can go on from
+   * @param end the whole answer as it leaves, or the last events of a stream; of an upstream's own stream whose protocol
+   * does not note its end (`StreamRules.marksEnd`) each run of events
+   * @returns nothing for an answer that nobody can go on from, or whose end has not come
    */
   records(end: Buffer, isStream: boolean): readonly KeptRecord[];
   /** What leaves in place of `end` when the records were not kept. */
@@ -99,6 +100,8 @@ export interface KeepRequest {
 export interface ConversationRules {
   /** What stands in a body that names parts of earlier answers within its conversation; null where none does. */
   readonly mention: Buffer | null;
+  /** What was made can be asked for by its id, wherever it is. */
+  readonly isShown: boolean;
   /**
    * Reads what a validated body goes on from.
    * @returns null for nothing
@@ -114,4 +117,18 @@ export interface ConversationRules {
 /** Value of the record that says who holds what it stands for. */
 export function writeHolder(holder: Holder): string {
   return JSON.stringify({ v: 1, held: holder });
+}
+
+/** @returns null for a JSON text of another form than `held` has in the value that `writeHolder` gives */
+export function readHolder(held: string): Holder | null {
+  const { upstream, model, key } = parseObject(held) ?? {};
+  if (typeof upstream !== 'string' || typeof model !== 'string') return null;
+  return { upstream, model, key: typeof key === 'string' ? key : null };
+}
+
+/** Ids that are looked for. Anything else was given by nobody. */
+const legalId = /^[A-Za-z0-9_.:-]{1,256}$/;
+
+export function isLegalId(id: string): boolean {
+  return legalId.test(id);
 }

@@ -10,8 +10,8 @@ import type { ConversationRequest, TextProtocolName } from '../conversation/requ
 import { GatewayError } from '../errors.js';
 import type { RequestHead } from '../http/request-head.js';
 import { credentialLine, tellingLines, vendorLines } from '../protocols/credentials/credentials.js';
-import type { OnceRule } from '../protocols/once.js';
-import type { Endpoint, Translation } from '../protocols/protocol.js';
+import { never, type OnceRule } from '../protocols/once.js';
+import type { Endpoint, OtherForm, Translation } from '../protocols/protocol.js';
 import type { RuledBody } from '../protocols/target-rules/body-edits.js';
 import { type TextEndpoint, textEndpoints } from '../protocols/text.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -61,11 +61,13 @@ const nothing: readonly string[] = [];
  * @param key index of the upstream's key that it will be asked with; null where that is not known
  */
 export function prepareNative(call: Call, endpoint: Endpoint, target: Target, key: number | null): Prepared {
+  const { otherForm } = endpoint;
+  if (otherForm?.kinds.has(target.upstream.kind) === true) return prepareOtherForm(call, otherForm, target);
   const validated = call.checkedBody();
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
   const model = modelToWrite(endpoint, validated.model, target.model);
-  const changed = restored(call, endpoint, target);
+  const changed = restored(call, endpoint, target) ?? renamedInside(call, endpoint, target);
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
@@ -97,6 +99,40 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target, ke
   };
 }
 
+/**
+ * Prepares a call for a target that has the operation in another form.
+ * @throws {GatewayError} of status 400 for what that form cannot say
+ */
+function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared {
+  const parsed = parseObject(call.wholeBody().toString('utf8'));
+  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  const leftOut = new LeftOut();
+  const names = { upstream: target.model, client: call.model?.name ?? '' };
+  const { body, answer } = form.convert(parsed, names, leftOut);
+  const written = Buffer.from(body);
+  const { rules } = target;
+  return {
+    path: 'translated',
+    leftOut: leftOut.names,
+    upstreamPath: form.upstreamPath(target.model),
+    protocol: 'embeddings',
+    contentType: json,
+    source: null,
+    once: never,
+    body: rules === null ? [written] : ruledBody(rules, written, writtenKind('embeddings')),
+    transform: new ObservedTransform({
+      rules: form.rules,
+      hideUsage: false,
+      mayStream: false,
+      exactErrors: false,
+      amend: answer,
+      keep: null,
+      inputEstimate: bodyEstimate(written),
+      secrets: target.upstream.secrets,
+    }),
+  };
+}
+
 /** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
 export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
   if (body === null) return [];
@@ -114,6 +150,24 @@ function modelToWrite({ modelInBody }: Endpoint, named: string, model: string): 
   if (modelInBody) return named === model ? null : model;
   if (named === '' || bareName(named) === bareName(model)) return null;
   return named === bareName(named) ? model : `models/${bareName(model)}`;
+}
+
+/**
+ * A body whose inner objects name the model as well, with the target's name in their places.
+ * @returns null where there is nothing to change
+ */
+function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target): Buffer | null {
+  const { noted } = call.checkedBody().members;
+  if (modelInBody || noted.length === 0 || bareName(call.params.model ?? '') === bareName(model)) return null;
+  const body = call.wholeBody();
+  const name = Buffer.from(JSON.stringify(`models/${bareName(model)}`));
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const { start, end } of noted) {
+    pieces.push(body.subarray(from, start), name);
+    from = end;
+  }
+  return Buffer.concat([...pieces, body.subarray(from)]);
 }
 
 /** Prepares a form for a target that takes it as it came, but for the model's name. */
@@ -260,11 +314,15 @@ function answerId({ exchange }: Call): string {
   return exchange.id.slice('req_'.length);
 }
 
-/** Where the answer of a target is known that keeps it itself, which matters where others could be asked. */
+/**
+ * Where the answer of a target is known that keeps it itself, which matters where others could be asked, or where it can be
+ * asked for by its id.
+ */
 function heldKeep(call: Call, { conversation }: Endpoint, target: Target, key: number | null): Keep | null {
   if (conversation === null || call.running.snapshot.conversations === null) return null;
   const { upstream, model } = target;
-  if (call.model?.targets.length === 1 && upstream.apiKeys.length < 2) return null;
+  const isOnly = call.model?.targets.length === 1 && upstream.apiKeys.length < 2;
+  if (isOnly && !conversation.isShown) return null;
   const mark = key === null ? null : keyMark(upstream.apiKeys[key] ?? null);
   const holder: Holder = { upstream: upstream.name, model, key: mark };
   return conversation.hold(call.wholeBody(), holder);
@@ -368,7 +426,7 @@ function typeLine(contentType: string): HeadLines {
 
 /** A request whose path is its own, so that nothing of it is kept. */
 export interface OneOffRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** Under the upstream's base URL, with its query. */
   readonly path: string;
   /** Null where there is no body. */

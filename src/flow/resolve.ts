@@ -55,10 +55,9 @@ export function requirePathModel(call: Call): void {
   const { params } = call;
   const body = call.wholeBody();
   const { model, members } = call.checkedBody();
-  const inner = members.noted.map(({ start, end }) => textAt(body, start, end));
-  for (const [index, name] of [model, ...inner].entries()) {
+  const inner = members.noted.map(({ start, end, path }) => ({ name: textAt(body, start, end), at: path }));
+  for (const { name, at } of [{ name: model, at: 'model' }, ...inner]) {
     if (name === '' || bareName(name) === bareName(params.model ?? '')) continue;
-    const at = index === 0 ? 'model' : 'generateContentRequest.model';
     throw new GatewayError(
       'invalid_request_body',
       `The path names the model '${printable(params.model ?? '')}' and '${at}' of the body '${printable(name)}', ` +

@@ -10,8 +10,10 @@ import { account } from './account.js';
 import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
+import { answerById } from './conversation/by-id.js';
 import { mayGoOn, recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
+import { drawingOf } from './images/draw.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsErrorFormat } from './models.js';
@@ -43,6 +45,13 @@ export function serve(services: Services, exchange: Exchange, socketCall: Socket
   }
 }
 
+const responseActions = {
+  responseShow: 'show',
+  responseDelete: 'delete',
+  responseItems: 'items',
+  responseCancel: 'cancel',
+} as const;
+
 function begin(services: Services, arrived: Call): void {
   const route = findRoute(arrived);
   if (route.auth === 'modelList') arrived.errorFormat = modelsErrorFormat(arrived.exchange.head);
@@ -73,6 +82,14 @@ function begin(services: Services, arrived: Call): void {
       answerModels(call, route);
       account(services, call, 'complete');
       return;
+    case 'responseShow':
+    case 'responseDelete':
+    case 'responseItems':
+    case 'responseCancel': {
+      const action = responseActions[route.operation];
+      admitThen(services, call, (_, admitted) => answerById(services, admitted, action));
+      return;
+    }
     case 'realtime':
       admitThen(services, call, openSession);
       return;
@@ -144,7 +161,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
 }
 
 function admitToSend(services: Services, call: ResolvedCall): void {
-  admitResolved(services, call, send);
+  admitResolved(services, call, drawingOf(call) ?? send);
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {

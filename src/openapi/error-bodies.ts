@@ -16,7 +16,15 @@ const messagesBody = named(
   'MessagesError',
   Type.Object({
     type: Type.Literal('error'),
-    error: Type.Object({ type: text, message: text }),
+    error: Type.Object({
+      type: text,
+      message: text,
+      details: Type.Optional(
+        Type.Object({
+          error_code: Type.String({ description: 'Which of the errors of message threads it is.' }),
+        }),
+      ),
+    }),
     request_id: text,
   }),
 );

@@ -50,6 +50,8 @@ const fromVendorAccount: readonly ErrorKind[] = [
 const called = [...everywhere, ...fromUpstream, ...fromVendorAccount, 'model_not_found'] as const;
 const ofTask = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
 
+const ofResponse = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
+
 /** What a request of an operation may be refused with. */
 const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
   call: [...called, ...withBody],
@@ -63,6 +65,10 @@ const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
   model: [...everywhere, 'model_not_found'],
   googleModelList: everywhere,
   googleModel: [...everywhere, 'model_not_found'],
+  responseShow: ofResponse,
+  responseDelete: ofResponse,
+  responseItems: ofResponse,
+  responseCancel: ofResponse,
   realtime: called,
   responsesSocket: [...everywhere, 'rate_limit_exceeded', 'upgrade_required'],
   unimplemented: ['invalid_api_key', 'not_implemented', 'internal_error'],
@@ -75,6 +81,10 @@ const relaying: ReadonlySet<Route['operation']> = new Set([
   'image',
   'videoCreate',
   'videoAction',
+  'responseShow',
+  'responseDelete',
+  'responseItems',
+  'responseCancel',
   'realtime',
 ]);
 

@@ -18,6 +18,8 @@ const manySpellings = 'Each member may be written in camel case or in snake case
 const pathModel = 'The model is named in the path.';
 const eitherForm =
   'A body has either `prompt` with its settings beside it, or `input` with `messages`, never both.';
+const embedded =
+  'The model is one that is offered for embeddings. For a model whose upstream has `/embeddings`, each content is one text, and `taskType` and `title` are left out.';
 const counted = 'Where the model is of another protocol, the number is an estimate.';
 const unslashed = 'For clients that leave out the slash behind the path.';
 const vendorkNames =
@@ -39,6 +41,33 @@ const lines: readonly Line[] = [
     'A body needs `input`, or one of `previous_response_id`, `conversation` and `prompt` to stand in for it.',
   ],
   ['POST /v1/responses/compact', 'compactResponse', 'Compact a conversation', 'The compacted conversation.'],
+  [
+    'POST /v1/responses/input_tokens',
+    'countResponseInputTokens',
+    'Count the input tokens of a response',
+    'How many tokens the input would cost.',
+  ],
+  [
+    'GET /v1/responses/{response_id}',
+    'getResponse',
+    'Show a response',
+    'The response.',
+    'Kept here, or at the upstream that made it; for the key alone whose it is.',
+  ],
+  ['DELETE /v1/responses/{response_id}', 'deleteResponse', 'Delete a response', 'That it is deleted.'],
+  [
+    'GET /v1/responses/{response_id}/input_items',
+    'listResponseInputItems',
+    'List what a response was made from',
+    'A page of the items of its input, those of the turns before it included.',
+  ],
+  [
+    'POST /v1/responses/{response_id}/cancel',
+    'cancelResponse',
+    'Cancel a response that is made in the background',
+    'The response.',
+    'Those that are kept here are not made in the background: 400.',
+  ],
   [
     'GET /v1/responses',
     'openResponsesSocket',
@@ -85,6 +114,20 @@ const lines: readonly Line[] = [
       'Count the tokens of content',
       'The number of tokens.',
       `${pathModel} ${counted}`,
+    ],
+    [
+      `POST ${models}/{model}:embedContent`,
+      `embedContent${version}`,
+      'Create the embedding of content',
+      'The embedding.',
+      `${pathModel} ${embedded}`,
+    ],
+    [
+      `POST ${models}/{model}:batchEmbedContents`,
+      `batchEmbedContents${version}`,
+      'Create the embeddings of several contents',
+      'The embeddings, in the order of the contents.',
+      `${pathModel} ${embedded}`,
     ],
   ]),
   [

@@ -40,6 +40,16 @@ const messagesPages: Readonly<Record<string, Parameter>> = {
   beforeId: query('before_id', 'The first model of the page after, in the messages list.'),
 };
 
+const itemPages: Readonly<Record<string, Parameter>> = {
+  itemLimit: query('limit', 'Items on a page.', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
+  itemOrder: query('order', 'Oldest first (`asc`) or newest first.', {
+    type: 'string',
+    enum: ['asc', 'desc'],
+    default: 'desc',
+  }),
+  itemAfter: query('after', 'The last item of the page before.'),
+};
+
 /** Parameters that stand once in the document, by the name under which operations refer to them. */
 type SharedParameters = Readonly<Record<string, Parameter>>;
 
@@ -53,6 +63,7 @@ export function describeParameters(words: VendorWords): SharedParameters {
     }),
     ...contentPages,
     ...messagesPages,
+    ...itemPages,
     realtimeModel: query(
       'model',
       'The model of the session; without it the one of `defaultModels.realtime` in the config, and 400 where that is not set.',
@@ -112,6 +123,9 @@ function sharedNames({ route }: PlacedRoute, words: VendorWords): readonly strin
     case 'googleModelList':
       names.push(...Object.keys(contentPages));
       break;
+    case 'responseItems':
+      names.push(...Object.keys(itemPages));
+      break;
     case 'realtime':
       names.push('realtimeModel');
       break;
@@ -132,6 +146,7 @@ function sharedNames({ route }: PlacedRoute, words: VendorWords): readonly strin
 const pathDescriptions: Readonly<Record<string, string>> = {
   model: 'Name of the model',
   task_id: 'Id of the video task',
+  response_id: 'Id of the response',
 };
 
 function pathParameter({ name, spansSlashes }: Wildcard): Parameter {

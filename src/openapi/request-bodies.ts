@@ -3,6 +3,10 @@ import { speechRequest, speechRequestType } from '../protocols/audio/schema.js';
 import { chatRequestType, passedChatRequest } from '../protocols/chat/request/schema.js';
 import { completionsRequest, completionsRequestType } from '../protocols/completions/schema.js';
 import {
+  batchEmbedContentsRequest,
+  batchEmbedContentsRequestType,
+  embedContentRequest,
+  embedContentRequestType,
   embeddingsRequest,
   embeddingsRequestType,
   engineEmbeddingsRequest,
@@ -29,7 +33,9 @@ import { moderationsRequest, moderationsRequestType } from '../protocols/moderat
 import { rerankRequest, rerankRequestType } from '../protocols/rerank/schema.js';
 import {
   compactRequestType,
+  inputTokensRequestType,
   passedCompactRequest,
+  passedInputTokensRequest,
   passedResponsesRequest,
   responsesRequestType,
 } from '../protocols/responses/request/schema.js';
@@ -181,12 +187,15 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
   [passedChatRequest, { name: 'ChatRequest', schema: chatRequestType }],
   [passedResponsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
   [passedCompactRequest, { name: 'ResponsesCompactRequest', schema: compactRequestType }],
+  [passedInputTokensRequest, { name: 'ResponsesInputTokensRequest', schema: inputTokensRequestType }],
   [passedMessagesRequest, { name: 'MessagesRequest', schema: messagesRequestType }],
   [passedCountTokensRequest, { name: 'MessagesCountTokensRequest', schema: countTokensRequestType }],
   [passedGenerateContentRequest, { name: 'GenerateContentRequest', schema: generateContentRequestType }],
   [googleCountTokensRequest, { name: 'GenerateContentCountTokensRequest', schema: googleCountTokensType }],
   [completionsRequest, { name: 'CompletionsRequest', schema: completionsRequestType }],
   [embeddingsRequest, { name: 'EmbeddingsRequest', schema: embeddingsRequestType }],
+  [embedContentRequest, { name: 'EmbedContentRequest', schema: embedContentRequestType }],
+  [batchEmbedContentsRequest, { name: 'BatchEmbedContentsRequest', schema: batchEmbedContentsRequestType }],
   [engineEmbeddingsRequest, { name: 'EngineEmbeddingsRequest', schema: engineEmbeddingsRequestType }],
   [rerankRequest, { name: 'RerankRequest', schema: rerankRequestType }],
   [moderationsRequest, { name: 'ModerationsRequest', schema: moderationsRequestType }],

@@ -62,6 +62,11 @@ function contentOf(route: Route): Content {
       return json(schemaReference(modelAnswers.generateContent.list));
     case 'googleModel':
       return json(schemaReference(modelAnswers.generateContent.one));
+    case 'responseShow':
+    case 'responseDelete':
+    case 'responseItems':
+    case 'responseCancel':
+      return json(someObject);
     case 'videoCreate':
     case 'videoShow':
     case 'videoAction':

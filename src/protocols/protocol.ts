@@ -1,6 +1,7 @@
-import type { Protocol } from '../config/types.js';
+import type { Protocol, UpstreamKind } from '../config/types.js';
 import type { TargetOptions, TextCodec } from '../conversation/codec.js';
 import type { ConversationRules } from '../conversation/kept-turns.js';
+import type { LeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { CompiledSchema } from '../schema/compile.js';
@@ -33,6 +34,8 @@ export interface Endpoint extends StreamRules {
   readonly mayLack: boolean;
   /** How a call is served by an upstream of another protocol; null when it cannot be. */
   readonly translation: Translation | null;
+  /** How a call is served by upstreams that have the same operation in another form; null where there is none. */
+  readonly otherForm: OtherForm | null;
   /** The upstream decides whether its answer is a stream, whatever the call asked for. */
   readonly mayStream: boolean;
   /** What is no stream and no error is JSON; else it may be any text, or a sound. */
@@ -67,6 +70,37 @@ export const bodyOutputLimit: OutputLimit = {
   choices: outputMembers.choices,
   each: null,
 };
+
+/** An operation as upstreams of some kinds have it: one JSON body is made of the other, and one answer of the other. */
+export interface OtherForm {
+  /** Those upstreams; all others have it in the endpoint's own form. */
+  readonly kinds: ReadonlySet<UpstreamKind>;
+  /** Path under an upstream's base URL. */
+  upstreamPath(model: string): string;
+  /** Of the upstream's answers. */
+  readonly rules: StreamRules;
+  /**
+   * @param names of the model, for the upstream and as the client has it
+   * @throws {GatewayError} of status 400, naming the client's member, for what the form cannot say
+   */
+  convert(
+    body: JsonObject,
+    names: { readonly upstream: string; readonly client: string },
+    leftOut: LeftOut,
+  ): OtherFormRequest;
+}
+
+/** A request in the other form. */
+export interface OtherFormRequest {
+  /** JSON text. */
+  readonly body: string;
+  /**
+   * @param answer a whole successful one
+   * @returns the client's
+   * @throws {GatewayError} `upstream_error` for one that is none
+   */
+  readonly answer: (answer: Buffer) => Buffer;
+}
 
 /** How the calls of an endpoint are served by an upstream of another protocol. */
 export interface Translation {

@@ -2,6 +2,7 @@ import { speechRoutes } from './audio/speech.js';
 import { transcriptRoutes } from './audio/transcripts.js';
 import { chatRoutes } from './chat/route.js';
 import { completionsRoute } from './completions/route.js';
+import { embedContentRoutes } from './embeddings/embed-content.js';
 import { embeddingsRoute } from './embeddings/route.js';
 import { generateContentRoutes } from './generate-content/route.js';
 import type { Route } from './http/reply.js';
@@ -27,6 +28,7 @@ export function routesOf(ledger: VideoLedger): readonly Route[] {
     ...generateContentRoutes,
     completionsRoute,
     embeddingsRoute,
+    ...embedContentRoutes,
     rerankRoute,
     moderationsRoute,
     ...transcriptRoutes,

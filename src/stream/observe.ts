@@ -87,6 +87,8 @@ interface Observed {
   readonly hideUsage: boolean;
   /** The upstream decides whether its answer is a stream. */
   readonly mayStream: boolean;
+  /** An error answer is in the client's own protocol; unless given, it is. */
+  readonly exactErrors?: boolean;
   /** Changes a whole answer, or null for answers that pass as they come. */
   readonly amend: ((answer: Buffer) => Buffer) | null;
   /** What is kept of the answer; null for nothing. */
@@ -111,7 +113,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly wholeBytes: number;
   readonly divisible: boolean;
   readonly eventBytes = eventBytes;
-  readonly exactErrors = true;
+  readonly exactErrors: boolean;
   readonly isCut = false;
   held: HeldEnd | null = null;
   readonly kept = 0;
@@ -150,6 +152,7 @@ export class ObservedTransform implements AnswerTransform {
     this.wholeBytes = isChanged ? amendedBytes : wholeBytes;
     this.divisible = !isChanged;
     this.mayStream = observed.mayStream;
+    this.exactErrors = observed.exactErrors ?? true;
   }
 
   get keep(): Keep | null {
@@ -216,7 +219,8 @@ export class ObservedTransform implements AnswerTransform {
   /** Keeps back the run that ends an answer of which something is to be kept. */
   #holds(keep: Keep, run: Buffer): boolean {
     keep.see?.(run);
-    if (!this.#ended || this.broken !== null) return false;
+    // Where nobody else notes the end, the records tell that it has come.
+    if ((!this.#ended && this.#rules.marksEnd !== null) || this.broken !== null) return false;
     const records = keep.records(run, true);
     if (records.length > 0) this.held = { keep, records, end: Buffer.from(run), isStream: true };
     return this.held !== null;

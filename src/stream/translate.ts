@@ -218,6 +218,8 @@ class StreamTranslation {
   /** The end is the gateway's own. */
   isCut = false;
   held: HeldEnd | null = null;
+  /** The last that the encoder said of an answer of which something may be kept. */
+  #end: string | null = null;
   readonly #keep: Keep | null;
 
   /** Of what was decoded, in order; only where the answer is to be restored. */
@@ -280,7 +282,7 @@ class StreamTranslation {
       this.#learn(bytes, start, at);
       out += this.#encode();
     }
-    return writeOut(out);
+    return this.#leave(out);
   }
 
   #breakOff(error: GatewayError): Buffer {
@@ -331,7 +333,7 @@ class StreamTranslation {
       this.#decoder.finish(this.#decoded);
       this.#order();
     }
-    return writeOut(this.#encode());
+    return this.#leave(this.#encode());
   }
 
   /** Decodes one event. @returns where the next one begins */
@@ -447,13 +449,22 @@ class StreamTranslation {
     this.isOver = true;
   }
 
-  /** Keeps back the end of an answer of which something is to be kept. */
-  #holds(keep: Keep, said: string): boolean {
-    if (this.encoder.error !== null) return false;
-    const end = Buffer.from(said);
+  /**
+   * What leaves for a text, without the end of an answer of which something is to be kept.
+   * @param text one byte a character
+   */
+  #leave(text: string): Buffer {
+    const bytes = writeOut(text);
+    const keep = this.#keep;
+    if (keep === null) return bytes;
+    keep.see?.(bytes);
+    if (this.#end === null) return bytes;
+    const end = Buffer.from(this.#end);
+    this.#end = null;
     const records = keep.records(end, true);
-    if (records.length > 0) this.held = { keep, records, end, isStream: true };
-    return this.held !== null;
+    if (records.length === 0) return Buffer.concat([bytes, end]);
+    this.held = { keep, records, end, isStream: true };
+    return bytes;
   }
 
   /** @returns the text for the steps that wait, one byte a character */
@@ -461,7 +472,10 @@ class StreamTranslation {
     let text = '';
     for (const step of this.#steps) {
       const said = this.encoder.encode(step);
-      if (step.kind === 'end' && this.#keep !== null && this.#holds(this.#keep, said)) break;
+      if (step.kind === 'end' && this.#keep !== null && this.encoder.error === null) {
+        this.#end = said;
+        break;
+      }
       text += said;
       if (step.kind === 'error') this.error = step.error;
       else this.#noteFailure();

@@ -16,7 +16,7 @@ import { type SteeringMember, steeringMembers } from './steering-members.js';
 export interface GuardSpec {
   /** Names of members that are read; those that fold alike are spellings of one, of which one may come. */
   readonly reads: readonly string[];
-  /** Objects among them that have such members of their own. */
+  /** Objects among them that have such members of their own, and lists of such objects. */
   readonly within?: Readonly<Record<string, GuardSpec>>;
   /** Names that may not be here: where they count, they would count in place of what was checked. */
   readonly bars?: readonly string[];
@@ -48,11 +48,16 @@ interface AnyEntry {
   readonly within: MemberGuard | null;
 }
 
+/** Where the value of a member is, and its path. */
+export interface NotedMember extends Span {
+  readonly path: string;
+}
+
 /** What a body has beside what is clear. */
 export interface FoundMembers {
   readonly steering: readonly SteeringMember[];
   /** Values of members that are noted. */
-  readonly noted: readonly Span[];
+  readonly noted: readonly NotedMember[];
 }
 
 /** The members of one kind of object, made once. */
@@ -222,6 +227,8 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 
 /** Bytes of a name that has to be read to know whether it concerns us. */
 const longestName = 4096;
@@ -234,7 +241,7 @@ class Walk {
   readonly #body: Buffer;
   readonly #holder: string;
   readonly #steering: SteeringMember[] = [];
-  readonly #noted: Span[] = [];
+  readonly #noted: NotedMember[] = [];
 
   constructor(body: Buffer, holder: string) {
     this.#body = body;
@@ -281,14 +288,36 @@ class Walk {
 
   #value(entry: GuardEntry | null, at: number, path: string, levels: number): number {
     const isObject = this.#body[at] === OPEN_BRACE;
+    const isList = this.#body[at] === OPEN_BRACKET;
     const within = entry?.within ?? null;
     if (entry?.kind === 'steering' && (within === null || !isObject)) this.#steering.push(entry.steering);
     const end =
       within !== null && isObject && entry !== null
         ? this.object(within, at, `${path}${entry.spellings[0]}.`, levels)
-        : endOfValue(this.#body, at, levels);
-    if (entry?.isNoted && end !== -1) this.#noted.push({ start: at, end });
+        : within !== null && isList && entry?.kind === 'read'
+          ? this.#list(within, at, `${path}${entry.spellings[0]}`, levels)
+          : endOfValue(this.#body, at, levels);
+    if (entry?.isNoted && end !== -1)
+      this.#noted.push({ start: at, end, path: `${path}${entry.spellings[0]}` });
     return end;
+  }
+
+  /** The same for the objects of a list. @returns the offset behind it, or -1 */
+  #list(guard: MemberGuard, open: number, path: string, levels: number): number {
+    const body = this.#body;
+    let at = skipSpace(body, open + 1);
+    if (body[at] === CLOSE_BRACKET) return at + 1;
+    for (let index = 0; ; index++) {
+      const end =
+        body[at] === OPEN_BRACE
+          ? this.object(guard, at, `${path}[${index}].`, levels - 1)
+          : endOfValue(body, at, levels - 1);
+      if (end === -1) return -1;
+      at = skipSpace(body, end);
+      if (body[at] === CLOSE_BRACKET) return at + 1;
+      if (body[at] !== COMMA) return -1;
+      at = skipSpace(body, at + 1);
+    }
   }
 
   /** @throws {GatewayError} for a name that is no UTF-8, which parsers read differently, or too long to be looked into */

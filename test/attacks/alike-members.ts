@@ -117,10 +117,17 @@ export const samples: readonly Sample[] = [
     members: ofResponses,
   },
   {
+    what: 'a count of input tokens',
+    path: '/v1/responses/input_tokens',
+    body: { model: 'made', input: 'hi' },
+    members: ofResponses,
+  },
+  {
     what: 'messages',
     path: '/v1/messages',
     body: { model: 'claude', max_tokens: 5, messages },
-    members: { model: 'claude', ...counted, messages },
+    members: { model: 'claude', ...counted, messages, thread: { type: 'create' } },
+    inner: { thread: { type: 'continue', previous_message_id: 'msg_1' } },
   },
   {
     what: 'messages at a generateContent upstream',
@@ -132,7 +139,7 @@ export const samples: readonly Sample[] = [
     what: 'a count of tokens',
     path: '/v1/messages/count_tokens',
     body: { model: 'claude', messages },
-    members: { model: 'claude' },
+    members: { model: 'claude', thread: { type: 'create' } },
   },
   ...(['generateContent', 'streamGenerateContent'] as const).map(
     (method): Sample => ({

@@ -1,7 +1,6 @@
-import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
 import { type Message, type MessageParam, type Sdk, sdks } from '../support/sdks/anthropic.js';
-import { mostSteps, playCells, type Session, type SessionOptions, weather, weatherTool } from './cells.js';
+import { mostSteps, type Session, type SessionOptions, testLine, weather, weatherTool } from './cells.js';
 
 const { schema, ...described } = weatherTool;
 
@@ -50,5 +49,4 @@ function messagesSession({ module: { Anthropic } }: Sdk, { url, stream, thinks }
   };
 }
 
-for (const sdk of sdks)
-  test(sdk.name, (t) => playCells(t, { name: sdk.name, open: (options) => messagesSession(sdk, options) }));
+for (const sdk of sdks) testLine({ name: sdk.name, open: (options) => messagesSession(sdk, options) });

@@ -1,4 +1,4 @@
-import type { Test } from 'tap';
+import { type Test, t } from 'tap';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 
@@ -44,6 +44,9 @@ export function weather({ city }: { readonly city: string }): string {
 
 /** No turn of a cell has more calls of the model. */
 export const mostSteps = 6;
+
+/** Names that some clients go by, and one that none knows. */
+const models = ['m', 'gpt-6-sol', 'claude-sonnet-5', 'gemini-3.8-flash'];
 
 /** Upstreams are of these kinds, by what they are called in. */
 export const wires: readonly TextProtocolName[] = ['chat', 'responses', 'messages', 'generateContent'];
@@ -129,18 +132,23 @@ async function playLimited(line: ClientLine, url: string): Promise<unknown> {
   }
 }
 
-/** Plays every cell with a client on each kind of upstream. Each is an assertion with its name. */
-export async function playCells(t: Test, line: ClientLine): Promise<void> {
+/** A test for a client, which plays every cell on each kind of upstream. Each is an assertion with its name. */
+export function testLine(line: ClientLine): void {
+  t.jobs = 3;
+  void t.test(line.name, { buffered: true }, (t) => playCells(t, line));
+}
+
+function playCells(t: Test, line: ClientLine): void {
   t.jobs = wires.length;
   for (const wire of wires) {
     void t.test(`${line.name} on ${wire}`, { buffered: true }, async (t) => {
-      const { url, upstream } = await startStrictStage(t, wire);
+      const { url, upstream } = await startStrictStage(t, wire, { models });
       for (const { name, wrong } of await playAll(line, url)) t.equal(wrong, null, name);
       t.equal(await playCut(line, url), 'an error', 'cut');
       const broken = upstream.heard.map((heard) => heard.broken).filter((words) => words !== null);
       t.strictSame([...new Set(broken)], [], 'the upstream was sent nothing that it refuses');
       // A gateway of its own: the target is let alone after that for a while.
-      const limited = await startStrictStage(t, wire);
+      const limited = await startStrictStage(t, wire, { models });
       t.equal(await playLimited(line, limited.url), 429, 'limited');
     });
   }

@@ -1,7 +1,6 @@
-import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
 import { type Part, type Response, type Sdk, sdks } from '../support/sdks/genai.js';
-import { mostSteps, playCells, type Session, type SessionOptions, weather, weatherTool } from './cells.js';
+import { mostSteps, type Session, type SessionOptions, testLine, weather, weatherTool } from './cells.js';
 
 const { schema, ...described } = weatherTool;
 
@@ -42,5 +41,4 @@ function chatSession({ module: { GoogleGenAI } }: Sdk, { url, stream, thinks }: 
   };
 }
 
-for (const sdk of sdks)
-  test(sdk.name, (t) => playCells(t, { name: sdk.name, open: (options) => chatSession(sdk, options) }));
+for (const sdk of sdks) testLine({ name: sdk.name, open: (options) => chatSession(sdk, options) });

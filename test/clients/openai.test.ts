@@ -1,13 +1,12 @@
 import type OpenAI from 'openai6';
-import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
 import { type Client, type Sdk, sdks } from '../support/sdks/openai.js';
 import {
   type ClientLine,
   mostSteps,
-  playCells,
   type Session,
   type SessionOptions,
+  testLine,
   weather,
   weatherTool,
 } from './cells.js';
@@ -140,5 +139,5 @@ for (const sdk of sdks) {
     { name: `${sdk.name} chat`, open: (options) => chatSession(sdk, options) },
     { name: `${sdk.name} responses`, open: (options) => responsesSession(sdk, options) },
   ];
-  for (const line of lines) test(line.name, (t) => playCells(t, line));
+  for (const line of lines) testLine(line);
 }

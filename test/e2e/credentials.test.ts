@@ -24,6 +24,7 @@ const endpoints: readonly (readonly [string, object, readonly Place[]])[] = [
   ['/v1/chat/completions', { model: 'sim-text', messages }, ['bearer']],
   ['/v1/responses', { model: 'sim-text', input: 'a' }, ['bearer']],
   ['/v1/responses/compact', { model: 'sim-text', input: 'a' }, ['bearer']],
+  ['/v1/responses/input_tokens', { model: 'sim-text', input: 'a' }, ['bearer']],
   ['/v1/completions', { model: 'sim-text', prompt: 'a' }, ['bearer']],
   ['/v1/embeddings', { model: 'sim-embedding', input: 'a' }, ['bearer']],
   ['/v1/engines/sim-embedding/embeddings', { input: 'a' }, ['bearer']],

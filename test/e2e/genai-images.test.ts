@@ -95,28 +95,53 @@ for (const sdk of sdks) {
     }
   });
 
-  for (const kind of ['chat', 'messages'] as const satisfies readonly ServedBy[]) {
-    test(`${sdk.name} on ${kind}: an upstream of another protocol is asked for no image`, async (t) => {
-      const gateway = await startGateway(t, { demo: kind });
-      const { models } = createClient(sdk, gateway);
-      for (const [config, field] of [
-        [{ responseModalities: both }, 'responseModalities'],
-        [{ imageConfig: { aspectRatio: '16:9' } }, 'imageConfig'],
-      ] as const) {
-        const asked = { model, contents, config: config as { imageConfig?: object } };
-        const whole = await raised(sdk, models.generateContent(asked));
-        const streamed = await raised(sdk, models.generateContentStream(asked));
-        for (const error of [whole, streamed]) {
-          t.equal(error.status, 400);
-          t.match(bodyOf(error), {
-            status: 'INVALID_ARGUMENT',
-            message: new RegExp(`generationConfig\\.${field}`),
-          });
-        }
+  test(`${sdk.name} on chat: images are made by the upstream's images endpoints, and gone on from`, async (t) => {
+    const { models, chats } = createClient(sdk, await startGateway(t, { demo: 'chat' }));
+    const config = { responseModalities: both, imageConfig: { aspectRatio: '16:9', imageSize: '2K' } };
+    const size = { width: 1536, height: 1024 };
+    const whole = await models.generateContent({ model, contents, config });
+    t.strictSame(sizesIn([whole]), [size]);
+    t.equal(whole.candidates?.[0]?.finishReason, 'STOP');
+    t.ok((whole.usageMetadata?.candidatesTokenCount ?? 0) > 0);
+    const chunks: Response[] = [];
+    for await (const chunk of await models.generateContentStream({ model, contents, config }))
+      chunks.push(chunk);
+    t.equal(chunks.length, 1);
+    t.strictSame(sizesIn(chunks), [size]);
+    t.strictSame(chunks[0]?.usageMetadata, whole.usageMetadata);
+    const chat = chats.create({ model, config });
+    const [first, second] = [
+      await chat.sendMessage({ message: contents }),
+      await chat.sendMessage({ message: 'At night' }),
+    ];
+    t.equal(sizesIn([first, second]).length, 2);
+    const inputOf = ({ usageMetadata }: Response) => usageMetadata?.promptTokenCount ?? 0;
+    t.ok(inputOf(second) > inputOf(first) + 100, 'the first one went back');
+    const fault = '[[fault:status=400]] a lighthouse';
+    const error = await raised(sdk, models.generateContent({ model, contents: fault, config }));
+    t.match(bodyOf(error), { code: 400, status: 'INVALID_ARGUMENT' });
+  });
+
+  test(`${sdk.name} on messages: an upstream of another protocol is asked for no image`, async (t) => {
+    const gateway = await startGateway(t, { demo: 'messages' });
+    const { models } = createClient(sdk, gateway);
+    for (const [config, field] of [
+      [{ responseModalities: both }, 'responseModalities'],
+      [{ imageConfig: { aspectRatio: '16:9' } }, 'imageConfig'],
+    ] as const) {
+      const asked = { model, contents, config: config as { imageConfig?: object } };
+      const whole = await raised(sdk, models.generateContent(asked));
+      const streamed = await raised(sdk, models.generateContentStream(asked));
+      for (const error of [whole, streamed]) {
+        t.equal(error.status, 400);
+        t.match(bodyOf(error), {
+          status: 'INVALID_ARGUMENT',
+          message: new RegExp(`generationConfig\\.${field}`),
+        });
       }
-      t.equal(gateway.simulator.state().totalRequests, 0);
-    });
-  }
+    }
+    t.equal(gateway.simulator.state().totalRequests, 0);
+  });
 }
 
 test('the usage of an image is metered, also of an answer that is passed on in pieces', async (t) => {

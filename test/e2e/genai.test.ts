@@ -225,6 +225,7 @@ for (const sdk of sdks) {
     for await (const model of await models.list({ config: { pageSize: 3 } })) names.push(model.name);
     t.strictSame(names, [
       ...Array.from({ length: 5 }, (_, index) => `models/model-${index}`),
+      'models/sim-embedding',
       'models/sim-image',
       'models/sim-text',
     ]);

@@ -144,6 +144,12 @@ test('a bearer token with a version gets a list that both kinds of clients can r
 test('x-goog-api-key or a key in the query gets the generateContent list', async (t) => {
   const gateway = await startGateway(t, { demo: 'simulator' });
   const image = { ...googleItem, name: 'models/sim-image', displayName: 'sim-image' };
+  const embedding = {
+    ...googleItem,
+    name: 'models/sim-embedding',
+    displayName: 'sim-embedding',
+    supportedGenerationMethods: ['embedContent', 'batchEmbedContents'],
+  };
   const lists = [
     get(gateway, '/v1/models', { 'x-goog-api-key': key }),
     get(gateway, '/v1/models', { 'x-vendorg-api-key': key }),
@@ -154,7 +160,7 @@ test('x-goog-api-key or a key in the query gets the generateContent list', async
   ];
   for (const list of await Promise.all(lists)) {
     t.equal(list.status, 200);
-    t.strictSame(list.body, { models: [image, googleItem] });
+    t.strictSame(list.body, { models: [embedding, image, googleItem] });
   }
   const models = [
     get(gateway, '/v1/models/sim-text', { 'x-goog-api-key': key }),
@@ -220,7 +226,7 @@ test('the generateContent list pages by token', async (t) => {
   } while (token !== '');
   t.strictSame(
     names,
-    [...moreNames.slice(0, -1), 'sim-image', 'sim-text'].map((name) => `models/${name}`),
+    [...moreNames.slice(0, -1), 'sim-embedding', 'sim-image', 'sim-text'].map((name) => `models/${name}`),
   );
   for (const query of ['pageToken=nope', 'pageSize=-1']) {
     const refused = await get(gateway, `/v1beta/models?key=${key}&${query}`);

@@ -4,6 +4,7 @@ import { createClient, raised, sdks } from '../support/sdks/openai.js';
 import {
   callsOf,
   compact,
+  countInput,
   type FunctionTool,
   functionTool,
   type InputItem,
@@ -228,6 +229,13 @@ for (const sdk of sdks) {
         const without = await client.responses.create({ model: 'sim-text', input: changed });
         t.match(without.output_text, /answer to: (.|\n)*weather in Oslo/, 'what nobody can open is left out');
       }
+    });
+
+    test(`${served}: the tokens of an input are counted`, async (t) => {
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
+      const counted = await countInput(client, { model: 'sim-text', input: 'weather in Oslo' });
+      t.match(counted, { object: 'response.input_tokens', input_tokens: Number });
+      t.ok(counted.input_tokens > 0);
     });
 
     test(`${served}: a trigger at the end of the input compacts as well`, async (t) => {

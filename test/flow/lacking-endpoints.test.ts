@@ -12,6 +12,12 @@ const counts = [
     answer: /^\{"input_tokens":\d+\}$/,
   },
   {
+    kind: 'chat',
+    path: '/v1/responses/input_tokens',
+    body: { model: 'm', input: 'hi there' },
+    answer: /^\{"object":"response.input_tokens","input_tokens":\d+\}$/,
+  },
+  {
     kind: 'generateContent',
     path: '/v1beta/models/m:countTokens',
     body: { contents: [{ role: 'user', parts: [{ text: 'hi there' }] }] },

@@ -14,19 +14,28 @@ interface Plan {
   readonly protocol: 'images' | 'video';
   readonly answers: readonly ((request: RawRequest) => string)[];
   readonly routing?: object;
+  /** Settings of the first upstream, and of the first target. */
+  readonly first?: object;
+  readonly target?: object;
 }
 
-async function start(t: Test, { protocol, answers, routing = {} }: Plan) {
+async function start(t: Test, { protocol, answers, routing = {}, first = {}, target = {} }: Plan) {
   const upstreams = await Promise.all(
     answers.map((answer) => startRawUpstream(t, (request) => void request.socket.write(answer(request)))),
   );
   const gateway = await startGateway(t, {
     config: mediaConfig(t, {
-      upstreams: Object.fromEntries(upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url, apiKeys }])),
+      upstreams: Object.fromEntries(
+        upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url, apiKeys, ...(i === 0 ? first : {}) }]),
+      ),
       models: {
         m: {
           protocols: [protocol],
-          targets: upstreams.map((_, priority) => ({ upstream: `u${priority}`, priority })),
+          targets: upstreams.map((_, priority) => ({
+            upstream: `u${priority}`,
+            priority,
+            ...(priority === 0 ? target : {}),
+          })),
         },
       },
       config: { routing },
@@ -124,4 +133,35 @@ test('a key that may not choose targets is told so, for images and for videos', 
   });
   t.equal(answer.status, 403);
   t.strictSame(counts(), [0]);
+});
+
+test('a limit that an upstream tells in a good answer is one: another key or target is asked, and it rests', async (t) => {
+  const limits = {
+    images: [{ target: { images: 'dashscope' } }, '{"code":"Throttling","message":"slow"}'],
+    video: [{ first: { kind: 'vendork' } }, '{"code":1303,"message":"too many","request_id":"r"}'],
+  } as const;
+  for (const protocol of ['images', 'video'] as const) {
+    const [settings, limit] = limits[protocol];
+    const keyed = await start(t, {
+      protocol,
+      answers: [() => jsonAnswer(200, limit), () => good[protocol]],
+      ...settings,
+    });
+    t.equal(await keyed.status(), 200, protocol);
+    const used = keyed.upstreams[0]?.requests.map(keyOf) ?? [];
+    t.strictSame(used.sort(), apiKeys, 'both keys of the first');
+    t.equal(await keyed.status(), 200);
+    t.strictSame(keyed.counts(), [2, 2], 'it rests');
+  }
+});
+
+test('a video upstream that says in a good answer that it is overloaded has failed', async (t) => {
+  const { status, counts } = await start(t, {
+    protocol: 'video',
+    answers: [() => jsonAnswer(200, '{"code":5001,"message":"busy","request_id":"r"}'), () => created],
+    first: { kind: 'vendork' },
+    routing: { failures: 1, openMs: 60_000 },
+  });
+  for (let i = 0; i < 3; i++) t.equal(await status(), 200);
+  t.strictSame(counts(), [1, 3]);
 });

@@ -267,6 +267,12 @@ test('tokens are counted here when the upstream speaks another protocol', async 
   t.ok((JSON.parse(counted.body) as { input_tokens: number }).input_tokens > 0);
   const google_ = await post(port, '/v1beta/models/m:countTokens', googleBody);
   t.ok((JSON.parse(google_.body) as { totalTokens: number }).totalTokens > 0);
+  const ofResponse = await post(port, '/v1/responses/input_tokens', {
+    model: 'm',
+    input: 'How many?',
+    tools: [{ type: 'function', name: 'look', parameters: { type: 'object' } }],
+  });
+  t.match(JSON.parse(ofResponse.body), { object: 'response.input_tokens', input_tokens: 26 });
   t.equal(upstream.requests.length, 0);
   const native = await stage(t, 'messages', jsonAnswer(200, '{"input_tokens":7}'));
   const passed = await post(native.port, '/v1/messages/count_tokens', {

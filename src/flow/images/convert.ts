@@ -1,19 +1,14 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
+import { toldStatus } from '../../attempts/outcome.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import {
-  type ImageAnswer,
-  missingBytes,
-  usageOfAnswer,
-  withBytes,
-  writeAnswer,
-} from '../../protocols/images/answer.js';
+import { type ImageAnswer, missingBytes, usageOfAnswer, withBytes } from '../../protocols/images/answer.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
@@ -24,7 +19,7 @@ import type { Endpoint } from '../../protocols/protocol.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { account } from '../account.js';
-import { answerLines } from '../answer-lines.js';
+import { answerLines, streamLines } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { WaitingClient } from '../attend.js';
 import { rateBound } from '../body-rate.js';
@@ -56,6 +51,10 @@ export interface AskedImages {
    * @throws {GatewayError} of status 400
    */
   request(style: ImageStyle): ImageRequest;
+  /** Members of the body that such a request does not say. */
+  leftOut(style: ImageStyle): readonly string[];
+  /** The body of an answer whose images are as `outline.responseFormat` has them. A stream has it as its only event. */
+  write(answer: ImageAnswer): string;
 }
 
 /**
@@ -154,6 +153,7 @@ class Conversion implements Asker {
     }
     call.path = 'translated';
     const request = this.#asked.request(target.images);
+    call.leftOut = this.#asked.leftOut(target.images);
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
     const written =
@@ -252,7 +252,7 @@ class Conversion implements Asker {
     const missing = missingBytes(imageAnswer, responseFormat);
     const whole = missing.length === 0 ? imageAnswer : await this.#withBytes(target, imageAnswer, missing);
     call.path = 'translated';
-    this.#respond(answer, writeAnswer(whole, responseFormat, Date.now()));
+    this.#respond(answer, this.#asked.write(whole));
   }
 
   async #withBytes(target: Target, imageAnswer: ImageAnswer, urls: readonly string[]): Promise<ImageAnswer> {
@@ -273,24 +273,21 @@ class Conversion implements Asker {
     if (call.accounted) return;
     if (head.status >= 400) call.error = statusError(head, Buffer.from(body));
     keepMemory(this.#services, call, Math.min(call.heldBytes, body.length));
-    const isTaken = call.exchange.respond(head.status, answerLines(call, head), body);
+    const isStream = this.#asked.outline.stream && head.status < 400;
+    const lines = isStream ? streamLines(call, head) : answerLines(call, head);
+    const isTaken = call.exchange.respond(head.status, lines, body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
     else call.endedAt = 0;
   }
 }
 
-/** An answer that cannot be used: unless it names a limit or our account, images may have been made. */
-function unusable({ kind, vendorAccountStatus }: GatewayError): FailedAttempt {
-  const progress = {
-    bytesSent: true,
-    relayed: false,
-    replayable: true,
-    once: kind !== 'rate_limit_exceeded',
-    sentMs: 0,
-  };
-  return vendorAccountStatus === null
+/** An answer that cannot be used: unless its words stand for a status that proves otherwise, images may have been made. */
+function unusable(error: GatewayError): FailedAttempt {
+  const progress = { bytesSent: true, relayed: false, replayable: true, once: true, sentMs: 0 };
+  const status = error.vendorAccountStatus ?? toldStatus(error);
+  return status === null
     ? { ...progress, reason: 'unusable_answer' }
-    : { ...progress, reason: 'error_answer', status: vendorAccountStatus };
+    : { ...progress, reason: 'error_answer', status };
 }
 
 /** The images of an answer, or what is wrong with it. */

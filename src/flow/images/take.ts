@@ -1,8 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../../errors.js';
+import { writeAnswer } from '../../protocols/images/answer.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
 import { decodeImageForm } from '../../protocols/images/decode-form.js';
-import { outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
+import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
 import type { Endpoint } from '../../protocols/protocol.js';
@@ -58,14 +59,26 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): AskedIma
     const outline = outlineOfForm(operation, form.parts);
     call.upload = form;
     call.validated = readValidated(outline.model, outline.stream);
-    return { endpoint, outline, request: once(() => decodeImageForm(operation, form.parts)) };
+    return askedOf(endpoint, outline, () => decodeImageForm(operation, form.parts));
   }
   call.validated = validateBody(call.jsonBody(), schema);
   call.steering = call.validated.members.steering;
   const skeleton = parseBody(body, scanBody(body));
   const outline = outlineOfBody(operation, isObject(skeleton) ? skeleton : {});
-  return { endpoint, outline, request: once(() => decode(operation, body)) };
+  return askedOf(endpoint, outline, () => decode(operation, body));
 }
+
+function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): AskedImages {
+  return {
+    endpoint,
+    outline,
+    request: once(make),
+    leftOut: () => nothing,
+    write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),
+  };
+}
+
+const nothing: readonly string[] = [];
 
 function decode(operation: ImageOperation, body: Buffer): ImageRequest {
   const parsed = parseObject(body.toString('utf8'));

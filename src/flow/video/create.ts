@@ -3,15 +3,13 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
+import { toldStatus } from '../../attempts/outcome.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
-import {
-  isVendorAccountError,
-  type VendorAccountError,
-} from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
@@ -313,11 +311,11 @@ class Submitting implements Asker, ExchangeListener {
   /** How a submission failed; null for an answer which says that the upstream has made the task, or may have. */
   #failureOf(choice: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
     if (!isMade(answer)) return failedRequest(answer, true);
-    const error = vendorAccountErrorIn(choice, answer);
-    if (error === null) return null;
-    const status = error.vendorAccountStatus;
+    const error = errorIn(choice, answer);
+    const status = error === null ? null : statusOf(error);
+    if (error === null || status === null) return null;
     this.#attempt?.rejectedAs(status);
-    this.#attempt?.report(this.#call, error);
+    if (isVendorAccountError(error)) this.#attempt?.report(this.#call, error);
     return {
       reason: 'error_answer',
       status,
@@ -500,15 +498,22 @@ function readCreated(
   }
 }
 
-/** What a good answer says all the same of our account, or null. */
-function vendorAccountErrorIn(choice: Choice, { head, body }: Answered): VendorAccountError | null {
+/** What is wrong by a good answer's own words, so that no task was made; else null. */
+function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
   if (answerRefusal(head, false) !== null) return null;
   try {
     readCreated(choice, body);
     return null;
   } catch (fault) {
-    return fault instanceof GatewayError && isVendorAccountError(fault) ? fault : null;
+    return fault instanceof GatewayError && !fault.unrepeatable ? fault : null;
   }
+}
+
+/** The status that such words stand for; null where they may be the caller's mistake as well as the upstream's. */
+function statusOf(error: GatewayError): number | null {
+  return (
+    error.vendorAccountStatus ?? toldStatus(error) ?? (error.kind === 'overloaded' ? error.status : null)
+  );
 }
 
 /** @returns whether the upstream says that it has made the task */

@@ -115,6 +115,7 @@ const audio = {
   answersJson: false,
   mayLack: false,
   translation: null,
+  otherForm: null,
   amender: null,
   conversation: null,
   once: never,

@@ -70,6 +70,7 @@ export const chat: Endpoint = {
     mayCarry,
     restore,
   },
+  otherForm: null,
   amender: null,
   conversation: null,
   once: chatOnce,

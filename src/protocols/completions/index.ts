@@ -30,6 +30,7 @@ export const completions: Endpoint = {
   usageOf: lastUsage,
   metering: growingMetering,
   translation: null,
+  otherForm: null,
   amender: null,
   conversation: null,
   once: never,

@@ -236,20 +236,20 @@ export function credentialLine(kind: UpstreamKind, key: string): HeadLines {
 type HeaderVendor = 'openai' | 'anthropic' | 'google';
 
 /** Whose header lines belong to a call in a protocol. */
-const vendorOfProtocol: Readonly<Record<Protocol, HeaderVendor | null>> = {
-  chat: 'openai',
-  responses: 'openai',
-  messages: 'anthropic',
-  generateContent: 'google',
-  completions: 'openai',
-  embeddings: 'openai',
+const vendorsOfProtocol: Readonly<Record<Protocol, readonly HeaderVendor[]>> = {
+  chat: ['openai'],
+  responses: ['openai'],
+  messages: ['anthropic'],
+  generateContent: ['google'],
+  completions: ['openai'],
+  embeddings: ['openai', 'google'],
   // OpenAI has none.
-  rerank: null,
-  moderations: 'openai',
-  audio: 'openai',
-  images: 'openai',
-  video: 'openai',
-  realtime: 'openai',
+  rerank: [],
+  moderations: ['openai'],
+  audio: ['openai'],
+  images: ['openai'],
+  video: ['openai'],
+  realtime: ['openai'],
 };
 
 /** Whose header lines the upstreams of a kind understand. Those of several kinds are called in the protocol `video`. */
@@ -303,6 +303,7 @@ export function tellingLines(protocol: Protocol, client: TellingLines, kind: Ups
 }
 
 function vendorOf(protocol: Protocol, kind: UpstreamKind): HeaderVendor | null {
-  const vendor = vendorOfProtocol[protocol];
-  return vendor !== null && vendorsOfKind[kind].includes(vendor) ? vendor : null;
+  const known = vendorsOfKind[kind];
+  for (const vendor of vendorsOfProtocol[protocol]) if (known.includes(vendor)) return vendor;
+  return null;
 }

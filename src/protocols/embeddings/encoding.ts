@@ -25,7 +25,13 @@ interface Replacement {
  * @returns what puts a whole answer into that form and gives back the same buffer when it is in it already
  */
 export function encodingAmender(body: Buffer): (answer: Buffer) => Buffer {
-  return asksForBase64(body) ? (answer) => amend(answer, OPEN_BRACKET) : (answer) => amend(answer, QUOTE);
+  const asBase64 = asksForBase64(body);
+  return (answer) => amendedTo(asBase64, answer);
+}
+
+/** An answer with its vectors in base64, or as lists of numbers; the same buffer where they are that already. */
+export function amendedTo(asBase64: boolean, answer: Buffer): Buffer {
+  return amend(answer, asBase64 ? OPEN_BRACKET : QUOTE);
 }
 
 function asksForBase64(body: Buffer): boolean {

@@ -1,15 +1,11 @@
-import { inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never } from '../once.js';
-import { createInputUsageReader } from '../openai-shared/usage.js';
 import type { Endpoint } from '../protocol.js';
 import { encodingAmender } from './encoding.js';
-
-/** Finds the `usage` of an answer; see `UsageReader.lastUsage`. */
-const { lastUsage } = createInputUsageReader();
+import { openaiOnGoogle, openaiRules } from './forms.js';
 
 /** `POST /v1/embeddings`, and `POST /v1/engines/{model}/embeddings` once the model is in the body. */
 export const embeddings: Endpoint = {
-  ...wholeAnswers(lastUsage, inputMetering, ['"embedding"']),
+  ...openaiRules,
   protocol: 'embeddings',
   upstreamPath: () => '/embeddings',
   upstreamQuery: null,
@@ -20,6 +16,7 @@ export const embeddings: Endpoint = {
   answersJson: true,
   mayLack: false,
   translation: null,
+  otherForm: openaiOnGoogle,
   amender: encodingAmender,
   conversation: null,
   once: never,

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import { compileSchema, type MixedBody } from '../../schema/compile.js';
+import { type CompiledSchema, compileSchema, type MixedBody } from '../../schema/compile.js';
 import { given, name, nullable, text } from '../../schema/members.js';
 
 const bounds = { minItems: 1, maxItems: 2048 };
@@ -48,3 +48,57 @@ export const engineEmbeddingsRequest = compileSchema(
   embeddingsMixedBody,
   guarded,
 );
+
+const dimensionality = nullable(Type.Integer({ minimum: 1 }));
+const contentMembers = {
+  model: text,
+  content: Type.Object({ parts: Type.Array(Type.Object({ text })) }),
+  taskType: text,
+  title: text,
+  outputDimensionality: dimensionality,
+};
+
+/** Body of `POST /v1beta/models/{model}:embedContent`. */
+export const embedContentRequestType = Type.Object(contentMembers);
+
+/** Body of `POST /v1beta/models/{model}:batchEmbedContents`. */
+export const batchEmbedContentsRequestType = Type.Object({
+  requests: Type.Array(embedContentRequestType, { minItems: 1 }),
+});
+
+const contentReads = [...Object.keys(contentMembers), 'task_type', 'output_dimensionality'];
+
+/** The check of a body of `POST /v1beta/models/{model}:embedContent`, which is passed on as it came. */
+export const embedContentRequest = compileSchema(
+  Type.Object({ model: text, content: given }),
+  {
+    own: 'content',
+    foreign: [
+      { key: 'requests', endpoint: 'POST /v1beta/models/{model}:batchEmbedContents' },
+      { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+      { key: 'input', endpoint: 'POST /v1/embeddings' },
+    ],
+  },
+  { reads: contentReads },
+);
+
+/** The same of `POST /v1beta/models/{model}:batchEmbedContents`, whose parts name the model, too. */
+export const batchEmbedContentsRequest = lookingInside(
+  compileSchema(
+    Type.Object({ requests: Type.Array(Type.Object({ model: text, content: given })) }),
+    {
+      own: 'requests',
+      foreign: [
+        { key: 'content', endpoint: 'POST /v1beta/models/{model}:embedContent' },
+        { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+        { key: 'input', endpoint: 'POST /v1/embeddings' },
+      ],
+    },
+    { within: { requests: { reads: contentReads, notes: ['model'] } } },
+  ),
+);
+
+/** What is to be noted of the parts of a list is not seen from a body's bytes alone. */
+function lookingInside(checked: CompiledSchema): CompiledSchema {
+  return { ...checked, accept: () => null };
+}

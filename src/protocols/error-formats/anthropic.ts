@@ -20,6 +20,7 @@ const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
   missing_parameter: 'invalid_request_error',
   previous_response_not_found: 'invalid_request_error',
   unsupported_parameter: 'invalid_request_error',
+  thread_unsupported_request: 'invalid_request_error',
   invalid_json: 'invalid_request_error',
   invalid_request_body: 'invalid_request_error',
   invalid_api_key: 'authentication_error',
@@ -28,6 +29,7 @@ const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
   model_not_found: 'not_found_error',
   not_found: 'not_found_error',
   item_not_found: 'not_found_error',
+  thread_not_found: 'not_found_error',
   unknown_url: 'not_found_error',
   method_not_allowed: 'invalid_request_error',
   conflict: 'conflict_error',
@@ -48,8 +50,12 @@ const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
   upstream_timeout: 'timeout_error',
 };
 
+/** Kinds that the SDK's threads know by `error.details.error_code`, and get over by themselves. */
+const detailed: ReadonlySet<ErrorKind> = new Set(['thread_not_found', 'thread_unsupported_request']);
+
 function errorBody(error: GatewayError, requestId: string): string {
-  return `{"type":"error","error":{"type":"${errorTypes[error.kind]}","message":${JSON.stringify(error.message)}},"request_id":${JSON.stringify(requestId)}}`;
+  const details = detailed.has(error.kind) ? `,"details":{"error_code":${JSON.stringify(error.code)}}` : '';
+  return `{"type":"error","error":{"type":"${errorTypes[error.kind]}","message":${JSON.stringify(error.message)}${details}},"request_id":${JSON.stringify(requestId)}}`;
 }
 
 /** The messages protocol. */

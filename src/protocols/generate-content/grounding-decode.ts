@@ -54,9 +54,11 @@ export class GroundingReader {
       if (result !== null && this.#results.size < most) this.#results.set(result.url, result);
     if (chunks.includes(null)) this.#source.lost?.add('groundingChunks');
     this.#hasSearched ||= this.#queries.size > 0 || this.#results.size > 0;
-    return listOf(metadata.groundingSupports).flatMap((support) =>
-      isObject(support) ? this.#cited(support, chunks) : [],
-    );
+    const supports = listOf(metadata.groundingSupports);
+    if (supports.length > most) this.#source.lost?.add('groundingSupports');
+    return supports
+      .slice(0, most)
+      .flatMap((support) => (isObject(support) ? this.#cited(support, chunks) : []));
   }
 
   /** The searches of the candidate: nothing says which of the pages was found by which query. */

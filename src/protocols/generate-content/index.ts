@@ -3,6 +3,7 @@ import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { outputMembers } from '../../wire/routed-members.js';
+import { modelPath } from '../model-path.js';
 import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -79,6 +80,7 @@ export const generateContent: Endpoint = {
     mayCarry,
     restore,
   },
+  otherForm: null,
   amender: null,
   conversation: null,
   once: generateContentOnce,
@@ -106,16 +108,11 @@ export const countTokens: Endpoint = {
     mayCarry,
     restore,
   },
+  otherForm: null,
   amender: null,
   conversation: null,
   once: never,
 };
-
-/** Path of a model, whose name may begin with the collection that it is in. */
-function modelPath(model: string): string {
-  const path = model.split('/').map(encodeURIComponent).join('/');
-  return model.startsWith('models/') || model.startsWith('tunedModels/') ? `/${path}` : `/models/${path}`;
-}
 
 /** What a question is about that asks with a whole request in one member. */
 function wrappedRequest(body: JsonObject): JsonObject {

@@ -39,3 +39,16 @@ export const readMembers: Shape = spelled({
     ...['responseModalities', 'imageConfig', 'speechConfig'],
   ),
 });
+
+/** The same of what `images.ts` reads of a body that asks for images. */
+export const readForImages: Shape = spelled({
+  ...wholes('model', 'systemInstruction'),
+  contents: {
+    role: true,
+    parts: wholes('text', 'inlineData', 'fileData', 'thought', 'thoughtSignature'),
+  },
+  generationConfig: {
+    ...wholes('responseModalities', 'candidateCount'),
+    imageConfig: wholes('aspectRatio', 'imageSize'),
+  },
+});

@@ -1,6 +1,7 @@
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { imageType, signatureBytes, unknownType } from '../../media/image.js';
+import type { MadeImage } from '../images-translation.js';
 import type { ImageFormat } from './request.js';
 
 /** One image of an answer: at least one of `url` and `base64` is there. */
@@ -88,6 +89,17 @@ export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now
   });
 }
 
+/**
+ * The images of an answer as bytes with their types.
+ * @throws {GatewayError} `internal_error` when `missingBytes` of base64 names an image
+ */
+export function madeImages({ images, outputFormat }: ImageAnswer): readonly MadeImage[] {
+  return images.map(({ base64 }) => {
+    const bytes = requireBase64(base64);
+    return { mediaType: typeOfBase64(bytes, outputFormat), base64: bytes };
+  });
+}
+
 /** What an answer cost, for the account; null where the upstream does not say. */
 export function usageOfAnswer({ usage }: ImageAnswer): Usage | null {
   if (usage === null) return null;
@@ -99,12 +111,13 @@ function placeOf(
   format: ImageFormat,
   outputFormat: string | null,
 ): { readonly url: string } | { readonly b64_json: string } {
-  if (format === 'b64_json') {
-    if (base64 === null)
-      throw new GatewayError('internal_error', null, { cause: 'an image of the answer was not fetched' });
-    return { b64_json: base64 };
-  }
+  if (format === 'b64_json') return { b64_json: requireBase64(base64) };
   return { url: url ?? `data:${typeOfBase64(base64 ?? '', outputFormat)};base64,${base64 ?? ''}` };
+}
+
+function requireBase64(base64: string | null): string {
+  if (base64 !== null) return base64;
+  throw new GatewayError('internal_error', null, { cause: 'an image of the answer was not fetched' });
 }
 
 function typeOfBase64(base64: string, outputFormat: string | null): string {

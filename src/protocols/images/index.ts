@@ -21,6 +21,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   usageOf: lastUsage,
   metering: reportedMetering,
   translation: null,
+  otherForm: null,
   amender: null,
   conversation: null,
   once: always,

@@ -7,6 +7,7 @@ import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
+import { countTokensConversation, messagesConversation } from './conversation.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
@@ -77,8 +78,9 @@ export const messages: Endpoint = {
     mayCarry,
     restore,
   },
+  otherForm: null,
   amender: null,
-  conversation: null,
+  conversation: messagesConversation,
   once: messagesOnce,
 };
 
@@ -104,8 +106,9 @@ export const countTokens: Endpoint = {
     mayCarry,
     restore,
   },
+  otherForm: null,
   amender: null,
-  conversation: null,
+  conversation: countTokensConversation,
   once: never,
 };
 

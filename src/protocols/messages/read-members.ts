@@ -40,7 +40,8 @@ export const readMembers: Shape = {
     'stop_sequences',
     'tool_choice',
   ),
-  ...wholes('container', 'mcp_servers'),
+  // What a thread holds is in the messages by then: see `thread.ts`.
+  ...wholes('container', 'mcp_servers', 'thread'),
   metadata: wholes('user_id'),
   thinking: wholes('type', 'budget_tokens', 'display'),
   output_config: wholes('effort', 'format'),

@@ -30,7 +30,7 @@ const listFormats: Readonly<Record<ModelListFormat, ListFormat>> = {
   },
   generateContent: {
     errorFormat: google,
-    offers: (model) => model.protocols.has('generateContent'),
+    offers: (model) => methodsOf(model).length > 0,
     one: generateContentModel,
     list: generateContentModelList,
   },
@@ -92,7 +92,18 @@ const maximumPageSize = 1000;
  * is null, which JSON readers of protocol buffers take for unset, rather than a number that a client would believe.
  */
 function generateContentModel(model: Model): string {
-  return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":${model.tokens.input},"outputTokenLimit":${model.tokens.output},"supportedGenerationMethods":["generateContent","streamGenerateContent","countTokens"]}`;
+  return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":${model.tokens.input},"outputTokenLimit":${model.tokens.output},"supportedGenerationMethods":${JSON.stringify(methodsOf(model))}}`;
+}
+
+const generating = ['generateContent', 'streamGenerateContent', 'countTokens'];
+const embedding = ['embedContent', 'batchEmbedContents'];
+
+/** What clients of generateContent may ask a model. */
+function methodsOf({ protocols }: Model): readonly string[] {
+  return [
+    ...(protocols.has('generateContent') ? generating : []),
+    ...(protocols.has('embeddings') ? embedding : []),
+  ];
 }
 
 /**

@@ -19,6 +19,7 @@ export const moderations: Endpoint = {
   answersJson: true,
   mayLack: false,
   translation: null,
+  otherForm: null,
   amender: null,
   conversation: null,
   once: never,

@@ -21,6 +21,7 @@ export const rerank: Endpoint = {
   answersJson: true,
   mayLack: false,
   translation: null,
+  otherForm: null,
   amender: rerankAmender,
   conversation: null,
   once: never,

@@ -8,7 +8,7 @@ import type {
   Recall,
   Recalled,
 } from '../../conversation/kept-turns.js';
-import { writeHolder } from '../../conversation/kept-turns.js';
+import { isLegalId, writeHolder } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
@@ -18,7 +18,6 @@ import {
   clientItemNumber,
   idsOf,
   isHolder,
-  isLegalId,
   type KeptResponse,
   outputItems,
   outputOf,
@@ -33,10 +32,16 @@ const mention = Buffer.from('"item_reference"');
 const mostBefore = 256;
 
 /** How responses go on from earlier ones: by `previous_response_id`, and by references to items in the input. */
-export const responsesConversation: ConversationRules = { mention, recall, keep, hold };
+export const responsesConversation: ConversationRules = { mention, isShown: true, recall, keep, hold };
 
-/** The same for compactions, which nobody goes on from by their ids. */
-export const compactConversation: ConversationRules = { mention, recall, keep: () => null, hold: () => null };
+/** The same for compactions and counts, which nobody goes on from by their ids. */
+export const compactConversation: ConversationRules = {
+  mention,
+  isShown: false,
+  recall,
+  keep: () => null,
+  hold: () => null,
+};
 
 /** A reference to an item, and where its record may be. */
 interface Reference {

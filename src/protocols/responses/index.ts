@@ -1,5 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { conversationMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { estimateTokens } from '../../conversation/estimate.js';
+import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never, responsesOnce } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -8,7 +9,7 @@ import { lastUsage } from './answer/usage.js';
 import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { compactRequest, responsesRequest } from './request/schema.js';
+import { compactRequest, inputTokensRequest, responsesRequest } from './request/schema.js';
 import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -78,6 +79,7 @@ export const responses: Endpoint = {
     mayCarry,
     restore,
   },
+  otherForm: null,
   amender: null,
   conversation: responsesConversation,
   once: responsesOnce,
@@ -101,6 +103,38 @@ export const compactResponses: Endpoint = {
     schema: compactRequest,
     mediaByUrl: true,
     answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
+  otherForm: null,
+  amender: null,
+  conversation: compactConversation,
+  once: never,
+};
+
+/**
+ * `POST /v1/responses/input_tokens`. Other protocols have no such question: for their models the answer is an estimate.
+ * https://platform.openai.com/docs/api-reference/responses/input-tokens
+ */
+export const countInputTokens: Endpoint = {
+  ...wholeAnswers(() => null, reportedMetering),
+  protocol: 'responses',
+  upstreamPath: () => '/responses/input_tokens',
+  upstreamQuery: null,
+  modelInBody: true,
+  usageOnRequest: false,
+  outputLimit: null,
+  mayStream: false,
+  answersJson: true,
+  mayLack: true,
+  translation: {
+    protocol: 'responses',
+    codec: responsesCodec,
+    schema: inputTokensRequest,
+    mediaByUrl: true,
+    answerHere: (request) =>
+      JSON.stringify({ object: 'response.input_tokens', input_tokens: estimateTokens(request) }),
     unwrap: null,
     mayCarry,
     restore,

@@ -1,4 +1,4 @@
-import type { Holder } from '../../conversation/kept-turns.js';
+import { type Holder, readHolder } from '../../conversation/kept-turns.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 
@@ -32,7 +32,7 @@ export function readKept(value: string): KeptResponse | Holder | null {
   const taken = withoutMembers(Buffer.from(value), names)?.taken;
   if (taken?.get('v') !== '1') return null;
   const held = taken.get('held');
-  if (held !== undefined) return holderOf(held);
+  if (held !== undefined) return readHolder(held);
   const [items, response, before] = [taken.get('items'), taken.get('response'), taken.get('before')];
   if (items === undefined || response === undefined || before === undefined) return null;
   return {
@@ -47,12 +47,6 @@ export function readKept(value: string): KeptResponse | Holder | null {
 
 export function isHolder(kept: KeptResponse | Holder): kept is Holder {
   return 'upstream' in kept;
-}
-
-function holderOf(text: string): Holder | null {
-  const { upstream, model, key } = parseObject(text) ?? {};
-  if (typeof upstream !== 'string' || typeof model !== 'string') return null;
-  return { upstream, model, key: typeof key === 'string' ? key : null };
 }
 
 /** JSON texts of the items of a response, with commas between them. @param response its JSON text */
@@ -73,13 +67,6 @@ export function idsOf(response: string): readonly string[] {
   return [id, ...items.map((item: unknown) => (isObject(item) ? item.id : null))].filter(
     (each) => typeof each === 'string',
   );
-}
-
-/** Ids that are looked for. Anything else was given by nobody. */
-const legalId = /^[A-Za-z0-9_.:-]{1,256}$/;
-
-export function isLegalId(id: string): boolean {
-  return legalId.test(id);
 }
 
 /** Of the gateway's own items: prefix, id of the answer, number of the item, after an `i` for one of the client's. */

@@ -75,10 +75,11 @@ function unit(vector: Float64Array): Float32Array {
   return Float32Array.from(vector, (value) => (length === 0 ? value : value / length));
 }
 
-const mostInputs = 2048;
+/** Texts of one request. */
+export const mostInputs = 2048;
 const mostTokens = 8192;
-const usualDimensions = 256;
-const mostDimensions = 4096;
+export const usualDimensions = 256;
+export const mostDimensions = 4096;
 
 /** `POST /v1/embeddings` */
 export const embeddingsRoute: Route = jsonRoute('/v1/embeddings', embed);
@@ -142,7 +143,8 @@ function tokensOf(input: Input): number {
   return typeof input === 'string' ? countTokens(input) : input.length;
 }
 
-function vectorOf(input: Input, dimensions: number): Float32Array {
+/** The vector of a text without its directives, or of tokens. */
+export function vectorOf(input: Input, dimensions: number): Float32Array {
   return typeof input === 'string'
     ? textVector(textDirectives(input).rest || input, dimensions)
     : tokensVector(input, dimensions);

@@ -6,10 +6,13 @@ import { type AnswerFormat, bodyReply, type Reply, type Route, type SimulatorReq
 /** A request that is refused, in the words of whatever protocol it came in. */
 export class RequestError extends Error {
   readonly status: number;
+  /** What programs tell it by, where the protocol has such a thing. */
+  readonly code: string | undefined;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, code?: string) {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -56,8 +59,9 @@ function answered(answerFormat: AnswerFormat, directives: readonly Directive[], 
     return answer();
   } catch (error) {
     if (error instanceof RequestError) {
-      const { status, message } = error;
-      return bodyReply({ status, body: answerFormat.errorBody(status, message), answerFormat, directives });
+      const { status, message, code } = error;
+      const body = answerFormat.errorBody(status, message, code);
+      return bodyReply({ status, body, answerFormat, directives });
     }
     if (error instanceof DirectiveError) {
       return bodyReply({ status: 400, body: answerFormat.errorBody(400, error.message), answerFormat });

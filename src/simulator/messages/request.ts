@@ -225,6 +225,7 @@ const counted = [
   'speed',
   'system',
   'thinking',
+  'thread',
   'tool_choice',
   'tools',
 ];
@@ -265,6 +266,7 @@ export function readMessagesRequest(request: ProtocolRequest, what: 'message' | 
   if (request.header('anthropic-beta') === undefined) {
     checkFields(body, what === 'message' ? created : counted);
   }
+  refuseThread(body);
   const model = stringIn(body, 'model', '').trim();
   const maxTokens = what === 'message' ? integer(body, 'max_tokens', 0) : Infinity;
   if (maxTokens === null) {
@@ -309,6 +311,13 @@ function checkFields(body: JsonObject, known: readonly string[]): void {
   const foreign = Object.keys(body).find((name) => !known.includes(name));
   if (foreign !== undefined) {
     throw refuse(foreign, 'Extra inputs are not permitted');
+  }
+}
+
+/** The simulator stores nothing: the SDK goes on without a thread. */
+function refuseThread({ thread = null }: JsonObject): void {
+  if (thread !== null) {
+    throw new RequestError(400, 'thread: No threads are kept here.', 'thread_unsupported_request');
   }
 }
 

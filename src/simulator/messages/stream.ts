@@ -27,14 +27,18 @@ function messagesEvent(type: string, members: object): string {
 
 /** How the messages protocol words errors and events. */
 export function messagesFormat(requestId: string | null): AnswerFormat {
-  const members = (type: string, message: string): object => ({
-    error: { type, message },
+  const members = (type: string, message: string, code?: string): object => ({
+    error: {
+      type,
+      message,
+      ...(code?.startsWith('thread_') === true ? { details: { error_code: code } } : {}),
+    },
     request_id: requestId,
   });
   return {
-    errorBody: (status, message) => {
+    errorBody: (status, message, code) => {
       const type = types[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
-      return JSON.stringify({ type: 'error', ...members(type, message ?? askedForStatus(status)) });
+      return JSON.stringify({ type: 'error', ...members(type, message ?? askedForStatus(status), code) });
     },
     errorEvent: () =>
       messagesEvent('error', members('api_error', 'The simulator was asked for an error in the stream.')),

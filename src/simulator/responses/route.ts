@@ -20,6 +20,7 @@ import { EventNumbers, type Plan, responsesEvents } from './stream.js';
 export const responsesRoutes: readonly Route[] = [
   jsonRoute('/v1/responses', createResponse),
   jsonRoute('/v1/responses/compact', compact),
+  jsonRoute('/v1/responses/input_tokens', countInput),
 ];
 
 /**
@@ -66,6 +67,12 @@ function compact(request: JsonRequest): Reply {
     usage,
   });
   return bodyReply({ status: 200, body, answerFormat: chatFormat, directives: prompt.directives });
+}
+
+function countInput(request: JsonRequest): Reply {
+  const { directives, inputTokens } = readCompactRequest(request).prompt;
+  const body = JSON.stringify({ object: 'response.input_tokens', input_tokens: inputTokens });
+  return bodyReply({ status: 200, body, answerFormat: chatFormat, directives });
 }
 
 function keptMessage({ value }: Item, index: number, digest: string): object {

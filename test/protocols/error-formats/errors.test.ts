@@ -62,6 +62,24 @@ const expected: Readonly<
     1201,
     50400,
   ],
+  thread_unsupported_request: [
+    400,
+    'invalid_request_error',
+    'thread_unsupported_request',
+    'invalid_request_error',
+    'INVALID_ARGUMENT',
+    1200,
+    50400,
+  ],
+  thread_not_found: [
+    404,
+    'invalid_request_error',
+    'thread_not_found',
+    'not_found_error',
+    'NOT_FOUND',
+    1203,
+    50404,
+  ],
   invalid_json: [
     400,
     'invalid_request_error',
@@ -234,6 +252,9 @@ const expected: Readonly<
   ],
 };
 
+/** What an SDK does about the errors of its threads it reads from the details. */
+const detailsOf = (kind: ErrorKind) => (kind.startsWith('thread_') ? { details: { error_code: kind } } : {});
+
 test('every kind of error has its body in every error format', async (t) => {
   for (const kind of kinds) {
     const [status, type, code, messagesType, googleStatus, klingCode, jimengCode] = expected[kind];
@@ -244,7 +265,7 @@ test('every kind of error has its body in every error format', async (t) => {
     t.strictSame(body(openai, error), { error: openaiError }, kind);
     t.strictSame(
       body(anthropic, error),
-      { type: 'error', error: { type: messagesType, message }, request_id: requestId },
+      { type: 'error', error: { type: messagesType, message, ...detailsOf(kind) }, request_id: requestId },
       kind,
     );
     t.strictSame(body(google, error), { error: { code: status, message, status: googleStatus } }, kind);

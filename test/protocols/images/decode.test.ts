@@ -121,6 +121,22 @@ test('an edit has its images in their order, each with its path', async (t) => {
   t.same(request.extras, {});
 });
 
+test('an image may stand as a text, and in the member of its own', async (t) => {
+  const imagesOf = (more: object) => decodeImageBody('edit', promptBody(more)).images;
+  t.match(imagesOf({ images: [imageUrl, pngUrl] }), [
+    { kind: 'url', url: imageUrl, at: 'images[0]' },
+    { kind: 'bytes', at: 'images[1]' },
+  ]);
+  t.match(imagesOf({ image: imageUrl }), [{ url: imageUrl, at: 'image' }]);
+  t.match(imagesOf({ image: [{ image_url: imageUrl }, pngUrl] }), [
+    { url: imageUrl, at: 'image[0].image_url' },
+    { kind: 'bytes', at: 'image[1]' },
+  ]);
+  const request = decodeImageBody('edit', promptBody({ image: imageUrl, mask: pngUrl }));
+  t.match(request, { mask: { kind: 'bytes', at: 'mask' }, extras: {} });
+  t.notOk('image' in request.extras, 'it is not sent twice');
+});
+
 test('sizes', async (t) => {
   const sizeOf = (size: unknown) => decodeImageBody('generate', promptBody({ size })).size;
   t.same(sizeOf('1024x768'), { width: 1024, height: 768 });

@@ -286,6 +286,14 @@ test('what the real one refuses is refused, with the place', async (t) => {
   }
 });
 
+test('no thread is kept, which the SDK is told by a code', async (t) => {
+  const simulator = await simulate(t);
+  const heard = await send(simulator, ask('Hi', { thread: { type: 'create' } }));
+  const error = { type: 'invalid_request_error', details: { error_code: 'thread_unsupported_request' } };
+  t.match([heard.status, JSON.parse(heard.text)], [400, { error }]);
+  t.equal((await send(simulator, ask('Hi', { thread: null }))).status, 200);
+});
+
 test('a missing version, an unknown model, a wrong method and bad JSON have the error form of the protocol', async (t) => {
   const simulator = await simulate(t);
   const bare = await post(simulator, '/messages', ask('Hi'));

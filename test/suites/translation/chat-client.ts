@@ -38,6 +38,7 @@ function requestBody(model: string, ask: Ask): JsonObject {
     messages: [...system, ...ask.turns],
     stream: ask.stream ? true : undefined,
     stream_options: ask.stream ? { include_usage: true } : undefined,
+    web_search_options: ask.searches === true ? {} : undefined,
     tools: ask.tools?.map((tool) => ({ type: 'function', function: tool })),
     stop: ask.stop,
     max_completion_tokens: ask.maxTokens,

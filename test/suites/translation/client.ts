@@ -27,6 +27,8 @@ export interface Ask {
   readonly candidates?: number;
   readonly logprobs?: boolean;
   readonly topK?: number;
+  /** The upstream is to search the web itself. */
+  readonly searches?: boolean;
 }
 
 export interface Call {

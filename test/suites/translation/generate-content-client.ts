@@ -59,17 +59,19 @@ function requestBody(ask: Ask): JsonObject {
     contents: ask.turns,
     systemInstruction: ask.system === undefined ? undefined : { parts: [{ text: ask.system }] },
     tools:
-      ask.tools === undefined
-        ? undefined
-        : [
-            {
-              functionDeclarations: ask.tools.map((tool) => ({
-                name: tool.name,
-                description: tool.description,
-                parametersJsonSchema: tool.parameters,
-              })),
-            },
-          ],
+      ask.searches === true
+        ? [{ googleSearch: {} }]
+        : ask.tools === undefined
+          ? undefined
+          : [
+              {
+                functionDeclarations: ask.tools.map((tool) => ({
+                  name: tool.name,
+                  description: tool.description,
+                  parametersJsonSchema: tool.parameters,
+                })),
+              },
+            ],
     generationConfig: Object.keys(config).length === 0 ? undefined : config,
   });
 }

@@ -63,6 +63,21 @@ export const losses: readonly Loss[] = [
     },
   },
   {
+    // Only some models of chat upstreams search: their targets say so.
+    clients: ['responses', 'messages', 'generateContent'],
+    wires: ['chat'],
+    scenarios: ['web search'],
+    fate: {
+      kind: 'drop',
+      missing: ['the search'],
+      told: {
+        responses: 'tools.web_search',
+        messages: 'tools.web_search_20250305',
+        generateContent: 'tools.googleSearch',
+      },
+    },
+  },
+  {
     // A chat client has no field in which it could carry what a responses upstream encrypted.
     clients: ['chat'],
     wires: ['responses'],

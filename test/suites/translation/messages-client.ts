@@ -46,11 +46,14 @@ function requestBody(model: string, ask: Ask): JsonObject {
     messages: ask.turns,
     stream: ask.stream ? true : undefined,
     system: ask.system,
-    tools: ask.tools?.map((tool) => ({
-      name: tool.name,
-      description: tool.description,
-      input_schema: tool.parameters,
-    })),
+    tools:
+      ask.searches === true
+        ? [{ type: 'web_search_20250305', name: 'web_search' }]
+        : ask.tools?.map((tool) => ({
+            name: tool.name,
+            description: tool.description,
+            input_schema: tool.parameters,
+          })),
     stop_sequences: ask.stop,
     output_config:
       ask.schema === undefined ? undefined : { format: { type: 'json_schema', schema: ask.schema } },

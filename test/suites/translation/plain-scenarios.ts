@@ -163,6 +163,15 @@ const topK: Scenario = {
   ],
 };
 
+const webSearch: Scenario = {
+  name: 'web search',
+  ask: ({ client, stream }) => ({ stream, searches: true, turns: client.user('Hello') }),
+  checks: (answer, { matrix }) => [
+    check('the text', answer.text, 'Simulated answer to: Hello'),
+    check('the search', matrix.received().searches, true),
+  ],
+};
+
 export const plainScenarios: readonly Scenario[] = [
   text,
   conversation,
@@ -176,4 +185,5 @@ export const plainScenarios: readonly Scenario[] = [
   candidates,
   logprobs,
   topK,
+  webSearch,
 ];

@@ -14,6 +14,8 @@ export interface Received {
   readonly maxTokens: unknown;
   readonly schema: unknown;
   readonly topK: unknown;
+  /** It was asked to search the web. */
+  readonly searches: boolean;
   /** An effort, or the budget that stands for it. */
   readonly thinking: unknown;
   readonly images: readonly Image[];
@@ -47,6 +49,7 @@ function readChat(body: unknown): Received {
     maxTokens: at(body, 'max_completion_tokens'),
     schema: at(body, 'response_format', 'json_schema', 'schema'),
     topK: at(body, 'top_k'),
+    searches: at(body, 'web_search_options') !== undefined,
     thinking: at(body, 'reasoning_effort'),
     images: messages
       .flatMap((message) => listAt(message, 'content'))
@@ -69,6 +72,7 @@ function readResponses(body: unknown): Received {
     maxTokens: at(body, 'max_output_tokens'),
     schema: at(body, 'text', 'format', 'schema'),
     topK: at(body, 'top_k'),
+    searches: listAt(body, 'tools').some(({ type }) => type === 'web_search'),
     thinking: at(body, 'reasoning', 'effort'),
     images: items
       .flatMap((item) => listAt(item, 'content'))
@@ -92,6 +96,7 @@ function readMessages(body: unknown): Received {
     maxTokens: at(body, 'max_tokens'),
     schema: at(body, 'output_config', 'format', 'schema'),
     topK: at(body, 'top_k'),
+    searches: listAt(body, 'tools').some(({ type }) => type === 'web_search_20250305'),
     thinking: at(body, 'thinking', 'budget_tokens'),
     images: blocks
       .filter(({ type }) => type === 'image')
@@ -120,6 +125,7 @@ function readGenerateContent(body: unknown, model: string, stream: boolean): Rec
     maxTokens: config.maxOutputTokens,
     schema: config.responseJsonSchema,
     topK: config.topK,
+    searches: listAt(body, 'tools').some(({ googleSearch }) => googleSearch !== undefined),
     thinking: at(config, 'thinkingConfig', 'thinkingBudget'),
     images: parts.flatMap(({ inlineData, fileData }): readonly Image[] => {
       if (inlineData !== undefined)

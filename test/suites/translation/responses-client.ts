@@ -37,7 +37,10 @@ function requestBody(model: string, ask: Ask): JsonObject {
     store: false,
     stream: ask.stream ? true : undefined,
     instructions: ask.system,
-    tools: ask.tools?.map((tool) => ({ type: 'function', ...tool, strict: false })),
+    tools:
+      ask.searches === true
+        ? [{ type: 'web_search' }]
+        : ask.tools?.map((tool) => ({ type: 'function', ...tool, strict: false })),
     max_output_tokens: ask.maxTokens,
     text:
       ask.schema === undefined

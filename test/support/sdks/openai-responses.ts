@@ -9,6 +9,7 @@ export type InputItem = OpenAI.Responses.ResponseInputItem;
 export type ResponseEvent = OpenAI.Responses.ResponseStreamEvent;
 export type FunctionTool = OpenAI.Responses.FunctionTool;
 export type Compacted = OpenAI.Responses.CompactedResponse;
+export type InputTokens = OpenAI.Responses.InputTokenCountResponse;
 type MakeTextFormat = typeof parser6.makeParseableTextFormat;
 
 const textFormats: Readonly<Record<string, MakeTextFormat>> = {
@@ -30,6 +31,14 @@ export function compact(client: Client, body: { model: string; input: InputItem[
   return responses.compact === undefined
     ? client.post<Compacted>('/responses/compact', { body })
     : client.responses.compact(body);
+}
+
+/** Asks for the number of tokens of an input: version 4 has no method for it. */
+export function countInput(client: Client, body: { model: string; input: string }): Promise<InputTokens> {
+  const { responses } = client as { responses: Partial<Client['responses']> };
+  return responses.inputTokens === undefined
+    ? client.post<InputTokens>('/responses/input_tokens', { body })
+    : client.responses.inputTokens.count(body);
 }
 
 /** What of an answer's output a client sends back as the next input. */

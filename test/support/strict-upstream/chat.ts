@@ -128,6 +128,7 @@ function readMessages(messages: readonly JsonObject[], memory: Memory): AskedTur
   rule(messages.length > 0, 'messages: none');
   const turns: AskedTurn[] = [];
   let open: string[] = [];
+  const currentFrom = messages.findLastIndex(({ role }) => role === 'user');
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}].`;
     const role = textOf(message.role, `${path}role`);
@@ -148,8 +149,10 @@ function readMessages(messages: readonly JsonObject[], memory: Memory): AskedTur
     if (role === 'system' || role === 'developer') readContent(message, role, path, newTurn('user'));
     else {
       const turn = newTurn(role === 'user' ? 'user' : 'model');
-      if (role === 'assistant') open = readCalls(message, path, memory, turn);
+      if (role === 'assistant') open = readCalls(message, path, turn);
       readContent(message, role, path, turn);
+      if (role === 'assistant')
+        checkReasoning({ message, turn, path, isCurrent: index > currentFrom }, memory);
       turns.push(turn);
     }
   }
@@ -195,7 +198,7 @@ export function checkDataUrl(url: unknown, path: string): void {
 }
 
 /** @returns the ids of the calls, which must be answered next */
-function readCalls(message: JsonObject, path: string, memory: Memory, turn: AskedTurn): string[] {
+function readCalls(message: JsonObject, path: string, turn: AskedTurn): string[] {
   if (message.tool_calls !== undefined) {
     const calls = objectsOf(message.tool_calls, `${path}tool_calls`);
     rule(calls.length > 0, `${path}tool_calls: empty`);
@@ -209,15 +212,27 @@ function readCalls(message: JsonObject, path: string, memory: Memory, turn: Aske
     }
     rule(new Set(turn.calls).size === turn.calls.length, `${path}tool_calls: an id comes twice`);
   }
-  const wanted = turn.calls.map((id) => memory.reasons.get(id)).find((words) => words !== undefined);
-  const given = message.reasoning_content;
-  if (wanted !== undefined) rule(given === wanted, `${path}reasoning_content: not what came with the calls`);
-  else if (given !== undefined)
-    rule([...memory.reasons.values()].includes(String(given)), `${path}reasoning_content: never given out`);
   return [...turn.calls];
 }
 
-/** Writes an answer as a chat upstream does that tells its reasoning. */
+interface Spoken {
+  readonly message: JsonObject;
+  readonly turn: AskedTurn;
+  readonly path: string;
+  /** It belongs to the turn under way, whose reasoning must not be lost. */
+  readonly isCurrent: boolean;
+}
+
+function checkReasoning({ message, turn, path, isCurrent }: Spoken, memory: Memory): void {
+  const wanted = turn.calls.map((id) => memory.reasons.get(id)).find((words) => words !== undefined);
+  const given = message.reasoning_content;
+  if (wanted !== undefined && (isCurrent || given !== undefined))
+    rule(given === wanted, `${path}reasoning_content: not what came with the calls`);
+  else if (given !== undefined)
+    rule([...memory.reasons.values()].includes(String(given)), `${path}reasoning_content: never given out`);
+}
+
+/** Writes an answer as a chat upstream does that tells its reasoning, which models of OpenAI's do not. */
 export function writeChat(reply: Reply, asked: Asked, memory: Memory): Written {
   const id = `chatcmpl-${++memory.count}`;
   const head = { id, created: 1, model: asked.model, system_fingerprint: 'fp_1', service_tier: 'default' };
@@ -225,7 +240,8 @@ export function writeChat(reply: Reply, asked: Asked, memory: Memory): Written {
     const text = typeof args === 'string' ? args : JSON.stringify(args);
     return { id: `call_${++memory.count}`, type: 'function', function: { name, arguments: text } };
   });
-  const { reasoning, text } = reply;
+  const { text } = reply;
+  const reasoning = asked.model.startsWith('gpt-') ? undefined : reply.reasoning;
   if (reasoning !== undefined) for (const call of calls) memory.reasons.set(call.id, reasoning);
   if (reasoning !== undefined && calls.length === 0) memory.reasons.set(id, reasoning);
   const finish = calls.length > 0 ? 'tool_calls' : 'stop';

@@ -158,22 +158,7 @@ function readContents(contents: readonly JsonObject[], memory: Memory): AskedTur
     rule(parts.length > 0, `${path}parts: must not be empty`);
     for (const [at, part] of parts.entries()) readPart(part, `${path}parts[${at}].`, memory, turn);
     const responses = parts.filter(({ functionResponse }) => functionResponse !== undefined);
-    if (open.length > 0)
-      rule(
-        responses.length === open.length,
-        `${path}: the number of function response parts must be equal to the number of function call parts`,
-      );
-    else
-      rule(
-        responses.length === 0,
-        `${path}: a function response turn must come immediately after a function call turn`,
-      );
-    for (const [at, { functionResponse }] of responses.entries()) {
-      const given = objectOf(functionResponse, path);
-      const call = objectOf(open[at]?.functionCall, path);
-      rule(given.name === call.name, `${path}: '${given.name}' answers the call of '${call.name}'`);
-      if (call.id !== undefined) rule(given.id === call.id, `${path}: another id than the call's`);
-    }
+    checkResponses(responses, open, path);
     open = parts.filter(({ functionCall }) => functionCall !== undefined);
     if (open.length > 0) {
       rule(index > 0 && turns.at(-1)?.role === 'user', `${path}: a function call turn after no user turn`);
@@ -183,6 +168,26 @@ function readContents(contents: readonly JsonObject[], memory: Memory): AskedTur
   }
   rule(open.length === 0, 'contents: a function call without its response');
   return turns;
+}
+
+/** Each call of the turn before has its response; Gemini CLI 0.61 sends those of a session that it resumes twice. */
+function checkResponses(responses: readonly JsonObject[], open: readonly JsonObject[], path: string): void {
+  const calls = open.map(({ functionCall }) => objectOf(functionCall, path));
+  const given = responses.map(({ functionResponse }) => objectOf(functionResponse, path));
+  if (open.length === 0) {
+    const words = 'a function response turn must come immediately after a function call turn';
+    rule(given.length === 0, `${path}: ${words}`);
+  }
+  const ids = new Set(given.map(({ id }) => id));
+  const count = ids.has(undefined) ? given.length : ids.size;
+  rule(
+    count === open.length,
+    `${path}: the number of function response parts must be equal to the number of function call parts`,
+  );
+  for (const [at, { name: named, id }] of given.entries()) {
+    const call = id === undefined ? calls[at] : calls.find((each) => each.id === id);
+    rule(call?.name === named, `${path}: '${named}' answers no call of that name and id`);
+  }
 }
 
 /** The first call of each step of the turn under way has its signature (https://ai.google.dev/gemini-api/docs/thought-signatures). */

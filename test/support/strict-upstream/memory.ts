@@ -1,18 +1,20 @@
+import type { JsonObject } from '../../../src/wire/json.js';
+
 /** What an upstream has given out, and wants back as it was. */
 export interface Memory {
   /** Signed reasoning: its words by its signature. */
   readonly signed: Map<string, string>;
   /** Words of unsigned reasoning by the ids of the calls that came with it. */
   readonly reasons: Map<string, string>;
-  /** Calls that came with a signature, by their ids. */
-  readonly signatures: Map<string, string>;
+  /** Items of responses by their ids. */
+  readonly items: Map<string, JsonObject>;
   /** Counts what it has given an id. */
   count: number;
 }
 
 /** @returns the memory of an upstream that has answered nothing */
 export function newMemory(): Memory {
-  return { signed: new Map(), reasons: new Map(), signatures: new Map(), count: 0 };
+  return { signed: new Map(), reasons: new Map(), items: new Map(), count: 0 };
 }
 
 /** @returns a signature that comes once, in standard base64 with the characters that other alphabets lack */

@@ -269,7 +269,7 @@ export function writeMessages(reply: Reply, asked: Asked, memory: Memory): Writt
   const content: JsonObject[] = [];
   if (reply.reasoning !== undefined && asked.thinks)
     content.push({ type: 'thinking', thinking: words, signature: sign(memory, words) });
-  if (reply.text !== undefined) content.push({ type: 'text', text: reply.text, citations: null });
+  if (reply.text !== undefined) content.push({ type: 'text', text: reply.text });
   for (const { name, args } of calls)
     content.push({
       type: 'tool_use',

@@ -58,7 +58,7 @@ export function readResponses(body: JsonObject, memory: Memory): Asked {
   const list =
     typeof body.input === 'string'
       ? [{ role: 'user', content: textOf(body.input, 'input') }]
-      : objectsOf(body.input, 'input');
+      : objectsOf(body.input, 'input').map((item, index) => itemMeant(item, index, memory));
   rule(list.length > 0, 'input: empty');
   const added = list.filter(({ type }) => type === 'additional_tools');
   const tools = [
@@ -83,6 +83,14 @@ export function readResponses(body: JsonObject, memory: Memory): Asked {
     shows: typeof reasoning.summary === 'string',
     includes: include.includes('reasoning.encrypted_content'),
   };
+}
+
+/** The item that a reference stands for. */
+function itemMeant(item: JsonObject, index: number, memory: Memory): JsonObject {
+  if (item.type !== 'item_reference') return item;
+  const kept = memory.items.get(textOf(item.id, `input[${index}].id`));
+  rule(kept !== undefined, `input[${index}].id: Item with id '${item.id}' not found`);
+  return kept;
 }
 
 function checkSettings(body: JsonObject): void {
@@ -243,6 +251,7 @@ export function writeResponses(reply: Reply, asked: Asked, memory: Memory): Writ
           },
     );
   }
+  for (const item of output) memory.items.set(String(item.id), item);
   const usage = {
     input_tokens: 30,
     input_tokens_details: { cached_tokens: 5, cache_write_tokens: 0 },

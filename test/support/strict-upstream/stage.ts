@@ -1,6 +1,8 @@
 import type { Test } from 'tap';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
+import { keptIn } from '../conversations.js';
 import { type RunningGateway, startGateway } from '../gateway.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { textProtocols } from '../translated.js';
 import { type StrictUpstream, startStrictUpstream } from './server.js';
 
@@ -17,7 +19,7 @@ const upstreams: Readonly<Record<TextProtocolName, readonly [kind: string, path:
 };
 
 /**
- * A gateway whose models are offered in all protocols of texts, and served by a strict upstream that is called in one.
+ * A gateway, which keeps conversations, whose models are offered in all protocols of texts, and served by a strict upstream that is called in one.
  * Both end with the test.
  * @param models `m` unless given
  */
@@ -30,6 +32,7 @@ export async function startStrictStage(
   const [kind, path, own] = upstreams[wire];
   const gateway = await startGateway(t, {
     config: {
+      ...keptIn(temporaryFolder(t)),
       upstreams: { strict: { kind, baseUrl: upstream.origin + path, apiKeys: ['upstream-key'] } },
       models: Object.fromEntries(
         models.map((model) => [

@@ -1,10 +1,10 @@
 import { test } from 'tap';
-import { readCompatForm } from '../../../src/video/client-formats/compat.js';
+import { readCompatBody, readCompatForm } from '../../../src/video/client-formats/compat.js';
 import { readGenericBody } from '../../../src/video/client-formats/generic.js';
 import { readVendorjSubmit } from '../../../src/video/client-formats/vendorj.js';
 import { readVendorkBody } from '../../../src/video/client-formats/vendork.js';
 import { upstreamFormats } from '../../../src/video/formats.js';
-import type { VideoFormat, VideoRequest } from '../../../src/video/task.js';
+import { type VideoFormat, type VideoRequest, videoFormats } from '../../../src/video/task.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { jpegText, part, png, pngText } from '../samples.js';
 
@@ -86,4 +86,23 @@ test('what only shades a video is left out', async (t) => {
   });
   for (const to of ['compat', 'vendorj', 'generic'] as const)
     t.doesNotThrow(() => upstreamFormats[to].create(request, 'm', 'video_1'), to);
+});
+
+/** What is not as the client's format documents it, with the member that is named. */
+const passed: readonly [request: VideoRequest, param: string][] = [
+  [readCompatBody({ model: 'film', prompt: 'x', size: '720p' }), 'size'],
+  [readCompatForm([part('model', 'film')]), 'prompt'],
+  [generic({ duration: -1 }), 'duration'],
+  [generic({ image: 'gs://b/a.png' }), 'image'],
+  [kind({ cfg_scale: 2 }), 'cfg_scale'],
+  [vendorj({ prompt: '' }), 'prompt'],
+];
+
+test('what its own documents do not have reaches an upstream of the same format alone', async (t) => {
+  for (const [request, param] of passed)
+    for (const to of videoFormats) {
+      const create = () => upstreamFormats[to].create(request, 'film-1', 'video_1');
+      if (to === request.format) t.doesNotThrow(create, `${param} to ${to}`);
+      else t.throws(create, { name: 'GatewayError', status: 400, param }, `${param} to ${to}`);
+    }
 });

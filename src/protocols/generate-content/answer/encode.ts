@@ -4,6 +4,7 @@ import type {
   AnswerPart,
   AnswerText,
   TokenLogprob,
+  UrlCitation,
 } from '../../../conversation/answer.js';
 import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
@@ -28,44 +29,52 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
 }
 
 /** The members with which a response and each block of a stream end. */
-export function answerEnd({ model, id }: AnswerContext): string {
+export function answerEnd({ model, id }: Pick<AnswerContext, 'model' | 'id'>): string {
   return `"modelVersion":${JSON.stringify(model)},"responseId":${JSON.stringify(id)}`;
 }
 
-function isCited(parts: readonly AnswerPart[]): boolean {
-  return parts.some((part) => part.kind === 'text' && part.citations !== undefined);
+function isGrounded(parts: readonly AnswerPart[]): boolean {
+  return parts.some(
+    (part) => part.kind === 'search' || (part.kind === 'text' && part.citations !== undefined),
+  );
 }
 
 /**
- * Of an answer whose texts name sources, texts that follow each other become one: clients take places in a part for
+ * Of an answer with searches or sources, texts that follow each other become one: clients take places in a part for
  * places in all of the text.
  */
 function withJoinedTexts(parts: readonly AnswerPart[]): AnswerPart[] {
   const joined: AnswerPart[] = [];
-  let last = -1;
+  let open: OpenText | null = null;
   for (const part of parts) {
-    const before = joined[last];
-    if (part.kind === 'text' && before?.kind === 'text') joined[last] = joinedTexts(before, part);
-    else if (part.kind === 'search') joined.push(part);
-    else last = joined.push(part) - 1;
+    if (part.kind === 'text') {
+      if (open === null) {
+        open = { kind: 'text', text: '', citations: [], logprobs: [] };
+        joined.push(open);
+      }
+      extend(open, part);
+      continue;
+    }
+    // Nothing is written where a search was.
+    if (part.kind !== 'search') open = null;
+    joined.push(part);
   }
   return joined;
 }
 
-function joinedTexts(one: AnswerText, next: AnswerText): AnswerText {
-  const offset = one.text.length;
-  const moved = (next.citations ?? []).map((each) => ({
-    ...each,
-    start: each.start + offset,
-    end: each.end + offset,
-  }));
-  const logprobs = [...(one.logprobs ?? []), ...(next.logprobs ?? [])];
-  return {
-    kind: 'text',
-    text: one.text + next.text,
-    citations: [...(one.citations ?? []), ...moved],
-    ...(logprobs.length === 0 ? {} : { logprobs }),
-  };
+/** A text to which others may be added. */
+interface OpenText extends AnswerText {
+  text: string;
+  readonly citations: UrlCitation[];
+  readonly logprobs: TokenLogprob[];
+}
+
+function extend(open: OpenText, { text, citations = [], logprobs = [] }: AnswerText): void {
+  const offset = open.text.length;
+  for (const each of citations)
+    open.citations.push({ ...each, start: each.start + offset, end: each.end + offset });
+  for (const each of logprobs) open.logprobs.push(each);
+  open.text += text;
 }
 
 function encodeChoice(
@@ -78,8 +87,8 @@ function encodeChoice(
   let signature: string | null = null;
   let calls = 0;
   let textLength = 0;
-  const grounding = new GroundingWriter(true, context.lost);
-  for (const part of isCited(parts) ? withJoinedTexts(parts) : parts) {
+  const grounding = isGrounded(parts) ? new GroundingWriter(true, context.lost) : null;
+  for (const part of grounding === null ? parts : withJoinedTexts(parts)) {
     if (part.kind === 'reasoning') {
       if (signature !== null) written.push(textPart('', signature));
       if (context.showReasoning && part.text !== '') written.push(thoughtPart(part.text));
@@ -87,7 +96,7 @@ function encodeChoice(
       continue;
     }
     if (part.kind === 'search') {
-      grounding.addSearch(part);
+      grounding?.addSearch(part);
       continue;
     }
     if (part.kind === 'toolCall') {
@@ -96,14 +105,14 @@ function encodeChoice(
       if (part.kind === 'text') {
         if (part.logprobs !== undefined) logprobs.push(...part.logprobs);
         for (const citation of part.citations ?? [])
-          grounding.addCitation({
+          grounding?.addCitation({
             ...citation,
             start: citation.start + textLength,
             end: citation.end + textLength,
           });
       }
       textLength += part.text.length;
-      grounding.addText(part.text);
+      grounding?.addText(part.text);
       written.push(textPart(part.text, signature));
     }
     signature = null;
@@ -113,6 +122,6 @@ function encodeChoice(
   const probabilities = logprobs.length > 0 ? `,"logprobsResult":${encodeLogprobs(logprobs)}` : '';
   return (
     `{"content":{"role":"model","parts":[${written.join()}]},` +
-    `"finishReason":"${encodeFinish(finish)}","index":${index}${probabilities}${grounding.text()}}`
+    `"finishReason":"${encodeFinish(finish)}","index":${index}${probabilities}${grounding?.text() ?? ''}}`
   );
 }

@@ -24,8 +24,8 @@ interface Choice {
   signature: string | null;
   finish: FinishReason | null;
   isEmpty: boolean;
-  /** Of its text, and of its searches. */
-  readonly grounding: GroundingWriter;
+  /** Of its text and its searches; null while it has none. */
+  grounding: GroundingWriter | null;
 }
 
 /**
@@ -66,7 +66,7 @@ class BlockEncoder implements StreamEncoder {
 
   encodeRawText(raw: string): string | null {
     if (!this.takesRawText()) return null;
-    if (this.#context.searches === true) this.#choices.get(0)?.grounding.addRawText(raw);
+    if (this.#context.searches === true) this.#groundingOf(0).addRawText(raw);
     this.#rawFrame ??= framed(
       `${this.#beforeBlock()}{"candidates":[{"content":{"role":"model","parts":[{"text":"`,
       rawBytes(`"}]},"index":0}]${this.#inputUsage}${this.#end}${this.#inArray ? '' : '\n\n'}`),
@@ -118,10 +118,10 @@ class BlockEncoder implements StreamEncoder {
         this.#usage = event.usage;
         return '';
       case 'citation':
-        this.#choiceOf(event.choice).grounding.addCitation(event.citation);
+        this.#groundingOf(event.choice).addCitation(event.citation);
         return '';
       case 'search':
-        this.#choiceOf(event.choice).grounding.addSearch(event);
+        this.#groundingOf(event.choice).addSearch(event);
         return '';
       case 'error':
         return this.#fail(event.error);
@@ -140,18 +140,23 @@ class BlockEncoder implements StreamEncoder {
   #choiceOf(index: number): Choice {
     let choice = this.#choices.get(index);
     if (choice === undefined) {
-      const { searches, lost } = this.#context;
-      const grounding = new GroundingWriter(searches === true, lost);
-      choice = { held: null, signature: null, finish: null, isEmpty: true, grounding };
+      choice = { held: null, signature: null, finish: null, isEmpty: true, grounding: null };
       this.#choices.set(index, choice);
     }
     return choice;
   }
 
+  #groundingOf(index: number): GroundingWriter {
+    const choice = this.#choiceOf(index);
+    const { searches, lost } = this.#context;
+    choice.grounding ??= new GroundingWriter(searches === true, lost);
+    return choice.grounding;
+  }
+
   #text(index: number, text: string, logprobs: readonly TokenLogprob[] | undefined): string {
     if (text === '' && logprobs === undefined) return '';
     const choice = this.#choiceOf(index);
-    choice.grounding.addText(text);
+    if (this.#context.searches === true) this.#groundingOf(index).addText(text);
     const released = this.#release(index, choice);
     const part = textPart(text, choice.signature);
     choice.signature = null;
@@ -227,7 +232,7 @@ class BlockEncoder implements StreamEncoder {
       const part = held ?? textPart('', signature);
       const outcome = blocked
         ? blockedPrompt
-        : `"candidates":[{"content":{"role":"model","parts":[${part}]}${reason},"index":${index}${grounding.text()}}]`;
+        : `"candidates":[{"content":{"role":"model","parts":[${part}]}${reason},"index":${index}${grounding?.text() ?? ''}}]`;
       left--;
       text += this.#frame(`{${outcome}${left === 0 ? usage : this.#inputUsage}${this.#end}`);
     }

@@ -19,6 +19,7 @@ import {
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
+import { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
@@ -78,6 +79,10 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
 function refuseServerState(body: JsonObject): void {
   if ((body.container ?? null) !== null) throw untranslatable('container');
   if (Array.isArray(body.mcp_servers) && body.mcp_servers.length > 0) throw untranslatable('mcp_servers');
+  // One that begins a thread is whole. A thread that is gone on with has been put into the messages, where it is kept.
+  const thread = body.thread ?? null;
+  if (thread !== null && !(isObject(thread) && thread.type === 'create'))
+    throw new GatewayError('thread_unsupported_request', undefined, { param: 'thread' });
 }
 
 function decodeFormat(config: unknown): OutputFormat | null {

@@ -103,9 +103,16 @@ const outputFormat = Type.Union([
   otherType(['json_schema']),
 ]);
 
+/** A conversation that is kept between its requests, each of which brings what is new alone. */
+const thread = Type.Union([
+  Type.Object({ type: Type.Literal('continue'), previous_message_id: Type.String() }),
+  otherType(['continue']),
+]);
+
 /** What a question for the number of tokens and one for an answer have in common. */
 const conversation = {
   model: name,
+  thread: nullable(thread),
   messages: Type.Array(message, { minItems: 1, maxItems: 100_000 }),
   system: nullable(Type.Union([Type.String(), Type.Array(Type.Union([textBlock, otherType(['text'])]))])),
   tools: nullable(Type.Array(tool)),
@@ -141,7 +148,7 @@ export const messagesMixedBody: MixedBody = {
   ],
 };
 
-const members = compileSchema(messagesRequestType, messagesMixedBody);
+const members = compileSchema(messagesRequestType, messagesMixedBody, { within: { thread: {} } });
 
 /** The check of a messages request body that is translated. */
 export const messagesRequest: CompiledSchema = {
@@ -162,7 +169,7 @@ export const countTokensRequest = compileSchema(
   members.guard.spec,
 );
 
-/** A thread that the upstream keeps may stand in for the messages. */
+/** A thread may stand in for the messages. */
 const passedConversation = { model: name, messages: Type.Optional(given), thread: Type.Optional(given) };
 
 /** The check of every messages request body: all that is asked of one which is passed on as it came. */

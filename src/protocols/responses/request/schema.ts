@@ -110,6 +110,17 @@ const settings = {
   service_tier: text,
 };
 
+/** What of a request counts as its input, beside the input itself. */
+const counted = {
+  tools: nullable(Type.Array(tool)),
+  tool_choice: nullable(Type.Union([Type.String(), Type.Object({ type: Type.String() })])),
+  parallel_tool_calls: flag,
+  text: nullable(Type.Object({ format: nullable(textFormat), verbosity: text })),
+  reasoning: nullable(Type.Object({ effort: text, summary: text, generate_summary: text })),
+  truncation: text,
+  conversation: nullable(Type.Union([Type.String(), Type.Object({ id: Type.String() })])),
+};
+
 /** Body of `POST /v1/responses`. */
 export const responsesRequestType = Type.Object({
   model: name,
@@ -119,19 +130,13 @@ export const responsesRequestType = Type.Object({
   max_output_tokens: nullable(Type.Integer({ minimum: 1 })),
   temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  tools: nullable(Type.Array(tool)),
-  tool_choice: nullable(Type.Union([Type.String(), Type.Object({ type: Type.String() })])),
-  parallel_tool_calls: flag,
-  text: nullable(Type.Object({ format: nullable(textFormat), verbosity: text })),
-  reasoning: nullable(Type.Object({ effort: text, summary: text, generate_summary: text })),
+  ...counted,
   stream: flag,
   stream_options: nullable(Type.Object({ include_obfuscation: flag })),
   include: nullable(Type.Array(Type.String())),
   top_logprobs: nullable(Type.Integer({ minimum: 0, maximum: 20 })),
-  truncation: text,
   metadata: nullable(mapOf(Type.String(), { maxProperties: 16 })),
   store: flag,
-  conversation: nullable(Type.Union([Type.String(), Type.Object({ id: Type.String() })])),
   background: flag,
   prompt: nullable(Type.Object({ id: Type.String() })),
   max_tool_calls: nullable(Type.Integer()),
@@ -143,6 +148,14 @@ export const responsesRequestType = Type.Object({
 
 /** Body of `POST /v1/responses/compact`. Clients send the settings of their turns along: they are not looked at. */
 export const compactRequestType = Type.Object({ model: name, input: nullable(input), ...settings });
+
+/** Body of `POST /v1/responses/input_tokens`. */
+export const inputTokensRequestType = Type.Object({
+  model: name,
+  input: nullable(input),
+  ...settings,
+  ...counted,
+});
 
 /** Bodies of the other text endpoints, told by the member that holds their input. */
 export const responsesMixedBody: MixedBody = {
@@ -174,6 +187,13 @@ export const responsesRequest = withInput(members);
 /** The check of a compaction's request body that is translated. */
 export const compactRequest = compileSchema(compactRequestType, responsesMixedBody, members.guard.spec);
 
+/** The check of a question for the number of input tokens that is answered here. */
+export const inputTokensRequest = compileSchema(
+  inputTokensRequestType,
+  responsesMixedBody,
+  members.guard.spec,
+);
+
 /** The check of every responses request body: all that is asked of one which is passed on as it came. */
 export const passedResponsesRequest = withInput(
   compileSchema(
@@ -192,6 +212,13 @@ export const passedResponsesRequest = withInput(
 
 /** The same for a compaction. */
 export const passedCompactRequest = compileSchema(
+  Type.Object({ model: name, input: Type.Optional(given), previous_response_id: text }),
+  responsesMixedBody,
+  members.guard.spec,
+);
+
+/** The same for a question for the number of input tokens, all of whose members may be left out at the vendor. */
+export const passedInputTokensRequest = compileSchema(
   Type.Object({ model: name, input: Type.Optional(given), previous_response_id: text }),
   responsesMixedBody,
   members.guard.spec,

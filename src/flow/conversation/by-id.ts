@@ -1,0 +1,163 @@
+import { performance } from 'node:perf_hooks';
+import { noteVendorAccountRefused } from '../../attempts/attempts.js';
+import { failureError } from '../../attempts/failure.js';
+import type { Holder } from '../../conversation/kept-turns.js';
+import { isLegalId } from '../../conversation/kept-turns.js';
+import { GatewayError } from '../../errors.js';
+import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import {
+  deletedResponse,
+  type IdentifiedTurn,
+  inputItems,
+  notCancellable,
+  type ResponseAction,
+  responseNotFound,
+  upstreamRequest,
+} from '../../protocols/responses/by-id.js';
+import { itemPage, readItemPage } from '../../protocols/responses/item-list.js';
+import { isHolder, type KeptResponse, readKept } from '../../protocols/responses/kept.js';
+import type { UpstreamFailure } from '../../upstream/client.js';
+import { noLines } from '../../wire/head.js';
+import { parseObject } from '../../wire/json.js';
+import { queryParameter } from '../../wire/query.js';
+import { type Answered, ask, isFailure } from '../ask.js';
+import { answerJson, attend, type WaitingClient } from '../attend.js';
+import type { AuthenticatedCall } from '../call.js';
+import { markedKey } from '../key-mark.js';
+import { takeMemory } from '../memory-budget.js';
+import type { Services } from '../services.js';
+import { ownerOf } from './recall.js';
+
+/** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
+const copies = 3;
+const answerBytes = 32 * 1024 * 1024;
+
+/** Answers what is asked of a response by its id, which only the key may that made it. */
+export function answerById(services: Services, call: AuthenticatedCall, action: ResponseAction): void {
+  const id = call.params.response_id ?? '';
+  if (queryParameter(call.exchange.head.query, 'stream') === 'true')
+    throw new GatewayError('unsupported_parameter', "A response is shown whole: leave 'stream' out.", {
+      param: 'stream',
+    });
+  attend(services, call, async (waiting) => {
+    const kept = await find(services, call, id);
+    if (call.accounted) return;
+    if (kept === null) throw responseNotFound(id);
+    if (isHolder(kept)) await passOn(services, call, waiting, { id, action, holder: kept });
+    else answerJson(services, call, 200, await ownAnswer(services, call, { id, kept }, action));
+  });
+}
+
+/** @returns null for what is not kept, or not for the call's key: the two look alike */
+async function find(
+  services: Services,
+  call: AuthenticatedCall,
+  id: string,
+): Promise<KeptResponse | Holder | null> {
+  const [value = null] = await read(services, call, isLegalId(id) ? [id] : []);
+  if (value === null || call.accounted) return null;
+  takeMemory(services, call, copies * value.length);
+  return readKept(value);
+}
+
+/** @throws {GatewayError} `request_too_large` for more than a call may hold */
+async function read(
+  { owned }: Services,
+  call: AuthenticatedCall,
+  ids: readonly string[],
+): Promise<readonly (string | null)[]> {
+  const { conversations, limits } = call.running.snapshot;
+  if (owned === null || conversations === null || ids.length === 0) return [];
+  const most = limits.bodyBytes + conversations.recordBytes;
+  const found = await owned.find(ownerOf(call.key), ids, most);
+  if (found !== null) return found;
+  throw new GatewayError('request_too_large', 'The conversation of this response is too large to be shown.');
+}
+
+async function ownAnswer(
+  services: Services,
+  call: AuthenticatedCall,
+  turn: IdentifiedTurn,
+  action: ResponseAction,
+): Promise<string> {
+  switch (action) {
+    case 'show':
+      return turn.kept.response;
+    case 'items':
+      return await ownItems(services, call, turn);
+    case 'delete':
+      await services.owned?.drop(ownerOf(call.key), turn.id);
+      return deletedResponse(turn.id);
+    case 'cancel':
+      throw notCancellable();
+  }
+}
+
+async function ownItems(services: Services, call: AuthenticatedCall, turn: IdentifiedTurn): Promise<string> {
+  const page = readItemPage(call.exchange.head.query);
+  const { before, bytes } = turn.kept;
+  takeMemory(services, call, copies * bytes);
+  const found = await read(services, call, before);
+  const turns = before.map((id, index): IdentifiedTurn => {
+    const value = found[index] ?? null;
+    const kept = value === null ? null : readKept(value);
+    // What stands before it is gone: nobody can say any more what it was made from.
+    if (kept === null || isHolder(kept)) throw responseNotFound(turn.id);
+    return { id, kept };
+  });
+  return itemPage(inputItems(turns, turn), page);
+}
+
+interface HeldResponse {
+  readonly id: string;
+  readonly action: ResponseAction;
+  readonly holder: Holder;
+}
+
+/** Asks the upstream that holds a response. @throws {GatewayError} where there is no answer that may be handed on */
+async function passOn(
+  services: Services,
+  call: AuthenticatedCall,
+  waiting: WaitingClient,
+  { id, action, holder }: HeldResponse,
+): Promise<void> {
+  const upstream = call.running.snapshot.upstreams.get(holder.upstream);
+  if (upstream === undefined) throw responseNotFound(id);
+  const apiKey = markedKey(upstream, holder.key);
+  const answer = await new Promise<Answered | UpstreamFailure>((resolve) => {
+    waiting.cancel = ask(
+      services,
+      call,
+      {
+        ...upstreamRequest(id, action, call.exchange.head.query),
+        upstream,
+        protocol: 'responses',
+        contentType: null,
+        apiKey,
+        lines: noLines,
+        target: null,
+        body: [],
+        maxBytes: answerBytes,
+        attempt: null,
+        once: action === 'cancel',
+        deadlines: call.running.snapshot.timeouts,
+      },
+      resolve,
+    );
+  });
+  waiting.cancel = () => {};
+  if (isFailure(answer)) throw failureError(answer);
+  call.answeredAt = performance.now();
+  const told = answer.refusal?.error ?? null;
+  if (isVendorAccountError(told))
+    noteVendorAccountRefused(services, call, { upstream, model: holder.model, apiKey }, told);
+  if (told !== null) throw told;
+  const { status } = answer.head;
+  const text = answer.body.toString('utf8');
+  const ofKey = keyFailure(answer.body, upstream.secrets);
+  if (ofKey !== null) throw ofKey;
+  if (parseObject(text) === null) throw new GatewayError('upstream_error');
+  if (action === 'delete' && status < 300) await services.owned?.drop(ownerOf(call.key), id);
+  answerJson(services, call, status, text);
+}

@@ -1,0 +1,218 @@
+import { bodyEstimate } from '../../conversation/estimate-usage.js';
+import type { LeftOut } from '../../conversation/left-out.js';
+import { inputMetering, marksOf, type StreamRules, wholeAnswers } from '../../conversation/stream-rules.js';
+import type { Usage } from '../../conversation/usage.js';
+import { GatewayError } from '../../errors.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
+import { lastObjectStart, numberNames, readNumbers } from '../../wire/json-skip.js';
+import { modelPath, resourceName } from '../model-path.js';
+import { createInputUsageReader } from '../openai-shared/usage.js';
+import type { OtherForm, OtherFormRequest } from '../protocol.js';
+import { amendedTo } from './encoding.js';
+import { type CutAnswer, cutVectors, unusable } from './vectors.js';
+
+/*
+ * Embeddings in two forms, each of which is made of the other:
+ * `POST /embeddings` (https://platform.openai.com/docs/api-reference/embeddings/create) and
+ * `:embedContent` with `:batchEmbedContents` (https://ai.google.dev/api/embeddings).
+ */
+
+const openaiKey = Buffer.from('"embedding"');
+const googleKey = Buffer.from('"values"');
+const { lastUsage: openaiUsage } = createInputUsageReader();
+
+const usageKey = Buffer.from('"usageMetadata"');
+const usageNames = numberNames(['promptTokenCount', 'totalTokenCount']);
+const found: number[] = [];
+
+/** The usage of an answer in the vendor's form; its older models tell none. */
+function googleUsage(answer: Buffer): Usage | null {
+  const start = lastObjectStart(answer, usageKey);
+  if (start === -1 || !readNumbers(answer, start, usageNames, found)) return null;
+  const [prompt = -1, total = -1] = found;
+  const input = prompt === -1 ? total : prompt;
+  return input === -1 ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
+}
+
+export const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, ['"embedding"']);
+export const googleRules: StreamRules = {
+  ...openaiRules,
+  usageOf: googleUsage,
+  marks: marksOf('"embedding"', '"embeddings"'),
+};
+
+/** How `POST /v1/embeddings` is served by an upstream that has the other form. */
+export const openaiOnGoogle: OtherForm = {
+  kinds: new Set(['generateContent']),
+  upstreamPath: (model) => `${modelPath(model)}:batchEmbedContents`,
+  rules: googleRules,
+  convert: (body, names, leftOut) => {
+    const texts = inputTexts(body.input);
+    leaveOthers(body, ['model', 'input', 'dimensions', 'encoding_format'], leftOut);
+    const dimensions = body.dimensions ?? undefined;
+    const requests = texts.map((text) => ({
+      model: resourceName(names.upstream),
+      content: { parts: [{ text }] },
+      outputDimensionality: dimensions,
+    }));
+    const asBase64 = body.encoding_format === 'base64';
+    return {
+      body: JSON.stringify({ requests }),
+      answer: (answer) => amendedTo(asBase64, openaiAnswer(answer, texts, names.client)),
+    };
+  },
+};
+
+/** How `:embedContent` is served by an upstream that has `/embeddings`. */
+export const contentOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
+  const text = contentText(body.content, 'content');
+  leaveOthers(body, contentMembers, leftOut);
+  return openaiRequest([text], body, names.upstream, (vectors, usage) =>
+    Buffer.concat([Buffer.from('{"embedding":{"values":'), ...vectors, Buffer.from(`}${usage}}`)]),
+  );
+});
+
+/** The same for `:batchEmbedContents`. */
+export const contentsOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
+  const requests = Array.isArray(body.requests) ? body.requests.filter(isObject) : [];
+  if (requests.length === 0) throw invalid('requests', 'must name at least one text.');
+  leaveOthers(body, ['model', 'requests'], leftOut);
+  for (const request of requests) leaveOthers(request, contentMembers, leftOut);
+  const texts = requests.map(({ content }, index) => contentText(content, `requests[${index}].content`));
+  const [first = {}] = requests;
+  const odd = requests.findIndex((request) => dimensionsOf(request) !== dimensionsOf(first));
+  if (odd !== -1)
+    throw invalid(
+      `requests[${odd}].outputDimensionality`,
+      'must be that of the others: the upstream of this model makes all vectors of a call of one length.',
+    );
+  return openaiRequest(texts, first, names.upstream, (vectors, usage) =>
+    Buffer.concat([
+      Buffer.from('{"embeddings":['),
+      ...vectors.flatMap((vector, index) => [
+        Buffer.from(`${index === 0 ? '' : ','}{"values":`),
+        vector,
+        Buffer.from('}'),
+      ]),
+      Buffer.from(`]${usage}}`),
+    ]),
+  );
+});
+
+function onOpenai(convert: OtherForm['convert']): OtherForm {
+  return {
+    kinds: new Set(['chat']),
+    upstreamPath: () => '/embeddings',
+    rules: openaiRules,
+    convert,
+  };
+}
+
+const contentMembers = ['model', 'content', 'outputDimensionality', 'output_dimensionality'];
+
+function dimensionsOf(request: JsonObject): unknown {
+  return request.outputDimensionality ?? request.output_dimensionality ?? undefined;
+}
+
+/** @param write the whole answer, of the vectors in their order and what is said of the usage */
+function openaiRequest(
+  texts: readonly string[],
+  settings: JsonObject,
+  model: string,
+  write: (vectors: readonly Buffer[], usage: string) => Buffer,
+): OtherFormRequest {
+  const input = texts.length === 1 ? texts[0] : texts;
+  return {
+    body: JSON.stringify({ model, input, dimensions: dimensionsOf(settings) }),
+    answer: (answer) => {
+      const usage = openaiUsage(answer);
+      const count = usage?.input ?? 0;
+      return write(
+        vectorsInOrder(cutVectors(amendedTo(false, answer), openaiKey), texts.length),
+        usage === null ? '' : `,"usageMetadata":{"promptTokenCount":${count},"totalTokenCount":${count}}`,
+      );
+    },
+  };
+}
+
+/** The vectors by the index that each has beside it. @throws {GatewayError} `upstream_error` where one is missing */
+function vectorsInOrder({ rest, vectors }: CutAnswer, count: number): readonly Buffer[] {
+  const data = isObject(rest) && Array.isArray(rest.data) ? rest.data : [];
+  const ordered: (Buffer | undefined)[] = Array.from({ length: count });
+  for (const [position, item] of data.entries()) {
+    if (!isObject(item) || typeof item.embedding !== 'number') continue;
+    const index = typeof item.index === 'number' ? item.index : position;
+    if (index in ordered) ordered[index] = vectors[item.embedding];
+  }
+  return complete(ordered);
+}
+
+function complete(vectors: readonly (Buffer | undefined)[]): readonly Buffer[] {
+  const all = vectors.filter((vector) => vector !== undefined);
+  if (all.length !== vectors.length) throw unusable('fewer embeddings than texts');
+  return all;
+}
+
+function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): Buffer {
+  const { rest, vectors } = cutVectors(answer, googleKey);
+  const given = isObject(rest) && Array.isArray(rest.embeddings) ? rest.embeddings : [];
+  const ordered = complete(
+    texts.map((_, index) => {
+      const each: unknown = given[index];
+      return isObject(each) && typeof each.values === 'number' ? vectors[each.values] : undefined;
+    }),
+  );
+  // Clients read the usage without looking whether there is any.
+  const tokens = googleUsage(answer)?.input ?? bodyEstimate(Buffer.from(texts.join('\n')));
+  return Buffer.concat([
+    Buffer.from('{"object":"list","data":['),
+    ...ordered.flatMap((vector, index) => [
+      Buffer.from(`${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":`),
+      vector,
+      Buffer.from('}'),
+    ]),
+    Buffer.from(
+      `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`,
+    ),
+  ]);
+}
+
+/** The texts of `input`. @throws {GatewayError} of status 400 for tokens, and for anything else that is no text */
+function inputTexts(input: unknown): readonly string[] {
+  const all: readonly unknown[] = Array.isArray(input) ? input : [input];
+  if (all.length === 0) throw invalid('input', 'must name at least one text.');
+  return all.map((one, index) => {
+    if (typeof one === 'string') return one;
+    throw notText(Array.isArray(input) ? `input[${index}]` : 'input');
+  });
+}
+
+/** The text of a content, whose parts are one text. @throws {GatewayError} of status 400 for one of something else */
+function contentText(content: unknown, at: string): string {
+  if (typeof content === 'string') return content;
+  const parts: unknown = isObject(content) ? content.parts : undefined;
+  const all: readonly unknown[] = Array.isArray(parts) ? parts : [parts];
+  const texts = all.map((part, index) => {
+    if (isObject(part) && typeof part.text === 'string') return part.text;
+    throw notText(`${at}.parts[${index}]`);
+  });
+  if (texts.length === 0) throw invalid(`${at}.parts`, 'must have a text.');
+  return texts.join('\n');
+}
+
+function leaveOthers(body: JsonObject, known: readonly string[], leftOut: LeftOut): void {
+  for (const [name, value] of Object.entries(body))
+    if (value !== null && !known.includes(name)) leftOut.add(name);
+}
+
+function notText(at: string): GatewayError {
+  return new GatewayError(
+    'unsupported_parameter',
+    `'${at}' is no text: for this model, whose upstream has embeddings in another form, send texts.`,
+    { param: at },
+  );
+}
+
+function invalid(param: string, what: string): GatewayError {
+  return new GatewayError('invalid_value', `'${param}' ${what}`, { param });
+}

@@ -1,0 +1,145 @@
+import type { MediaPart } from '../../conversation/request.js';
+import { GatewayError } from '../../errors.js';
+import type { ImageSource } from '../../media/image.js';
+import { readImageText } from '../../media/image-text.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { wrongValue } from '../../wire/reading.js';
+import type { ImagesTranslation, MadeImages, Placed, WantedImages } from '../images-translation.js';
+import { unreadMembers } from '../unread.js';
+import { untranslatable } from '../unsupported.js';
+import { answerEnd } from './answer/encode.js';
+import { encodeUsage } from './answer/usage.js';
+import { readForImages } from './read-members.js';
+import { decodeRequest } from './request/decode.js';
+import { generateContentRequest } from './request/schema.js';
+import { keyOf, memberOf, snakeCase } from './spelling.js';
+
+/**
+ * Calls with IMAGE among `generationConfig.responseModalities`, and their answers with images as `inlineData`
+ * (https://ai.google.dev/gemini-api/docs/image-generation).
+ */
+export const generateContentImages: ImagesTranslation = { asksForImages, decode, encode };
+
+function asksForImages(body: JsonObject): boolean {
+  const config = memberOf(body, 'generationConfig');
+  if (!isObject(config)) return false;
+  const modalities = memberOf(config, 'responseModalities');
+  // Models that make images do so unless the request says otherwise.
+  if (modalities === null) return isObject(memberOf(config, 'imageConfig'));
+  return [modalities].flat().some(isImage);
+}
+
+function isImage(modality: unknown): boolean {
+  return typeof modality === 'string' && modality.toUpperCase() === 'IMAGE';
+}
+
+/**
+ * The prompt is what the instructions and the user's turns say. An image of any turn is one to go on from, and what the
+ * model has said is left out.
+ */
+function decode(body: JsonObject): WantedImages {
+  if (!generateContentRequest.check(body)) throw generateContentRequest.explain(body);
+  const request = decodeRequest(withoutImages(body), false);
+  const texts = [...request.system];
+  const images: ImageSource[] = [];
+  for (const turn of request.turns) {
+    if (turn.role === 'system') continue;
+    for (const part of turn.parts) {
+      if (part.kind === 'image') images.push(imageOf(part));
+      else if (part.kind === 'text' && turn.role === 'user') texts.push(part.text);
+      else if (part.kind !== 'text' && part.kind !== 'reasoning' && part.kind !== 'refusal')
+        throw untranslatable(part.at);
+    }
+  }
+  if (texts.length === 0)
+    throw new GatewayError(
+      'missing_parameter',
+      "'contents' has no text: expected a part with a 'text' that says what the image is to be.",
+      { param: 'contents' },
+    );
+  return {
+    prompt: texts.join('\n\n'),
+    images,
+    ...decodeImageConfig(body),
+    count: request.candidates,
+    leftOut: unreadMembers(body, readForImages),
+  };
+}
+
+/** The body as one that asks for a text, but for what is neither. */
+function withoutImages(body: JsonObject): JsonObject {
+  const at = keyOf(body, 'generationConfig');
+  const config = body[at];
+  if (!isObject(config)) return body;
+  const modalitiesAt = keyOf(config, 'responseModalities');
+  const modalities = config[modalitiesAt];
+  return {
+    ...body,
+    [at]: {
+      ...config,
+      imageConfig: undefined,
+      [snakeCase('imageConfig')]: undefined,
+      [modalitiesAt]: Array.isArray(modalities)
+        ? modalities.filter((modality) => !isImage(modality))
+        : modalities,
+    },
+  };
+}
+
+function imageOf({ source, at }: MediaPart): ImageSource {
+  return readImageText(
+    source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`,
+    at,
+  );
+}
+
+const ratioText = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/;
+const sizeText = /^(512|[1-8](?=k))(?:k|px)?$/i;
+
+function decodeImageConfig(body: JsonObject): Pick<WantedImages, 'ratio' | 'edge'> {
+  const configAt = keyOf(body, 'generationConfig');
+  const config = memberOf(body, 'generationConfig');
+  const images = isObject(config) ? memberOf(config, 'imageConfig') : null;
+  if (!isObject(config) || !isObject(images)) return { ratio: null, edge: null };
+  const at = `${configAt}.${keyOf(config, 'imageConfig')}`;
+  return {
+    ratio: placed(images, 'aspectRatio', at, readRatio),
+    edge: placed(images, 'imageSize', at, readEdge),
+  };
+}
+
+function placed(
+  holder: JsonObject,
+  name: string,
+  holderAt: string,
+  read: (text: string, at: string) => number,
+): Placed<number> | null {
+  const text = textOrNull(memberOf(holder, name)) ?? '';
+  const at = `${holderAt}.${keyOf(holder, name)}`;
+  return text === '' ? null : { value: read(text, at), at };
+}
+
+function readRatio(text: string, at: string): number {
+  const [, across, down] = ratioText.exec(text) ?? [];
+  if (across === undefined || down === undefined) throw wrongValue(at, 'a ratio such as "16:9"');
+  return Number(across) / Number(down);
+}
+
+/** `1K` is an image of as many pixels as a square of 1024 has; `512` says the pixels of the edge. */
+function readEdge(text: string, at: string): number {
+  const [, number] = sizeText.exec(text) ?? [];
+  if (number === undefined) throw wrongValue(at, '"1K", "2K" or "4K"');
+  return number === '512' ? 512 : Number(number) * 1024;
+}
+
+function encode({ images, usage, model, id, framing }: MadeImages): string {
+  const candidates = images.map(
+    ({ mediaType, base64 }, index) =>
+      `{"content":{"role":"model","parts":[{"inlineData":{"mimeType":${JSON.stringify(mediaType)},` +
+      `"data":${JSON.stringify(base64)}}}]},"finishReason":"STOP","index":${index}}`,
+  );
+  const counted = usage === null ? '' : `,"usageMetadata":${encodeUsage(usage)}`;
+  const json = `{"candidates":[${candidates.join()}]${counted},${answerEnd({ model, id })}}`;
+  if (framing === null) return json;
+  return framing === 'array' ? `[${json}]` : `data: ${json}\n\n`;
+}

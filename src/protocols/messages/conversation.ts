@@ -1,0 +1,216 @@
+import {
+  type ConversationRules,
+  type Holder,
+  isLegalId,
+  type Keep,
+  type KeepRequest,
+  type KeptTurn,
+  type Recall,
+  type Recalled,
+  writeHolder,
+} from '../../conversation/kept-turns.js';
+import { GatewayError } from '../../errors.js';
+import { parseJson } from '../../wire/json.js';
+import { withoutMembers } from '../../wire/json-skip.js';
+import { isHolder, type KeptMessage, readKept, writeKept } from './kept.js';
+import { StreamedMessage } from './streamed-message.js';
+import {
+  emptyThread,
+  joinMessages,
+  joinParts,
+  readThread,
+  type ThreadPart,
+  type ThreadRequest,
+} from './thread.js';
+
+/** A turn with more before it is written with all of them in it, so that a thread is found by few records. */
+const mostBefore = 256;
+/** A longer reply is not kept. */
+const mostCharacters = 8 * 1024 * 1024;
+
+/** How messages go on from earlier ones: by the member `thread`. */
+export const messagesConversation: ConversationRules = {
+  mention: null,
+  isShown: false,
+  recall,
+  keep,
+  hold,
+};
+
+/** The same for questions for the number of tokens, which nobody goes on from. */
+export const countTokensConversation: ConversationRules = {
+  mention: null,
+  isShown: false,
+  recall,
+  keep: () => null,
+  hold: () => null,
+};
+
+function recall(body: Buffer): Recall | null {
+  const thread = readThread(body);
+  const previousId = thread?.previousId ?? null;
+  if (thread === null || previousId === null) return null;
+  return {
+    ids: isLegalId(previousId) ? [previousId] : [],
+    before(found) {
+      const previous = recordOf(found[0] ?? null);
+      return previous === null || isHolder(previous)
+        ? { ids: [], bytes: 0 }
+        : { ids: previous.before, bytes: previous.bytes };
+    },
+    join: (found, before, renewed) => join(thread, previousId, { found, before, renewed }),
+  };
+}
+
+function recordOf(value: string | null): KeptMessage | Holder | null {
+  return value === null ? null : readKept(value);
+}
+
+interface FoundRecords {
+  readonly found: readonly (string | null)[];
+  readonly before: readonly (string | null)[];
+  readonly renewed: number;
+}
+
+function join(thread: ThreadRequest, previousId: string, records: FoundRecords): Recalled {
+  const previous = recordOf(records.found[0] ?? null);
+  const nothing = { body: null, turn: null, echo: null, input: null };
+  if (previous !== null && isHolder(previous))
+    return { ...nothing, holder: previous, unfound: threadNotFound(previousId) };
+  const history = previous === null ? null : historyOf(previous, records.before);
+  if (previous === null || history === null)
+    return { ...nothing, holder: null, unfound: threadNotFound(previousId) };
+  const whole = joinParts(history.part, thread);
+  const before = [...previous.before, previousId];
+  const isRenewed = before.length >= mostBefore || history.oldest < records.renewed;
+  const turn: KeptTurn = {
+    before,
+    bytesBefore: previous.bytes,
+    own: writePart(thread),
+    all: isRenewed ? writePart(whole) : null,
+  };
+  return { ...nothing, body: thread.wholeBody(whole), holder: null, unfound: null, turn };
+}
+
+/** @returns all that was said up to a reply, and when the oldest of it was kept; null when a part of it is gone */
+function historyOf(
+  previous: KeptMessage,
+  before: readonly (string | null)[],
+): { readonly part: ThreadPart; readonly oldest: number } | null {
+  if (before.length < previous.before.length) return null;
+  let part = emptyThread;
+  let oldest = previous.at;
+  for (const value of before) {
+    const kept = recordOf(value);
+    if (kept === null || isHolder(kept)) return null;
+    part = joinParts(part, partOf(kept));
+    oldest = Math.min(oldest, kept.at);
+  }
+  return { part: joinParts(part, partOf(previous)), oldest };
+}
+
+function partOf({ settings, messages, reply }: KeptMessage): ThreadPart {
+  return { settings, messages: joinMessages(messages.trim(), reply) };
+}
+
+/** An id is shown only where it is one that somebody can have been given. */
+function threadNotFound(id: string): GatewayError {
+  const shown = isLegalId(id) ? ` '${id}'` : '';
+  return new GatewayError('thread_not_found', `No thread is known here that has the message${shown}.`, {
+    param: 'thread.previous_message_id',
+  });
+}
+
+function keep({ body, recalled, id, model, now }: KeepRequest): Keep | null {
+  const turn = recalled === null ? firstTurn(body) : recalled.turn;
+  if (turn === null) return null;
+  const streamed = new StreamedMessage(mostCharacters);
+  return {
+    // The client that goes on from a reply which was not kept is told so, and sends everything.
+    isAsked: false,
+    bytes: turn.own.length + (turn.all?.length ?? 0),
+    echo: null,
+    see: (run) => streamed.see(run),
+    records(end, isStream) {
+      if (isStream) streamed.see(end);
+      const reply = isStream ? replyOfStream(streamed) : replyOf(end);
+      return reply === null ? [] : [{ id: `msg_${id}`, value: recordText(turn, { reply, model, now }) }];
+    },
+    unkept: (end) => end,
+  };
+}
+
+function firstTurn(body: Buffer): KeptTurn | null {
+  const thread = readThread(body);
+  if (thread === null || thread.previousId !== null) return null;
+  return { before: [], bytesBefore: 0, own: writePart(thread), all: null };
+}
+
+function recordText(
+  { before, bytesBefore, own, all }: KeptTurn,
+  { reply, model, now }: { readonly reply: string; readonly model: string; readonly now: number },
+): string {
+  const { settings, messages } = readPart(all ?? own);
+  const bytes = (all === null ? bytesBefore : 0) + (all ?? own).length + reply.length;
+  return writeKept({ at: now, model, bytes, before: all === null ? before : [], settings, messages, reply });
+}
+
+const ofPart = new Set(['settings', 'messages']);
+
+function writePart({ settings, messages }: ThreadPart): string {
+  return `{"settings":${settings},"messages":[${messages}]}`;
+}
+
+function readPart(text: string): ThreadPart {
+  const taken = withoutMembers(Buffer.from(text), ofPart)?.taken;
+  return {
+    settings: taken?.get('settings') ?? '{}',
+    messages: (taken?.get('messages') ?? '[]').slice(1, -1),
+  };
+}
+
+const ofReply = new Set(['id', 'content', 'stop_reason']);
+
+/** @returns null for an answer that nobody goes on from: after a refusal the SDK drops the turn */
+function replyOf(answer: Buffer): string | null {
+  const taken = withoutMembers(answer, ofReply)?.taken;
+  const content = taken?.get('content');
+  return content === undefined || taken?.get('stop_reason') === '"refusal"' ? null : messageOf(content);
+}
+
+function replyOfStream({ content, stopReason }: StreamedMessage): string | null {
+  return content === null || stopReason === 'refusal' ? null : messageOf(content);
+}
+
+function messageOf(content: string): string {
+  return `{"role":"assistant","content":${content}}`;
+}
+
+const lastEvent = Buffer.from('message_stop');
+
+/** The upstream has the thread under the id of its reply, which the first event of a stream tells. */
+function hold(body: Buffer, holder: Holder): Keep | null {
+  if (readThread(body) === null) return null;
+  const value = writeHolder(holder);
+  const streamed = new StreamedMessage(0);
+  return {
+    isAsked: false,
+    bytes: 0,
+    echo: null,
+    see: (run) => {
+      if (streamed.id === null) streamed.see(run);
+    },
+    records(end, isStream) {
+      if (isStream && end.includes(lastEvent)) streamed.see(end);
+      if (isStream && !streamed.isWhole) return [];
+      const id = isStream ? streamed.id : idOf(end);
+      return id !== null && isLegalId(id) ? [{ id, value }] : [];
+    },
+    unkept: (end) => end,
+  };
+}
+
+function idOf(answer: Buffer): string | null {
+  const id = parseJson(withoutMembers(answer, ofReply)?.taken.get('id') ?? 'null');
+  return typeof id === 'string' ? id : null;
+}

@@ -1,0 +1,111 @@
+import { isObject, isObjectText, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { firstEventEnd, parseEvent } from '../../wire/sse.js';
+
+/** A block of a message as it grows. */
+interface GrowingBlock {
+  readonly start: JsonObject;
+  text: string;
+  thinking: string;
+  signature: string;
+  /** JSON text of a call's arguments. */
+  input: string;
+}
+
+/**
+ * The message that a stream brings, put together from its events as the SDK does it.
+ * https://platform.claude.com/docs/en/build-with-claude/streaming
+ */
+export class StreamedMessage {
+  id: string | null = null;
+  stopReason: string | null = null;
+  /** Its last event has come. */
+  isWhole = false;
+  readonly #most: number;
+  readonly #blocks: GrowingBlock[] = [];
+  #held = 0;
+
+  /** @param most characters that are kept of it: of a longer one there is no content */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @param run whole events */
+  see(run: Buffer): void {
+    for (let at = 0; at < run.length; ) {
+      const next = firstEventEnd(run, at, run.length);
+      const end = next === -1 ? run.length : next;
+      const { data } = parseEvent(run.toString('utf8', at, end));
+      const event = data === null ? null : parseObject(data);
+      if (event !== null) this.#take(event);
+      at = end;
+    }
+  }
+
+  /** JSON text of its blocks; null where it is too long, or has not come to its end. */
+  get content(): string | null {
+    if (!this.isWhole || this.#held > this.#most) return null;
+    const blocks = this.#blocks.map(written).filter((block) => block !== null);
+    return `[${blocks.join(',')}]`;
+  }
+
+  #take(event: JsonObject): void {
+    switch (event.type) {
+      case 'message_start':
+        this.id = isObject(event.message) ? textOrNull(event.message.id) : null;
+        return;
+      case 'content_block_start':
+        if (isObject(event.content_block)) this.#start(event.content_block);
+        return;
+      case 'content_block_delta':
+        if (isObject(event.delta)) this.#grow(event.delta);
+        return;
+      case 'message_delta':
+        if (isObject(event.delta)) this.stopReason = textOrNull(event.delta.stop_reason) ?? this.stopReason;
+        return;
+      case 'message_stop':
+        this.isWhole = true;
+    }
+  }
+
+  #start(block: JsonObject): void {
+    const [text, thinking] = [textOrNull(block.text) ?? '', textOrNull(block.thinking) ?? ''];
+    const [signature, data] = [textOrNull(block.signature) ?? '', textOrNull(block.data) ?? ''];
+    this.#blocks.push({ start: block, text, thinking, signature, input: '' });
+    this.#held += blockWeight + text.length + thinking.length + signature.length + data.length;
+  }
+
+  #grow(delta: JsonObject): void {
+    const block = this.#blocks.at(-1);
+    if (block === undefined || this.#held > this.#most) return;
+    for (const [member, value] of [
+      ['text', delta.text],
+      ['thinking', delta.thinking],
+      ['signature', delta.signature],
+      ['input', delta.partial_json],
+    ] as const) {
+      if (typeof value !== 'string') continue;
+      block[member] += value;
+      this.#held += value.length;
+    }
+  }
+}
+
+/** What a block counts for besides its texts. */
+const blockWeight = 64;
+
+/** @returns null for a call whose arguments were cut, which no request can have */
+function written({ start, text, thinking, signature, input }: GrowingBlock): string | null {
+  switch (start.type) {
+    case 'text':
+      return JSON.stringify({ type: 'text', text });
+    case 'thinking':
+      return JSON.stringify({ type: 'thinking', thinking, signature });
+    case 'tool_use': {
+      if (input !== '' && !isObjectText(input)) return null;
+      const { id, name } = start;
+      return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${input || '{}'}}`;
+    }
+    default:
+      return JSON.stringify(start);
+  }
+}

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** Packages that clients are run from, in one version each; npm's names for several of one package. */
+export const packages = {
+  agents: {
+    '@anthropic-ai/claude-code': '2.1.332',
+    '@google/gemini-cli': '0.61.0',
+    '@openai/codex': '0.169.0',
+    'opencode-ai': '1.18.33',
+  },
+  'ai-sdk': {
+    ai6: 'npm:ai@6.0.325',
+    'ai6-anthropic': 'npm:@ai-sdk/anthropic@3.0.140',
+    'ai6-google': 'npm:@ai-sdk/google@3.0.141',
+    'ai6-openai': 'npm:@ai-sdk/openai@3.0.141',
+    'ai6-openai-compatible': 'npm:@ai-sdk/openai-compatible@2.0.92',
+    ai7: 'npm:ai@7.0.173',
+    'ai7-anthropic': 'npm:@ai-sdk/anthropic@4.0.105',
+    'ai7-google': 'npm:@ai-sdk/google@4.0.121',
+    'ai7-openai': 'npm:@ai-sdk/openai@4.0.118',
+    'ai7-openai-compatible': 'npm:@ai-sdk/openai-compatible@3.0.92',
+    zod: '4.1.12',
+  },
+} as const;
+
+const execute = promisify(execFile);
+
+/**
+ * Installs packages into a folder outside the project, once for all runs on this machine. None of their scripts is run.
+ * @returns the path of its `node_modules`
+ * @throws Error with what npm said
+ */
+export async function install(name: keyof typeof packages): Promise<string> {
+  const manifest = JSON.stringify({ private: true, dependencies: packages[name] });
+  const version = createHash('sha256').update(manifest).digest('hex').slice(0, 12);
+  const folder = join(tmpdir(), 'model-gateway-clients', `${name}-${version}`);
+  const modules = join(folder, 'node_modules');
+  if (existsSync(folder)) return modules;
+  const making = `${folder}.${process.pid}`;
+  mkdirSync(making, { recursive: true });
+  writeFileSync(join(making, 'package.json'), manifest);
+  try {
+    const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
+    await execute('npm', args, { cwd: making, timeout: 500_000, maxBuffer: 1 << 28 });
+    renameSync(making, folder);
+  } finally {
+    rmSync(making, { recursive: true, force: true });
+  }
+  return modules;
+}

@@ -1,0 +1,183 @@
+import { test } from 'tap';
+import { startGateway, testKey } from '../support/gateway.js';
+import { post } from '../support/translated.js';
+import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
+
+const batchPath = '/v1beta/models/m:batchEmbedContents';
+const onePath = '/v1/models/m:embedContent';
+const content = (...texts: string[]) => ({ parts: texts.map((text) => ({ text })) });
+
+const openai = (data: readonly object[]) =>
+  jsonAnswer(
+    200,
+    JSON.stringify({ object: 'list', data, model: 'real', usage: { prompt_tokens: 7, total_tokens: 7 } }),
+  );
+const item = (index: number, embedding: unknown) => ({ object: 'embedding', index, embedding });
+
+interface Stage {
+  readonly port: number;
+  readonly upstream: RawUpstream;
+  /** What the last request's body was. */
+  sent(): unknown;
+  /** What is told of the last call. */
+  last(): unknown;
+}
+
+async function stage(
+  t: Parameters<typeof startRawUpstream>[0],
+  kind: string,
+  answer: string,
+  alias = 'real',
+): Promise<Stage> {
+  const upstream = await startRawUpstream(t, answer);
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['embeddings'],
+    alias,
+    upstream: { kind },
+  });
+  return {
+    port: gateway.port,
+    upstream,
+    sent: () => JSON.parse(upstream.requests.at(-1)?.body.toString() ?? 'null'),
+    last: () => gateway.gateway.inspect().requests[0],
+  };
+}
+
+test('contents are texts of /embeddings, and its vectors are theirs by their index', async (t) => {
+  const { port, upstream, sent, last } = await stage(
+    t,
+    'chat',
+    openai([item(1, [0.25, -2e-3]), item(0, [1])]),
+  );
+  const answer = await post(port, batchPath, {
+    requests: [
+      { model: 'models/m', content: content('a', 'b'), taskType: 'CLUSTERING', outputDimensionality: 2 },
+      { model: 'm', content: content('c'), title: 'x', output_dimensionality: 2 },
+    ],
+  });
+  t.equal(answer.status, 200, answer.body);
+  t.strictSame(JSON.parse(answer.body), {
+    embeddings: [{ values: [1] }, { values: [0.25, -0.002] }],
+    usageMetadata: { promptTokenCount: 7, totalTokenCount: 7 },
+  });
+  t.match(answer.head, /\r\nx-gateway-path: translated\r\n/);
+  t.match(answer.head, /\r\nx-gateway-left-out: taskType, title\r\n/);
+  t.match(upstream.requests[0]?.head, /^POST \/v1\/embeddings HTTP/);
+  t.strictSame(sent(), { model: 'real', input: ['a\nb', 'c'], dimensions: 2 });
+  t.match(last(), { inputTokens: 7, outputTokens: 0 });
+});
+
+test('one content has one embedding, though the upstream answers in base64', async (t) => {
+  const base64 = Buffer.from(new Float32Array([0.5, -1]).buffer).toString('base64');
+  const { port, sent } = await stage(t, 'chat', openai([item(0, base64)]));
+  const answer = await post(port, onePath, { content: content('a') });
+  t.match(JSON.parse(answer.body), { embedding: { values: [0.5, -1] } });
+  t.strictSame(sent(), { model: 'real', input: 'a' });
+});
+
+test('what /embeddings cannot say is a 400 that names it, and nothing is asked', async (t) => {
+  const { port, upstream } = await stage(t, 'chat', openai([item(0, [1])]));
+  const cases: readonly (readonly [path: string, body: object, said: RegExp])[] = [
+    [
+      onePath,
+      { content: { parts: [{ inlineData: { data: '', mimeType: 'image/png' } }] } },
+      /content\.parts\[0\]/,
+    ],
+    [onePath, { content: { parts: [] } }, /'content\.parts' must have a text/],
+    [onePath, { requests: [] }, /batchEmbedContents/],
+    [batchPath, { requests: [] }, /at least one/],
+    [
+      batchPath,
+      { requests: [{ content: content('a') }, { content: {} }] },
+      /requests\[1\]\.content\.parts\[0\]/,
+    ],
+    [
+      batchPath,
+      { requests: [{ content: content('a'), outputDimensionality: 1 }, { content: content('b') }] },
+      /requests\[1\]\.outputDimensionality/,
+    ],
+    [batchPath, { requests: [{ model: 'models/other', content: content('a') }] }, /requests\[0\]\.model/],
+  ];
+  for (const [path, body, said] of cases) {
+    const answer = await post(port, path, body);
+    t.equal(answer.status, 400, answer.body);
+    t.match(JSON.parse(answer.body).error, { status: 'INVALID_ARGUMENT', message: said });
+  }
+  const twice = `{"requests":[{"model":"m","model":"other","content":{"parts":[{"text":"a"}]}}]}`;
+  const raw = await fetch(`http://127.0.0.1:${port}${batchPath}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+    body: twice,
+  });
+  t.equal(raw.status, 400, 'a model that is named twice');
+  t.equal(upstream.requests.length, 0);
+});
+
+test('an answer without a vector for each text, or with something else, is none', async (t) => {
+  for (const answer of [
+    openai([item(0, [1])]),
+    openai([item(0, [1]), item(1, ['a'])]),
+    jsonAnswer(200, '{}'),
+  ]) {
+    const { port } = await stage(t, 'chat', answer);
+    const requests = [{ content: content('a') }, { content: content('b') }];
+    const { status, body } = await post(port, batchPath, { requests });
+    t.equal(status, 502, body);
+  }
+});
+
+test("an upstream's own error is told in the client's form", async (t) => {
+  const { port } = await stage(t, 'chat', jsonAnswer(400, '{"error":{"message":"too long","type":"x"}}'));
+  const { status, body } = await post(port, onePath, { content: content('a') });
+  t.equal(status, 400);
+  t.match(JSON.parse(body), { error: { code: 400, status: 'INVALID_ARGUMENT', message: /too long/ } });
+});
+
+const google = jsonAnswer(200, JSON.stringify({ embeddings: [{ values: [1, 2] }, { values: [3, 4] }] }));
+
+test('a call goes to an upstream of its own form as it came, but for the names of the model', async (t) => {
+  const requests = [
+    { model: 'models/m', content: content('a'), taskType: 'CLUSTERING' },
+    { content: content('b') },
+    { model: 'm', content: content('c') },
+  ];
+  const same = await stage(t, 'generateContent', google, 'm');
+  const exact = await post(same.port, batchPath, { requests });
+  t.match(exact.head, /\r\nx-gateway-path: exact\r\n/);
+  t.equal(same.upstream.requests[0]?.body.toString(), JSON.stringify({ requests }));
+  t.match(same.upstream.requests[0]?.head, /^POST \/v1\/models\/m:batchEmbedContents HTTP/);
+  const aliased = await stage(t, 'generateContent', google, 'real-1');
+  await post(aliased.port, batchPath, { requests });
+  t.match(aliased.upstream.requests[0]?.head, /^POST \/v1\/models\/real-1:batchEmbedContents HTTP/);
+  const [first, second, third] = requests;
+  const model = 'models/real-1';
+  t.strictSame(aliased.sent(), { requests: [{ ...first, model }, second, { ...third, model }] });
+  await post(aliased.port, onePath, { model: 'models/m', content: content('a') });
+  t.strictSame(aliased.sent(), { model, content: content('a') });
+});
+
+test('/v1/embeddings is served by an upstream that has :batchEmbedContents', async (t) => {
+  const { port, upstream, sent } = await stage(t, 'generateContent', google);
+  const ask = { model: 'm', input: ['a', 'b'], dimensions: 2, user: 'u' };
+  const answer = await post(port, '/v1/embeddings', ask);
+  t.equal(answer.status, 200, answer.body);
+  t.match(JSON.parse(answer.body), {
+    object: 'list',
+    model: 'm',
+    data: [item(0, [1, 2]), item(1, [3, 4])],
+    usage: { prompt_tokens: Number, total_tokens: Number },
+  });
+  t.match(answer.head, /\r\nx-gateway-left-out: user\r\n/);
+  t.match(upstream.requests[0]?.head, /^POST \/v1\/models\/real:batchEmbedContents HTTP/);
+  const model = 'models/real';
+  t.strictSame(sent(), {
+    requests: ['a', 'b'].map((text) => ({ model, content: content(text), outputDimensionality: 2 })),
+  });
+  const base64 = await post(port, '/v1/embeddings', { ...ask, encoding_format: 'base64' });
+  const [first] = JSON.parse(base64.body).data;
+  t.strictSame([...new Float32Array(new Uint8Array(Buffer.from(first.embedding, 'base64')).buffer)], [1, 2]);
+  const tokens = await post(port, '/v1/embeddings', { model: 'm', input: [[1, 2]] });
+  t.equal(tokens.status, 400);
+  t.match(JSON.parse(tokens.body).error, { param: 'input[0]' });
+});

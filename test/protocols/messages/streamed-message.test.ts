@@ -1,0 +1,66 @@
+import { test } from 'tap';
+import { StreamedMessage } from '../../../src/protocols/messages/streamed-message.js';
+import { messagesClient } from '../../suites/translation/messages-client.js';
+import { clients } from '../../suites/translation/session.js';
+import { transformOf, translated } from '../cuts.js';
+import { answers, inputs, spoken, streamOf, thought } from '../upstream-streams.js';
+
+const reader = { name: 'messages', client: messagesClient, framing: 'sse' } as const;
+
+function seen(text: string, most = 100_000): StreamedMessage {
+  const message = new StreamedMessage(most);
+  message.see(Buffer.from(text));
+  return message;
+}
+
+for (const { protocol } of clients) {
+  if (protocol === 'messages') continue;
+  test(`what clients are streamed from ${protocol} is put together`, async (t) => {
+    const latin1 = translated([Buffer.from(streamOf(answers[protocol]))], transformOf(protocol, reader));
+    const text = Buffer.from(latin1, 'latin1').toString();
+    const message = seen(text.slice(0, text.lastIndexOf('\n')));
+    t.match(message.id, /^msg_/);
+    t.equal(message.stopReason, 'tool_use');
+    const content = JSON.parse(message.content ?? '[]') as Record<string, unknown>[];
+    const joined = (type: string, member: string) =>
+      content.map((block) => (block.type === type ? block[member] : '')).join('');
+    t.equal(joined('text', 'text'), spoken);
+    t.equal(joined('thinking', 'thinking'), thought);
+    t.strictSame(
+      content.flatMap(({ type, name, input }) => (type === 'tool_use' ? [[name, input]] : [])),
+      [
+        ['get_weather', JSON.parse(inputs[0])],
+        ['get_time', JSON.parse(inputs[1])],
+      ],
+    );
+  });
+}
+
+const block = (content_block: object) => ({ type: 'content_block_start', content_block });
+const delta = (delta: object) => ({ type: 'content_block_delta', delta });
+const stream = (...events: readonly object[]) =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+const stop = { type: 'message_stop' };
+
+test('blocks keep what they began with, and calls that were cut are left out', async (t) => {
+  const { content } = seen(
+    stream(
+      block({ type: 'redacted_thinking', data: 'abc' }),
+      block({ type: 'tool_use', id: 'a', name: 'f', input: {} }),
+      block({ type: 'tool_use', id: 'b', name: 'f', input: {} }),
+      delta({ type: 'input_json_delta', partial_json: '{"cut":' }),
+      stop,
+    ),
+  );
+  t.strictSame(JSON.parse(content ?? ''), [
+    { type: 'redacted_thinking', data: 'abc' },
+    { type: 'tool_use', id: 'a', name: 'f', input: {} },
+  ]);
+});
+
+test('a message that has not ended has no content, nor has one that is too long', async (t) => {
+  const text = block({ type: 'text', text: 'x'.repeat(50) });
+  t.equal(seen(stream(text)).content, null);
+  t.ok(seen(stream(text, stop), 200).content);
+  t.equal(seen(stream(text, delta({ type: 'text_delta', text: 'x'.repeat(200) }), stop), 200).content, null);
+});
