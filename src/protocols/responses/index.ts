@@ -139,6 +139,7 @@ export const countInputTokens: Endpoint = {
     mayCarry,
     restore,
   },
+  otherForm: null,
   amender: null,
   conversation: compactConversation,
   once: never,
