@@ -141,6 +141,7 @@ export const countInputTokens: Endpoint = {
   },
   otherForm: null,
   amender: null,
+  otherForm: null,
   conversation: compactConversation,
   once: never,
 };
