@@ -139,7 +139,6 @@ export const countInputTokens: Endpoint = {
     mayCarry,
     restore,
   },
-  otherForm: null,
   amender: null,
   otherForm: null,
   conversation: compactConversation,
