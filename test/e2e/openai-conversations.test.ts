@@ -18,7 +18,7 @@ import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js
 const kinds = ['chat', 'messages', 'generateContent'] as const satisfies readonly ServedBy[];
 
 /** The demo, whose calls of responses are translated and kept in a folder of the test. */
-function keeping(t: Test, demo: ServedBy): Promise<DemoGateway> {
+function keeping(t: Test, demo: ServedBy, upstream: object = {}): Promise<DemoGateway> {
   const path = temporaryFolder(t);
   return startGateway(t, {
     demo,
@@ -26,6 +26,7 @@ function keeping(t: Test, demo: ServedBy): Promise<DemoGateway> {
       ...config,
       store: { kind: 'embedded', path, taskDays: 7 },
       conversations: defaults.conversations,
+      upstreams: config.upstreams.map((each) => ({ ...each, ...upstream })),
     }),
   });
 }
@@ -129,6 +130,20 @@ test('a socket goes on from a response that was made by a request, and remembers
   t.match(textOf(third?.response as Responses), /thank you/);
   send(create({ previous_response_id: 'resp_none', input: 'x' }));
   t.match(await answer(), [{ type: 'error', status: 400, error: { code: 'previous_response_not_found' } }]);
+});
+
+test('a socket on an upstream that keeps its turns and has several keys goes on as ever', async (t) => {
+  const gateway = await keeping(t, 'simulator', { apiKeys: ['key-1', 'key-2'], responsesSocket: true });
+  const { send, answer } = await connect(t, gateway.url);
+  const tools = [functionTool('get_weather')];
+  send(create({ input: 'weather in Oslo?', tools }));
+  const called = (await answer()).at(-1)?.response as Responses;
+  t.equal(callsOf(called).length, 1);
+  send(create({ previous_response_id: called.id, input: resultsOf(called, 'rain in Oslo'), tools }));
+  const second = (await answer()).at(-1);
+  t.match(textOf(second?.response as Responses), /rain in Oslo/);
+  send(create({ input: 'hello', store: false }));
+  t.equal((await answer()).at(-1)?.type, 'response.completed');
 });
 
 test('whatever worker is asked finds what another has kept, at once', async (t) => {
