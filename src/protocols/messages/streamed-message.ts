@@ -9,6 +9,8 @@ interface GrowingBlock {
   signature: string;
   /** JSON text of a call's arguments. */
   input: string;
+  /** Of a text. */
+  readonly citations: JsonObject[];
 }
 
 /**
@@ -70,13 +72,19 @@ export class StreamedMessage {
   #start(block: JsonObject): void {
     const [text, thinking] = [textOrNull(block.text) ?? '', textOrNull(block.thinking) ?? ''];
     const [signature, data] = [textOrNull(block.signature) ?? '', textOrNull(block.data) ?? ''];
-    this.#blocks.push({ start: block, text, thinking, signature, input: '' });
+    this.#blocks.push({ start: block, text, thinking, signature, input: '', citations: [] });
     this.#held += blockWeight + text.length + thinking.length + signature.length + data.length;
+    // What a search has found comes all at once.
+    if (Array.isArray(block.content)) this.#held += JSON.stringify(block.content).length;
   }
 
   #grow(delta: JsonObject): void {
     const block = this.#blocks.at(-1);
     if (block === undefined || this.#held > this.#most) return;
+    if (isObject(delta.citation)) {
+      block.citations.push(delta.citation);
+      this.#held += JSON.stringify(delta.citation).length;
+    }
     for (const [member, value] of [
       ['text', delta.text],
       ['thinking', delta.thinking],
@@ -94,18 +102,17 @@ export class StreamedMessage {
 const blockWeight = 64;
 
 /** @returns null for a call whose arguments were cut, which no request can have */
-function written({ start, text, thinking, signature, input }: GrowingBlock): string | null {
+function written({ start, text, thinking, signature, input, citations }: GrowingBlock): string | null {
   switch (start.type) {
     case 'text':
-      return JSON.stringify({ type: 'text', text });
+      return JSON.stringify({ type: 'text', text, ...(citations.length > 0 ? { citations } : {}) });
     case 'thinking':
       return JSON.stringify({ type: 'thinking', thinking, signature });
-    case 'tool_use': {
-      if (input !== '' && !isObjectText(input)) return null;
-      const { id, name } = start;
-      return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${input || '{}'}}`;
+    default: {
+      if (input === '') return JSON.stringify(start);
+      // As the model wrote it: numbers may be larger than a parser keeps them.
+      const { input: _, ...rest } = start;
+      return isObjectText(input) ? `${JSON.stringify(rest).slice(0, -1)},"input":${input}}` : null;
     }
-    default:
-      return JSON.stringify(start);
   }
 }

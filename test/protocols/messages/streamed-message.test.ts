@@ -58,6 +58,30 @@ test('blocks keep what they began with, and calls that were cut are left out', a
   ]);
 });
 
+test('a search and the citations of a text are those of the whole answer', async (t) => {
+  const citation = { type: 'web_search_result_location', url: 'https://x/y', title: 'X' };
+  const found = [{ type: 'web_search_result', url: 'https://x/y', title: 'X' }];
+  const result = { type: 'web_search_tool_result', tool_use_id: 's', content: found };
+  const { content } = seen(
+    stream(
+      block({ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+      delta({ type: 'input_json_delta', partial_json: '{"query":"x",' }),
+      delta({ type: 'input_json_delta', partial_json: '"n":12345678901234567890}' }),
+      block(result),
+      block({ type: 'text', text: '' }),
+      delta({ type: 'text_delta', text: 'so' }),
+      delta({ type: 'citations_delta', citation }),
+      stop,
+    ),
+  );
+  t.match(content, '"input":{"query":"x","n":12345678901234567890}');
+  t.match(JSON.parse(content ?? ''), [
+    { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'x' } },
+    result,
+    { type: 'text', text: 'so', citations: [citation] },
+  ]);
+});
+
 test('a message that has not ended has no content, nor has one that is too long', async (t) => {
   const text = block({ type: 'text', text: 'x'.repeat(50) });
   t.equal(seen(stream(text)).content, null);
