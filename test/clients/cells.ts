@@ -138,10 +138,10 @@ export function testLine(line: ClientLine): void {
   void t.test(line.name, { buffered: true }, (t) => playCells(t, line));
 }
 
-function playCells(t: Test, line: ClientLine): void {
+async function playCells(t: Test, line: ClientLine): Promise<void> {
   t.jobs = wires.length;
-  for (const wire of wires) {
-    void t.test(`${line.name} on ${wire}`, { buffered: true }, async (t) => {
+  const played = wires.map((wire) =>
+    t.test(`${line.name} on ${wire}`, { buffered: true }, async (t) => {
       const { url, upstream } = await startStrictStage(t, wire, { models });
       for (const { name, wrong } of await playAll(line, url)) t.equal(wrong, null, name);
       t.equal(await playCut(line, url), 'an error', 'cut');
@@ -150,6 +150,7 @@ function playCells(t: Test, line: ClientLine): void {
       // A gateway of its own: the target is let alone after that for a while.
       const limited = await startStrictStage(t, wire, { models });
       t.equal(await playLimited(line, limited.url), 429, 'limited');
-    });
-  }
+    }),
+  );
+  await Promise.all(played);
 }

@@ -1,0 +1,168 @@
+import { test } from 'tap';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { readChat } from './chat.js';
+import { readGenerateContent } from './generate-content.js';
+import { type Memory, newMemory } from './memory.js';
+import { readMessages } from './messages.js';
+import { readResponses } from './responses.js';
+
+const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+const user = { role: 'user', content: 'Hi' };
+
+/** Bodies that a reader refuses, by the words that it has for it. */
+type Refused = Readonly<Record<string, JsonObject>>;
+
+const called = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } };
+const assistant = { role: 'assistant', content: null, tool_calls: [called] };
+const chat: Refused = {
+  'unknown member': { messages: [user], top_k: 1 },
+  'without tools': { messages: [user], tool_choice: 'auto' },
+  'not between 1 and 128': { messages: [user], tools: [] },
+  'does not match': { messages: [user], tools: [{ type: 'function', function: { name: 'a.b' } }] },
+  'declared twice': {
+    messages: [user],
+    tools: [
+      { type: 'function', function: { name: 'f' } },
+      { type: 'function', function: { name: 'f' } },
+    ],
+  },
+  additionalProperties: {
+    messages: [user],
+    tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: schema } }],
+  },
+  'no tool message': { messages: [user, assistant, user] },
+  'without a call': { messages: [user, { role: 'tool', tool_call_id: 'c1', content: '' }] },
+  'longer than 40': {
+    messages: [user, { ...assistant, tool_calls: [{ ...called, id: 'c'.repeat(41) }] }],
+  },
+  'content: none': { messages: [user, { role: 'assistant', content: null }] },
+  'longer than 64': { messages: [user], user: 'u'.repeat(65) },
+  'never given out': { messages: [user, { role: 'assistant', content: 'x', reasoning_content: 'y' }] },
+};
+
+const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' };
+const output = { type: 'function_call_output', call_id: 'c1', output: 'x' };
+const responses: Refused = {
+  'unknown member': { input: 'Hi', messages: [] },
+  'No tool output found': { input: [user, call] },
+  'No tool call found': { input: [user, output] },
+  "begins with 'fc'": { input: [user, { ...call, id: 'call_1' }, output] },
+  'Duplicate item': {
+    input: [
+      { ...user, id: 'msg_1' },
+      { ...user, id: 'msg_1' },
+    ],
+  },
+  'could not be verified': { input: [{ type: 'reasoning', summary: [], encrypted_content: 'x' }, user] },
+  'required following item': {
+    input: [{ type: 'reasoning', id: 'rs_1', summary: [] }, user],
+  },
+  'not persisted': { store: false, input: [{ type: 'reasoning', id: 'rs_1', summary: [] }, call, output] },
+  'Invalid value': { input: [{ role: 'assistant', content: [{ type: 'input_text', text: 'x' }] }] },
+  'below 16': { input: 'Hi', max_output_tokens: 1 },
+};
+
+const use = { type: 'tool_use', id: 't1', name: 'f', input: {} };
+const result = { type: 'tool_result', tool_use_id: 't1', content: 'x' };
+const thinking = { type: 'thinking', thinking: 'other words', signature: 'c2ln' };
+const messages: Refused = {
+  'max_tokens: none': { messages: [user] },
+  'unknown member': { max_tokens: 5, messages: [user], reasoning_effort: 'low' },
+  'the first is not': { max_tokens: 5, messages: [{ role: 'assistant', content: 'x' }] },
+  'without tool_result': { max_tokens: 5, messages: [user, { role: 'assistant', content: [use] }, user] },
+  'unexpected tool_use_id': { max_tokens: 5, messages: [{ role: 'user', content: [result] }] },
+  'stands before a tool_result': {
+    max_tokens: 5,
+    messages: [
+      user,
+      { role: 'assistant', content: [use] },
+      { role: 'user', content: [{ type: 'text', text: 'x' }, result] },
+    ],
+  },
+  'must be unique': {
+    max_tokens: 5,
+    messages: [
+      user,
+      { role: 'assistant', content: [use] },
+      { role: 'user', content: [result] },
+      { role: 'assistant', content: [use] },
+      { role: 'user', content: [result] },
+    ],
+  },
+  'not what was signed': { max_tokens: 5, messages: [user, { role: 'assistant', content: [thinking] }] },
+  'Invalid signature': {
+    max_tokens: 5,
+    messages: [user, { role: 'assistant', content: [{ ...thinking, signature: 'x' }] }],
+  },
+  "expected 'thinking'": {
+    max_tokens: 2000,
+    thinking: { type: 'enabled', budget_tokens: 1024 },
+    messages: [user, { role: 'assistant', content: [use] }, { role: 'user', content: [result] }],
+  },
+  budget_tokens: { max_tokens: 5, thinking: { type: 'enabled', budget_tokens: 1024 }, messages: [user] },
+  'maximum of 4': {
+    max_tokens: 5,
+    messages: [{ role: 'user', content: Array(5).fill({ type: 'text', text: 'x', cache_control: {} }) }],
+  },
+  'ends in white space': { max_tokens: 5, messages: [user, { role: 'assistant', content: 'x ' }] },
+  'not a text with characters': {
+    max_tokens: 5,
+    messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }],
+  },
+};
+
+const asked = { role: 'user', parts: [{ text: 'Hi' }] };
+const functionCall = { functionCall: { name: 'f', args: {} }, thoughtSignature: 'c2ln' };
+const functionResponse = { functionResponse: { name: 'f', response: {} } };
+const generateContent: Refused = {
+  'contents are required': { contents: [] },
+  'must not be empty': { contents: [{ role: 'user', parts: [] }] },
+  'unknown member': { contents: [asked], messages: [] },
+  'a function call without its response': { contents: [asked, { role: 'model', parts: [functionCall] }] },
+  'must be equal': { contents: [asked, { role: 'model', parts: [functionCall] }, asked] },
+  'come immediately after': { contents: [{ role: 'user', parts: [functionResponse] }] },
+  'missing a thought_signature': {
+    contents: [
+      asked,
+      { role: 'model', parts: [{ functionCall: functionCall.functionCall }] },
+      { role: 'user', parts: [functionResponse] },
+    ],
+  },
+  'is not valid': {
+    contents: [asked, { role: 'model', parts: [{ ...functionCall, thoughtSignature: 'b3RoZXI=' }] }],
+  },
+  'Base64 decoding failed': {
+    contents: [asked, { role: 'model', parts: [{ text: 'x', thoughtSignature: 'gw1.s' }] }],
+  },
+  'additionalProperties: unknown member': {
+    contents: [asked],
+    tools: [
+      { functionDeclarations: [{ name: 'f', parameters: { type: 'OBJECT', additionalProperties: false } }] },
+    ],
+  },
+  'declared twice': {
+    contents: [asked],
+    tools: [{ functionDeclarations: [{ name: 'f' }, { name: 'f' }] }],
+  },
+};
+
+const readers: Readonly<Record<string, [Refused, (body: JsonObject, memory: Memory) => unknown]>> = {
+  chat: [chat, readChat],
+  responses: [responses, readResponses],
+  messages: [messages, (body, memory) => readMessages(body, memory, '')],
+  generateContent: [generateContent, readGenerateContent],
+};
+
+for (const [wire, [refused, read]] of Object.entries(readers))
+  test(`a strict ${wire} upstream refuses what its vendor does`, async (t) => {
+    for (const [words, body] of Object.entries(refused)) {
+      const memory = newMemory();
+      memory.signed.set('c2ln', 'words');
+      try {
+        read({ model: 'm', ...body }, memory);
+        t.fail(`it was taken: ${words}`);
+      } catch (fault) {
+        t.match(String(fault), words);
+      }
+    }
+  });
