@@ -16,8 +16,10 @@ import { type SteeringMember, steeringMembers } from './steering-members.js';
 export interface GuardSpec {
   /** Names of members that are read; those that fold alike are spellings of one, of which one may come. */
   readonly reads: readonly string[];
-  /** Objects among them that have such members of their own, and lists of such objects. */
+  /** Objects among them that have such members of their own. */
   readonly within?: Readonly<Record<string, GuardSpec>>;
+  /** It is of each object in a list, where it is `within` another. */
+  readonly isList?: boolean;
   /** Names that may not be here: where they count, they would count in place of what was checked. */
   readonly bars?: readonly string[];
   /** Those that are read whose places are asked for. */
@@ -294,7 +296,7 @@ class Walk {
     const end =
       within !== null && isObject && entry !== null
         ? this.object(within, at, `${path}${entry.spellings[0]}.`, levels)
-        : within !== null && isList && entry?.kind === 'read'
+        : within?.spec.isList && isList && entry !== null
           ? this.#list(within, at, `${path}${entry.spellings[0]}`, levels)
           : endOfValue(this.#body, at, levels);
     if (entry?.isNoted && end !== -1)

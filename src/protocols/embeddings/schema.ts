@@ -94,7 +94,7 @@ export const batchEmbedContentsRequest = lookingInside(
         { key: 'input', endpoint: 'POST /v1/embeddings' },
       ],
     },
-    { within: { requests: { reads: contentReads, notes: ['model'] } } },
+    { within: { requests: { reads: contentReads, notes: ['model'], isList: true } } },
   ),
 );
 

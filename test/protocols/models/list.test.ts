@@ -96,14 +96,15 @@ test('the messages list has the models of that protocol', async (t) => {
   });
 });
 
-test('the generateContent list has the models of that protocol', async (t) => {
+test('the generateContent list has the models of that protocol, and those that embed', async (t) => {
   const list: GooglePage = JSON.parse(modelList('generateContent', models, ''));
   t.strictSame(
     list.models.map(({ name }) => name),
-    ['models/all', 'models/gemini', 'models/org/name:free'],
+    ['models/all', 'models/embedding', 'models/gemini', 'models/org/name:free'],
   );
   t.notOk('nextPageToken' in list);
-  t.strictSame(list.models[1], {
+  t.match(list.models[1], { supportedGenerationMethods: ['embedContent', 'batchEmbedContents'] });
+  t.strictSame(list.models[2], {
     name: 'models/gemini',
     version: '001',
     displayName: 'gemini',
