@@ -59,6 +59,7 @@ export function configView(config: ResolvedConfig): object {
     store: storeView(config.store),
     outage: { budgets: outage.budgets, rates: outage.rates },
     usage: settings(config.usage),
+    conversations: config.conversations === null ? 'off' : settings(config.conversations),
     vendors: {
       vendorc: vendors.vendorc,
       vendorg: vendors.vendorg,

@@ -81,6 +81,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
     },
     outage: { budgets: 'open', rates: 'closed' },
     usage: { ledger: false, lineDays: 2, sumDays: 3 },
+    conversations: 'off',
     vendors: { vendorc: ['c'], vendorg: ['g'], vendork: ['k'], vendorj: ['j'] },
     limits: {
       bodyBytes: 1001,
@@ -300,6 +301,7 @@ test('a small config is shown with its defaults, and so is the demo', async (t) 
     listen: { host: '127.0.0.1', port: 8080 },
     store: { kind: 'embedded', path: `${directory}data`, taskDays: 7 },
     timeouts: { connectMs: 3000 },
+    conversations: { hours: 24, recordBytes: 8_388_608 },
     models: { __proto__x: { targets: [{ model: '__proto__x', weight: 1 }] } },
   });
   for (const absent of ['admin', 'secret']) t.notOk(absent in view, absent);
