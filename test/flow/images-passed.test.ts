@@ -240,3 +240,27 @@ test('a count that cannot be metered is refused', async (t) => {
   }
   t.equal(upstreams[0]?.requests.length, 0);
 });
+
+test('what an upstream of another form is not told is named', async (t) => {
+  const cases = [
+    [
+      { ...base, quality: 'high', style: 'vivid', user: 'u', seed: 7, n: 2, background: 'auto' },
+      'dashscope',
+      'quality, style, user',
+    ],
+    [{ ...base, 'x\r\nset-cookie: a=b\r\nx': 1, quality: null }, 'dashscope', null],
+    [
+      { ...inputBody('m', [{ text: 'a fox' }]), parameters: { watermark: true, n: 2, extra: 1 } },
+      'openai',
+      'watermark, extra',
+    ],
+    [{ ...base, quality: 'high' }, 'openai', null],
+  ] as const;
+  for (const [body, style, named] of cases) {
+    const { gateway } = await start(t, style);
+    const heard = await ask(gateway, 'POST', generations, { body });
+    t.equal(heard.status, 200, heard.text);
+    t.equal(heard.headers.get('x-gateway-left-out'), named);
+    t.equal(heard.headers.get('set-cookie'), null);
+  }
+});

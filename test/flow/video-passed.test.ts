@@ -234,3 +234,18 @@ test('forms that differ in a file alone are not the same request', async (t) => 
   t.equal((await ask(gateway, 'POST', paths.compat, { body: form('c'), headers })).status, 409);
   t.equal(upstream.requests.length, 1);
 });
+
+test('hints that another format cannot say are named', async (t) => {
+  const { gateway } = await start(t);
+  const hints = { fps: 24, seed: 7, metadata: { mode: 'pro', cfg_scale: 0.5 } };
+  for (const [model, named] of [
+    ['compat', 'fps, seed, metadata.mode, metadata.cfg_scale'],
+    ['vendork', 'fps, seed'],
+    ['vendorj', 'fps, metadata.mode, metadata.cfg_scale'],
+    ['generic', null],
+  ] as const) {
+    const heard = await ask(gateway, 'POST', paths.generic, { body: { model, prompt: 'a', ...hints } });
+    t.equal(heard.status, 200, heard.text);
+    t.equal(heard.headers.get('x-gateway-left-out'), named, model);
+  }
+});

@@ -6,6 +6,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import { toldStatus } from '../../attempts/outcome.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Target } from '../../config/types.js';
+import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
@@ -19,6 +20,7 @@ import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
 import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
+import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
@@ -359,9 +361,12 @@ class Submitting implements Asker, ExchangeListener {
     }
   }
 
-  #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
+  #send(choice: Choice): Promise<Answered | UpstreamFailure> {
+    const { target, upstreamFormat, submission, apiKey } = choice;
     const call = this.#call;
     call.path = 'translated';
+    const format = upstreamFormatOf(target.upstream.kind);
+    call.leftOut = new LeftOut(unsaidHints(this.#request, format, upstreamFormat.unsaid)).names;
     const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {

@@ -92,6 +92,7 @@ function readPolled(answer: JsonObject): TaskUpdate {
 
 /** Upstreams that speak the vendorj format: one path, and the query says what is asked. */
 export const vendorjUpstreamFormat: UpstreamFormat = {
+  unsaid: ['fps', 'mode', 'cfg_scale'],
   create: (request, model) =>
     jsonCall(
       pathOf('CVSync2AsyncSubmitTask'),
