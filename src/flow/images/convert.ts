@@ -90,7 +90,7 @@ function attemptsOf(
     return attempts;
   } catch (fault) {
     const plain = targets.filter(({ images }) => passesTo(images, asked.outline));
-    if (plain.length === 0) throw fault;
+    if (plain.length === 0 || !(fault instanceof GatewayError)) throw fault;
     return routeCall(services, call, plain);
   }
 }
