@@ -1,4 +1,4 @@
-import type { GatewayPath } from '../flow/call.js';
+import type { Call, GatewayPath } from '../flow/call.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { UpstreamExchange } from '../upstream/client.js';
 import type { RelayedAttempt } from './attempts.js';
@@ -8,8 +8,7 @@ export interface HedgedAttempt {
   readonly attempt: RelayedAttempt;
   readonly transform: AnswerTransform;
   readonly path: GatewayPath;
-  /** See `Call.leftOut`. */
-  readonly leftOut: readonly string[];
+  readonly leftOut: Call['leftOut'];
 }
 
 /**

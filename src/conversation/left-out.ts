@@ -5,6 +5,10 @@ const mostNames = 32;
 /** The members of all protocols are made of these. */
 const plainName = /^[A-Za-z][\w.-]{0,63}$/;
 
+declare const checked: unique symbol;
+/** Names that may stand in a header of an answer. Only `LeftOut` makes them. */
+export type LeftOutNames = readonly string[] & { readonly [checked]: true };
+
 /**
  * What a translated request loses on its way to a target: names of members of the client's body, each once, never their
  * values. They stand in a header of the answer, so a name that could not stand there is not taken.
@@ -22,10 +26,13 @@ export class LeftOut {
     if (this.#names.size < mostNames && plainName.test(name)) this.#names.add(name);
   }
 
-  get names(): readonly string[] {
-    return [...this.#names];
+  get names(): LeftOutNames {
+    return [...this.#names] as readonly string[] as LeftOutNames;
   }
 }
+
+/** Where nothing is lost. */
+export const nothingLeftOut: LeftOutNames = new LeftOut().names;
 
 /**
  * Members that are repeated all the same: of tools that are left out the names of the others are still needed, and

@@ -78,8 +78,8 @@ function requestIdLine({ errorFormat, exchange }: Call): string {
   return errorFormat.requestIdHeader === null ? '' : `\r\n${errorFormat.requestIdHeader}: ${exchange.id}`;
 }
 
-/** What a translated call lost on its way. */
-function leftOutLine({ leftOut }: Call): string {
+/** The header line with what a translated call lost on its way, with CRLF before it; empty for nothing. */
+export function leftOutLine({ leftOut }: Call): string {
   return leftOut.length === 0 ? '' : `\r\nx-gateway-left-out: ${leftOut.join(', ')}`;
 }
 

@@ -1,6 +1,6 @@
 import type { ExchangeListener } from '../http/exchange.js';
 import { account } from './account.js';
-import { ownLines } from './answer-lines.js';
+import { leftOutLine, ownLines } from './answer-lines.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
@@ -41,7 +41,7 @@ export function attend(
 /** Answers a call with a JSON text of the gateway's own, unless its client has left: whoever hears of that accounts. */
 export function answerJson(services: Services, call: Call, status: number, json: string): void {
   if (call.accounted || !call.exchange.alive) return;
-  if (call.exchange.respond(status, ownLines(call) + timingLine(call), json))
+  if (call.exchange.respond(status, ownLines(call) + leftOutLine(call) + timingLine(call), json))
     account(services, call, 'complete');
   else call.endedAt = 0;
 }

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Key, Model, Target } from '../config/types.js';
 import type { Recalled } from '../conversation/kept-turns.js';
+import { type LeftOutNames, nothingLeftOut } from '../conversation/left-out.js';
 import type { Usage } from '../conversation/usage.js';
 import type { FaultPlace, GatewayError, Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
@@ -57,7 +58,7 @@ export class Call implements Guarded {
   target: Target | null = null;
   path: GatewayPath | null = null;
   /** Members of its body that the target which answered did not get, since its protocol cannot say them. */
-  leftOut: readonly string[] = nothing;
+  leftOut: LeftOutNames = nothingLeftOut;
   /** The same of its answer, which the client did not get. */
   lostInAnswer: readonly string[] = nothing;
   /** How the events of a streamed answer are framed. */

@@ -5,7 +5,7 @@ import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
 import type { Holder, Keep } from '../conversation/kept-turns.js';
-import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
+import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import type { RequestHead } from '../http/request-head.js';
@@ -44,7 +44,7 @@ import type { UploadBody } from './upload-body.js';
 export interface Prepared extends HeadParts {
   readonly path: GatewayPath;
   /** Members of the client's body that it does not have. */
-  readonly leftOut: readonly string[];
+  readonly leftOut: LeftOutNames;
   readonly body: readonly Buffer[];
   /** Where the rest of the body comes from, or null when it is whole. */
   readonly source: RequestBodySource | null;
@@ -54,7 +54,6 @@ export interface Prepared extends HeadParts {
 }
 
 const json = 'application/json';
-const nothing: readonly string[] = [];
 
 /**
  * Prepares a call for a target that takes it as it came, but for the few bytes that have to differ.
@@ -88,7 +87,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target, ke
   });
   return {
     path: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
-    leftOut: nothing,
+    leftOut: nothingLeftOut,
     upstreamPath: nativePath(call, endpoint, target),
     protocol: endpoint.protocol,
     contentType: json,
@@ -175,7 +174,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
   const model = call.validated?.model === target.model ? null : target.model;
   return {
     path: model === null ? 'exact' : 'spliced',
-    leftOut: nothing,
+    leftOut: nothingLeftOut,
     upstreamPath: endpoint.upstreamPath(target.model, false),
     protocol: endpoint.protocol,
     contentType: upload.contentType,
@@ -305,9 +304,9 @@ function answerKeep(call: Call): Keep | null {
 }
 
 /** What is done here is not lost, though the target's protocol cannot say it. */
-function withoutKept(leftOut: readonly string[], keep: Keep | null): readonly string[] {
+function withoutKept(leftOut: LeftOutNames, keep: Keep | null): LeftOutNames {
   const echo = keep?.echo ?? null;
-  return echo === null ? leftOut : leftOut.filter((name) => !Object.hasOwn(echo, name));
+  return echo === null ? leftOut : new LeftOut(leftOut.filter((name) => !Object.hasOwn(echo, name))).names;
 }
 
 function answerId({ exchange }: Call): string {

@@ -41,6 +41,8 @@ export interface MadeImages {
 
 /** How calls of a protocol of texts are served by upstreams that make images at endpoints of their own. */
 export interface ImagesTranslation {
+  /** The member in which a body has an image. */
+  readonly imageMember: string;
   /** @param body that has passed the check of its route; its long strings may be cut */
   asksForImages(body: JsonObject): boolean;
   /**

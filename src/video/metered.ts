@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { countMembers } from '../wire/count-members.js';
 import { isObject, parseObject } from '../wire/json.js';
 import { foldName } from '../wire/member-guard.js';
 import { wrongValue } from '../wire/reading.js';
@@ -18,10 +19,7 @@ const names: Readonly<Record<Measure, readonly string[]>> = {
     ...['duration', 'duration_seconds', 'duration_sec', 'video_duration', 'video_length'],
   ],
   frames: ['frames', 'n_frames', 'num_frames', 'frame_count', 'video_frames'],
-  count: [
-    ...['n', 'count', 'sample_count', 'num_samples', 'video_count', 'num_videos', 'number_of_videos'],
-    ...['n_variants', 'num_outputs', 'number_of_results', 'batch_size'],
-  ],
+  count: [...countMembers, ...['video_count', 'num_videos', 'number_of_videos']],
 };
 const measures = new Map(
   Object.entries(names).flatMap(([measure, all]) => all.map((name) => [foldName(name), measure as Measure])),
@@ -37,6 +35,8 @@ const read: Readonly<Record<VideoFormat, { readonly length: string; readonly cou
 
 /** Where formats have what vendors add, and what some servers lay over the rest. */
 const holders: ReadonlySet<string> = new Set(['metadata', 'extra_body'].map(foldName));
+/** What says the model in one of the formats. Servers that lay a holder over the rest go by the one in it. */
+const modelNames: ReadonlySet<string> = new Set(['model', 'model_name', 'req_key'].map(foldName));
 /** One in another, and one more. */
 const mostLevels = 4;
 /** No server knows a longer name for any of these. */
@@ -45,7 +45,8 @@ const longestName = 256;
 const longestText = 16_384;
 
 /**
- * Refuses a request in which some servers would find another length, or more videos, than the gateway has read.
+ * Refuses a request in which some servers would find another model, another length, or more videos, than the gateway has
+ * read.
  * @throws {GatewayError} of status 400, naming the member and the one to send in its place
  */
 export function requireMetered(request: VideoRequest): void {
@@ -76,6 +77,7 @@ function lookAt(request: VideoRequest, path: readonly string[], value: unknown, 
       lookInto(request, object, path, isText || object !== value);
     return;
   }
+  if (inside.length > 0 && modelNames.has(folded)) throw otherModel(path.join('.'));
   const measure = measures.get(folded);
   if (measure === undefined || (!isText && (value === null || value === ''))) return;
   const { length, count } = read[request.format];
@@ -87,10 +89,12 @@ function lookAt(request: VideoRequest, path: readonly string[], value: unknown, 
     throw unmetered(path.join('.'), own);
 }
 
-/** @throws {GatewayError} of status 400 for a text that is too long to be looked into */
+/** @throws {GatewayError} of status 400 for a text that may be an object and cannot be looked into */
 function objectOf(value: unknown, path: readonly string[]): object | null {
   if (typeof value !== 'string' || !value.trimStart().startsWith('{')) return null;
-  if (value.length <= longestText) return parseObject(value);
+  // What is no JSON here, such as NaN, some parsers take.
+  const object = value.length <= longestText ? parseObject(value) : null;
+  if (object !== null) return object;
   throw wrongValue(
     path.join('.'),
     `an object, or the JSON text of one, of at most ${longestText} characters`,
@@ -102,6 +106,14 @@ function meteredOf({ format, seconds, count, body }: VideoRequest, measure: Meas
   if (measure === 'count') return count ?? 1;
   if (measure === 'seconds') return seconds;
   return format === 'vendorj' ? numberIn(body.frames) : null;
+}
+
+function otherModel(at: string): GatewayError {
+  return new GatewayError(
+    'unsupported_parameter',
+    `'${at}' could count in place of the model that the request names: leave it out.`,
+    { param: at },
+  );
 }
 
 function unmetered(at: string, own: string | null): GatewayError {

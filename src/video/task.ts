@@ -127,8 +127,13 @@ export interface VideoCall {
   readonly body: readonly Buffer[];
 }
 
+/** A member that says how a video is to be made, and not what is to be in it. */
+export type VideoHint = 'fps' | 'seed' | 'mode' | 'cfg_scale';
+
 /** How upstreams of one format are asked, and how their answers are read. */
 export interface UpstreamFormat {
+  /** Hints that it has no words for: a request that came in another format is asked without them. */
+  readonly unsaid: readonly VideoHint[];
   /**
    * @param model the model's name at the upstream
    * @param taskId the gateway's own id, for formats in which a task can carry a name of its maker

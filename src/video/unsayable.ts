@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js';
 import { listOf } from '../wire/json.js';
-import { type Member, memberOf } from './members.js';
-import type { VideoFormat, VideoRequest } from './task.js';
+import { type Member, memberOf, placeOf } from './members.js';
+import type { VideoFormat, VideoHint, VideoRequest } from './task.js';
 
 /**
  * The 400 for something that the client asks for and the format of the upstream has no words for.
@@ -58,6 +58,13 @@ export function refuseForeign({ format, body, form, fault }: VideoRequest, to: V
   }
   const callback = format === 'vendork' || format === 'generic' ? memberOf(body, 'callback_url') : null;
   if (callback !== null) throw unsayable(callback.at, to);
+}
+
+/** Paths of the hints that a request has and such an upstream is not told. */
+export function unsaidHints(request: VideoRequest, to: VideoFormat, unsaid: readonly VideoHint[]): string[] {
+  if (request.format === to) return [];
+  const hints = { fps: request.fps, seed: request.seed, mode: request.mode, cfg_scale: request.cfgScale };
+  return unsaid.flatMap((name) => (hints[name] === null ? [] : [placeOf(request.body, [name])]));
 }
 
 /**

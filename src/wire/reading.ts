@@ -10,6 +10,15 @@ export function wrongValue(at: string, wanted: string): GatewayError {
   return new GatewayError('invalid_value', `Invalid value for '${at}': expected ${wanted}.`, { param: at });
 }
 
+/** The 400 for a field of a form that comes as a file. */
+export function noFile(name: string): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `'${name}' is not taken as a file here: send its value without a filename.`,
+    { param: name },
+  );
+}
+
 /**
  * The member of an object, which must be a string.
  * @param at path of the object in the client's body

@@ -70,6 +70,12 @@ const attacks: readonly (readonly [{ readonly path: string; readonly body: objec
       [{ extra_body: { duration: 60 } }, 'extra_body.duration', 'seconds'],
       [{ extra_body: { count: 9 } }, 'extra_body.count'],
       [{ extra_body: { seconds: '60' } }, 'extra_body.seconds'],
+      [{ metadata: '{"n":9,"x":NaN}' }, 'metadata'],
+      [{ metadata: " {'n':9}" }, 'metadata'],
+      [{ metadata: { model: 'dear' } }, 'metadata.model'],
+      [{ metadata: { Model_Name: 'dear' } }, 'metadata.Model_Name'],
+      [{ metadata: { extra_body: { req_key: 'dear' } } }, 'metadata.extra_body.req_key'],
+      [{ metadata: '{"model":"dear"}' }, 'metadata.model'],
     ],
   ],
   [
@@ -81,6 +87,8 @@ const attacks: readonly (readonly [{ readonly path: string; readonly body: objec
       [{ metadata: { seconds: 60 } }, 'metadata.seconds', 'duration'],
       [{ metadata: { durationSeconds: 60 } }, 'metadata.durationSeconds', 'duration'],
       [{ metadata: { n: 1 } }, 'metadata.n', 'n'],
+      [{ metadata: { model: 'dear' } }, 'metadata.model'],
+      [{ metadata: '{"model":"dear"}' }, 'metadata.model'],
       [{ extra_body: { seconds: 60 } }, 'extra_body.seconds', 'duration'],
       [{ extra_body: { duration: 60 } }, 'extra_body.duration'],
       [{ frames: 4 }, 'frames', 'duration'],
@@ -100,12 +108,13 @@ const attacks: readonly (readonly [{ readonly path: string; readonly body: objec
     [
       [{ duration: 60 }, 'duration', 'frames'],
       [{ metadata: { frames: 241 } }, 'metadata.frames', 'frames'],
+      [{ metadata: { req_key: 'dear' } }, 'metadata.req_key'],
       [{ n: 9 }, 'n'],
     ],
   ],
 ];
 
-test('a length or a number beside the one that is metered reaches no upstream', async (t) => {
+test('a length, a number or a model beside the one that is metered reaches no upstream', async (t) => {
   const { gateway, upstream } = await start(t);
   for (const [{ path, body }, each] of attacks) {
     for (const [members, named, instead] of each) {
@@ -130,12 +139,34 @@ test('nor does one in a form, however the form writes members of objects', async
     ['metadata.n', '9'],
     ['extra_body[duration]', '60'],
     ['metadata', '{"duration": 60}'],
+    ['metadata', '{"model": "dear"}'],
+    ['metadata[model]', 'dear'],
+    ['metadata', '{"n": 9, "x": NaN}'],
     ['metadata', `{"a":"${'\u20ac'.repeat(20_000)}","n":9}`],
     ['duration[]', '60'],
   ] as const) {
     const heard = await ask(gateway, 'POST', compat.path, { body: formOf([...own, [name, value]]) });
     t.match(heard, { status: 400, text: /'(?:duration|n|count|metadata|extra_body)/ }, name);
   }
+  t.equal(upstream.requests.length, 0);
+});
+
+test('a field of the length that comes as a file is refused, since some servers read it all the same', async (t) => {
+  const { gateway, upstream } = await start(t);
+  const fields = [
+    ['model"', 'compat'],
+    ['prompt"', 'x'],
+    ['seconds"; filename=""', '12'],
+  ];
+  const parts = fields.map(
+    ([name, value]) => `--b\r\ncontent-disposition: form-data; name="${name}\r\n\r\n${value}\r\n`,
+  );
+  const heard = await ask(gateway, 'POST', compat.path, {
+    body: Buffer.from(`${parts.join('')}--b--\r\n`),
+    headers: { 'content-type': 'multipart/form-data; boundary=b' },
+  });
+  t.equal(heard.status, 400, heard.text);
+  t.match(heard.json, { error: { param: 'seconds' } });
   t.equal(upstream.requests.length, 0);
 });
 

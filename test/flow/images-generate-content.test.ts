@@ -186,3 +186,40 @@ test('a text, and a model that makes no images, are served as before', async (t)
   t.equal(passed.text, '{"candidates":[]}');
   t.equal(native.lastBody(), JSON.stringify(example));
 });
+
+test('no name of a member ends the header that tells what was left out', async (t) => {
+  const { gateway } = await start(t, () => made([{ b64_json: base64 }]));
+  const generationConfig = {
+    responseModalities: ['IMAGE'],
+    'x\r\nset-cookie: a=b\r\nx': 1,
+    'set-cookie: a=b': 1,
+    fooBar: 1,
+  };
+  const body = { ...example, generationConfig, 'y\r\nset-cookie: a=b\r\ny': 1 };
+  for (const path of [whole, streamed]) {
+    const heard = await ask(gateway, 'POST', path, { body });
+    t.equal(heard.status, 200, heard.text);
+    t.equal(heard.headers.get('set-cookie'), null);
+    t.equal(heard.headers.get('x-gateway-left-out'), 'generationConfig.fooBar');
+  }
+});
+
+test('a chat of many images goes on from the last of them', async (t) => {
+  const { gateway, lastBody } = await start(t, () => made([{ b64_json: base64 }]));
+  const marked = (mark: string) => ({
+    inlineData: { mimeType: 'image/png', data: Buffer.concat([png, Buffer.from(mark)]).toString('base64') },
+  });
+  const turns = Array.from({ length: 17 }, (_, index) => [
+    { role: 'user', parts: [{ text: 'a fox' }] },
+    { role: 'model', parts: [marked(index === 0 ? 'first' : index === 16 ? 'last' : 'other')] },
+  ]);
+  const contents = [...turns.flat(), { role: 'user', parts: [{ text: 'in red' }] }];
+  const heard = await ask(gateway, 'POST', whole, {
+    body: { contents, generationConfig: { responseModalities: ['IMAGE'] } },
+  });
+  t.equal(heard.status, 200, heard.text);
+  t.equal(heard.headers.get('x-gateway-left-out'), 'inlineData');
+  t.equal(lastBody().split('filename="image-').length - 1, 16);
+  t.notOk(lastBody().includes('first'));
+  t.ok(lastBody().includes('last'));
+});

@@ -181,6 +181,56 @@ test('each image that is asked for is metered, and a model that is not open is f
   }
 });
 
+test('a count is metered by whatever name an upstream could read it', async (t) => {
+  const { gateway, upstreams } = await start(t, 'openai');
+  const cost = () => {
+    const rows = gateway.gateway.metrics().counters.find(([name]) => name === 'gateway_cost_usd_total');
+    return (rows?.[2] ?? []).reduce((sum, nanos) => sum + nanos, 0) / 1e9;
+  };
+  const counts: readonly (readonly [more: object, count: number])[] = [
+    [{ n: 1, parameters: { n: 10 } }, 10],
+    [{ n: 3, parameters: { n: '2' } }, 3],
+    [{ batch_size: 4 }, 4],
+    [{ num_images: '5' }, 5],
+    [{ numberOfImages: 6, n: null }, 6],
+    [{ sequential_image_generation_options: { max_images: 7 } }, 7],
+    [{ metadata: { parameters: { sample_count: 8 } } }, 8],
+    [{ count: null, other: { n: 9 } }, 1],
+  ];
+  let paid = 0;
+  for (const [more, count] of counts) {
+    const heard = await ask(gateway, 'POST', generations, { body: { ...base, ...more } });
+    t.equal(heard.status, 200, heard.text);
+    await gateway.line(({ id }) => id === heard.headers.get('x-request-id'));
+    paid += count;
+    t.equal(cost(), paid, JSON.stringify(more));
+  }
+  const form = await ask(gateway, 'POST', edits, {
+    body: formOf([
+      ['model', 'm'],
+      ['prompt', 'a fox'],
+      ['image', file('a.png', 'image/png', png)],
+      ['parameters[n]', '2'],
+    ]),
+  });
+  await gateway.line(({ id }) => id === form.headers.get('x-request-id'));
+  t.equal(cost(), paid + 2, form.text);
+  const asked = upstreams[0]?.requests.length;
+  for (const [more, at] of [
+    [{ parameters: { n: 'ten' } }, 'parameters.n'],
+    [{ batch_size: [10] }, 'batch_size'],
+    [{ num_images: 1e9 }, 'num_images'],
+  ] as const) {
+    const heard = await ask(gateway, 'POST', generations, { body: { ...base, ...more } });
+    t.equal(heard.status, 400, at);
+    t.match(heard.json, { error: { param: at } });
+  }
+  const doubled = Buffer.from('{"model":"m","prompt":"a fox","batch_size":10,"batch_size":1}');
+  const headers = { 'content-type': 'application/json' };
+  t.match(await ask(gateway, 'POST', generations, { body: doubled, headers }), { status: 400 });
+  t.equal(upstreams[0]?.requests.length, asked);
+});
+
 test('a count that cannot be metered is refused', async (t) => {
   const { gateway, upstreams } = await start(t, 'openai');
   for (const n of [0, -1, 1.5, 1001, '2', [1]]) {
@@ -189,4 +239,28 @@ test('a count that cannot be metered is refused', async (t) => {
     t.match(heard.json, { error: { param: 'n' } });
   }
   t.equal(upstreams[0]?.requests.length, 0);
+});
+
+test('what an upstream of another form is not told is named', async (t) => {
+  const cases = [
+    [
+      { ...base, quality: 'high', style: 'vivid', user: 'u', seed: 7, n: 2, background: 'auto' },
+      'dashscope',
+      'quality, style, user',
+    ],
+    [{ ...base, 'x\r\nset-cookie: a=b\r\nx': 1, quality: null }, 'dashscope', null],
+    [
+      { ...inputBody('m', [{ text: 'a fox' }]), parameters: { watermark: true, n: 2, extra: 1 } },
+      'openai',
+      'watermark, extra',
+    ],
+    [{ ...base, quality: 'high' }, 'openai', null],
+  ] as const;
+  for (const [body, style, named] of cases) {
+    const { gateway } = await start(t, style);
+    const heard = await ask(gateway, 'POST', generations, { body });
+    t.equal(heard.status, 200, heard.text);
+    t.equal(heard.headers.get('x-gateway-left-out'), named);
+    t.equal(heard.headers.get('set-cookie'), null);
+  }
 });

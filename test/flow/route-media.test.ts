@@ -17,16 +17,21 @@ interface Plan {
   /** Settings of the first upstream, and of the first target. */
   readonly first?: object;
   readonly target?: object;
+  /** Settings of all upstreams but the first. */
+  readonly others?: object;
 }
 
-async function start(t: Test, { protocol, answers, routing = {}, first = {}, target = {} }: Plan) {
+async function start(
+  t: Test,
+  { protocol, answers, routing = {}, first = {}, others = {}, target = {} }: Plan,
+) {
   const upstreams = await Promise.all(
     answers.map((answer) => startRawUpstream(t, (request) => void request.socket.write(answer(request)))),
   );
   const gateway = await startGateway(t, {
     config: mediaConfig(t, {
       upstreams: Object.fromEntries(
-        upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url, apiKeys, ...(i === 0 ? first : {}) }]),
+        upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url, apiKeys, ...(i === 0 ? first : others) }]),
       ),
       models: {
         m: {
@@ -164,4 +169,30 @@ test('a video upstream that says in a good answer that it is overloaded has fail
   });
   for (let i = 0; i < 3; i++) t.equal(await status(), 200);
   t.strictSame(counts(), [1, 3]);
+});
+
+test('what only targets could take that are left alone now is no mistake of the client', async (t) => {
+  const cases = {
+    // An id of a file means something to the upstream that keeps it.
+    images: ['/v1/images/edits', { images: [{ file_id: 'file-1' }] }, { target: { images: 'dashscope' } }],
+    video: ['/v1/video/generations', { fps: 2.5 }, { others: { kind: 'generic' } }],
+  } as const;
+  for (const protocol of ['images', 'video'] as const) {
+    const [path, more, settings] = cases[protocol];
+    const ill = () => errorAnswer(503);
+    const { gateway, counts } = await start(t, {
+      protocol,
+      answers: [() => good[protocol], ill, ill],
+      routing: { failures: 1, openMs: 60_000 },
+      ...settings,
+    });
+    const body = { model: 'm', prompt: 'a fox', ...more };
+    t.equal((await ask(gateway, 'POST', path, { body })).status, 503, protocol);
+    const asked = counts();
+    const heard = await ask(gateway, 'POST', path, { body });
+    t.equal(heard.status, 503, heard.text);
+    t.match(heard.json, { error: { code: 'overloaded' } });
+    t.ok(Number(heard.headers.get('retry-after')) > 0);
+    t.strictSame(counts(), asked);
+  }
 });

@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import { resendableMs } from '../../src/upstream/types.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { clientFormats, compat } from '../support/media/client-formats.js';
@@ -176,6 +177,34 @@ test('a success that holds an error is told as one', async (t) => {
   const failed = await compat.create(gateway, asked);
   t.ok(failed.status >= 400, failed.text);
   t.match(failed.json, { error: { message: /No foxes/ } });
+});
+
+test('a success which says that it came too late may have made the task', async (t) => {
+  const cases = [
+    { code: 5002, afterMs: 0, status: 504 },
+    // Only a soon answer proves that an upstream with too much to do has not begun.
+    { code: 5001, afterMs: resendableMs, status: 503 },
+  ];
+  for (const { code, afterMs, status } of cases) {
+    const answer = jsonAnswer(200, JSON.stringify({ code, message: 'busy', request_id: 'r' }));
+    const upstream = await startRawUpstream(
+      t,
+      ({ socket }) => void setTimeout(() => socket.write(answer), afterMs),
+    );
+    const gateway = await startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: { u: { kind: 'vendork', baseUrl: upstream.url } },
+        models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+      }),
+    });
+    const headers = { 'idempotency-key': 'once' };
+    const failed = await compat.create(gateway, asked, { headers });
+    t.equal(failed.status, status, failed.text);
+    t.equal(failed.headers.get('x-should-retry'), 'false');
+    const again = await compat.create(gateway, asked, { headers });
+    t.match(again.json, { status: 'failed', error: { code: 'submission_failed' } }, again.text);
+    t.equal(upstream.requests.length, 1);
+  }
 });
 
 test('an idempotency key makes one task of many requests, at once and later', async (t) => {

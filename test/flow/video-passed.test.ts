@@ -78,7 +78,8 @@ const passed: readonly (readonly [path: Format | 'image', body: object, sent?: o
   ['image', { image_tail: 'https://a.invalid/a.png' }],
   ['image', { image: 'gs://bucket/a.png', duration: 'long', dynamic_masks: ['x'] }],
   ['vendorj', {}],
-  ['vendorj', { prompt: '', frames: '121' }],
+  ['vendorj', { prompt: '', frames: '25' }, { prompt: '', frames: 25 }],
+  ['vendorj', { prompt: 'a', frames: 'all' }],
   ['vendorj', { image_urls: ['gs://bucket/a.png'], seed: 1.5, aspect_ratio: 7 }],
   ['vendorj', { binary_data_base64: 'iVBORw0KGgo=' }],
 ];
@@ -181,12 +182,14 @@ function costOf({ gateway }: Awaited<ReturnType<typeof startGateway>>): number {
   return (rows?.[2] ?? []).reduce((sum, nanos) => sum + nanos, 0);
 }
 
-test('seconds and videos are paid for in whatever form they come, and no length that cannot be read', async (t) => {
+test('whole seconds and videos are paid for in whatever form they come, and no length that cannot be read', async (t) => {
   const { gateway, upstream } = await start(t, { perSecond: 1 });
   const cases = [
-    [paths.compat, { model: 'compat', prompt: 'a', seconds: 4.5, size: '720p' }, 4.5],
+    [paths.compat, { model: 'compat', prompt: 'a', seconds: 4.5, size: '720p' }, 5],
+    [paths.compat, { model: 'compat', prompt: 'a', seconds: 0.001 }, 1],
+    [paths.generic, { model: 'generic', prompt: 'a', duration: 0.001, n: 3 }, 3],
     [paths.compat, { model: 'compat', prompt: 'a', seconds: '8' }, 8],
-    [paths.generic, { model: 'generic', prompt: 'a', duration: '2.5', n: '2', cfg_scale: 2 }, 5],
+    [paths.generic, { model: 'generic', prompt: 'a', duration: '2.5', n: '2', cfg_scale: 2 }, 6],
     [paths.vendork, { model_name: 'vendork', prompt: 'a', duration: 10, cfg_scale: 2 }, 10],
     [paths.vendorj, { req_key: 'vendorj', frames: '241' }, 10],
     [paths.vendorj, { req_key: 'vendorj' }, 5],
@@ -230,4 +233,19 @@ test('forms that differ in a file alone are not the same request', async (t) => 
   t.equal((await ask(gateway, 'POST', paths.compat, { body: form('a'), headers })).json.id, first.json.id);
   t.equal((await ask(gateway, 'POST', paths.compat, { body: form('c'), headers })).status, 409);
   t.equal(upstream.requests.length, 1);
+});
+
+test('hints that another format cannot say are named', async (t) => {
+  const { gateway } = await start(t);
+  const hints = { fps: 24, seed: 7, metadata: { mode: 'pro', cfg_scale: 0.5 } };
+  for (const [model, named] of [
+    ['compat', 'fps, seed, metadata.mode, metadata.cfg_scale'],
+    ['vendork', 'fps, seed'],
+    ['vendorj', 'fps, metadata.mode, metadata.cfg_scale'],
+    ['generic', null],
+  ] as const) {
+    const heard = await ask(gateway, 'POST', paths.generic, { body: { model, prompt: 'a', ...hints } });
+    t.equal(heard.status, 200, heard.text);
+    t.equal(heard.headers.get('x-gateway-left-out'), named, model);
+  }
 });

@@ -4,6 +4,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import { toldStatus } from '../../attempts/outcome.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
+import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
@@ -51,7 +52,7 @@ export interface AskedImages {
    * @throws {GatewayError} of status 400
    */
   request(style: ImageStyle): ImageRequest;
-  /** Members of the body that such a request does not say. */
+  /** Members of the body that such a request does not say, by the client's own names. */
   leftOut(style: ImageStyle): readonly string[];
   /** The body of an answer whose images are as `outline.responseFormat` has them. A stream has it as its only event. */
   write(answer: ImageAnswer): string;
@@ -67,8 +68,31 @@ export function convertImages(
   targets: readonly Target[],
   asked: AskedImages,
 ): void {
-  const attempts = routeCall(services, call, targets);
+  const attempts = attemptsOf(services, call, targets, asked);
   attempts.start(new Conversion(services, call, asked, attempts));
+}
+
+/**
+ * Where those that take the body as it came cannot be asked now, and no other target can be asked for what is in it, the
+ * call waits for them: it is no mistake of the client's.
+ */
+function attemptsOf(
+  services: Services,
+  call: ResolvedCall,
+  targets: readonly Target[],
+  asked: AskedImages,
+): Attempts {
+  const attempts = routeCall(services, call, targets);
+  const { images: style } = attempts.target;
+  if (passesTo(style, asked.outline)) return attempts;
+  try {
+    asked.request(style);
+    return attempts;
+  } catch (fault) {
+    const plain = targets.filter(({ images }) => passesTo(images, asked.outline));
+    if (plain.length === 0 || !(fault instanceof GatewayError)) throw fault;
+    return routeCall(services, call, plain);
+  }
 }
 
 /** Collects the answer of the target that gives one. */
@@ -149,11 +173,12 @@ class Conversion implements Asker {
           ? prepareNative(call, endpoint, target, null)
           : prepareUpload(call, call.upload, endpoint, target);
       call.path = prepared.path;
+      call.leftOut = prepared.leftOut;
       return { path: prepared.upstreamPath, contentType: prepared.contentType, body: prepared.body };
     }
     call.path = 'translated';
     const request = this.#asked.request(target.images);
-    call.leftOut = this.#asked.leftOut(target.images);
+    call.leftOut = new LeftOut(this.#asked.leftOut(target.images)).names;
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
     const written =

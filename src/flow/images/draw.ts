@@ -8,7 +8,6 @@ import { wantedSize } from '../../protocols/images/wanted-size.js';
 import type { ImagesTranslation, WantedImages } from '../../protocols/images-translation.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
-import { wrongValue } from '../../wire/reading.js';
 import { parseBody } from '../../wire/skeleton.js';
 import type { ResolvedCall } from '../call.js';
 import type { Services } from '../services.js';
@@ -51,12 +50,15 @@ function readWanted(translation: ImagesTranslation, body: Buffer): WantedImages 
   const parsed = parseObject(body.toString('utf8'));
   if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
   const wanted = translation.decode(parsed);
-  const [first] = wanted.images;
-  if (first !== undefined && wanted.images.length > mostImages)
-    throw wrongValue(first.at, `one of at most ${mostImages} images`);
   if (wanted.count > mostCount)
     throw new GatewayError('invalid_value', `More than ${mostCount} images are not made at once.`);
-  return wanted;
+  if (wanted.images.length <= mostImages) return wanted;
+  // A chat has one more with every turn, and what it goes on from is at its end.
+  return {
+    ...wanted,
+    images: wanted.images.slice(-mostImages),
+    leftOut: [...wanted.leftOut, translation.imageMember],
+  };
 }
 
 function askedOf(call: ResolvedCall, translation: ImagesTranslation, wanted: WantedImages): AskedImages {

@@ -3,6 +3,8 @@ import { GatewayError } from '../../errors.js';
 import { writeAnswer } from '../../protocols/images/answer.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
 import { decodeImageForm } from '../../protocols/images/decode-form.js';
+import { unsaidByDashscope } from '../../protocols/images/encode-dashscope.js';
+import { unsaidByOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
@@ -69,16 +71,15 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): AskedIma
 }
 
 function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): AskedImages {
+  const request = once(make);
   return {
     endpoint,
     outline,
-    request: once(make),
-    leftOut: () => nothing,
+    request,
+    leftOut: (style) => (style === 'dashscope' ? unsaidByDashscope(request()) : unsaidByOpenai(request())),
     write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),
   };
 }
-
-const nothing: readonly string[] = [];
 
 function decode(operation: ImageOperation, body: Buffer): ImageRequest {
   const parsed = parseObject(body.toString('utf8'));

@@ -6,6 +6,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import { toldStatus } from '../../attempts/outcome.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Target } from '../../config/types.js';
+import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
@@ -19,6 +20,7 @@ import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
 import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
+import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
@@ -62,7 +64,7 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
   const resolved = findModel(call, 'video', request.model);
   requireServable(request, resolved.model);
   call.units = request.count ?? 1;
-  call.mediaSeconds = call.units * (request.seconds ?? usualLength(resolved.model));
+  call.mediaSeconds = call.units * chargedSeconds(request.seconds ?? usualLength(resolved.model));
   call.validatedAt = performance.now();
   admitResolved(services, resolved, () => takeTask(services, resolved, request));
 }
@@ -72,10 +74,10 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
  * may mean something to the upstream, but not where it is paid for.
  * @throws {GatewayError} of status 400, naming the client's member
  */
-function requireServable({ format, fault, unreadLength }: VideoRequest, { targets, price }: Model): void {
-  if (unreadLength !== null && (price?.perSecond ?? 0) > 0) throw wrongLength(unreadLength);
-  if (fault !== null && targets.every(({ upstream }) => upstreamFormatOf(upstream.kind) !== format))
-    throw fault;
+function requireServable(request: VideoRequest, model: Model): void {
+  const { fault, unreadLength } = request;
+  if (unreadLength !== null && (model.price?.perSecond ?? 0) > 0) throw wrongLength(unreadLength);
+  if (fault !== null && targetsFor(request, model).length === 0) throw fault;
 }
 
 /** Seconds of a video for which no length is asked, or one that is no number, as its model's first target makes it. */
@@ -83,10 +85,22 @@ function usualLength({ targets: [target] }: Model): number {
   return target === undefined ? 0 : usualSeconds[upstreamFormatOf(target.upstream.kind)];
 }
 
+/** Vendors make videos of whole seconds, of one at least: less would be paid for than is made. */
+function chargedSeconds(seconds: number): number {
+  return Math.max(1, Math.ceil(seconds));
+}
+
+/** The targets that can be asked for a task: where only its own format can say it, those of that format. */
+function targetsFor({ format, fault }: VideoRequest, { targets }: Model): readonly Target[] {
+  return fault === null
+    ? targets
+    : targets.filter(({ upstream }) => upstreamFormatOf(upstream.kind) === format);
+}
+
 function takeTask(services: Services, call: ResolvedCall, request: VideoRequest): void {
   let attempts: Attempts;
   try {
-    attempts = routeCall(services, call, call.model.targets);
+    attempts = routeCall(services, call, targetsFor(request, call.model));
   } catch (fault) {
     const once = onceOnly(call, request);
     if (once === null || !(fault instanceof GatewayError) || fault.kind !== 'overloaded') throw fault;
@@ -293,7 +307,7 @@ class Submitting implements Asker, ExchangeListener {
       return task;
     }
     const task = taskOf(call, this.#request, this.#id, choice);
-    call.mediaSeconds = call.units * (Number(task.seconds) || 0);
+    call.mediaSeconds = call.units * chargedSeconds(Number(task.seconds) || 0);
     const submission = thisProcess(this.#id, call.running.snapshot.timeouts.totalMs + marginMs);
     const earlier = await this.#services.book.open(task, submission, this.#once);
     if (earlier === null) return task;
@@ -347,9 +361,12 @@ class Submitting implements Asker, ExchangeListener {
     }
   }
 
-  #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
+  #send(choice: Choice): Promise<Answered | UpstreamFailure> {
+    const { target, upstreamFormat, submission, apiKey } = choice;
     const call = this.#call;
     call.path = 'translated';
+    const format = upstreamFormatOf(target.upstream.kind);
+    call.leftOut = new LeftOut(unsaidHints(this.#request, format, upstreamFormat.unsaid)).names;
     const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
@@ -395,11 +412,11 @@ class Submitting implements Asker, ExchangeListener {
       this.#attempt?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
-      const isClear = fault instanceof GatewayError && !fault.unrepeatable;
+      const isClear = fault instanceof GatewayError && isRefusal(fault, answer.sentMs);
       if (isClear) this.#attempt?.succeeded();
       else this.#attempt?.failed('unusable_answer', true);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
-      throw fault;
+      throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
     await this.#settle(made);
     const { format } = this.#request;
@@ -507,6 +524,22 @@ function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null 
   } catch (fault) {
     return fault instanceof GatewayError && !fault.unrepeatable ? fault : null;
   }
+}
+
+/**
+ * Whether a good answer's words say that no task was made. An upstream that is too slow or overloaded may have handed the
+ * request on all the same, as with the status that such words stand for.
+ */
+function isRefusal({ kind, status, unrepeatable }: GatewayError, sentMs: number): boolean {
+  if (unrepeatable) return false;
+  return (kind !== 'upstream_timeout' && kind !== 'overloaded') || provesUndone(status, sentMs);
+}
+
+/** The same error of a request that may not be sent again. */
+function unrepeatable(error: GatewayError): GatewayError {
+  if (error.unrepeatable) return error;
+  const { kind, message, status, code, cause } = error;
+  return new GatewayError(kind, message, { answered: { status, code }, unrepeatable: true, cause });
 }
 
 /** The status that such words stand for; null where they may be the caller's mistake as well as the upstream's. */

@@ -18,7 +18,12 @@ import { keyOf, memberOf, snakeCase } from './spelling.js';
  * Calls with IMAGE among `generationConfig.responseModalities`, and their answers with images as `inlineData`
  * (https://ai.google.dev/gemini-api/docs/image-generation).
  */
-export const generateContentImages: ImagesTranslation = { asksForImages, decode, encode };
+export const generateContentImages: ImagesTranslation = {
+  imageMember: 'inlineData',
+  asksForImages,
+  decode,
+  encode,
+};
 
 function asksForImages(body: JsonObject): boolean {
   const config = memberOf(body, 'generationConfig');

@@ -2,6 +2,7 @@ import { GatewayError } from '../../errors.js';
 import { type ImageSource, readImageFile } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import type { FormPart } from '../../wire/multipart.js';
+import { noFile } from '../../wire/reading.js';
 import { promptRequest } from './decode.js';
 import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
 import { formFields, formFieldsType } from './schema.js';
@@ -81,13 +82,4 @@ function givenTwice(name: string): GatewayError {
   return new GatewayError('invalid_request', `The form has '${name}' more than once: send it once.`, {
     param: name,
   });
-}
-
-/** The 400 for a field that comes as a file. */
-export function noFile(name: string): GatewayError {
-  return new GatewayError(
-    'invalid_request',
-    `'${name}' is not taken as a file here: send its value without a filename.`,
-    { param: name },
-  );
 }

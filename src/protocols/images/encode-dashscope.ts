@@ -26,6 +26,17 @@ export function encodeDashscope(request: ImageRequest, model: string): ImageCall
   };
 }
 
+/** Settings whose only other words are refused. */
+const met: ReadonlySet<string> = new Set(['background', 'output_format']);
+
+/** Members of the client's body that such a request does not say. */
+export function unsaidByDashscope({ extras }: ImageRequest): string[] {
+  return Object.entries(extras).flatMap(([name, value]) => {
+    const isSaid = met.has(name) || (name === 'seed' && seedOf(value) !== null);
+    return value === null || value === '' || isSaid ? [] : [name];
+  });
+}
+
 function refuse({ mask, otherFiles: [file], stream, extras }: ImageRequest): void {
   if (file !== undefined) throw unsupportedByUpstream(file.name, 'its upstream takes no such file');
   if (mask !== null) throw unsupportedByUpstream(mask.at, 'its upstream takes no mask');

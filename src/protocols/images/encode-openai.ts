@@ -35,6 +35,16 @@ export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
   return { path: '/images/edits', ...writeForm([...fields, ...files, ...request.otherFiles]) };
 }
 
+/** Members of the client's body that such a request does not say. */
+export function unsaidByOpenai({ form, promptExtend, watermark, parameters }: ImageRequest): string[] {
+  if (form === 'prompt') return [];
+  return [
+    ...(promptExtend === null ? [] : ['prompt_extend']),
+    ...(watermark === null ? [] : ['watermark']),
+    ...Object.keys(parameters).filter((name) => parameters[name] !== null),
+  ];
+}
+
 function isUrl({ kind }: ImageSource): boolean {
   return kind === 'url';
 }

@@ -1,17 +1,19 @@
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
+import type { JsonObject } from '../../wire/json.js';
 import type { FormPart } from '../../wire/multipart.js';
-import { wrongValue } from '../../wire/reading.js';
-import { imageName, isTextPart, noFile } from './decode-form.js';
+import { noFile, wrongValue } from '../../wire/reading.js';
+import { countIn, countInForm } from './count.js';
+import { imageName, isTextPart } from './decode-form.js';
 import type { ImageStyle } from './fetched.js';
 import type { ImageForm, ImageFormat, ImageOperation } from './request.js';
-import { formOf, mostCount } from './schema.js';
+import { formOf } from './schema.js';
 
 /** What a call for images is routed and metered by. Of its images, only how they are given has been looked at. */
 export interface ImageOutline {
   readonly form: ImageForm;
   /** The model's name as clients know it. */
   readonly model: string;
+  /** The most images that its upstream could make of it; null where it does not say. */
   readonly count: number | null;
   readonly stream: boolean;
   /** As in `ImageRequest`, but null for a word that is for the upstream to say, too. */
@@ -28,11 +30,10 @@ export interface ImageOutline {
 export function outlineOfBody(operation: ImageOperation, body: JsonObject): ImageOutline {
   const form = formOf(body);
   if (form instanceof GatewayError) throw form;
-  const parameters = form === 'input' && isObject(body.parameters) ? body.parameters : {};
   return {
     form,
     model: typeof body.model === 'string' ? body.model : '',
-    count: numberOrNull(parameters.n) ?? numberOrNull(body.n),
+    count: countIn(body),
     stream: body.stream === true,
     responseFormat: formatOrNull(body.response_format) ?? (form === 'input' ? 'url' : null),
     hasImageTexts: operation === 'edit' && imageMembers.some((name) => (body[name] ?? null) !== null),
@@ -56,7 +57,7 @@ export function outlineOfForm(operation: ImageOperation, parts: readonly FormPar
   return {
     form: 'prompt',
     model: textOf('model'),
-    count: readCount(textOf('n')),
+    count: countInForm(parts),
     stream: readFlag(textOf('stream')),
     responseFormat: formatOrNull(textOf('response_format')),
     hasImageTexts:
@@ -68,13 +69,6 @@ export function outlineOfForm(operation: ImageOperation, parts: readonly FormPar
 /** True for an upstream of the style that takes the body as it came. */
 export function passesTo(style: ImageStyle, { form, hasImageTexts }: ImageOutline): boolean {
   return form === 'prompt' && style !== 'dashscope' && (style !== 'openai-files' || !hasImageTexts);
-}
-
-function readCount(text: string): number | null {
-  if (text === '') return null;
-  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > mostCount) throw wrongValue('n', `an integer between 1 and ${mostCount}`);
-  return count;
 }
 
 function readFlag(text: string): boolean {

@@ -2,6 +2,7 @@ import { type TObject, Type } from 'typebox';
 import { GatewayError } from '../../errors.js';
 import { type CompiledSchema, compileSchema } from '../../schema/compile.js';
 import { flag, given, name, nullable, text } from '../../schema/members.js';
+import { imageCountMembers } from '../../wire/count-members.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { PartRules } from '../../wire/part-names.js';
@@ -93,7 +94,7 @@ export const formFieldsType = Type.Object({ model: name, prompt: name, ...settin
 /** What has to be clear among the names of a form's parts: of images there may be several. */
 export const imageForm: PartRules = {
   guard: new MemberGuard({
-    reads: [...Object.keys(formFieldsType.properties), 'image', 'mask'],
+    reads: [...Object.keys(formFieldsType.properties), ...imageCountMembers, 'image', 'mask'],
     steers: true,
   }),
   many: new Set(['image']),
@@ -107,8 +108,20 @@ export const formFields = compileSchema(formFieldsType);
  * @param known has all members of a body with a prompt that are ever read
  */
 function eitherForm(promptForm: TObject, known: TObject): CompiledSchema {
-  const reads = [...Object.keys(known.properties), ...Object.keys(inputForm.properties)];
-  const guarded = { reads, within: { parameters: { reads: Object.keys(parameterMembers) } } };
+  const sequence = 'sequential_image_generation_options';
+  const reads = [
+    ...Object.keys(known.properties),
+    ...Object.keys(inputForm.properties),
+    ...imageCountMembers,
+    sequence,
+  ];
+  const guarded = {
+    reads,
+    within: {
+      parameters: { reads: [...Object.keys(parameterMembers), ...imageCountMembers] },
+      [sequence]: { reads: imageCountMembers },
+    },
+  };
   const forms = {
     prompt: compileSchema(promptForm, null, guarded),
     input: compileSchema(inputForm, null, guarded),

@@ -7,7 +7,7 @@ import { name, nullable, text } from '../../schema/members.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import type { FormPart } from '../../wire/multipart.js';
 import type { PartRules } from '../../wire/part-names.js';
-import { wrongValue } from '../../wire/reading.js';
+import { noFile, wrongValue } from '../../wire/reading.js';
 import { codeWord } from '../failure.js';
 import { hasValue, readDuration, requireBody } from '../members.js';
 import { bareRequest, lengthOf, readOrPass } from '../request.js';
@@ -52,6 +52,8 @@ export function readCompatForm(parts: readonly FormPart[]): VideoRequest {
   const files: FormPart[] = [];
   for (const part of parts) {
     if (isFile(part)) {
+      // Some servers take a file for a field of its name.
+      if (singleFields.includes(part.name)) throw noFile(part.name);
       // A browser sends an empty part where no file was chosen.
       if (isReference(part.name) && (part.data.length > 0 || part.filename !== '')) files.push(part);
       continue;

@@ -85,6 +85,7 @@ function read(answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
 
 /** Upstreams that speak the chat family's own video format. Their base URL ends in `/v1`. */
 export const compatUpstreamFormat: UpstreamFormat = {
+  unsaid: ['fps', 'seed', 'mode', 'cfg_scale'],
   create,
   readCreated(body) {
     const answer = parseAnswer(body);

@@ -100,6 +100,7 @@ export function readGenericPolled(answer: JsonObject): TaskUpdate {
 
 /** Upstreams that speak the format that belongs to no vendor. Their base URL ends in `/v1`. */
 export const genericUpstreamFormat: UpstreamFormat = {
+  unsaid: [],
   create: (request, model) =>
     jsonCall(path, request.format === 'generic' ? amend(request, model) : translate(request, model)),
   readCreated: (body) => readGenericCreated(parseAnswer(body)),

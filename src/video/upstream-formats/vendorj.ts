@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
-import { framesOf } from '../members.js';
+import { framesOf, numberIn } from '../members.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
@@ -48,6 +48,12 @@ function translate(request: VideoRequest, model: string): JsonObject {
   };
 }
 
+/** The client's own members. The vendor's frames are a number: a text that is one could count for nothing there. */
+function amend({ body, seconds }: VideoRequest, model: string): JsonObject {
+  const frames = typeof body.frames === 'string' && seconds !== null ? numberIn(body.frames) : null;
+  return { ...body, req_key: model, ...(frames === null ? {} : { frames }) };
+}
+
 /** The order of images tells first from last, and there is none between the two lists. */
 function imagesOf({ image, imageTail }: VideoRequest): JsonObject {
   if (image === null) {
@@ -86,10 +92,11 @@ function readPolled(answer: JsonObject): TaskUpdate {
 
 /** Upstreams that speak the vendorj format: one path, and the query says what is asked. */
 export const vendorjUpstreamFormat: UpstreamFormat = {
+  unsaid: ['fps', 'mode', 'cfg_scale'],
   create: (request, model) =>
     jsonCall(
       pathOf('CVSync2AsyncSubmitTask'),
-      request.format === 'vendorj' ? { ...request.body, req_key: model } : translate(request, model),
+      request.format === 'vendorj' ? amend(request, model) : translate(request, model),
     ),
   readCreated(body) {
     const answer = parseAnswer(body);

@@ -111,6 +111,7 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
 
 /** Upstreams that speak the vendork format. Their base URL ends before `/v1/videos`. */
 export const vendorkUpstreamFormat: UpstreamFormat = {
+  unsaid: ['fps', 'seed'],
   create: (request, model, taskId) =>
     jsonCall(
       pathOf(request),

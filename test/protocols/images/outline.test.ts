@@ -36,12 +36,12 @@ test('of a body with a prompt: what it is routed and metered by', async (t) => {
     t.strictSame(outlineOfBody('edit', promptBody(more)), { ...nothing, hasImageTexts: true });
 });
 
-test('of a body with input: what the parameters say counts first, and URLs are the rule', async (t) => {
+test('of a body with input: the larger number counts, and URLs are the rule', async (t) => {
   const outline = { ...nothing, form: 'input', responseFormat: 'url' };
   t.strictSame(outlineOfBody('edit', inputBody([])), outline);
   t.strictSame(outlineOfBody('edit', inputBody([], { n: 3, parameters: { n: 2 } })), {
     ...outline,
-    count: 2,
+    count: 3,
   });
   t.match(outlineOfBody('edit', inputBody([], { n: 3, response_format: 'b64_json' })), {
     count: 3,
@@ -76,6 +76,8 @@ test('a form is refused at what cannot be read of that', async (t) => {
     [field('n', 'two'), 'n'],
     [field('stream', '1'), 'stream'],
     [file('n'), 'n'],
+    [file('batch_size'), 'batch_size'],
+    [field('parameters[n]', '0'), 'parameters[n]'],
     [file('stream'), 'stream'],
     [file('response_format'), 'response_format'],
   ] as const)
