@@ -59,7 +59,6 @@ const told: Readonly<Record<string, readonly string[]>> = {
   messages: ['x-app: cli', 'x-claude-code-session-id: s-3'],
   generateContent: [
     'x-goog-api-client: gl-node/22',
-    'x-goog-request-params: model=m',
     'x-server-timeout: 60',
     'x-gemini-api-privileged-user-id: u-1',
   ],
@@ -69,6 +68,7 @@ const told: Readonly<Record<string, readonly string[]>> = {
     'anthropic-workspace-id: wrkspc_x1',
     'x-goog-user-project: p-1',
     'chatgpt-account-id: a-1',
+    'x-goog-request-params: model=m',
     'x-unknown: 1',
     'cookie: a=b',
     'x-api-key-of-mine: k',
