@@ -123,7 +123,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       reason: 'error_answer',
       status,
       bytesSent: true,
-      relayed: this.#relay?.relayed ?? false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: performance.now() - attempt.sentAt,
@@ -583,7 +582,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const failure = typeof cause === 'string' ? null : cause;
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
-      relayed: false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: failure?.sentMs ?? 0,

@@ -320,7 +320,6 @@ class Submitting implements Asker, ExchangeListener {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      relayed: false,
       replayable: true,
       once: true,
       sentMs: answer.sentMs,
