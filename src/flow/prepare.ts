@@ -421,6 +421,14 @@ function passedLines(head: RequestHead, sent: HeadLines, pass: ReadonlySet<strin
 
 /** Nearly all bodies are JSON. */
 function typeLine(contentType: string): HeadLines {
+/**
+ * Lines of a client's head that the config lets pass, and no others: an account that it names has made what is asked for
+ * by its id.
+ */
+export function configuredPass({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): HeadLines {
+  return clientHeaders === null ? noLines : passedLines(exchange.head, noLines, clientHeaders.pass);
+}
+
   return contentType === 'application/json' ? jsonLine : contentTypeLine(contentType);
 }
 
