@@ -53,8 +53,20 @@ export interface Prepared extends HeadParts {
   readonly once: OnceRule;
 }
 
+/** Length of its body as it is sent. */
+export function writtenBytes({ body }: Prepared): number {
+  let bytes = 0;
+  for (const piece of body) bytes += piece.length;
+  return bytes;
+}
+
 const json = 'application/json';
 const nothing: readonly string[] = [];
+
+/** Whether a target has the operation of an endpoint in another form: its body is written anew. */
+export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boolean {
+  return otherForm?.kinds.has(upstream.kind) === true;
+}
 
 /**
  * Prepares a call for a target that takes it as it came, but for the few bytes that have to differ.
@@ -62,7 +74,7 @@ const nothing: readonly string[] = [];
  */
 export function prepareNative(call: Call, endpoint: Endpoint, target: Target, key: number | null): Prepared {
   const { otherForm } = endpoint;
-  if (otherForm?.kinds.has(target.upstream.kind) === true) return prepareOtherForm(call, otherForm, target);
+  if (otherForm !== null && hasOtherForm(endpoint, target)) return prepareOtherForm(call, otherForm, target);
   const validated = call.checkedBody();
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
@@ -409,6 +421,14 @@ export function forwardedLines({ exchange }: Call, target: Target, protocol: Pro
   return pass.size === 0 ? kept : joinLines(kept, passedLines(head, lines, pass));
 }
 
+/**
+ * Lines of a client's head that the config lets pass, and no others: an account that it names has made what is asked for
+ * by its id.
+ */
+export function configuredPass({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): HeadLines {
+  return clientHeaders === null ? noLines : passedLines(exchange.head, noLines, clientHeaders.pass);
+}
+
 /** What the config of a target lets pass beside: it may be what the clients of other vendors say. */
 function passedLines(head: RequestHead, sent: HeadLines, pass: ReadonlySet<string>): HeadLines {
   const { passed, sharedLines, openaiLines, anthropicLines, googleLines } = head;
@@ -421,14 +441,6 @@ function passedLines(head: RequestHead, sent: HeadLines, pass: ReadonlySet<strin
 
 /** Nearly all bodies are JSON. */
 function typeLine(contentType: string): HeadLines {
-/**
- * Lines of a client's head that the config lets pass, and no others: an account that it names has made what is asked for
- * by its id.
- */
-export function configuredPass({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): HeadLines {
-  return clientHeaders === null ? noLines : passedLines(exchange.head, noLines, clientHeaders.pass);
-}
-
   return contentType === 'application/json' ? jsonLine : contentTypeLine(contentType);
 }
 
