@@ -432,6 +432,8 @@ export interface AttemptJudge {
   survives(attempt: RelayedAttempt): boolean;
   /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
   readonly hasWholeAnswer: boolean;
+  /** What the upstream's own error means that has ended its answer; null where none has. */
+  readonly toldFailure: GatewayError | null;
 }
 
 /** An error answer that is not judged yet, and what has come of it. */
@@ -503,7 +505,9 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   onFailure(failure: UpstreamFailure): void {
     if (this.#refusal !== null) this.#decide(this.#refusal);
-    if (this.#judge.hasWholeAnswer) this.succeeded();
+    const told = this.#judge.toldFailure;
+    if (told !== null) this.unusable(told);
+    else if (this.#judge.hasWholeAnswer) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
     if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
   }

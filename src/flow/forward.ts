@@ -118,6 +118,10 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     return this.#call.accounted || (this.#transform?.isComplete ?? false);
   }
 
+  get toldFailure(): GatewayError | null {
+    return this.#transform?.failure ?? null;
+  }
+
   passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean {
     if (this.survives(attempt)) return true;
     if (this.#lacks(attempt.target, status, body)) return true;
@@ -323,7 +327,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       else if (this.#isNative(target)) {
         if (hasOtherForm(this.#endpoint, target)) this.#holdAnew();
         this.#send(target, prepareNative(this.#call, this.#endpoint, target, this.#attempts.key));
-      else this.#translate(target, translation);
+      } else this.#translate(target, translation);
     } catch (fault) {
       // Nothing was sent where its head could not be written.
       this.#attempt?.leave();

@@ -38,7 +38,6 @@ import {
   lastEvent,
   noStream,
   tellsItself,
-  toldFailure,
   tooLarge,
   unbegun,
   unfitRefusal,
@@ -198,6 +197,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const phase = this.#phase;
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
+    const told = this.#transform?.failure ?? null;
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
     if (!this.relayed) {
       this.#phase = over;
@@ -205,8 +205,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
-    } else if (this.#transform?.hasFailed) {
-      this.#endFailed(toldFailure());
+    } else if (told !== null) {
+      this.#endFailed(told);
     } else {
       // The attempt has ended as a failure of its own already.
       this.#failStream(error);
@@ -590,7 +590,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#commitStream();
     if (last !== null) exchange.write(last);
     if (error !== null) this.#failStream(error);
-    else if (transform.hasFailed) this.#endFailed(transform.error ?? toldFailure());
+    else if (transform.failure !== null) this.#endFailed(transform.failure);
     else this.#endGood(transform);
   }
 }
