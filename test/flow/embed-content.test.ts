@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
 import { startGateway, testKey } from '../support/gateway.js';
 import { post } from '../support/translated.js';
@@ -238,4 +239,36 @@ test('memory for a body in another form is found before it is made', async (t) =
   t.match(JSON.parse(answer.body).error, { code: 'overloaded' });
   t.equal(upstream.requests.length, 0);
   t.equal((await ask('x'.repeat(30_000))).status, 200);
+});
+
+test('no second target is asked in another form while there is no memory to write it', async (t) => {
+  const first = await startRawUpstream(t, () => {});
+  const second = await startRawUpstream(t, google);
+  const { port } = await startGateway(t, {
+    config: {
+      limits: { bodyBytes: 100_000, bufferedBytes: 100_000 },
+      upstreams: {
+        first: { baseUrl: first.url, kind: 'chat' },
+        second: { baseUrl: second.url, kind: 'generateContent' },
+      },
+      models: {
+        m: {
+          protocols: ['embeddings'],
+          hedgeMs: 20,
+          targets: [
+            { upstream: 'first', priority: 0 },
+            { upstream: 'second', priority: 1 },
+          ],
+        },
+      },
+    },
+  });
+  const ask = (user: string) => post(port, '/v1/embeddings', { model: 'm', input: ['a', 'b'], user });
+  t.equal((await ask('x'.repeat(30_000))).status, 200, 'with room for it it answers');
+  const asked = ask('x'.repeat(60_000));
+  const request = await first.request(1);
+  await after(60);
+  t.equal(second.requests.length, 1);
+  request?.socket.write(openai([item(0, [1])]));
+  t.equal((await asked).status, 200);
 });
