@@ -240,7 +240,7 @@ class Conversion implements Asker {
     const { responseFormat } = outline;
     call.usage = usageOfAnswer(imageAnswer);
     call.units = imageAnswer.images.length;
-    call.isCharged = true;
+    call.isServed = true;
     if (
       passesTo(target.images, outline) &&
       isInForm(imageAnswer, responseFormat) &&
