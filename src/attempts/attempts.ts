@@ -318,9 +318,10 @@ export class Attempt {
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
   }
 
-  /** Takes note of an answer about our account. */
+  /** Takes note of an answer about our account, which is the client's own where the call has named one. */
   report(call: Call, error: GatewayError): void {
     const { target } = this;
+    if (this.#call !== null && carriesAccount(this.#call, target)) return;
     this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.key, error });
   }
 
@@ -343,10 +344,10 @@ export class Attempt {
     if (!this.#isOver) this.#end(this.#beganAt, 'uncounted');
   }
 
-  /** What a status says of the key says nothing of it beside an account that the client has named. */
+  /** What a status says of the key or its limits says nothing of them beside an account that the client has named. */
   #findingOf(status: number): Finding {
     const finding = findingOfStatus(status);
-    const isOfAccount = finding === 'rejected' || finding === 'doubted';
+    const isOfAccount = finding === 'rejected' || finding === 'doubted' || finding === 'rateLimited';
     return isOfAccount && this.#call !== null && carriesAccount(this.#call, this.target)
       ? 'uncounted'
       : finding;
@@ -431,6 +432,8 @@ export interface AttemptJudge {
   survives(attempt: RelayedAttempt): boolean;
   /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
   readonly hasWholeAnswer: boolean;
+  /** What the upstream's own error means that has ended its answer; null where none has. */
+  readonly toldFailure: GatewayError | null;
 }
 
 /** An error answer that is not judged yet, and what has come of it. */
@@ -502,7 +505,9 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   onFailure(failure: UpstreamFailure): void {
     if (this.#refusal !== null) this.#decide(this.#refusal);
-    if (this.#judge.hasWholeAnswer) this.succeeded();
+    const told = this.#judge.toldFailure;
+    if (told !== null) this.unusable(told);
+    else if (this.#judge.hasWholeAnswer) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
     if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
   }

@@ -3,6 +3,8 @@ import type { ResponseHead, UpstreamFailure, UpstreamFailureReason } from '../up
 import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '../wire/json.js';
 
 const longestMessage = 2000;
+/** Milliseconds as they are written in a header. */
+const decimal = /^\d{1,12}(?:\.\d+)?$/;
 
 const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
@@ -76,12 +78,12 @@ export function statusError(head: ResponseHead, body: Buffer, unrepeatable = fal
 
 /**
  * Milliseconds after which an upstream wants to be asked again, by `retry-after-ms`, which Azure's OpenAI service sends, or
- * `retry-after`; null where it says nothing.
+ * `retry-after` where that is no number above zero; null where neither says anything.
  */
 export function retryAfterMsOf(head: ResponseHead): number | null {
-  const text = head.get('retry-after-ms');
-  const ms = text === null || text === '' ? Number.NaN : Number(text);
-  if (Number.isFinite(ms)) return Math.max(0, ms);
+  const text = head.get('retry-after-ms') ?? '';
+  const ms = decimal.test(text) ? Number(text) : 0;
+  if (ms > 0) return ms;
   const seconds = secondsOf(head.get('retry-after'));
   return seconds === null ? null : seconds * 1000;
 }

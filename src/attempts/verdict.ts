@@ -10,8 +10,6 @@ export type Verdict = 'next' | 'same' | 'stop';
 interface Progress {
   /** Some byte of the request may have reached the upstream. */
   readonly bytesSent: boolean;
-  /** Something of the answer has reached the client. Signs of life are the gateway's own, and of no answer. */
-  readonly relayed: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;
   /** It makes or keeps something at the upstream, which a second time would be made twice. */
@@ -34,7 +32,8 @@ export interface AnsweredAttempt extends Progress {
 export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
 
 /**
- * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
+ * The retry rule, and the only place that knows it. It is asked only before anything of an answer was relayed, which
+ * `Relay` sees to; signs of life are the gateway's own, and of no answer. Before the
  * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
  * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
  * still be going on and the caller has waited long enough (but the time for a first event is there to be followed by
@@ -58,7 +57,6 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
 
 /** Whether it is right to ask any target again. */
 function mayGoOn(attempt: FailedAttempt): boolean {
-  if (attempt.relayed) return false;
   // An answer is proof that the request was sent, or as much of it as matters.
   if (attempt.reason === 'error_answer') {
     if (!attempt.replayable || !isUpstreamsOwn(attempt.status)) return false;

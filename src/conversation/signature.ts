@@ -4,8 +4,8 @@ import { type TextProtocolName, textProtocols } from './request.js';
  * Signatures of reasoning (and reasoning that its vendor encrypted) mean something to their vendor alone. A client of
  * another protocol carries them in its own opaque field, as a token that says where they belong:
  * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`. A vendor that refuses a signature without the very
- * words that it signed has them in the token where the client may not return them: `gw1.t.….<words in base64url>.<…>`. A
- * token is no secret and proves nothing: what is in it goes where the client could have sent it without the gateway.
+ * words that it signed has them in the token where the client may not return them: `gw1.t.….<words in base64url>.<…>`, or
+ * `gw1.w.…` where they were too long for that: then it is of use beside the words alone. A token is no secret and proves nothing: what is in it goes where the client could have sent it without the gateway.
  */
 
 const tag = 'gw1.';
@@ -32,28 +32,34 @@ export interface Signature {
   readonly redacted: boolean;
   /** The words that it signs, where the token carries them. */
   readonly words?: string;
+  /** It signs words that the token was to carry and could not. */
+  readonly isWordless?: true;
 }
 
 /** Makes the token that a client carries. */
-export function tagSignature({ protocol, model, value, redacted, words }: Signature): string {
+export function tagSignature({ protocol, model, value, redacted, words, isWordless }: Signature): string {
   const name = Buffer.from(model).toString('base64url');
-  if (words === undefined) return `${tag}${redacted ? 'r' : 's'}.${protocol}.${name}.${value}`;
+  if (words === undefined)
+    return `${tag}${redacted ? 'r' : isWordless ? 'w' : 's'}.${protocol}.${name}.${value}`;
   return `${tag}t.${protocol}.${name}.${Buffer.from(words).toString('base64url')}.${value}`;
 }
 
-/** The token of what a messages upstream signed with its words in it; any other as it is, and so it is without words. */
-export function withWords(token: string, words: string): string {
+/**
+ * The token of what a messages upstream signed with its words in it; any other as it is, and so it is without words.
+ * @param words null for those that are too long to be carried
+ */
+export function withWords(token: string, words: string | null): string {
   const signature = signatureFor('messages', token);
   if (signature === null || signature.redacted || words === '') return token;
-  return tagSignature({ ...signature, words });
+  return tagSignature(words === null ? { ...signature, isWordless: true } : { ...signature, words });
 }
 
-/** A token without the words that it may carry. */
+/** A token that says of the words which it carries only that there are some; any other as it is. */
 export function withoutWords(token: string): string {
   const signature = untagSignature(token);
   if (signature?.words === undefined) return token;
-  const { words: _, ...bare } = signature;
-  return tagSignature(bare);
+  const { words, ...bare } = signature;
+  return tagSignature(words === '' ? bare : { ...bare, isWordless: true });
 }
 
 /** A token for a field that is bytes: SDKs decode it as base64, and do not all write it in the same alphabet again. */
@@ -95,6 +101,7 @@ export function untagSignature(carried: string | null): Signature | null {
   const kind = token.slice(tag.length, kindEnd);
   const model = Buffer.from(token.slice(protocolEnd + 1, modelEnd), 'base64url').toString();
   const rest = token.slice(modelEnd + 1);
+  if (kind === 'w') return { protocol, model, value: rest, redacted: false, isWordless: true };
   if (kind !== 't') return { protocol, model, value: rest, redacted: kind === 'r' };
   const wordsEnd = rest.indexOf('.');
   if (wordsEnd === -1) return null;

@@ -6,6 +6,8 @@ export interface StreamEnding {
   /** `complete`: the protocol's own end was there. `failed`: the upstream's last word was an error event. */
   readonly state: 'complete' | 'incomplete' | 'failed';
   readonly usage: Usage | null;
+  /** What that error means, as `StreamRules.judgeStart` tells it of a first event; null where the stream has not failed. */
+  readonly error: GatewayError | null;
 }
 
 /** What was noted of a stream while it passed. */
@@ -92,7 +94,7 @@ export function wholeAnswers(
     usageAtStart: null,
     marksEnd: null,
     lastNumber: null,
-    judgeEnd: () => ({ state: 'complete', usage: null }),
+    judgeEnd: () => ({ state: 'complete', usage: null, error: null }),
     findUsageEvent: () => null,
     usageOf,
     metering,

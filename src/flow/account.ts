@@ -59,7 +59,7 @@ export function recordOf(call: Call): CallRecord {
     givenUp: call.givenUp,
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
-    mediaSeconds: call.isCharged ? call.mediaSeconds : 0,
+    mediaSeconds: call.isServed ? call.mediaSeconds : 0,
     leftOut: call.leftOut,
     lostInAnswer: call.lostInAnswer,
     retries,

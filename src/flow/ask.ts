@@ -97,7 +97,7 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
  * @param once asked again, what it asks for would be made twice
  */
 export function failedRequest(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
-  const shared = { relayed: false, replayable: true, once, sentMs: result.sentMs };
+  const shared = { replayable: true, once, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
   const status = result.refusal?.status ?? result.head.status;
   return { ...shared, reason: 'error_answer', status, bytesSent: true };

@@ -72,7 +72,7 @@ export class Call implements Guarded {
   /** Of a call that opens a session, or downloads a file: given back with its account at the latest. */
   place: Place | null = null;
   /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
-  isCharged = false;
+  isServed = false;
   /** How many times the price per call is charged: once for each image. */
   units = 1;
   /** Seconds of audio or video, as far as they are known. */

@@ -10,7 +10,8 @@ import type { Running } from './running.js';
 export interface Consumption {
   readonly model: Model | null;
   usage: Usage | null;
-  isCharged: boolean;
+  /** An upstream has served it: its price by the call and by the second counts. */
+  isServed: boolean;
   mediaSeconds: number;
   readonly units: number;
   costNanos: number;
@@ -34,7 +35,7 @@ export function noteUsage(
   call.usage ??= transform.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   call.mediaSeconds = transform.mediaSeconds;
   call.lostInAnswer = transform.lost ?? nothing;
-  call.isCharged = head !== null && !isFailed;
+  call.isServed = head !== null && !isFailed;
 }
 
 const nothing: readonly string[] = [];
@@ -81,11 +82,11 @@ export function costOfCall(call: Consumption): number {
   return call.costNanos;
 }
 
-function computeCost({ model, usage, isCharged, mediaSeconds, units }: Consumption): number {
-  if (model === null || model.price === null || (usage === null && !isCharged)) return 0;
+function computeCost({ model, usage, isServed, mediaSeconds, units }: Consumption): number {
+  if (model === null || model.price === null || (usage === null && !isServed)) return 0;
   return costOf(model.price, {
     usage,
-    seconds: isCharged ? mediaSeconds : 0,
-    calls: isCharged ? units : 0,
+    seconds: isServed ? mediaSeconds : 0,
+    calls: isServed ? units : 0,
   });
 }

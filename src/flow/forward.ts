@@ -39,6 +39,7 @@ import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaHosts } from './own-address.js';
 import {
   decodeCall,
+  hasOtherForm,
   nativeBody,
   type Prepared,
   prepareNative,
@@ -46,6 +47,7 @@ import {
   prepareUpload,
   translatedEndpoint,
   upstreamHead,
+  writtenBytes,
 } from './prepare.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
@@ -116,6 +118,10 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     return this.#call.accounted || (this.#transform?.isComplete ?? false);
   }
 
+  get toldFailure(): GatewayError | null {
+    return this.#transform?.failure ?? null;
+  }
+
   passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean {
     if (this.survives(attempt)) return true;
     if (this.#lacks(attempt.target, status, body)) return true;
@@ -123,7 +129,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       reason: 'error_answer',
       status,
       bytesSent: true,
-      relayed: this.#relay?.relayed ?? false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: performance.now() - attempt.sentAt,
@@ -222,7 +227,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   #choose(attempt: RelayedAttempt): void {
     if (attempt === this.#second) {
       this.#second = null;
-      this.#services.recorder.recordHedge(this.#modelName, 'won');
+      this.#services.recorder.recordHedge(this.#call.model.name, 'won');
     }
     const hedge = this.#hedge;
     if (hedge === null) return;
@@ -260,10 +265,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     this.#call.path = path;
     this.#call.leftOut = leftOut;
     this.#relay?.reset(transform, attempt);
-  }
-
-  get #modelName(): string {
-    return this.#call.model.name;
   }
 
   /** Gets ready to ask a second target as well when the first takes too long. */
@@ -306,7 +307,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
       budget.spend();
-      this.#services.recorder.recordHedge(this.#modelName, 'sent');
+      this.#services.recorder.recordHedge(this.#call.model.name, 'sent');
       return { attempt, transform: prepared.transform, path: prepared.path, leftOut: prepared.leftOut };
     } catch (fault) {
       // The first is still under way.
@@ -323,9 +324,10 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     this.#call.target = target;
     try {
       if (upload !== null) this.#send(target, prepareUpload(this.#call, upload, this.#endpoint, target));
-      else if (this.#isNative(target))
+      else if (this.#isNative(target)) {
+        if (hasOtherForm(this.#endpoint, target)) this.#holdAnew();
         this.#send(target, prepareNative(this.#call, this.#endpoint, target, this.#attempts.key));
-      else this.#translate(target, translation);
+      } else this.#translate(target, translation);
     } catch (fault) {
       // Nothing was sent where its head could not be written.
       this.#attempt?.leave();
@@ -350,8 +352,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
         return;
       }
     }
-    // What is written in its place is about as long, and found no room is better known before the work than after it.
-    this.#holdAll(translatedCopies * (call.body?.length ?? 0));
+    this.#holdAnew();
     const request = decodeCall(call, translation);
     if (translation.answerHere !== null) {
       this.#answerHere(translation.answerHere(request));
@@ -418,7 +419,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     call.path = prepared.path;
     call.leftOut = prepared.leftOut;
     call.keptBytes = prepared.transform.keep?.bytes ?? 0;
-    if (prepared.path === 'translated') this.#hold(prepared.body);
+    // The body that was written stands in memory beside the one that came.
+    if (prepared.path === 'translated')
+      this.#holdAll((call.body?.length ?? 0) + call.keptBytes + writtenBytes(prepared));
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
     relay.reset(prepared.transform, null);
@@ -550,11 +553,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     this.#answerHere(warmUpAnswer(model.name, id, Math.floor(Date.now() / 1000)));
   }
 
-  /** The body that was written stands in memory beside the one that came. */
-  #hold(body: readonly Buffer[]): void {
-    let needed = (this.#call.body?.length ?? 0) + this.#call.keptBytes;
-    for (const piece of body) needed += piece.length;
-    this.#holdAll(needed);
+  /** What is written in a body's place is about as long: that there is no room for it is better known before the work. */
+  #holdAnew(): void {
+    this.#holdAll(translatedCopies * (this.#call.body?.length ?? 0));
   }
 
   /** The call is about to hold so many bytes in all. */
@@ -583,7 +584,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const failure = typeof cause === 'string' ? null : cause;
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
-      relayed: false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: failure?.sentMs ?? 0,

@@ -3,13 +3,15 @@ import type { Target } from '../config/types.js';
 import type { Endpoint } from '../protocols/protocol.js';
 import type { Call } from './call.js';
 import { remoteMedia } from './fetch-media.js';
-import { takeMemory } from './memory-budget.js';
+import { keepMemory, takeMemory } from './memory-budget.js';
 import {
   decodeCall,
+  hasOtherForm,
   type Prepared,
   prepareNative,
   prepareTranslated,
   translatedEndpoint,
+  writtenBytes,
 } from './prepare.js';
 import type { Services } from './services.js';
 
@@ -35,6 +37,7 @@ export function prepareHedge(
 ): Prepared | null {
   if (target.native.has(endpoint.protocol)) {
     if (services.lacking.has(target, endpoint, performance.now())) return null;
+    if (hasOtherForm(endpoint, target)) return prepareAnew(services, call, endpoint, target);
     const prepared = prepareNative(call, endpoint, target, null);
     // What the first target would not keep, this one might.
     return prepared.once(prepared.body) ? null : prepared;
@@ -45,8 +48,18 @@ export function prepareHedge(
   const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
   if (isFetched && remoteMedia(request.turns).length > 0) return null;
   const prepared = prepareTranslated(call, translation, target, request);
-  let bytes = 0;
-  for (const piece of prepared.body) bytes += piece.length;
-  takeMemory(services, call, bytes);
+  takeMemory(services, call, writtenBytes(prepared));
   return prepared;
+}
+
+/** The body in another form is about as long as the one that came, for which room is found before the work. */
+function prepareAnew(services: Services, call: Call, endpoint: Endpoint, target: Target): Prepared {
+  const before = call.heldBytes;
+  takeMemory(services, call, call.body?.length ?? 0);
+  try {
+    return prepareNative(call, endpoint, target, null);
+  } catch (fault) {
+    keepMemory(services, call, before);
+    throw fault;
+  }
 }

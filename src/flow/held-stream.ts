@@ -12,7 +12,7 @@ const mostHeld = 64 * 1024;
 
 /** Who chooses between the streams of two attempts. */
 export interface StreamChooser {
-  /** The attempt's answer begins, or shows to be none, and will be handed on. */
+  /** The attempt's answer begins, and will be handed on. */
   onStreamBegun(attempt: RelayedAttempt): void;
   /**
    * @param error why the attempt's answer is of no use; null where another one would only be better
@@ -50,7 +50,7 @@ export class HeldStream implements UpstreamHandler {
       this.#state = 'held';
       // What is not called a stream may be handed on all the same, where there is no better one.
     } else if (head.status >= 400 || !this.#isLost(refusal)) {
-      this.#choose();
+      this.#choose(head.status < 400 && refusal === null);
       this.#relay.onHead(head);
     }
   }
@@ -59,11 +59,11 @@ export class HeldStream implements UpstreamHandler {
     if (this.#state === 'lost') return true;
     if (this.#state !== 'held') return this.#relay.onData(chunk);
     const run = this.#runs.push(chunk);
-    if (run === null) return this.#runs.held <= mostHeld || this.#pass(null, 'silence');
+    if (run === null) return this.#runs.held <= mostHeld || this.#pass(null, 'silence', true);
     const verdict = this.#runs.overlong ? 'meaningful' : this.#transform.judge(run);
     if (verdict === 'silence') return true;
     if (verdict !== 'meaningful' && this.#isLost(verdict)) return true;
-    return this.#pass(run, verdict);
+    return this.#pass(run, verdict, verdict === 'meaningful');
   }
 
   onEnd(): void {
@@ -71,7 +71,7 @@ export class HeldStream implements UpstreamHandler {
       const run = lastEvent(this.#runs);
       const verdict = run === null ? 'silence' : this.#transform.judge(run);
       if (verdict !== 'meaningful' && this.#isLost(verdict === 'silence' ? endedUnbegun() : verdict)) return;
-      this.#pass(run, verdict);
+      this.#pass(run, verdict, verdict === 'meaningful');
     }
     if (this.#state === 'passed') this.#relay.onEnd();
   }
@@ -90,15 +90,16 @@ export class HeldStream implements UpstreamHandler {
     return true;
   }
 
-  #choose(): void {
+  /** @param isAnswer what is no answer is handed on when no other attempt is left, and has overtaken none */
+  #choose(isAnswer: boolean): void {
     this.#state = 'passed';
-    if (this.attempt !== null) this.#chooser.onStreamBegun(this.attempt);
+    if (isAnswer && this.attempt !== null) this.#chooser.onStreamBegun(this.attempt);
   }
 
-  #pass(run: Buffer | null, verdict: BegunStream['verdict']): boolean {
+  #pass(run: Buffer | null, verdict: BegunStream['verdict'], isAnswer: boolean): boolean {
     const head = this.#head;
     if (head === null) throw new Error('a stream without a head');
-    this.#choose();
+    this.#choose(isAnswer);
     return this.#relay.onBegun({ head, runs: this.#runs, run, verdict });
   }
 }

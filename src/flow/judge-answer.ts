@@ -181,11 +181,6 @@ export function endedUnbegun(): GatewayError {
   return new GatewayError('upstream_error', "The upstream's stream ended before its first event.");
 }
 
-/** Why a stream failed that has passed with the upstream's own error at its end. */
-export function toldFailure(): GatewayError {
-  return new GatewayError('upstream_error', "The upstream's stream ended with an error of its own.");
-}
-
 /** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
 export function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
   return source === 'upstream' && vendorAccountStatus === null;

@@ -53,7 +53,19 @@ export interface Prepared extends HeadParts {
   readonly once: OnceRule;
 }
 
+/** Length of its body as it is sent. */
+export function writtenBytes({ body }: Prepared): number {
+  let bytes = 0;
+  for (const piece of body) bytes += piece.length;
+  return bytes;
+}
+
 const json = 'application/json';
+
+/** Whether a target has the operation of an endpoint in another form: its body is written anew. */
+export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boolean {
+  return otherForm?.kinds.has(upstream.kind) === true;
+}
 
 /**
  * Prepares a call for a target that takes it as it came, but for the few bytes that have to differ.
@@ -61,7 +73,7 @@ const json = 'application/json';
  */
 export function prepareNative(call: Call, endpoint: Endpoint, target: Target, key: number | null): Prepared {
   const { otherForm } = endpoint;
-  if (otherForm?.kinds.has(target.upstream.kind) === true) return prepareOtherForm(call, otherForm, target);
+  if (otherForm !== null && hasOtherForm(endpoint, target)) return prepareOtherForm(call, otherForm, target);
   const validated = call.checkedBody();
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
@@ -406,6 +418,14 @@ export function forwardedLines({ exchange }: Call, target: Target, protocol: Pro
   const { without, pass, editsForwarded } = clientHeaders;
   const kept = editsForwarded ? linesWhere(lines, (name) => !without.has(name)) : lines;
   return pass.size === 0 ? kept : joinLines(kept, passedLines(head, lines, pass));
+}
+
+/**
+ * Lines of a client's head that the config lets pass, and no others: an account that it names has made what is asked for
+ * by its id.
+ */
+export function configuredPass({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): HeadLines {
+  return clientHeaders === null ? noLines : passedLines(exchange.head, noLines, clientHeaders.pass);
 }
 
 /** What the config of a target lets pass beside: it may be what the clients of other vendors say. */

@@ -28,7 +28,7 @@ export function refuse(
   const error = toGatewayError(services, call, fault);
   call.error = error;
   // Whatever an upstream has done for it: who gets an error is not charged.
-  call.isCharged = false;
+  call.isServed = false;
   call.usage = null;
   const { exchange, errorFormat } = call;
   // An announced rest of the body is read and thrown away, so that the client gets to read the answer; one of unknown

@@ -38,7 +38,6 @@ import {
   lastEvent,
   noStream,
   tellsItself,
-  toldFailure,
   tooLarge,
   unbegun,
   unfitRefusal,
@@ -105,7 +104,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Another target is asked in place of the present one, unless it has begun to answer. */
   giveUpSilent(): void {
     if (this.relayed || (this.#phase.name !== 'waiting' && this.#phase.name !== 'events')) return;
-    this.#give(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
+    this.#giveUpAnswer(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
   }
 
   get #secrets(): OwnSecrets {
@@ -116,7 +115,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const transform = this.#noteHead(head);
     if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
-    if (refusal !== null) this.#give(refusal);
+    if (refusal !== null) this.#giveUpAnswer(refusal);
     else this.#phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
 
@@ -126,7 +125,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const mayBeJson = !this.committed && this.#call.socketCall === null;
     const decided = decide(undecided, chunk, { isWhole, mayBeJson, secrets: this.#secrets });
     if (decided === null) return true;
-    if (decided.phase === null) this.#give(noStream());
+    if (decided.phase === null) this.#giveUpAnswer(noStream());
     else this.#phase = decided.phase;
     return this.#take(decided.first);
   }
@@ -198,6 +197,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const phase = this.#phase;
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
+    const told = this.#transform?.failure ?? null;
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
     if (!this.relayed) {
       this.#phase = over;
@@ -205,12 +205,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
-    } else if (this.#transform?.hasFailed) {
-      this.#endFailed(toldFailure());
-    } else {
-      // The attempt has ended as a failure of its own already.
-      this.#failStream(error);
-    }
+    } else if (told !== null) this.#endFailed(told);
+    // The attempt has ended as a failure of its own already.
+    else this.#failStream(error);
   }
 
   onClientGone(): void {
@@ -268,7 +265,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     try {
       if (!this.#call.exchange.isAnswered) refuse(this.#services, this.#call, error);
       else if (phase.name === 'events' || phase.name === 'undecided' || phase.name === 'waiting')
-        this.#endStream(phase, error);
+        this.#writeLastWords(phase, error);
       else this.#call.exchange.abort();
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.
@@ -296,46 +293,50 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /** Gives an answer up that cannot be used: another target may be asked while none of it was relayed. */
-  #give(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
+  #giveUpAnswer(
+    error: GatewayError,
+    failure: UpstreamFailure | null = null,
+    reason = givenUpBy(error),
+  ): void {
     const phase = this.#phase;
     this.#phase = over;
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     if (this.relayed) this.#failStream(error, reason, phase);
     else {
-      this.#giveUp(reason, error);
+      this.#cancelAttempt(reason, error);
       this.#owner.onAttemptFailed(error, failure ?? reason, tellsItself(error) ? this.#head : null);
     }
   }
 
   /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
   #giveUnbegun(error: GatewayError): void {
-    this.#give(error, unbegun(error, performance.now() - this.#call.sentAt));
+    this.#giveUpAnswer(error, unbegun(error, performance.now() - this.#call.sentAt));
   }
 
   /** A mistake of ours costs its own call and nothing else. */
   #failByUs(fault: unknown): void {
     this.#services.reportFault('upstream', fault, this.#call);
-    this.#give(new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
+    this.#giveUpAnswer(new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
   }
 
   /** Nothing more is read of the present attempt's answer. */
-  #giveUp(reason: GivenUpBy, error: GatewayError): void {
+  #cancelAttempt(reason: GivenUpBy, error: GatewayError): void {
     this.#owner.onGivenUp(reason, error);
     this.upstream?.cancel();
   }
 
   /** Ends an answer that has begun, and will not come to its end. */
   #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
-    this.#giveUp(reason, error);
+    this.#cancelAttempt(reason, error);
     // Nothing can be said in an answer that is no event stream: a cut connection is the only honest end.
     if (phase.name === 'bytes') {
       this.#call.error = error;
       this.#call.exchange.abort();
-    } else this.#endStream(phase, error);
+    } else this.#writeLastWords(phase, error);
     this.#settle('upstream_error');
   }
 
-  #endStream(phase: Phase, error: GatewayError): void {
+  #writeLastWords(phase: Phase, error: GatewayError): void {
     refuseStream(this.#call, error, {
       number: this.#transform?.nextNumber ?? 0,
       insideEvent: phase.name === 'events' && phase.runs.overlong,
@@ -359,7 +360,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
     const failure = beginning.failureIn(chunk);
     if (failure !== null) {
-      this.#give(failure);
+      this.#giveUpAnswer(failure);
       return true;
     }
     transform.note(chunk);
@@ -371,14 +372,15 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.#call.route.endpoint?.answersJson !== false;
     const refusal = unfitRefusal(head, first, { isWhole, answersJson, secrets: this.#secrets });
-    if (refusal !== null) this.#give(refusal);
+    if (refusal !== null) this.#giveUpAnswer(refusal);
     return refusal !== null;
   }
 
   /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
   #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
-    else if (!transform.divisible) this.#give(tooLarge("The upstream's answer is too large to be changed."));
+    else if (!transform.divisible)
+      this.#giveUpAnswer(tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
 
@@ -461,7 +463,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         answer = transform.whole(body);
       } catch (fault) {
         if (!(fault instanceof GatewayError)) throw fault;
-        this.#give(fault);
+        this.#giveUpAnswer(fault);
         return;
       }
     }
@@ -514,7 +516,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
-      this.#give(tooLarge('An event of the upstream is too large to be passed on.'));
+      this.#giveUpAnswer(tooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
     // Part of an event cannot be judged; one so large is taken for what was asked for.
@@ -527,7 +529,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (verdict === 'silence') return false;
     if (verdict !== 'meaningful') {
       if (verdict.unbegun) this.#giveUnbegun(verdict);
-      else this.#give(verdict);
+      else this.#giveUpAnswer(verdict);
       return false;
     }
     this.relayed = true;
@@ -544,7 +546,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#flowing = this.#call.exchange.write(passed);
     }
     if (transform.error !== null) this.#endFailed(transform.error);
-    else if (transform.broken !== null) this.#give(transform.broken);
+    else if (transform.broken !== null) this.#giveUpAnswer(transform.broken);
     else if (transform.endsItself && transform.isComplete) this.#endComplete(transform);
     return this.#flowing;
   }
@@ -565,7 +567,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    this.#giveUp(givenUpBy(error), error);
+    this.#cancelAttempt(givenUpBy(error), error);
     this.#call.error = error;
     endFailedStream(this.#call);
     this.#settle('upstream_error');
@@ -590,7 +592,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#commitStream();
     if (last !== null) exchange.write(last);
     if (error !== null) this.#failStream(error);
-    else if (transform.hasFailed) this.#endFailed(transform.error ?? toldFailure());
+    else if (transform.failure !== null) this.#endFailed(transform.failure);
     else this.#endGood(transform);
   }
 }

@@ -47,8 +47,8 @@ export interface AnswerTransform {
   readonly error: GatewayError | null;
   /** Of the event that `pass` has left out with all behind it, since it tells of the gateway's account; else null. */
   readonly broken: GatewayError | null;
-  /** The upstream's own error event has passed last: nothing is to be added, and the call has failed all the same. */
-  readonly hasFailed: boolean;
+  /** What the upstream's own error event means that has passed last: nothing is to be added, and the call has failed. */
+  readonly failure: GatewayError | null;
   /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `held`. */
   readonly keep: Keep | null;
   /** Set by the `pass` or `end` that comes to the end of a stream of which something is kept; else null. */

@@ -7,7 +7,7 @@ import {
   tokensOf,
 } from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
-import type { StreamRules } from '../conversation/stream-rules.js';
+import type { StreamEnding, StreamFacts, StreamRules } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyAt, keyFailure, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
@@ -133,6 +133,8 @@ export class ObservedTransform implements AnswerTransform {
   #number: number | null = null;
   #started = false;
   #ended = false;
+  /** How the stream has ended, where its last event was an error that is longer than the tail. */
+  #failed: StreamEnding | null = null;
   /** Bytes of the answer that have passed. */
   #passed = 0;
   /** How many of them were images and sounds in base64, whose tokens their length does not tell. */
@@ -207,13 +209,21 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail.add(run);
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
-    if (this.#rules.marksEnd !== null) this.#ended ||= this.#rules.marksEnd(run);
+    if (this.#rules.marksEnd !== null && !this.#ended) this.#noteEnd(run, this.#rules.marksEnd(run));
     const { keep } = this.#observed;
     if (keep !== null && this.#holds(keep, run)) return nothing;
     if (!this.#observed.hideUsage) return run;
     const hidden = this.#rules.findUsageEvent(run);
     if (hidden === null) return run;
     return Buffer.concat([run.subarray(0, hidden.start), run.subarray(hidden.end)]);
+  }
+
+  /** Of a last event that is longer than the tail, its end alone does not tell whether it is an error. */
+  #noteEnd(run: Buffer, isEnd: boolean): void {
+    this.#ended = isEnd;
+    if (!isEnd || run.length <= tailBytes) return;
+    const ending = this.#rules.judgeEnd(run, this.#facts);
+    if (ending.error !== null) this.#failed = ending;
   }
 
   /** Keeps back the run that ends an answer of which something is to be kept. */
@@ -278,7 +288,8 @@ export class ObservedTransform implements AnswerTransform {
 
   get isComplete(): boolean {
     if (!this.#started) return false;
-    return this.#rules.marksEnd === null ? this.#judgeEnd().state === 'complete' : this.#ended;
+    if (this.#rules.marksEnd === null) return this.#judgeEnd().state === 'complete';
+    return this.#ended && this.#judgeEnd().state !== 'failed';
   }
 
   end(): TransformEnd {
@@ -293,8 +304,9 @@ export class ObservedTransform implements AnswerTransform {
     };
   }
 
-  get hasFailed(): boolean {
-    return this.#started && this.#judgeEnd().state === 'failed';
+  get failure(): GatewayError | null {
+    const error = this.#started ? this.#judgeEnd().error : null;
+    return error === null ? null : tellable(error, this.#observed.secrets);
   }
 
   get nextNumber(): number {
@@ -376,8 +388,11 @@ export class ObservedTransform implements AnswerTransform {
     return vendorAccountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
   }
 
-  #judgeEnd() {
-    const facts = { usageAtStart: this.#usageAtStart, ended: this.#ended };
-    return this.#rules.judgeEnd(this.#tail?.bytes() ?? Buffer.alloc(0), facts);
+  #judgeEnd(): StreamEnding {
+    return this.#failed ?? this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+  }
+
+  get #facts(): StreamFacts {
+    return { usageAtStart: this.#usageAtStart, ended: this.#ended };
   }
 }

@@ -64,8 +64,8 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.isComplete;
   }
 
-  get hasFailed(): boolean {
-    return this.#inner.hasFailed;
+  get failure(): GatewayError | null {
+    return this.#inner.failure;
   }
   /** Nothing of this form is kept. */
   readonly keep = null;

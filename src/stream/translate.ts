@@ -121,8 +121,8 @@ export class TranslatedTransform implements AnswerTransform {
     return { last, error: null };
   }
 
-  get hasFailed(): boolean {
-    return this.error !== null;
+  get failure(): GatewayError | null {
+    return this.error;
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {

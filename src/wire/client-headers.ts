@@ -29,8 +29,8 @@ const namesOf: Readonly<Record<HeaderReader, readonly string[]>> = {
     ...['x-claude-remote-session-id', 'x-claude-remote-container-id'],
   ],
   google: [
-    ...['x-goog-api-client', 'x-goog-request-params', 'x-server-timeout'],
-    'x-gemini-api-privileged-user-id',
+    // Not `x-goog-request-params`: it repeats the model of the path by the client's name for it.
+    ...['x-goog-api-client', 'x-server-timeout', 'x-gemini-api-privileged-user-id'],
   ],
 };
 

@@ -15,5 +15,9 @@ test('when an upstream wants to be asked again is read from either header, the m
   t.equal(told('retry-after: 2', 'retry-after-ms: 1500'), 1500);
   t.equal(told('retry-after: 2', 'retry-after-ms:'), 2000);
   t.equal(told('retry-after: 2', 'retry-after-ms: soon'), 2000);
-  t.equal(told('retry-after-ms: -5'), 0);
+  t.equal(told('retry-after-ms: 12.5'), 12.5);
+  for (const odd of ['-5', '0', '0.0', '0x10', '1e3', '+5', '1234567890123', 'Infinity']) {
+    t.equal(told(`retry-after-ms: ${odd}`), null, odd);
+    t.equal(told(`retry-after-ms: ${odd}`, 'retry-after: 2'), 2000, odd);
+  }
 });

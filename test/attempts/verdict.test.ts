@@ -11,7 +11,6 @@ import type { UpstreamFailureReason } from '../../src/errors.js';
 const attempt = (change: Partial<BrokenAttempt>): BrokenAttempt => ({
   reason: 'reset',
   bytesSent: true,
-  relayed: false,
   replayable: true,
   once: false,
   sentMs: 0,
@@ -21,7 +20,6 @@ const answered = (change: Partial<AnsweredAttempt>): AnsweredAttempt => ({
   reason: 'error_answer',
   status: 500,
   bytesSent: true,
-  relayed: false,
   replayable: true,
   once: false,
   sentMs: 0,
@@ -58,17 +56,6 @@ test('every reason, sent and not, replayable and not', async (t) => {
         t.equal(verdict(attempt({ reason, bytesSent: false, replayable }), true, mayRepeat), unsent, reason);
       t.equal(verdict(attempt({ reason }), true, mayRepeat), sent, reason);
       t.equal(verdict(attempt({ reason, replayable: false }), true, mayRepeat), spent, reason);
-    }
-  }
-});
-
-test('nothing is tried again once something was relayed', async (t) => {
-  for (const bytesSent of [true, false]) {
-    for (const hasNext of [true, false]) {
-      const relayed = { relayed: true, bytesSent };
-      for (const reason of reasons)
-        t.equal(verdict(attempt({ reason, ...relayed }), hasNext, true), 'stop', reason);
-      t.equal(verdict(answered(relayed), hasNext, true), 'stop');
     }
   }
 });

@@ -35,8 +35,13 @@ test('a token may carry the words that were signed, and lose them', async (t) =>
     fc.property(signature, fc.string({ unit: 'grapheme' }), (given, words) => {
       const token = tagSignature({ ...given, redacted: false, words });
       const bare = tagSignature({ ...given, redacted: false });
+      const wordless = tagSignature({ ...given, redacted: false, isWordless: true });
       return (
-        untagSignature(token)?.words === words && withoutWords(token) === bare && withoutWords(bare) === bare
+        untagSignature(token)?.words === words &&
+        withoutWords(token) === (words === '' ? bare : wordless) &&
+        untagSignature(wordless)?.isWordless === true &&
+        withoutWords(wordless) === wordless &&
+        withoutWords(bare) === bare
       );
     }),
   );

@@ -31,7 +31,7 @@ function endedCall(given: object = {}): Call {
     givenUp: { input: 4, output: 0 },
     error: null,
     outcome: 'complete',
-    isCharged: true,
+    isServed: true,
     isOfTask: false,
     mediaSeconds: 3,
     costNanos: -1,
@@ -95,7 +95,7 @@ test('a call that came to nothing has no names but its own, no times but its end
     answeredAt: 0,
   };
   const error = new GatewayError('invalid_api_key', 'The API key is not known here.');
-  t.match(recordOf(endedCall({ ...nothing, error, outcome: 'refused', isCharged: false })), {
+  t.match(recordOf(endedCall({ ...nothing, error, outcome: 'refused', isServed: false })), {
     keyId: null,
     groups: [],
     protocol: null,

@@ -129,3 +129,77 @@ test('a limit, told in a stream, is no failure: the next target is asked, and th
   t.strictSame(counts(), [1, 1]);
   t.match(counted('gateway_upstream_attempts_total'), { 'u0/m status_429': 1 });
 });
+
+const first = {
+  responses: 'event: response.created\ndata: {"type":"response.created","response":{}}\n\n',
+  messages:
+    'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1}}}\n\n' +
+    'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text"}}\n\n',
+  chat: chatEvent({ role: 'assistant', content: 'a' }),
+  generateContent: 'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}\n\n',
+} as const;
+const event = (body: object): string => `data: ${JSON.stringify(body)}\n\n`;
+const failedResponse = (code: string, instructions = ''): string =>
+  event({ type: 'response.failed', response: { instructions, error: { code, message: 'no' } } });
+
+/** How streams end by their upstreams' own words once they have begun, and what is counted. */
+const endings: readonly (readonly [protocol: keyof typeof first, last: string, counted: string])[] = [
+  ['responses', failedResponse('context_length_exceeded'), 'status_4xx'],
+  ['responses', failedResponse('invalid_prompt', 'x'.repeat(5000)), 'status_4xx'],
+  ['responses', failedResponse('rate_limit_exceeded'), 'status_429'],
+  ['responses', failedResponse('server_error', 'x'.repeat(5000)), 'malformed'],
+  [
+    'messages',
+    event({ type: 'error', error: { type: 'invalid_request_error', message: 'no' } }),
+    'status_4xx',
+  ],
+  ['messages', event({ type: 'error', error: { type: 'overloaded_error', message: 'no' } }), 'malformed'],
+  [
+    'generateContent',
+    event({ error: { code: 400, status: 'INVALID_ARGUMENT', message: 'no' } }),
+    'status_4xx',
+  ],
+  ['chat', event({ error: { code: 'rate_limit_exceeded', message: 'no' } }), 'status_429'],
+  ['chat', event({ error: { message: 'no' } }), 'malformed'],
+];
+
+test('an error that ends a stream which has begun counts as what it says, and passes as it came', async (t) => {
+  const messages = [{ role: 'user', content: 'hi' }];
+  const asks = {
+    responses: ['/v1/responses', { model: 'm', stream: true, input: 'hi' }],
+    messages: ['/v1/messages', { model: 'm', stream: true, max_tokens: 5, messages }],
+    chat: ['/v1/chat/completions', { model: 'm', stream: true, messages }],
+    generateContent: [
+      '/v1beta/models/m:streamGenerateContent?alt=sse',
+      { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+    ],
+  } as const;
+  for (const [protocol, last, result] of endings) {
+    for (const isBroken of [false, true]) {
+      const events = first[protocol] + last;
+      const { counts, counted, gateway } = await startRouted(
+        t,
+        [
+          ({ socket }) =>
+            isBroken
+              ? socket.write(streamHead + chunk(events), () => setTimeout(() => socket.resetAndDestroy(), 20))
+              : socket.write(streamHead + chunk(events) + lastChunk),
+          '',
+        ],
+        {
+          config: strict,
+          upstream: { kind: protocol === 'responses' ? 'chat' : protocol },
+          target: protocol === 'responses' ? { responses: true } : {},
+          protocols: [protocol],
+        },
+      );
+      const [path, body] = asks[protocol];
+      const what = `${protocol} ${last.slice(0, 90)} ${isBroken ? 'broken' : 'whole'}`;
+      t.equal((await post(gateway.port, path, body)).body, events, what);
+      t.strictSame(counted('gateway_upstream_attempts_total'), { [`u0/m ${result}`]: 1 }, what);
+      if (result !== 'status_4xx') continue;
+      await post(gateway.port, path, body);
+      t.strictSame(counts(), [2, 0], 'the first target is still asked first');
+    }
+  }
+});

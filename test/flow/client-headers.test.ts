@@ -59,7 +59,6 @@ const told: Readonly<Record<string, readonly string[]>> = {
   messages: ['x-app: cli', 'x-claude-code-session-id: s-3'],
   generateContent: [
     'x-goog-api-client: gl-node/22',
-    'x-goog-request-params: model=m',
     'x-server-timeout: 60',
     'x-gemini-api-privileged-user-id: u-1',
   ],
@@ -69,6 +68,7 @@ const told: Readonly<Record<string, readonly string[]>> = {
     'anthropic-workspace-id: wrkspc_x1',
     'x-goog-user-project: p-1',
     'chatgpt-account-id: a-1',
+    'x-goog-request-params: model=m',
     'x-unknown: 1',
     'cookie: a=b',
     'x-api-key-of-mine: k',
@@ -133,15 +133,21 @@ test('lines that tell of a client are bounded in number, and what cannot be writ
 test('our keys are not blamed for the refusal of a call that named an account', async (t) => {
   const refusal = (status: number) => (request: RawRequest) =>
     void request.socket.write(
-      request.head.includes('openai-organization: org-foreign') ? errorAnswer(status) : goodAnswer,
+      request.head.includes('openai-organization: org-foreign')
+        ? errorAnswer(status, 'retry-after: 60\r\n')
+        : goodAnswer,
     );
-  for (const status of [401, 403]) {
+  for (const status of [401, 403, 429]) {
     const routed = await startRouted(t, [refusal(status), goodAnswer], {
       config: { routing: { failures: 1, openMs: 600_000, retries: 0 } },
       upstream: { apiKeys: ['sk-first', 'sk-second'], forwardHeaders: ['openai-organization'] },
     });
     const named = await routed.ask({ 'openai-organization': 'org-foreign' });
     t.equal(named.status, 200, 'another target is asked');
+    t.notOk(
+      routed.gateway.lines.some(({ msg }) => msg === 'an upstream refused our account'),
+      'nor is our account said to be refused',
+    );
     const before = routed.keys(0).length;
     for (let i = 0; i < 20; i++) await routed.ask();
     t.equal(new Set(routed.keys(0).slice(before)).size, 2, `after ${status} both are used`);

@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
 import { startGateway, testKey } from '../support/gateway.js';
 import { post } from '../support/translated.js';
@@ -180,4 +181,94 @@ test('/v1/embeddings is served by an upstream that has :batchEmbedContents', asy
   const tokens = await post(port, '/v1/embeddings', { model: 'm', input: [[1, 2]] });
   t.equal(tokens.status, 400);
   t.match(JSON.parse(tokens.body).error, { param: 'input[0]' });
+});
+
+test('a call that would grow beyond what the upstream takes is a 400 that says what to do, and nothing is asked', async (t) => {
+  const { port, upstream } = await stage(t, 'generateContent', google);
+  for (const [more, param, said] of [
+    [{ input: Array.from({ length: 101 }, () => 'a') }, 'input', /at most 100 texts.*send/],
+    [{ input: ['a', 'b'], dimensions: { long: 'x' } }, 'dimensions', /whole number/],
+    [{ input: ['a', 'b'], dimensions: 1.5 }, 'dimensions', /whole number/],
+    [{ input: ['a', 'b'], dimensions: -1 }, 'dimensions', /whole number/],
+  ] as const) {
+    const answer = await post(port, '/v1/embeddings', { model: 'm', ...more });
+    t.equal(answer.status, 400, answer.body);
+    t.match(JSON.parse(answer.body).error, { param, message: said });
+  }
+  t.equal(upstream.requests.length, 0);
+});
+
+test('what one target cannot take in one call is put to the next', async (t) => {
+  const small = await startRawUpstream(t, google);
+  const large = await startRawUpstream(t, openai([item(0, [1])]));
+  const { port } = await startGateway(t, {
+    config: {
+      upstreams: {
+        small: { baseUrl: small.url, kind: 'generateContent' },
+        large: { baseUrl: large.url, kind: 'chat' },
+      },
+      models: {
+        m: {
+          protocols: ['embeddings'],
+          targets: [
+            { upstream: 'small', priority: 0 },
+            { upstream: 'large', priority: 1 },
+          ],
+        },
+      },
+    },
+  });
+  const input = Array.from({ length: 101 }, () => 'a');
+  const answer = await post(port, '/v1/embeddings', { model: 'm', input });
+  t.equal(answer.status, 200, answer.body);
+  t.strictSame([small.requests.length, large.requests.length], [0, 1]);
+});
+
+test('memory for a body in another form is found before it is made', async (t) => {
+  const upstream = await startRawUpstream(t, google);
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['embeddings'],
+    upstream: { kind: 'generateContent' },
+    config: { limits: { bodyBytes: 100_000, bufferedBytes: 100_000 } },
+  });
+  // What is written is short: it is the work that needs the room.
+  const ask = (user: string) => post(port, '/v1/embeddings', { model: 'm', input: ['a', 'b'], user });
+  const answer = await ask('x'.repeat(60_000));
+  t.equal(answer.status, 503, answer.body);
+  t.match(JSON.parse(answer.body).error, { code: 'overloaded' });
+  t.equal(upstream.requests.length, 0);
+  t.equal((await ask('x'.repeat(30_000))).status, 200);
+});
+
+test('no second target is asked in another form while there is no memory to write it', async (t) => {
+  const first = await startRawUpstream(t, () => {});
+  const second = await startRawUpstream(t, google);
+  const { port } = await startGateway(t, {
+    config: {
+      limits: { bodyBytes: 100_000, bufferedBytes: 100_000 },
+      upstreams: {
+        first: { baseUrl: first.url, kind: 'chat' },
+        second: { baseUrl: second.url, kind: 'generateContent' },
+      },
+      models: {
+        m: {
+          protocols: ['embeddings'],
+          hedgeMs: 20,
+          targets: [
+            { upstream: 'first', priority: 0 },
+            { upstream: 'second', priority: 1 },
+          ],
+        },
+      },
+    },
+  });
+  const ask = (user: string) => post(port, '/v1/embeddings', { model: 'm', input: ['a', 'b'], user });
+  t.equal((await ask('x'.repeat(30_000))).status, 200, 'with room for it it answers');
+  const asked = ask('x'.repeat(60_000));
+  const request = await first.request(1);
+  await after(60);
+  t.equal(second.requests.length, 1);
+  request?.socket.write(openai([item(0, [1])]));
+  t.equal((await asked).status, 200);
 });

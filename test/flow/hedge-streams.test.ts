@@ -9,6 +9,7 @@ import {
   chatEvent,
   chunk,
   doneEvent,
+  jsonAnswer,
   lastChunk,
   type RawRequest,
   type RawUpstream,
@@ -164,6 +165,23 @@ test('when both fail the next target is asked, and without one the last error is
       `${streamHead}${chunk('data: {"error":{"message":"spent","code":"rate_limit_exceeded"}}\n\n')}`,
     );
     t.match(await asked, spare ? { status: 200, body: /third/ } : { status: 429, body: /spent/ });
+  }
+});
+
+test('an error that is handed on since nothing else is left has won no hedge', async (t) => {
+  const endings = [
+    errorAnswer(400),
+    jsonAnswer(302, '{}'),
+    `${streamHead}${chunk('data: {"error":{"message":"busy"}}\n\n')}`,
+  ];
+  for (const ending of endings) {
+    const routed = await start(t, [silent, silent]);
+    const { asked, requests } = await askBoth(routed);
+    requests[0].socket.write(errorAnswer(502));
+    await eventually(() => routed.counted('gateway_upstream_attempts_total')['u0/m status_5xx']);
+    requests[1].socket.write(ending);
+    t.not((await asked).status, 200);
+    t.strictSame(routed.counted('gateway_hedges_total'), { 'm sent': 1 });
   }
 });
 

@@ -9,7 +9,13 @@ const otherKey = 'sk-other';
 
 interface Stage {
   readonly upstreams: readonly { readonly requests: readonly { readonly head: string }[] }[];
-  call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; json: never }>;
+  call(
+    method: string,
+    path: string,
+    body?: object,
+    key?: string,
+    headers?: object,
+  ): Promise<{ status: number; json: never }>;
 }
 
 /** A gateway that keeps conversations, with two keys. @param isNative its upstreams speak responses */
@@ -29,10 +35,10 @@ async function start(
       keys: [testKey, otherKey].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] })),
     },
   });
-  const call = async (method: string, path: string, body?: object, key = testKey) => {
+  const call = async (method: string, path: string, body?: object, key = testKey, headers: object = {}) => {
     const answer = await fetch(`${gateway.url}/v1/responses${path}`, {
       method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: answer.status, json: (await answer.json()) as never };
@@ -138,6 +144,25 @@ test('what the one upstream of a model made is asked for there as well', async (
     json: { asked: /^GET \/v1\/responses\/resp_one / },
   });
   t.match(await call('POST', '', { model: 'm', input: 'a', store: false }), { status: 200 });
+});
+
+test('a response that was made under a client’s own project is asked for under it, and no other header goes along', async (t) => {
+  const { call, upstreams } = await start(t, [native('resp_p')], true, {
+    forwardHeaders: ['openai-project'],
+  });
+  const headers = { 'openai-project': 'proj_x1', 'openai-organization': 'org-x1', session_id: 's' };
+  await call('POST', '', { model: 'm', input: 'a' }, testKey, headers);
+  for (const [method, path] of [
+    ['GET', '/resp_p'],
+    ['GET', '/resp_p/input_items'],
+    ['POST', '/resp_p/cancel'],
+    ['DELETE', '/resp_p'],
+  ] as const) {
+    t.equal((await call(method, path, undefined, testKey, headers)).status, 200);
+    const head = upstreams[0]?.requests.at(-1)?.head ?? '';
+    t.match(head, /\r\nopenai-project: proj_x1(?:\r\n|$)/, `${method} ${path}`);
+    t.notMatch(head, /openai-organization|session_id/);
+  }
 });
 
 test('an upstream’s refusal is told, and what concerns our account is not', async (t) => {

@@ -103,7 +103,7 @@ test('a stream that ends early says so', async (t) => {
   const { last, error } = each.end();
   t.equal(last?.toString(), '!cut!');
   t.equal(error, null, 'its words are in what is still to be sent');
-  t.ok(each.hasFailed);
+  t.ok(each.failure);
 });
 
 test('a usage that was told before the last text is not all of it', async (t) => {
@@ -151,7 +151,7 @@ test('events become the elements of one array', async (t) => {
     isCut: false,
     error: null,
     broken: null,
-    hasFailed: false,
+    failure: null,
     keep: null,
     held: null,
     usage: null,

@@ -11,7 +11,7 @@ import { mapParts } from './parts.js';
 /**
  * Reasoning without a signature has to come back to its upstream, and so do the words that a messages upstream signed,
  * which refuses its signature beside others or none. A client that sees them returns them as text; one that did not ask
- * for them carries them inside its token, and so does one that leaves them out of its history.
+ * for them returns its token alone and carries them inside it, and so does one that leaves them out of its history.
  */
 export function fitHiddenReasoning(request: ConversationRequest, rules: RequestRules): Fitted {
   const { from } = request;
@@ -19,7 +19,7 @@ export function fitHiddenReasoning(request: ConversationRequest, rules: RequestR
   const keepsText = returnsReasoning && request.reasoning?.show === true;
   const isCarried =
     rules.signatures === 'messages'
-      ? !returnsReasoning
+      ? !keepsText
       : rules.reasoning === 'unsigned' && signatures === 'field' && !keepsText;
   return { request, restorer: isCarried ? new HiddenReasoning(rules.signatures) : null };
 }
@@ -29,6 +29,8 @@ class HiddenReasoning implements AnswerRestorer {
   readonly changesText = false;
   /** Of each choice, until its token comes. */
   readonly #texts = new Map<number, string>();
+  /** Choices whose text is not whole. */
+  readonly #cut = new Set<number>();
   #carried = 0;
   readonly #protocol: TextProtocolName;
 
@@ -39,12 +41,14 @@ class HiddenReasoning implements AnswerRestorer {
   event(event: StreamEvent, out: StreamEvent[]): void {
     if (event.kind === 'reasoning') {
       const text = this.#bounded(event.text);
+      if (text.length < event.text.length) this.#cut.add(event.choice);
       this.#texts.set(event.choice, (this.#texts.get(event.choice) ?? '') + text);
       out.push(event);
     } else if (event.kind === 'signature' && signatureFor(this.#protocol, event.signature) !== null) {
       const text = this.#texts.get(event.choice) ?? '';
       this.#texts.delete(event.choice);
-      out.push({ ...event, signature: this.#carrying(event.signature, text) });
+      const isWhole = !this.#cut.delete(event.choice);
+      out.push({ ...event, signature: this.#carrying(event.signature, text, isWhole) });
     } else out.push(event);
   }
 
@@ -54,13 +58,14 @@ class HiddenReasoning implements AnswerRestorer {
 
   #restored(part: AnswerPart): AnswerPart {
     if (part.kind !== 'reasoning' || part.signature === null) return part;
-    return { ...part, signature: this.#carrying(part.signature, this.#bounded(part.text)) };
+    const text = this.#bounded(part.text);
+    return { ...part, signature: this.#carrying(part.signature, text, text.length === part.text.length) };
   }
 
-  #carrying(token: string, text: string): string {
+  #carrying(token: string, text: string, isWhole: boolean): string {
     if (this.#protocol !== 'messages') return withText(token, text);
     // What is signed is of no use in part.
-    return withWords(token, this.#carried < mostCarried ? text : '');
+    return withWords(token, isWhole ? text : null);
   }
 
   /** As much of a text as may still be carried. */

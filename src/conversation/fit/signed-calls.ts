@@ -80,8 +80,16 @@ class SignedCalls implements AnswerRestorer {
     this.#waiting.delete(choice);
     if (tokens.length === 0) return { id: givenId };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;
-    // Without their words they are of use where the client returns those.
-    const carrying = carryInId(id, tokens) ?? carryInId(id, tokens.map(withoutWords));
-    return carrying === null ? { id, signature: carryBeside(tokens) ?? undefined } : { id: carrying };
+    // An id always comes back, and the field beside it from some clients. Without their words tokens are of use where
+    // the client returns those.
+    return carriedBy(id, tokens) ?? carriedBy(id, tokens.map(withoutWords)) ?? { id };
   }
+}
+
+/** The call with the tokens in its id or, where they are too long for that, beside it; null where they are for both. */
+function carriedBy(id: string, tokens: readonly string[]): Call | null {
+  const carrying = carryInId(id, tokens);
+  if (carrying !== null) return { id: carrying };
+  const signature = carryBeside(tokens);
+  return signature === null ? null : { id, signature };
 }

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { carriesAccount } from '../../attempts/account-headers.js';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { failureError } from '../../attempts/failure.js';
 import type { Holder } from '../../conversation/kept-turns.js';
@@ -18,7 +19,6 @@ import {
 import { itemPage, readItemPage } from '../../protocols/responses/item-list.js';
 import { isHolder, type KeptResponse, readKept } from '../../protocols/responses/kept.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
-import { noLines } from '../../wire/head.js';
 import { parseObject } from '../../wire/json.js';
 import { queryParameter } from '../../wire/query.js';
 import { type Answered, ask, isFailure } from '../ask.js';
@@ -26,6 +26,7 @@ import { answerJson, attend, type WaitingClient } from '../attend.js';
 import type { AuthenticatedCall } from '../call.js';
 import { markedKey } from '../key-mark.js';
 import { takeMemory } from '../memory-budget.js';
+import { configuredPass } from '../prepare.js';
 import type { Services } from '../services.js';
 import { ownerOf } from './recall.js';
 
@@ -135,7 +136,7 @@ async function passOn(
         protocol: 'responses',
         contentType: null,
         apiKey,
-        lines: noLines,
+        lines: configuredPass(call, upstream),
         target: null,
         body: [],
         maxBytes: answerBytes,
@@ -150,7 +151,7 @@ async function passOn(
   if (isFailure(answer)) throw failureError(answer);
   call.answeredAt = performance.now();
   const told = answer.refusal?.error ?? null;
-  if (isVendorAccountError(told))
+  if (isVendorAccountError(told) && !carriesAccount(call, upstream))
     noteVendorAccountRefused(services, call, { upstream, model: holder.model, apiKey }, told);
   if (told !== null) throw told;
   const { status } = answer.head;

@@ -265,7 +265,7 @@ class Conversion implements Asker {
     const { responseFormat } = outline;
     call.usage = usageOfAnswer(imageAnswer);
     call.units = imageAnswer.images.length;
-    call.isCharged = true;
+    call.isServed = true;
     if (
       passesTo(target.images, outline) &&
       isInForm(imageAnswer, responseFormat) &&
@@ -308,7 +308,7 @@ class Conversion implements Asker {
 
 /** An answer that cannot be used: unless its words stand for a status that proves otherwise, images may have been made. */
 function unusable(error: GatewayError): FailedAttempt {
-  const progress = { bytesSent: true, relayed: false, replayable: true, once: true, sentMs: 0 };
+  const progress = { bytesSent: true, replayable: true, once: true, sentMs: 0 };
   const status = error.vendorAccountStatus ?? toldStatus(error);
   return status === null
     ? { ...progress, reason: 'unusable_answer' }

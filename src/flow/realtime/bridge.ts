@@ -76,7 +76,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
    */
   begin(protocol: string): void {
     this.#services.sweepList.add(this);
-    this.#call.isCharged = true;
+    this.#call.isServed = true;
     const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#place);
     const accept = guard('socket', this, open, null);
     const client = accept();

@@ -170,7 +170,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 }
 
 /** However long an upgrade takes that is not answered with a socket, it leaves nothing behind. */
-const harmless = { relayed: false, replayable: true, once: false, sentMs: 0 };
+const harmless = { replayable: true, once: false, sentMs: 0 };
 
 function pathAt({ exchange }: Call, { model }: Target): string {
   const { query } = exchange.head;

@@ -334,7 +334,6 @@ class Submitting implements Asker, ExchangeListener {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      relayed: false,
       replayable: true,
       once: true,
       sentMs: answer.sentMs,
@@ -408,7 +407,7 @@ class Submitting implements Asker, ExchangeListener {
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
       made = submitted(task, readCreated(choice, body), Date.now());
       // The task has its price even if its client has left before it is told.
-      call.isCharged = true;
+      call.isServed = true;
       this.#attempt?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.

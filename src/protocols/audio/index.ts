@@ -60,14 +60,14 @@ function marksEnd(run: Buffer): boolean {
 function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
   const usage = audioUsage(tail);
   const word = lastWord(tail);
-  if (word === 'failed') return { state: 'failed', usage };
+  if (word instanceof GatewayError) return { state: 'failed', usage, error: word };
   // Only the last event has usage, and where it is large the tail has no more of it than its end.
   const isComplete = word === 'done' || facts.ended || (word === 'unknown' && usage !== null);
-  return { state: isComplete ? 'complete' : 'incomplete', usage };
+  return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
 }
 
 /** What the last event with data says; `unknown` where its begin is not there. */
-type LastWord = 'done' | 'failed' | 'unknown' | 'other';
+type LastWord = 'done' | 'unknown' | 'other' | GatewayError;
 
 function lastWord(bytes: Buffer): LastWord {
   for (let end = bytes.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
@@ -85,7 +85,8 @@ function wordOf(found: Buffer, head: string): LastWord {
   const isNamed = head.startsWith('event:') && lastTypes.some((type) => head.includes(type));
   if (!isNamed && !lastWords.some((word) => found.includes(word))) return 'other';
   const { event, data } = parseEvent(found.toString('utf8'));
-  if (errorOf(event, data ?? '') !== null) return 'failed';
+  const error = errorOf(event, data ?? '');
+  if (error !== null) return error;
   const body = parseObject(data ?? '');
   return body !== null && doneTypes.includes(textOrNull(body.type) ?? event ?? '') ? 'done' : 'other';
 }

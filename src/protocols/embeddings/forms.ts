@@ -34,6 +34,9 @@ function googleUsage(answer: Buffer): Usage | null {
   return input === -1 ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
 }
 
+/** The vendor refuses a batch of more requests. Each text becomes one, with the model's name and the settings in it. */
+const mostInBatch = 100;
+
 export const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, ['"embedding"']);
 export const googleRules: StreamRules = {
   ...openaiRules,
@@ -49,7 +52,7 @@ export const openaiOnGoogle: OtherForm = {
   convert: (body, names, leftOut) => {
     const texts = inputTexts(body.input);
     leaveOthers(body, ['model', 'input', 'dimensions', 'encoding_format'], leftOut);
-    const dimensions = body.dimensions ?? undefined;
+    const dimensions = wholeDimensions(body.dimensions);
     const requests = texts.map((text) => ({
       model: resourceName(names.upstream),
       content: { parts: [{ text }] },
@@ -177,10 +180,27 @@ function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): 
   ]);
 }
 
-/** The texts of `input`. @throws {GatewayError} of status 400 for tokens, and for anything else that is no text */
+/** It is written beside each text. @throws {GatewayError} of status 400 for what is no length of a vector */
+function wholeDimensions(given: unknown): number | undefined {
+  if (given === null || given === undefined) return undefined;
+  if (typeof given === 'number' && Number.isSafeInteger(given) && given > 0) return given;
+  throw invalid('dimensions', 'must be a whole number above zero.');
+}
+
+/**
+ * The texts of `input`.
+ * @throws {GatewayError} of status 400 for more of them than a batch takes, for tokens, and for anything else that is no
+ * text
+ */
 function inputTexts(input: unknown): readonly string[] {
   const all: readonly unknown[] = Array.isArray(input) ? input : [input];
   if (all.length === 0) throw invalid('input', 'must name at least one text.');
+  if (all.length > mostInBatch)
+    throw invalid(
+      'input',
+      `may have at most ${mostInBatch} texts for this model, whose upstream takes no more at once: ` +
+        'send them in several calls.',
+    );
   return all.map((one, index) => {
     if (typeof one === 'string') return one;
     throw notText(Array.isArray(input) ? `input[${index}]` : 'input');

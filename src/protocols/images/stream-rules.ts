@@ -16,7 +16,7 @@ const ownHead = /^(?:event: ?|data: ?\{\s*"type"\s*:\s*")image_(?:generation|edi
 const partialKey = /"partial_image_index"|"image_(?:generation|edit)\.partial_image"/;
 
 /** What an event says of how the stream stands. */
-type Word = 'complete' | 'incomplete' | 'failed' | 'nothing';
+type Word = 'complete' | 'incomplete' | 'nothing' | GatewayError;
 
 /** See `StreamRules.marks`; with that of an image in a whole answer. */
 export const marks = marksOf('"image_', '"b64_json"', '"url"');
@@ -63,10 +63,11 @@ export function judgeEnd(tail: Buffer): StreamEnding {
   for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
     const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
     const word = wordOf(tail.toString('utf8', start, end), start === 0);
-    if (word !== 'nothing') return { state: word, usage };
+    if (word instanceof GatewayError) return { state: 'failed', usage, error: word };
+    if (word !== 'nothing') return { state: word, usage, error: null };
     end = start;
   }
-  return { state: 'incomplete', usage };
+  return { state: 'incomplete', usage, error: null };
 }
 
 /** @param mayBeCut the event may have begun before the text */
@@ -78,7 +79,7 @@ function wordOf(text: string, mayBeCut: boolean): Word {
     return data === null || data === '' || data.trim() === '[DONE]' ? 'nothing' : 'incomplete';
   }
   const type = textOrNull(body.type) ?? event ?? '';
-  if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return 'failed';
+  if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return failureOf(body);
   if (!ownType.test(type)) return 'nothing';
   return type.endsWith('.completed') ? 'complete' : 'incomplete';
 }

@@ -110,10 +110,10 @@ function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonOb
   if (token === '') return null;
   const signature = typeof token === 'string' ? untagSignature(token) : null;
   if (signature === null) return block;
-  const { protocol, value, redacted } = signature;
+  const { protocol, value, redacted, words = block.thinking, isWordless } = signature;
   if (protocol !== 'messages') return null;
   if (redacted) return { type: 'redacted_thinking', data: value };
-  return isRedacted ? null : { ...block, signature: value };
+  return isRedacted || (isWordless && words === '') ? null : { ...block, thinking: words, signature: value };
 }
 
 function withoutOwnCitations(block: JsonObject): JsonObject {

@@ -60,14 +60,16 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
       const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
       const { data } = parseEvent(tail.toString('utf8', start, end));
       const chunk = data === null || data === '[DONE]' ? null : parseObject(data);
+      const error = chunk === null ? null : upstreamError(chunk.error);
       if (data === '[DONE]') {
         isComplete = true;
       } else if (chunk === null) {
         // The tail cut into its beginning, or the stream broke off in it; else it is no chunk at all.
         if (start === 0) isComplete ||= remainsFinished(tail.toString('utf8', 0, end));
-        else if (end === tail.length && data !== null && data !== '') return { state: 'incomplete', usage };
-      } else if (upstreamError(chunk.error) !== null) {
-        return { state: 'failed', usage };
+        else if (end === tail.length && data !== null && data !== '')
+          return { state: 'incomplete', usage, error: null };
+      } else if (error !== null) {
+        return { state: 'failed', usage, error };
       } else if (Array.isArray(chunk.choices) && chunk.choices.length > 0) {
         // Without the mark, the end of the last choice is that of the stream: several may end one by one.
         isComplete ||= chunk.choices.every(hasFinished);
@@ -75,7 +77,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
       }
       end = start;
     }
-    return { state: isComplete ? 'complete' : 'incomplete', usage };
+    return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
   }
 
   function findUsageEvent(run: Buffer): { start: number; end: number } | null {

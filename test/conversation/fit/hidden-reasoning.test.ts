@@ -29,7 +29,7 @@ test('a client that returns the text needs it in no token', async (t) => {
   t.equal(fit({ reasoning: reasoning(true) }), null);
   t.equal(fit({ from: 'responses', reasoning: reasoning(true) }), null);
   t.equal(fit({ from: 'chat' }), null);
-  t.equal(fit({}, messagesCodec), null, 'nor is there any where the upstream signs');
+  t.equal(fit({ reasoning: reasoning(true) }, messagesCodec), null);
   t.ok(fit({}));
   t.ok(fit({ reasoning: reasoning(false) }));
   t.ok(fit({ from: 'generateContent', reasoning: reasoning(true) }), 'its clients drop thoughts');
@@ -65,15 +65,15 @@ test('a whole answer has it, too', async (t) => {
   t.strictSame(others, [foreign, { ...part, signature: null }]);
 });
 
-test('generateContent and chat clients carry the words that a messages upstream signed, whole or not at all', async (t) => {
+test('clients that do not return the words that a messages upstream signed carry them, whole or not at all', async (t) => {
   const signed = tagSignature({ protocol: 'messages', model: 'm', value: 'a.b=', redacted: false });
-  const wordsOf = (text: string, from: 'generateContent' | 'chat'): (string | undefined)[] => {
-    const restorer = fit({ from, reasoning: reasoning(true) }, messagesCodec);
+  const wordsOf = (text: string, changes: Partial<ConversationRequest>) => {
+    const restorer = fit(changes, messagesCodec);
     const out: StreamEvent[] = [];
     restorer?.event({ kind: 'reasoning', choice: 0, text }, out);
     restorer?.event({ kind: 'signature', choice: 0, signature: signed }, out);
     const parts = [{ kind: 'reasoning', text, signature: signed } as const];
-    const whole = fit({ from, reasoning: reasoning(true) }, messagesCodec)?.answer({
+    const whole = fit(changes, messagesCodec)?.answer({
       choices: [{ parts, finish: 'stop', stopSequence: null }],
       usage: null,
     });
@@ -83,15 +83,20 @@ test('generateContent and chat clients carry the words that a messages upstream 
       part?.kind === 'reasoning' ? part.signature : null,
     ];
     return tokens.map((token) => {
-      const { value, words } = untagSignature(token) ?? {};
+      const { value, words, isWordless } = untagSignature(token) ?? {};
       t.equal(value, 'a.b=');
-      return words;
+      return isWordless ? 'lost' : words;
     });
   };
-  for (const from of ['generateContent', 'chat'] as const) {
-    t.strictSame(wordsOf('hm', from), ['hm', 'hm']);
-    t.strictSame(wordsOf('', from), [undefined, undefined]);
-    t.strictSame(wordsOf('x'.repeat(mostCarried + 1), from), [undefined, undefined]);
+  for (const changes of [
+    { from: 'generateContent', reasoning: reasoning(true) },
+    { from: 'chat', reasoning: reasoning(true) },
+    { from: 'responses', reasoning: reasoning(false) },
+    { from: 'responses' },
+  ] as const) {
+    t.strictSame(wordsOf('hm', changes), ['hm', 'hm']);
+    t.strictSame(wordsOf('', changes), [undefined, undefined]);
+    t.strictSame(wordsOf('x'.repeat(mostCarried + 1), changes), ['lost', 'lost']);
   }
   t.equal(fit({ from: 'responses', reasoning: reasoning(true) }, messagesCodec), null, 'it returns them');
 });

@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitSignedCalls } from '../../../src/conversation/fit/signed-calls.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { tagSignature } from '../../../src/conversation/signature.js';
+import { tagSignature, untagSignature } from '../../../src/conversation/signature.js';
 import { tagUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
@@ -95,6 +95,32 @@ test('a whole answer is restored alike, and what is too long for an id stands be
   t.strictSame(one?.kind === 'toolCall' ? cutId(one.id) : null, { id: 'c1', tokens: [token] });
   t.match(two, { id: 'c2' });
   t.strictSame(two?.kind === 'toolCall' ? tokensIn(two.signature ?? '') : null, [long]);
+});
+
+test('words that are too long for an id stand beside the call, and only what is too long for that is lost', async (t) => {
+  const token = (length: number) =>
+    tagSignature({
+      protocol: 'messages',
+      model: 'm',
+      value: 's',
+      redacted: false,
+      words: 'x'.repeat(length),
+    });
+  const callOf = (length: number) => {
+    const out: StreamEvent[] = [];
+    const restorer = fit(plain);
+    for (const event of [signature(token(length)), start(0, 'c1')]) restorer?.event(event, out);
+    const [call] = out;
+    return call?.kind === 'callStart' ? call : null;
+  };
+  t.strictSame(cutId(callOf(100)?.id ?? ''), { id: 'c1', tokens: [token(100)] });
+  const long = callOf(20_000);
+  t.equal(long?.id, 'c1');
+  t.strictSame(tokensIn(long?.signature ?? ''), [token(20_000)]);
+  const lost = callOf(300_000);
+  t.equal(lost?.signature, undefined);
+  const [carriedToken = null] = cutId(lost?.id ?? '').tokens;
+  t.match(untagSignature(carriedToken), { value: 's', words: undefined, isWordless: true });
 });
 
 test('a chat client’s own reasoning is told to be left out where it cannot go', async (t) => {

@@ -47,13 +47,13 @@ test('a first event that is an error is one', async (t) => {
 
 test('a stream is complete with its last event, whatever says nothing behind it', async (t) => {
   for (const text of [delta + textDone, sound + soundDone, textDone + mark, `${soundDone}: bye\n\n${mark}`]) {
-    t.same(judgeEnd(run(text), nothing), { state: 'complete', usage }, text);
+    t.same(judgeEnd(run(text), nothing), { state: 'complete', usage, error: null }, text);
     t.equal(marksEnd?.(run(text)), true, text);
   }
   const named = 'event: transcript.text.done\ndata: {"text":"x"}\n\n';
-  t.same(judgeEnd(run(named), nothing), { state: 'complete', usage: null });
+  t.same(judgeEnd(run(named), nothing), { state: 'complete', usage: null, error: null });
   t.equal(marksEnd?.(run(named)), true);
-  t.same(judgeEnd(run(textDone.trimEnd()), nothing), { state: 'complete', usage });
+  t.same(judgeEnd(run(textDone.trimEnd()), nothing), { state: 'complete', usage, error: null });
 });
 
 test('a stream without its last event is incomplete', async (t) => {
@@ -75,7 +75,7 @@ test('a stream without its last event is incomplete', async (t) => {
 
 test('a last event that is larger than what is kept of the stream is known by its usage', async (t) => {
   const cut = textDone.slice(20);
-  t.same(judgeEnd(run(cut + mark), nothing), { state: 'complete', usage });
+  t.same(judgeEnd(run(cut + mark), nothing), { state: 'complete', usage, error: null });
   t.equal(judgeEnd(run(cut.slice(0, 20)), nothing).state, 'incomplete');
 });
 

@@ -42,9 +42,10 @@ test('a first event that is an error, or of another protocol, is an error', asyn
 test('the end of a stream tells whether it was complete, and its usage', async (t) => {
   t.same(judgeEnd(run(chunk('a') + chunk('', 'stop') + usageEvent + done), nothing), {
     state: 'complete',
+    error: null,
     usage,
   });
-  t.same(judgeEnd(run(chunk('a', 'length')), nothing), { state: 'complete', usage: null });
+  t.same(judgeEnd(run(chunk('a', 'length')), nothing), { state: 'complete', usage: null, error: null });
   t.equal(judgeEnd(run(chunk('a')), nothing).state, 'incomplete');
   t.equal(judgeEnd(run(chunk('data: [DONE]')), nothing).state, 'incomplete');
   t.equal(judgeEnd(run(event({ error: { message: 'x' } }) + done), nothing).state, 'failed');

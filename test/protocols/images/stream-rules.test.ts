@@ -89,13 +89,13 @@ test('a stream is complete with its last image, however large', async (t) => {
         for (const behind of ['', 'data: [DONE]\n\n', ': ping\n\n: ping\n\n', event({ type: 'keepalive' })]) {
           const stream =
             event(partial(prefix, image), named) + event(completed(prefix, image), named) + behind;
-          t.same(judgeEnd(tailOf(stream), nothing), { state: 'complete', usage });
+          t.same(judgeEnd(tailOf(stream), nothing), { state: 'complete', usage, error: null });
         }
       }
     }
   }
   const bare = event({ ...completed('image_edit', large), usage: null } as { type: string });
-  t.same(judgeEnd(tailOf(bare), nothing), { state: 'complete', usage: null });
+  t.same(judgeEnd(tailOf(bare), nothing), { state: 'complete', usage: null, error: null });
   t.equal(judgeEnd(tailOf(event(completed('image_edit')).trimEnd()), nothing).state, 'complete');
 });
 

@@ -39,6 +39,19 @@ test('what another vendor signed is left out, and a message that had nothing els
   t.same(restore(body(user, assistant(thinking(foreign)), user)), body(user, user));
 });
 
+test('words that a token carries stand in its block again, and it goes where they are lost', async (t) => {
+  const signed = { protocol: 'messages', model: 'm', value: 's', redacted: false } as const;
+  const block = (token: string) => ({ type: 'thinking', thinking: '', signature: token });
+  t.same(
+    restore(body(user, assistant(block(tagSignature({ ...signed, words: 'hm' })), text), user)),
+    body(user, assistant(thinking('s'), text), user),
+  );
+  t.same(
+    restore(body(user, assistant(block(tagSignature({ ...signed, isWordless: true })), text), user)),
+    body(user, assistant(text), user),
+  );
+});
+
 test('a signature that is empty goes with its block: the vendor refuses it', async (t) => {
   t.same(restore(body(user, assistant(thinking(''), text), user)), body(user, assistant(text), user));
   t.same(restore(body(user, assistant(thinking('')), user)), body(user, user));

@@ -63,13 +63,13 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
       // The tail may have cut into it.
       if (start === 0 && namesReason(tail.subarray(0, end), false)) complete = true;
     } else if (isObject(block.error)) {
-      return { state: 'failed', usage };
+      return { state: 'failed', usage, error: failureOf(block.error) };
     } else if (hasReason(block)) {
       complete = true;
     }
     end = start;
   }
-  return { state: complete ? 'complete' : 'incomplete', usage };
+  return { state: complete ? 'complete' : 'incomplete', usage, error: null };
 }
 
 /** True for an object that is a response of this protocol, or part of one. */

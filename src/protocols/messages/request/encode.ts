@@ -342,9 +342,12 @@ function addAssistantPart(messages: Message[], part: AssistantPart): void {
     const signature = signatureFor('messages', part.signature);
     if (signature === null) return;
     const value = JSON.stringify(signature.value);
+    const words = signature.words ?? part.text;
+    // The vendor refuses a signature beside other words than it signed, and none are other words.
+    if (signature.isWordless && words === '') return;
     const thinking = signature.redacted
       ? `{"type":"redacted_thinking","data":${value}}`
-      : `{"type":"thinking","thinking":${JSON.stringify(signature.words ?? part.text)},"signature":${value}}`;
+      : `{"type":"thinking","thinking":${JSON.stringify(words)},"signature":${value}}`;
     assistantMessage(messages).spoken.push({ thinking });
   } else if (part.kind === 'text' || part.kind === 'refusal') {
     if (!isBlank(part.text)) assistantMessage(messages).spoken.push(part);

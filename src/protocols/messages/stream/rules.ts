@@ -42,11 +42,11 @@ export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnd
     const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
     const { event, data } = parseEvent(tail.toString('utf8', start, end));
     const type = event ?? typeOf(data);
-    if (type === 'error') return { state: 'failed', usage };
+    if (type === 'error') return { state: 'failed', usage, error: failureOf(parseObject(data ?? '') ?? {}) };
     if (type === 'message_stop') state = 'complete';
     end = start;
   }
-  return { state, usage };
+  return { state, usage, error: null };
 }
 
 function typeOf(data: string | null): string | null {

@@ -77,21 +77,32 @@ export function lastNumber(bytes: Buffer): number | null {
 export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
   const word = lastWord(tail, true);
   const usage = lastUsage(tail);
-  if (word === 'error' || word === 'response.failed') return { state: 'failed', usage };
-  return { state: word !== null || facts.ended ? 'complete' : 'incomplete', usage };
+  if (word === null) return { state: facts.ended ? 'complete' : 'incomplete', usage, error: null };
+  const isFailed = word.type === 'error' || word.type === 'response.failed';
+  if (!isFailed) return { state: 'complete', usage, error: null };
+  const { data } = parseEvent(tail.toString('utf8', word.start, word.end));
+  return { state: 'failed', usage, error: failureOf(parseObject(data ?? '') ?? {}) };
+}
+
+/** An event that ends a stream, by its type and place. */
+interface LastWord {
+  readonly type: string;
+  readonly start: number;
+  readonly end: number;
 }
 
 /**
- * The type of the event that ends the stream, when it is among the last events of `bytes`, else null. An error event
+ * The event that ends the stream, when it is among the last events of `bytes`, else null. An error event
  * counts as one where `withErrors` says so, whatever stands before it.
  */
-function lastWord(bytes: Buffer, withErrors: boolean): string | null {
+function lastWord(bytes: Buffer, withErrors: boolean): LastWord | null {
   for (let end = bytes.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
     const start = lastEventEnd(bytes, 0, Math.max(0, end - 2));
     const name = nameOf(bytes, start, end);
-    if (name?.startsWith('response.')) return terminalTypes.includes(name) ? name : null;
-    const word = name === '' || name === 'error' ? name : wordOf(bytes, start, end);
-    if (word !== '' && (withErrors || word !== 'error')) return word;
+    if (name?.startsWith('response.'))
+      return terminalTypes.includes(name) ? { type: name, start, end } : null;
+    const type = name === '' || name === 'error' ? name : wordOf(bytes, start, end);
+    if (type !== '' && (withErrors || type !== 'error')) return { type, start, end };
     end = start;
   }
   return null;

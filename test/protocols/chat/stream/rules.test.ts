@@ -80,6 +80,7 @@ test('a first event is the same whether the stream passes or is translated', asy
 test('the end of a stream tells whether it was complete', async (t) => {
   t.same(judgeEnd(run(chatEvent({}, 'stop') + usageEvent + doneEvent)), {
     state: 'complete',
+    error: null,
     usage: { input: 3, output: 4, cached: 0, cacheWritten: 0, reasoning: 0 },
   });
   t.equal(judgeEnd(run(chatEvent({}, 'stop'))).state, 'complete');

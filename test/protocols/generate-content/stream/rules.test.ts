@@ -47,7 +47,7 @@ test('a first event that is an error, or of another protocol, is an error', asyn
 });
 
 test('the end of a stream tells whether it was complete', async (t) => {
-  t.same(endOf(text + stop), { state: 'complete', usage });
+  t.same(endOf(text + stop), { state: 'complete', usage, error: null });
   t.equal(endOf(event({ promptFeedback: { blockReason: 'SAFETY' } })).state, 'complete');
   t.equal(endOf(text).state, 'incomplete', 'in a text it is no reason');
   t.equal(endOf('').state, 'incomplete');

@@ -1,5 +1,7 @@
 import { test } from 'tap';
 import type { MediaPart, ToolCallPart, ToolResultPart, Turn } from '../../../../src/conversation/request.js';
+import { tagSignature } from '../../../../src/conversation/signature.js';
+import { at } from '../../../support/json.js';
 import { encode, encodeText, plain, token } from '../samples.js';
 
 const text = (text: string) => ({ kind: 'text', text }) as const;
@@ -220,4 +222,27 @@ test('the arguments of a call keep their digits', async (t) => {
     turns: [user('a'), assistant(call('1', '{"id": 12345678901234567890, "x":1.0}')), user(result('1'))],
   });
   t.match(body, '"input":{"id": 12345678901234567890, "x":1.0}}');
+});
+
+test('a signature whose words are lost is left out, and with it thinking where the upstream needs a block of it', async (t) => {
+  const signature = tagSignature({
+    protocol: 'messages',
+    model: 'm',
+    value: 's',
+    redacted: false,
+    isWordless: true,
+  });
+  const turns = (text: string): Turn[] => [
+    user('a'),
+    { role: 'assistant', parts: [{ kind: 'reasoning', text, signature }, call('1')] },
+    user(result('1')),
+  ];
+  const reasoning = { effort: null, budget: 2048, show: true, summary: null };
+  const sent = encode({ turns: turns(''), reasoning });
+  t.same(at(sent, 'messages', 1), { role: 'assistant', content: [toolUse('1')] });
+  t.equal(sent.thinking, undefined);
+  t.match(encode({ turns: turns(''), reasoning }, { adaptiveThinking: true }).thinking, { type: 'adaptive' });
+  const returned = encode({ turns: turns('hm'), reasoning });
+  t.same(at(returned, 'messages', 1, 'content', 0), { type: 'thinking', thinking: 'hm', signature: 's' });
+  t.match(returned.thinking, { type: 'enabled' });
 });

@@ -77,14 +77,23 @@ test('the last event of a run marks the end, whatever follows it that says nothi
 });
 
 test('a stream is judged by what was noted and by its tail', async (t) => {
-  t.same(responses.judgeEnd(run(event(completed)), notEnded), { state: 'complete', usage: tokens });
-  t.same(responses.judgeEnd(run(event(completed).slice(60)), ended), { state: 'complete', usage: tokens });
+  t.same(responses.judgeEnd(run(event(completed)), notEnded), {
+    state: 'complete',
+    usage: tokens,
+    error: null,
+  });
+  t.same(responses.judgeEnd(run(event(completed).slice(60)), ended), {
+    state: 'complete',
+    usage: tokens,
+    error: null,
+  });
   t.same(responses.judgeEnd(run(event(completed).slice(60)), notEnded), {
     state: 'incomplete',
+    error: null,
     usage: tokens,
   });
-  t.same(responses.judgeEnd(run(event(delta)), notEnded), { state: 'incomplete', usage: null });
-  t.same(responses.judgeEnd(run(''), notEnded), { state: 'incomplete', usage: null });
+  t.same(responses.judgeEnd(run(event(delta)), notEnded), { state: 'incomplete', usage: null, error: null });
+  t.same(responses.judgeEnd(run(''), notEnded), { state: 'incomplete', usage: null, error: null });
   t.equal(responses.judgeEnd(run(event({ ...completed, type: 'response.failed' })), ended).state, 'failed');
   const failed = event({ type: 'error', message: 'x' } as never);
   t.equal(responses.judgeEnd(run(event(delta) + failed), notEnded).state, 'failed');
