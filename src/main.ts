@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { demoConfig, isLoopback } from './config/demo.js';
+import { notesOf } from './config/notes.js';
 import { ConfigError, formatProblem } from './config/problem.js';
 import type { ResolvedConfig } from './config/resolve.js';
 import { hashKey, newKey } from './keys/secret.js';
@@ -127,10 +128,7 @@ async function check(options: Options): Promise<number> {
     count(config.keys, 'key'),
   ];
   process.stdout.write(`${path} is valid: ${parts.join(', ')}\n`);
-  if (config.store.kind === 'redis')
-    process.stdout.write(
-      'note: conversations are kept by a store of kind embedded alone, and so not by this one\n',
-    );
+  for (const note of notesOf(config)) process.stdout.write(`note: ${note}\n`);
   return 0;
 }
 

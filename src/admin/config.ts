@@ -190,6 +190,7 @@ function modelView(model: ResolvedModel): object {
         customTools: translation.customTools,
         topK: translation.topK,
         promptCaching: translation.promptCaching,
+        threads: translation.threads,
         search: translation.search ?? undefined,
         hostedTools: translation.hostedTools,
       },

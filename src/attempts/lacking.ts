@@ -2,6 +2,8 @@ import type { Target } from '../config/types.js';
 
 /** What an upstream did not have may have come with its next version. */
 const rememberedMs = 3_600_000;
+/** What an error says that is about something else than the path. */
+const otherThings = ['model_not_found', 'thread_not_found', 'previous_response_not_found'];
 /** An error that says what is missing says it in so many bytes. */
 const longestError = 4096;
 
@@ -50,7 +52,9 @@ export function saysItLacks(
   if (status !== 404) return false;
   const text = body.toString('utf8', 0, longestError).replaceAll('\\/', '/');
   const words = text.replaceAll(path, '');
-  return !text.includes('model_not_found') && !names(words, model) && !namesAnId(words, request);
+  return (
+    !otherThings.some((code) => text.includes(code)) && !names(words, model) && !namesAnId(words, request)
+  );
 }
 
 /** Whether a text has a word that looks like an id and stands in the request. */

@@ -18,7 +18,7 @@ const olderLimit = { max_completion_tokens: 'max_tokens' };
 const systemAlone = { developer: 'system' };
 
 /**
- * By name. Those for messages upstreams that are not Anthropic's say that these do not search the web. What a rule says that
+ * By name. Those for messages upstreams that are not Anthropic's say that these neither search the web nor keep threads. What a rule says that
  * a vendor's page does not is as an issue of a public repository reports it.
  */
 export const presets: Readonly<Record<string, Preset>> = {
@@ -55,7 +55,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       roles: systemAlone,
       thinking: 'type',
     },
-    translation: { maxTokensField: 'max_tokens', search: false },
+    translation: { maxTokensField: 'max_tokens', search: false, threads: false },
     sources: [
       'https://api-docs.deepseek.com/guides/thinking_mode',
       'https://github.com/theopenco/llmgateway/pull/3462',
@@ -71,7 +71,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       roles: systemAlone,
       sampling: false,
     },
-    translation: { search: false },
+    translation: { search: false, threads: false },
     sources: [
       'https://platform.kimi.ai/docs/api/models-overview',
       'https://java.agentscope.io/v2/en/integration/model/kimi',
@@ -114,7 +114,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     kinds: ['chat', 'messages'],
     models: 'models served by vLLM',
     rules: { efforts: { ultra: 'max' }, roles: systemAlone },
-    translation: { topK: true, search: false },
+    translation: { topK: true, search: false, threads: false },
     sources: [
       'https://github.com/vllm-project/vllm/pull/43590',
       'https://docs.vllm.ai/en/stable/serving/openai_compatible_server/',

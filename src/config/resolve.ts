@@ -203,6 +203,7 @@ export const defaults = {
     customTools: false,
     topK: false,
     promptCaching: true,
+    threads: true,
     search: null,
     hostedTools: 'drop',
   },

@@ -372,6 +372,10 @@ const translation = Type.Object(
       '`false` for messages upstreams whose prompts are not to be marked with `cache_control` where the client has not done so.',
       Type.Boolean(),
     ),
+    threads: optional(
+      '`false` for messages upstreams that take no notice of `thread`: threads are kept here, and they get whole requests without it.',
+      Type.Boolean(),
+    ),
     search: optional(
       '`true` for chat upstreams whose models take `web_search_options`, and generateContent upstreams that search beside functions and formats; `false` for messages, responses and generateContent upstreams that do not search the web.',
       Type.Boolean(),

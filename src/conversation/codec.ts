@@ -80,6 +80,8 @@ export interface TargetOptions {
   readonly topK: boolean;
   /** Prompts are marked to be cached where the client has not done so (messages). */
   readonly promptCaching: boolean;
+  /** It keeps the threads that it is asked to begin (messages that it takes as they come). */
+  readonly threads: boolean;
   /** It is asked to search the web itself where a client wants that; null where its protocol decides. */
   readonly search: boolean | null;
   /** What becomes of tools that only another vendor can run. */

@@ -74,6 +74,8 @@ export interface Keep {
   readonly echo: JsonObject | null;
   /** Is shown all of a stream before `records` is asked, but for the last events of one that the gateway writes. */
   readonly see: ((run: Buffer) => void) | null;
+  /** What is in memory of what was seen, in bytes; absent where nothing is. */
+  readonly gathered?: () => number;
   /**
    * @param end the whole answer as it leaves, or the last events of a stream; of an upstream's own stream whose protocol
    * does not note its end (`StreamRules.marksEnd`) each run of events
@@ -94,6 +96,8 @@ export interface KeepRequest {
   readonly model: string;
   /** Unix milliseconds. */
   readonly now: number;
+  /** The answer passes as the upstream gives it, under the upstream's own id and in its own events. */
+  readonly isPassed?: boolean;
 }
 
 /** How the calls of an endpoint go on from earlier ones. */
@@ -108,10 +112,16 @@ export interface ConversationRules {
    * @throws {GatewayError} of status 400 for what cannot be read
    */
   recall(body: Buffer): Recall | null;
-  /** What is kept of the answer to a translated call; null for nothing. */
+  /** What is kept of the answer of an upstream that keeps no turns; null for nothing. */
   keep(request: KeepRequest): Keep | null;
   /** What is kept of the answer of an upstream that keeps the turn itself; null for nothing. */
   hold(body: Buffer, holder: Holder): Keep | null;
+  /**
+   * The body for a target that takes the endpoint's calls as they come and keeps no turns; absent where all of these do.
+   * @returns null for one that says nothing of turns
+   * @throws {GatewayError} of status 400 for one that still goes on from something
+   */
+  readonly withoutTurns?: (body: Buffer) => Buffer | null;
 }
 
 /** Value of the record that says who holds what it stands for. */

@@ -35,6 +35,7 @@ import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
+import { keepsTurns } from './conversation/keeps-turns.js';
 import { keyMark } from './key-mark.js';
 import { bareName } from './resolve.js';
 import { ruledBody, writtenKind } from './ruled-body.js';
@@ -78,7 +79,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target, ke
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
   const model = modelToWrite(endpoint, validated.model, target.model);
-  const changed = restored(call, endpoint, target) ?? renamedInside(call, endpoint, target);
+  const changed = changedInside(call, endpoint, target);
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
@@ -93,7 +94,9 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target, ke
     hideUsage: includeUsage,
     mayStream: endpoint.mayStream,
     amend: endpoint.amender?.(body) ?? null,
-    keep: heldKeep(call, endpoint, target, key),
+    keep: keepsTurns(target, endpoint)
+      ? heldKeep(call, endpoint, target, key)
+      : answerKeep(call, { isPassed: true }),
     inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
     secrets: target.upstream.secrets,
   });
@@ -142,6 +145,13 @@ function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared
       secrets: target.upstream.secrets,
     }),
   };
+}
+
+/** A body in which more differs than its own members for a target that takes it as it came; null where nothing does. */
+function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer | null {
+  const changed = restored(call, endpoint, target) ?? renamedInside(call, endpoint, target);
+  if (keepsTurns(target, endpoint)) return changed;
+  return endpoint.conversation?.withoutTurns?.(changed ?? call.wholeBody()) ?? changed;
 }
 
 /** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
@@ -274,7 +284,7 @@ export function prepareTranslated(
   const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
-  const keep = answerKeep(call);
+  const keep = answerKeep(call, { isPassed: false });
   const names = withoutKept(leftOut.names, keep);
   const lost = new LeftOut();
   const searches = fitted.search !== undefined;
@@ -301,8 +311,8 @@ export function prepareTranslated(
   };
 }
 
-/** What is kept of a translated answer. Over a WebSocket its own history is all that is kept. */
-function answerKeep(call: Call): Keep | null {
+/** What is kept of an answer whose upstream keeps nothing. Over a WebSocket its own history is all that is kept. */
+function answerKeep(call: Call, { isPassed }: { readonly isPassed: boolean }): Keep | null {
   const conversation = call.route?.endpoint?.conversation ?? null;
   const { model, recalled, running, socketCall } = call;
   if (conversation === null || running.snapshot.conversations === null || socketCall !== null) return null;
@@ -312,6 +322,7 @@ function answerKeep(call: Call): Keep | null {
     id: answerId(call),
     model: model?.name ?? '',
     now: Date.now(),
+    isPassed,
   });
 }
 

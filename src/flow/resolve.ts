@@ -8,6 +8,7 @@ import { GatewayError } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
+import { keepsTurns } from './conversation/keeps-turns.js';
 import { keyMark } from './key-mark.js';
 import type { Services } from './services.js';
 
@@ -116,7 +117,7 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
 }
 
 /**
- * The targets that can know what a call goes on from: the one that holds it, or those that take it as it came where
+ * The targets that can know what a call goes on from: the one that holds it, or those that keep turns where
  * nobody knows who does.
  * @throws {GatewayError} when none of them is left
  */
@@ -124,12 +125,12 @@ function knowing(call: ResolvedCall, targets: readonly Target[]): readonly Targe
   const { recalled, route } = call;
   if (recalled === null || recalled.unfound === null) return targets;
   const { holder } = recalled;
-  const protocol = route.endpoint?.protocol;
+  const { endpoint } = route;
   const left = targets.filter(
-    ({ upstream, model, native }) =>
-      protocol !== undefined &&
-      native.has(protocol) &&
-      (holder === null || (upstream.name === holder.upstream && model === holder.model)),
+    (target) =>
+      endpoint !== null &&
+      keepsTurns(target, endpoint) &&
+      (holder === null || (target.upstream.name === holder.upstream && target.model === holder.model)),
   );
   if (left.length === 0) throw recalled.unfound;
   return left;

@@ -41,7 +41,7 @@ export interface AnswerTransform {
   readonly endsItself: boolean;
   /** The client's stream has ended in the middle of the upstream's, which is left there. */
   readonly isCut: boolean;
-  /** Bytes that it keeps of a stream that has passed. */
+  /** Bytes that it keeps of a stream that has passed, with what is gathered of it to be kept under an id. */
   readonly kept: number;
   /** What failed while it passed, or null; its words have been given out by `pass`. */
   readonly error: GatewayError | null;

@@ -116,7 +116,6 @@ export class ObservedTransform implements AnswerTransform {
   readonly exactErrors: boolean;
   readonly isCut = false;
   held: HeldEnd | null = null;
-  readonly kept = 0;
   readonly error = null;
   broken: GatewayError | null = null;
   readonly mayStream: boolean;
@@ -159,6 +158,10 @@ export class ObservedTransform implements AnswerTransform {
 
   get keep(): Keep | null {
     return this.#observed.keep;
+  }
+
+  get kept(): number {
+    return this.#observed.keep?.gathered?.() ?? 0;
   }
 
   /** What follows the last event would come behind what waits. */

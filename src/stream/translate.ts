@@ -102,7 +102,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get kept(): number {
-    return this.#stream?.kept ?? 0;
+    return (this.#stream?.kept ?? 0) + (this.#parts.keep?.gathered?.() ?? 0);
   }
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {

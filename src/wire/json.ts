@@ -74,6 +74,11 @@ export function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY ? value : 0;
 }
 
+/** A place in a text: the value floored when it is a number above zero, else 0. */
+export function placeOf(value: unknown): number {
+  return Math.min(Math.floor(countOf(value)), Number.MAX_SAFE_INTEGER);
+}
+
 /** Shorter texts gain nothing. */
 const leastLength = 64;
 /** All but the ASCII characters that stand for themselves in a JSON string. */

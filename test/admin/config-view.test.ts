@@ -178,6 +178,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
             customTools: true,
             topK: true,
             promptCaching: false,
+            threads: false,
             search: false,
             hostedTools: 'reject',
           },

@@ -19,6 +19,8 @@ test('a 404 is about the path unless it names the model as a word of its own', (
   t.notOk(says(404, 'gpt-4 is not there'));
   t.notOk(says(404, '"models/gpt-4"'));
   t.notOk(says(404, '{"code":"model_not_found"}'));
+  t.notOk(says(404, '{"error":{"message":"gone","details":{"error_code":"thread_not_found"}}}'));
+  t.notOk(says(404, '{"error":{"message":"gone","code":"previous_response_not_found"}}'));
   t.notOk(says(404, "Item with id 'rs_abc12' not found."), 'what the request names is not there');
   t.notOk(says(404, '{"error":{"message":"No such file: file-99"}}'));
   t.ok(says(404, '{"error":{"type":"not_found_error","message":"nothing found"}}'));

@@ -20,13 +20,24 @@ async function start(
   t: Test,
   answers: readonly Answer[],
   kinds: readonly string[],
-  { apiKeys = ['k'], isEqual = false }: { apiKeys?: readonly string[]; isEqual?: boolean } = {},
+  {
+    apiKeys = ['k'],
+    isEqual = false,
+    isKept = true,
+    threads = () => true,
+  }: {
+    apiKeys?: readonly string[];
+    isEqual?: boolean;
+    isKept?: boolean;
+    /** Whether an upstream, by its number, keeps them. */
+    threads?: (index: number) => boolean;
+  } = {},
 ) {
   const upstreams = await Promise.all(answers.map((answer) => startRawUpstream(t, answer)));
   const gateway = await startGateway(t, {
     config: {
       store: { kind: 'embedded', path: temporaryFolder(t) },
-      conversations: {},
+      conversations: isKept ? {} : 'off',
       upstreams: Object.fromEntries(
         upstreams.map(({ url }, index) => [`u${index}`, { kind: kinds[index], baseUrl: url, apiKeys }]),
       ),
@@ -37,6 +48,7 @@ async function start(
             upstream: `u${index}`,
             model: 'm',
             priority: isEqual ? 0 : index,
+            translation: { threads: threads(index) },
           })),
         },
       },
@@ -224,4 +236,52 @@ test('a thread that was kept here goes on at any target, and from there where it
   await ask(goOn(second.id));
   t.strictSame(sent(), goOn(second.id));
   t.equal(upstreams[0]?.requests.length, 2, 'nobody else is asked for it');
+});
+
+const saidSo = [
+  ...messages,
+  { role: 'assistant', content: [{ type: 'text', text: 'hi' }] },
+  { role: 'user', content: 'more words' },
+];
+
+test('the threads of a messages upstream that takes no notice of them are kept here', async (t) => {
+  const { ask, upstreams } = await start(t, [native('u0')], ['messages'], { threads: () => false });
+  const sent = () => JSON.parse(String(upstreams[0]?.requests.at(-1)?.body));
+  const { thread: _, ...whole } = create;
+  for (const stream of [true, false]) {
+    const first = await ask({ ...create, stream });
+    t.match(first.id, /^msg_u0_/);
+    t.strictSame(sent(), { ...whole, stream });
+    const second = await ask(goOn(first.id, { stream }));
+    t.match(second, { status: 200, id: /^msg_u0_/ });
+    t.strictSame(sent(), { ...whole, stream, messages: saidSo });
+    const third = await ask(goOn(second.id));
+    t.equal(third.status, 200);
+    t.equal(sent().messages.length, 5);
+    const counted = await ask(goOn(second.id), '/v1/messages/count_tokens');
+    t.equal(counted.status, 200);
+    t.equal(sent().messages.length, 5);
+    t.notOk('thread' in sent());
+  }
+  t.match(await ask(goOn('msg_unknown')), { status: 404, text: notFound });
+});
+
+test('without a place for threads, nobody goes on at an upstream that takes no notice of them', async (t) => {
+  const { ask, upstreams } = await start(t, [native('u0')], ['messages'], {
+    threads: () => false,
+    isKept: false,
+  });
+  const first = await ask(create);
+  t.equal(first.status, 200);
+  for (const refused of [goOn(first.id), { ...create, thread: { type: 'fork' } }])
+    t.match(await ask(refused), { status: 400, text: /"error_code":"thread_unsupported_request"/ });
+  t.equal(upstreams[0]?.requests.length, 1);
+});
+
+test('a thread that is not known here is asked of upstreams that keep threads alone', async (t) => {
+  const { ask, upstreams } = await start(t, [native('u0'), native('u1')], ['messages', 'messages'], {
+    threads: (index) => index === 1,
+  });
+  t.match(await ask(goOn('msg_elsewhere')), { status: 200, id: /^msg_u1_/ });
+  t.equal(upstreams[0]?.requests.length, 0);
 });

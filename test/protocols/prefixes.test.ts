@@ -22,6 +22,7 @@ const plain: TargetOptions = {
   customTools: false,
   topK: false,
   promptCaching: true,
+  threads: true,
   search: null,
   hostedTools: 'reject',
 };

@@ -3,6 +3,8 @@ import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
 import { LeftOut } from '../../src/conversation/left-out.js';
 import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
+import { decodeCitations } from '../../src/protocols/chat/annotations.js';
+import { citationOf } from '../../src/protocols/responses/answer/decode.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { parseEvent } from '../../src/wire/sse.js';
@@ -68,6 +70,32 @@ test('the events of a stream tell of searches and of sources with their places',
     t.same(searches, from === 'chat' ? [] : [search], from);
     t.equal(events.at(-1)?.kind, 'end', from);
   }
+});
+
+test('places that are not whole are floored, and none is before its text', async (t) => {
+  const places = { start_index: 1.7, end_index: 4.2 };
+  const before = { start_index: -3, end_index: -0.5 };
+  const cited = (place: object) => ({ type: 'url_citation', url: 'https://x/', ...place });
+  t.match(citationOf(cited(places)), { start: 1, end: 4 });
+  t.match(citationOf(cited(before)), { start: 0, end: 0 });
+  t.match(decodeCitations([{ type: 'url_citation', url_citation: cited(places) }]), [{ start: 1, end: 4 }]);
+  t.match(decodeCitations([{ type: 'url_citation', url_citation: cited(before) }]), [{ start: 0, end: 0 }]);
+  const answer = codecOf('generateContent').decodeAnswer(
+    {
+      candidates: [
+        {
+          content: { parts: [{ text: 'one two' }] },
+          finishReason: 'STOP',
+          groundingMetadata: {
+            groundingChunks: [{ web: { uri: 'https://x/' } }],
+            groundingSupports: [{ segment: { startIndex: 0.5, endIndex: 3.9 }, groundingChunkIndices: [0] }],
+          },
+        },
+      ],
+    },
+    { model: 'up', searches: true },
+  );
+  t.match(JSON.stringify(answer), '"start":0,"end":3');
 });
 
 test('a chat client reads annotations', async (t) => {

@@ -131,21 +131,22 @@ test('what a client says of a search is said to the target, and what that cannot
   t.equal(toResponses.body.max_tool_calls, 3);
   t.same(toResponses.body.include, ['web_search_call.action.sources']);
   t.strictSame(toResponses.leftOut, ['cache_control']);
-  t.strictSame(send('messages', 'generateContent', messages).leftOut, [
+  const { allowed_domains: _, ...anywhere } = messages.tools[0] as Record<string, unknown>;
+  const open = { tools: [anywhere] };
+  t.strictSame(send('messages', 'generateContent', open).leftOut, [
     'cache_control',
-    'allowed_domains',
     'user_location',
     'max_uses',
   ]);
-  const toChat = send('messages', 'chat', messages, { search: true });
+  const toChat = send('messages', 'chat', open, { search: true });
   t.same(searchIn(toChat.body), { user_location: { type: 'approximate', approximate: place } });
-  t.strictSame(toChat.leftOut, ['cache_control', 'allowed_domains', 'max_uses']);
+  t.strictSame(toChat.leftOut, ['cache_control', 'max_uses']);
 
   const responses = {
     tools: [
       {
         type: 'web_search_preview_2025_03_11',
-        filters: { allowed_domains: ['a.example'], blocked_domains: ['b.example'] },
+        filters: { allowed_domains: ['a.example'] },
         user_location: { ...located, region: null },
         search_context_size: 'high',
         external_web_access: false,
@@ -182,7 +183,33 @@ test('what a client says of a search is said to the target, and what that cannot
     ...(own.messages as object),
     blocked_domains: ['b.example'],
   });
-  t.strictSame(send('generateContent', 'responses', google).leftOut, ['googleSearch.excludeDomains']);
+});
+
+test('a search is left out where the target cannot be kept from pages as the client says', async (t) => {
+  const search = { type: 'web_search_20250305', name: 'web_search' };
+  const limits = { allowed: { allowed_domains: ['a.example'] }, blocked: { blocked_domains: ['b.example'] } };
+  for (const [limit, to] of [
+    ['allowed', 'generateContent'],
+    ['allowed', 'chat'],
+    ['blocked', 'responses'],
+    ['blocked', 'generateContent'],
+    ['blocked', 'chat'],
+  ] as const) {
+    const tools = [{ ...search, ...limits[limit] }];
+    const { body, leftOut } = send('messages', to, { tools }, { search: true });
+    t.equal(searchIn(body), undefined, `${limit} to ${to}`);
+    t.same([...leftOut].sort(), [`${limit}_domains`, 'tools.web_search_20250305']);
+  }
+  const filters = { ...limits.allowed, blocked_domains: ['b.a.example'] };
+  for (const to of ['messages', 'generateContent'] as const) {
+    const { body, leftOut } = send('responses', to, { tools: [{ type: 'web_search', filters }] });
+    t.equal(searchIn(body), undefined, to);
+    t.ok(leftOut.includes('filters.blocked_domains') && leftOut.includes('tools.web_search'), to);
+  }
+  const google = { tools: [{ googleSearch: { excludeDomains: ['b.example'] } }] };
+  const { body, leftOut } = send('generateContent', 'responses', google);
+  t.equal(searchIn(body), undefined);
+  t.same([...leftOut].sort(), ['googleSearch.excludeDomains', 'tools.googleSearch']);
 });
 
 test('members of a wrong shape are no settings', async (t) => {

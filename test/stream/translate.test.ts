@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
+import type { Keep } from '../../src/conversation/kept-turns.js';
 import { GatewayError } from '../../src/errors.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
@@ -57,7 +58,7 @@ const codec: TextCodec = {
   createEncoder: encoder,
 };
 
-const transform = () =>
+const transform = (keep: Keep | null = null) =>
   new TranslatedTransform({
     theirs: codec,
     source: { model: 'm' },
@@ -65,7 +66,7 @@ const transform = () =>
     context: {} as AnswerContext,
     restorer: null,
     inputEstimate: 0,
-    keep: null,
+    keep,
     secrets: ownSecrets([], []),
   });
 
@@ -80,6 +81,26 @@ test('what was judged is passed once', async (t) => {
   t.equal(each.pass(event('c')).toString(), '<c>');
   t.equal(each.pass(event('stop')).toString(), '<end>');
   t.strictSame(each.end(), { last: Buffer.alloc(0), error: null });
+});
+
+test('what is gathered of a stream to be kept counts as kept of it', async (t) => {
+  let gathered = 0;
+  const each = transform({
+    isAsked: false,
+    bytes: 0,
+    echo: null,
+    see: (run) => {
+      gathered += run.length;
+    },
+    gathered: () => gathered,
+    records: () => [],
+    unkept: (end) => end,
+  });
+  each.judge(event('a'));
+  each.pass(event('a'));
+  t.equal(each.kept, '<a>'.length);
+  each.pass(event('bc'));
+  t.equal(each.kept, '<a><bc>'.length);
 });
 
 test('an error before anything else is an error, not a stream', async (t) => {

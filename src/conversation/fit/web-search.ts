@@ -32,7 +32,8 @@ const names: Readonly<Record<TextProtocolName, Names>> = {
 
 /**
  * Decides whether the target is asked to search the web, and tells what of the search it cannot be told. A search that
- * it is not asked for is one of the tools that only another vendor can run.
+ * it is not asked for is one of the tools that only another vendor can run; so is one of pages to which the target cannot
+ * be held, since it would read others.
  */
 export function fitWebSearch(
   request: ConversationRequest,
@@ -44,7 +45,10 @@ export function fitWebSearch(
   if (search === undefined) return { request, restorer: null };
   // Where no choice can be said of it, a client that wants no tool is served by leaving it out.
   const isUnwanted = toolChoice?.mode === 'none' && rules.choice !== 'any';
-  if (isUnwanted || !isAsked(request, rules, target)) {
+  const isAskedFor = !isUnwanted && isAsked(request, rules, target);
+  const unsayable = isAskedFor ? unsayableOf(search, rules) : [];
+  if (!isAskedFor || unsayable.length > 0) {
+    for (const setting of unsayable) tell(from, setting, leftOut);
     if (search.forced) tell(from, 'forced', leftOut);
     const { type, at } = search;
     const hostedTools = isUnwanted ? request.hostedTools : [...request.hostedTools, { type, at }];
@@ -69,6 +73,14 @@ function isAsked(
   if (wish === false || tools.some((tool) => tool.name === name)) return false;
   if (wish === true || asked === 'always') return true;
   return asked === 'alone' && tools.length === 0 && format === null;
+}
+
+const restrictions: readonly SearchSetting[] = ['allowedDomains', 'blockedDomains'];
+
+/** What keeps a search from pages and cannot be said. No protocol says both, though both may count. */
+function unsayableOf(search: WebSearch, { says }: RequestRules['search']): readonly SearchSetting[] {
+  const set = restrictions.filter((setting) => isSet(search, setting));
+  return set.filter((setting) => !says.includes(setting) || (set.length > 1 && setting === 'blockedDomains'));
 }
 
 function isSet(search: WebSearch, setting: SearchSetting): boolean {

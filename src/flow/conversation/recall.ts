@@ -11,6 +11,7 @@ import { takeMemory } from '../memory-budget.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { validateBody } from '../validate.js';
+import { keepsTurns } from './keeps-turns.js';
 
 /** Longer bodies for upstreams that take them as they come are not searched for references, which make bodies short. */
 const longestSearched = 64 * 1024;
@@ -34,7 +35,7 @@ export function mayGoOn(services: Services, call: ResolvedCall, endpoint: Endpoi
   const { conversation } = endpoint;
   if (conversation === null || services.owned === null || call.running.snapshot.conversations === null)
     return false;
-  const isNative = isServedNatively(call.model, endpoint);
+  const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
   if (isNative && !hasChoice(call.model)) return false;
   if (call.checkedBody().goesOn) return true;
   const { mention } = conversation;
@@ -54,10 +55,6 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
   const wanted = options.endpoint.conversation?.recall(call.wholeBody()) ?? null;
   if (wanted === null || settings === null || owned === null) options.next(services, call);
   else new Recalling(services, call, { options, settings, owned, wanted }).start();
-}
-
-function isServedNatively({ targets }: Model, { protocol }: Endpoint): boolean {
-  return targets.every(({ native }) => native.has(protocol));
 }
 
 function hasChoice({ targets }: Model): boolean {
@@ -119,7 +116,7 @@ class Recalling implements ExchangeListener {
     const call = this.#call;
     const { endpoint, schema, next } = this.#parts.options;
     const { targets } = call.model;
-    const mayBeKnown = targets.some((target) => target.native.has(endpoint.protocol));
+    const mayBeKnown = targets.some((target) => keepsTurns(target, endpoint));
     if (recalled.unfound !== null && !mayBeKnown) throw recalled.unfound;
     if (recalled.body !== null) {
       const { stream } = call.checkedBody();

@@ -1,5 +1,13 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
-import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
+import {
+  isList,
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  placeOf,
+  textOrNull,
+} from '../../wire/json.js';
 
 /** Reads the URL citations among the `annotations` of a message or delta; empty for anything else. */
 export function decodeCitations(annotations: unknown): UrlCitation[] {
@@ -8,8 +16,8 @@ export function decodeCitations(annotations: unknown): UrlCitation[] {
     const cited = isObject(annotation) ? annotation.url_citation : null;
     if (!isObject(cited) || typeof cited.url !== 'string') continue;
     citations.push({
-      start: numberOrNull(cited.start_index) ?? 0,
-      end: numberOrNull(cited.end_index) ?? 0,
+      start: placeOf(cited.start_index),
+      end: placeOf(cited.end_index),
       url: cited.url,
       title: textOrNull(cited.title) ?? '',
     });

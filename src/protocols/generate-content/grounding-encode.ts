@@ -6,7 +6,7 @@ import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
 /** So many citations and results of one candidate are written. */
 const most = 1000;
-/** So much of a candidate's text is kept to find places in it, in characters. */
+/** So much of a candidate's text is kept to find places in it, in characters, and so much of it is quoted in all. */
 const longestText = 256 * 1024;
 
 /** Collects what `groundingMetadata` of one candidate tells; see `GroundingReader`. */
@@ -84,9 +84,14 @@ export class GroundingWriter {
     const offsets = new Utf8Offsets();
     offsets.add(text);
     const numbers = new Map([...this.#results.keys()].map((url, index) => [url, index]));
+    let quoted = 0;
     const supports = placesOf(this.#citations).map(({ start, end, urls }) => {
-      const words = JSON.stringify(text.slice(start, end));
-      const segment = `{"startIndex":${offsets.toByte(start)},"endIndex":${offsets.toByte(end)},"text":${words}}`;
+      const words = text.slice(start, end);
+      const isQuoted = quoted + words.length <= longestText;
+      if (isQuoted) quoted += words.length;
+      else this.#lost?.add('citations');
+      const places = `"startIndex":${offsets.toByte(start)},"endIndex":${offsets.toByte(end)}`;
+      const segment = isQuoted ? `{${places},"text":${JSON.stringify(words)}}` : `{${places}}`;
       const indices = urls.map((url) => numbers.get(url)).filter((index) => index !== undefined);
       return `{"segment":${segment},"groundingChunkIndices":[${indices.join()}]}`;
     });

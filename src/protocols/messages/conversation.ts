@@ -15,12 +15,12 @@ import { withoutMembers } from '../../wire/json-skip.js';
 import { isHolder, type KeptMessage, readKept, writeKept } from './kept.js';
 import { StreamedMessage } from './streamed-message.js';
 import {
-  emptyThread,
-  joinMessages,
   joinParts,
+  noSettings,
   readThread,
   type ThreadPart,
   type ThreadRequest,
+  withoutThread,
 } from './thread.js';
 
 /** A turn with more before it is written with all of them in it, so that a thread is found by few records. */
@@ -35,6 +35,7 @@ export const messagesConversation: ConversationRules = {
   recall,
   keep,
   hold,
+  withoutTurns: withoutThread,
 };
 
 /** The same for questions for the number of tokens, which nobody goes on from. */
@@ -44,6 +45,7 @@ export const countTokensConversation: ConversationRules = {
   recall,
   keep: () => null,
   hold: () => null,
+  withoutTurns: withoutThread,
 };
 
 function recall(body: Buffer): Recall | null {
@@ -80,7 +82,7 @@ function join(thread: ThreadRequest, previousId: string, records: FoundRecords):
   const history = previous === null ? null : historyOf(previous, records.before);
   if (previous === null || history === null)
     return { ...nothing, holder: null, unfound: threadNotFound(previousId) };
-  const whole = joinParts(history.part, thread);
+  const whole = joinParts([...history.parts, thread]);
   const before = [...previous.before, previousId];
   const isRenewed = before.length >= mostBefore || history.oldest < records.renewed;
   const turn: KeptTurn = {
@@ -96,21 +98,24 @@ function join(thread: ThreadRequest, previousId: string, records: FoundRecords):
 function historyOf(
   previous: KeptMessage,
   before: readonly (string | null)[],
-): { readonly part: ThreadPart; readonly oldest: number } | null {
+): { readonly parts: readonly ThreadPart[]; readonly oldest: number } | null {
   if (before.length < previous.before.length) return null;
-  let part = emptyThread;
+  const parts: ThreadPart[] = [];
   let oldest = previous.at;
   for (const value of before) {
     const kept = recordOf(value);
     if (kept === null || isHolder(kept)) return null;
-    part = joinParts(part, partOf(kept));
+    parts.push(...partsOf(kept));
     oldest = Math.min(oldest, kept.at);
   }
-  return { part: joinParts(part, partOf(previous)), oldest };
+  parts.push(...partsOf(previous));
+  return { parts, oldest };
 }
 
-function partOf({ settings, messages, reply }: KeptMessage): ThreadPart {
-  return { settings, messages: joinMessages(messages.trim(), reply) };
+/** A reply that says nothing is left out: the vendor refuses a message without content, and no call hangs on it. */
+function partsOf({ settings, messages, reply }: KeptMessage): readonly ThreadPart[] {
+  const said = { settings, messages: messages.trim() };
+  return reply === messageOf('[]') ? [said] : [said, { settings: noSettings, messages: reply }];
 }
 
 /** An id is shown only where it is one that somebody can have been given. */
@@ -121,7 +126,7 @@ function threadNotFound(id: string): GatewayError {
   });
 }
 
-function keep({ body, recalled, id, model, now }: KeepRequest): Keep | null {
+function keep({ body, recalled, id, model, now, isPassed = false }: KeepRequest): Keep | null {
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   if (turn === null) return null;
   const streamed = new StreamedMessage(mostCharacters);
@@ -131,10 +136,14 @@ function keep({ body, recalled, id, model, now }: KeepRequest): Keep | null {
     bytes: turn.own.length + (turn.all?.length ?? 0),
     echo: null,
     see: (run) => streamed.see(run),
+    gathered: () => streamed.held,
     records(end, isStream) {
-      if (isStream) streamed.see(end);
+      if (isStream && !isPassed) streamed.see(end);
       const reply = isStream ? replyOfStream(streamed) : replyOf(end);
-      return reply === null ? [] : [{ id: `msg_${id}`, value: recordText(turn, { reply, model, now }) }];
+      if (reply === null) return [];
+      const given = isPassed ? (isStream ? streamed.id : idOf(end)) : `msg_${id}`;
+      if (given === null || !isLegalId(given)) return [];
+      return [{ id: given, value: recordText(turn, { reply, model, now }) }];
     },
     unkept: (end) => end,
   };
@@ -164,7 +173,7 @@ function writePart({ settings, messages }: ThreadPart): string {
 function readPart(text: string): ThreadPart {
   const taken = withoutMembers(Buffer.from(text), ofPart)?.taken;
   return {
-    settings: taken?.get('settings') ?? '{}',
+    settings: taken?.get('settings') ?? noSettings,
     messages: (taken?.get('messages') ?? '[]').slice(1, -1),
   };
 }

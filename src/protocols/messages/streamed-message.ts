@@ -25,8 +25,9 @@ export class StreamedMessage {
   readonly #most: number;
   readonly #blocks: GrowingBlock[] = [];
   #held = 0;
+  #isTooLong = false;
 
-  /** @param most characters that are kept of it: of a longer one there is no content */
+  /** @param most characters that are kept of it: a longer one is dropped at once, and has no content */
   constructor(most: number) {
     this.#most = most;
   }
@@ -43,9 +44,14 @@ export class StreamedMessage {
     }
   }
 
+  /** Characters that are in memory for its blocks. */
+  get held(): number {
+    return this.#held;
+  }
+
   /** JSON text of its blocks; null where it is too long, or has not come to its end. */
   get content(): string | null {
-    if (!this.isWhole || this.#held > this.#most) return null;
+    if (!this.isWhole || this.#isTooLong) return null;
     const blocks = this.#blocks.map(written).filter((block) => block !== null);
     return `[${blocks.join(',')}]`;
   }
@@ -70,20 +76,19 @@ export class StreamedMessage {
   }
 
   #start(block: JsonObject): void {
+    if (this.#isTooLong) return;
     const [text, thinking] = [textOrNull(block.text) ?? '', textOrNull(block.thinking) ?? ''];
-    const [signature, data] = [textOrNull(block.signature) ?? '', textOrNull(block.data) ?? ''];
+    const signature = textOrNull(block.signature) ?? '';
     this.#blocks.push({ start: block, text, thinking, signature, input: '', citations: [] });
-    this.#held += blockWeight + text.length + thinking.length + signature.length + data.length;
-    // What a search has found comes all at once.
-    if (Array.isArray(block.content)) this.#held += JSON.stringify(block.content).length;
+    this.#hold(blockWeight + JSON.stringify(block).length);
   }
 
   #grow(delta: JsonObject): void {
     const block = this.#blocks.at(-1);
-    if (block === undefined || this.#held > this.#most) return;
+    if (block === undefined || this.#isTooLong) return;
     if (isObject(delta.citation)) {
       block.citations.push(delta.citation);
-      this.#held += JSON.stringify(delta.citation).length;
+      this.#hold(JSON.stringify(delta.citation).length);
     }
     for (const [member, value] of [
       ['text', delta.text],
@@ -93,8 +98,17 @@ export class StreamedMessage {
     ] as const) {
       if (typeof value !== 'string') continue;
       block[member] += value;
-      this.#held += value.length;
+      this.#hold(value.length);
     }
+  }
+
+  #hold(characters: number): void {
+    if (this.#isTooLong) return;
+    this.#held += characters;
+    if (this.#held <= this.#most) return;
+    this.#isTooLong = true;
+    this.#blocks.length = 0;
+    this.#held = 0;
   }
 }
 

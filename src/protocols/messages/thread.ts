@@ -3,6 +3,7 @@
  * told by the member `thread` and not by the beta's header, whose name changes with its versions.
  */
 
+import { GatewayError } from '../../errors.js';
 import { parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 
@@ -25,12 +26,13 @@ export interface ThreadRequest extends ThreadPart {
   wholeBody(whole: ThreadPart): Buffer;
 }
 
-export const emptyThread: ThreadPart = { settings: '{}', messages: '' };
+export const noSettings = '{}';
 
 const member = Buffer.from('"thread"');
 /** The SDK leaves them out of a request that goes on, since the vendor keeps them with the thread. */
 const settingNames = ['system', 'tools'] as const;
 const ofSettings: ReadonlySet<string> = new Set(settingNames);
+const threadAlone: ReadonlySet<string> = new Set(['thread']);
 const ofTheThread: ReadonlySet<string> = new Set(['thread', 'messages', ...settingNames]);
 
 /**
@@ -53,24 +55,42 @@ export function readThread(body: Buffer): ThreadRequest | null {
     settings: settingsOf(taken),
     messages: messages.slice(1, -1).trim(),
     wholeBody: (whole) => {
-      const settings = whole.settings === '{}' ? '' : `${whole.settings.slice(1, -1)},`;
+      const settings = whole.settings === noSettings ? '' : `${whole.settings.slice(1, -1)},`;
       const first = `{"thread":{"type":"create"},${settings}"messages":[${whole.messages}]`;
       return Buffer.concat([Buffer.from(rest.length === 0 ? first : `${first},`), ...rest, close]);
     },
   };
 }
 
-/** Two parts of a thread together: settings of the later one count. */
-export function joinParts(before: ThreadPart, after: ThreadPart): ThreadPart {
-  const settings =
-    after.settings === '{}'
-      ? before.settings
-      : settingsOf(new Map([...settingMembers(before.settings), ...settingMembers(after.settings)]));
-  return { settings, messages: joinMessages(before.messages, after.messages) };
+/**
+ * A body for an upstream that would take no notice of its thread, and answer for a part of the conversation.
+ * @param body that has passed the check of what is passed on
+ * @returns the body without the member; null where it says nothing of a thread
+ * @throws {GatewayError} `thread_unsupported_request` for one that goes on from a reply, and for a type that is not known
+ */
+export function withoutThread(body: Buffer): Buffer | null {
+  if (!body.includes(member)) return null;
+  const found = withoutMembers(body, threadAlone);
+  const written = found?.taken.get('thread') ?? 'null';
+  if (found === null || written === 'null') return null;
+  if (previousIdOf(written) !== null)
+    throw new GatewayError('thread_unsupported_request', undefined, { param: 'thread' });
+  return Buffer.concat([open, ...found.rest, close]);
 }
 
-export function joinMessages(before: string, after: string): string {
-  return before === '' || after === '' ? before + after : `${before},${after}`;
+/**
+ * Parts of a thread together, the earliest first: settings of a later one count. Each is read once, since what a thread
+ * holds is for its client to say.
+ */
+export function joinParts(parts: readonly ThreadPart[]): ThreadPart {
+  const settings = new Map<string, string>();
+  const messages: string[] = [];
+  for (const part of parts) {
+    if (part.settings !== noSettings)
+      for (const [name, value] of settingMembers(part.settings)) settings.set(name, value);
+    if (part.messages !== '') messages.push(part.messages);
+  }
+  return { settings: settingsOf(settings), messages: messages.join() };
 }
 
 function settingMembers(settings: string): ReadonlyMap<string, string> {
@@ -92,4 +112,5 @@ function previousIdOf(written: string): string | null | undefined {
   return type === 'continue' && typeof id === 'string' ? id : undefined;
 }
 
+const open = Buffer.from('{');
 const close = Buffer.from('}');

@@ -27,6 +27,7 @@ export const target: TargetOptions = {
   customTools: true,
   topK: false,
   promptCaching: true,
+  threads: true,
   search: null,
   hostedTools: 'reject',
 };

@@ -37,19 +37,18 @@ class Kept {
   }
 }
 
-test('each turn of a thread is the whole request', async (t) => {
+test('each turn of a thread is the whole request, without replies that say nothing', async (t) => {
   const kept = new Kept();
   kept.turn('1', bytesOf({ ...begun, thread: { type: 'create' } }), answer(called.content));
   const second = kept.turn('2', continued('msg_1', { messages: [seen], stream: true }), answer([]));
   const thread = { type: 'create' };
   t.strictSame(second, { ...begun, thread, stream: true, messages: [asked, called, seen] });
-  const empty = { role: 'assistant', content: [] };
   const third = kept.turn('3', continued('msg_2', { messages: [asked, asked] }), answer([]));
-  t.strictSame(third, { ...begun, thread, messages: [asked, called, seen, empty, asked, asked] });
+  t.strictSame(third, { ...begun, thread, messages: [asked, called, seen, asked, asked] });
   const fork = kept.turn('4', continued('msg_1', { messages: [asked], system: 'Be long.' }), answer([]));
   t.strictSame(fork, { ...begun, thread, system: 'Be long.', messages: [asked, called, asked] });
   const resumed = kept.turn('5', continued('msg_4', { messages: [] }), answer([]));
-  t.strictSame(resumed, { ...begun, thread, system: 'Be long.', messages: [asked, called, asked, empty] });
+  t.strictSame(resumed, { ...begun, thread, system: 'Be long.', messages: [asked, called, asked] });
   const bare = kept.turn('6', continued('msg_1', {}), answer([]));
   t.strictSame(bare.messages, [asked, called]);
 });
@@ -89,10 +88,23 @@ test('many turns, and old ones, are written anew with all that was said', async 
   t.ok(last !== null && 'before' in last && last.before.length < 256);
   for (let turn = 0; turn < 250; turn++) kept.records.delete(`msg_${turn}`);
   const { messages, tools: kepTools } = kept.turn('301', continued('msg_300', { messages: [] }), answer([]));
-  t.equal((messages as unknown[]).length, 602);
+  t.equal((messages as unknown[]).length, 302);
   t.strictSame(kepTools, tools);
   kept.turn('302', continued('msg_301', { messages: [] }), answer([]), 5000);
   t.match(readKept(kept.records.get('msg_302') ?? ''), { before: [], at: 5000, model: 'm' });
+});
+
+test('what the turns of a long thread say of its settings is read once each', async (t) => {
+  const kept = new Kept();
+  const system = 'x'.repeat(20_000);
+  kept.turn('0', bytesOf({ ...begun, system, thread: { type: 'create' } }), answer(called.content));
+  for (let turn = 1; turn <= 200; turn++)
+    kept.turn(`${turn}`, continued(`msg_${turn - 1}`, { tools, messages: [seen] }), answer([]));
+  const bytes = [...kept.records.values()].reduce((sum, value) => sum + value.length, 0);
+  const encoded = t.capture(Buffer, 'from', Buffer.from);
+  kept.recall(continued('msg_200', { messages: [seen] }));
+  const read = encoded().reduce((sum, { args: [text] }) => sum + String(text).length, 0);
+  t.ok(read > bytes && read < 3 * bytes, `${read} of ${bytes}`);
 });
 
 const events = (...list: readonly object[]): Buffer =>
@@ -128,6 +140,24 @@ test('a stream is kept as the message that it brings, once it is whole', async (
   });
   t.strictSame(seenBy(keep(), [started, events(...grown)]), [], 'cut');
   t.strictSame(seenBy(keep(), [started, events(...grown), ended('refusal')]), [], 'refused');
+});
+
+test('an answer that passes as it came is kept under the id that it has', async (t) => {
+  const body = bytesOf({ ...begun, thread: { type: 'create' } });
+  const keep = () => rules.keep({ body, recalled: null, id: '7', model: 'm', now: 3, isPassed: true });
+  const [whole] = keep()?.records(answer(called.content), false) ?? [];
+  t.match(whole, { id: 'msg_x', value: /"name":"look"/ });
+  t.strictSame(keep()?.records(bytesOf({ id: 'no id', content: [] }), false), []);
+  const each = keep();
+  const runs = [started, events(...grown), ended('end_turn')].map((run) => {
+    each?.see?.(run);
+    return each?.records(run, true) ?? [];
+  });
+  t.strictSame(runs.slice(0, 2), [[], []]);
+  t.equal(runs[2]?.[0]?.id, 'msg_native');
+  const reply = { role: 'assistant', content: [{ type: 'text', text: 'so "it" is' }] };
+  t.match(readKept(runs[2]?.[0]?.value ?? ''), { reply: JSON.stringify(reply) });
+  t.ok((each?.gathered?.() ?? 0) > 10);
 });
 
 test('who holds a thread is kept under the id of its reply', async (t) => {

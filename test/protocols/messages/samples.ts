@@ -20,6 +20,7 @@ export const target: TargetOptions = {
   customTools: false,
   topK: false,
   promptCaching: false,
+  threads: true,
   search: null,
   hostedTools: 'reject',
 };

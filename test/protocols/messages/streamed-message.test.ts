@@ -82,6 +82,16 @@ test('a search and the citations of a text are those of the whole answer', async
   ]);
 });
 
+test('of a message that is too long nothing stays in memory', async (t) => {
+  const text = block({ type: 'text', text: 'x'.repeat(50) });
+  const message = seen(stream(text), 200);
+  t.ok(message.held > 50);
+  for (const more of [delta({ type: 'text_delta', text: 'x'.repeat(200) }), text, text]) {
+    message.see(Buffer.from(stream(more)));
+    t.equal(message.held, 0);
+  }
+});
+
 test('a message that has not ended has no content, nor has one that is too long', async (t) => {
   const text = block({ type: 'text', text: 'x'.repeat(50) });
   t.equal(seen(stream(text)).content, null);

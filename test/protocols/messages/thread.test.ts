@@ -5,7 +5,7 @@ import {
   passedCountTokensRequest,
   passedMessagesRequest,
 } from '../../../src/protocols/messages/request/schema.js';
-import { readThread } from '../../../src/protocols/messages/thread.js';
+import { readThread, withoutThread } from '../../../src/protocols/messages/thread.js';
 
 const bodyOf = (body: object | string): Buffer =>
   Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
@@ -32,6 +32,16 @@ test('what is no thread that can be begun is not translated', async (t) => {
   t.equal(decoded(null).turns.length, 1);
   for (const thread of ['create', { type: 'fork' }, { type: 'continue', previous_message_id: 'msg_1' }])
     t.throws(() => decoded(thread), { status: 400, code: 'thread_unsupported_request' });
+});
+
+test('a body is whole without the thread that it begins', async (t) => {
+  const { thread: _, ...whole } = { ...begun, thread: { type: 'create' } };
+  const bare = withoutThread(bodyOf({ thread: { type: 'create' }, ...begun }));
+  t.strictSame(JSON.parse(String(bare)), whole);
+  for (const none of [begun, { ...begun, thread: null }, { ...begun, system: '"thread"' }])
+    t.equal(withoutThread(bodyOf(none)), null);
+  for (const thread of ['create', { type: 'fork' }, { type: 'continue', previous_message_id: 'msg_1' }])
+    t.throws(() => withoutThread(bodyOf({ ...begun, thread })), { code: 'thread_unsupported_request' });
 });
 
 test('no body has a thread twice', async (t) => {

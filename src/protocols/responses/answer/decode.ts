@@ -7,7 +7,7 @@ import type {
 } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, placeOf, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
@@ -108,8 +108,8 @@ export function citationOf(annotation: unknown): UrlCitation | null {
   const url = textOrNull(annotation.url);
   if (url === null) return null;
   return {
-    start: numberOrNull(annotation.start_index) ?? 0,
-    end: numberOrNull(annotation.end_index) ?? 0,
+    start: placeOf(annotation.start_index),
+    end: placeOf(annotation.end_index),
     url,
     title: textOrNull(annotation.title) ?? '',
   };

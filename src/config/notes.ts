@@ -1,0 +1,41 @@
+import { textProtocols } from '../conversation/request.js';
+import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
+import { nativeProtocols } from './servable.js';
+
+/** Hosts of those whose search of the web the protocol's own upstreams have. */
+const searchingHosts = ['anthropic.com', 'openai.com'];
+
+/**
+ * What is no error in a config, and may not be meant.
+ * @returns a sentence for each, without a full stop
+ */
+export function notesOf(config: ResolvedConfig): readonly string[] {
+  const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
+  if (config.store.kind === 'redis')
+    notes.push('conversations are kept by a store of kind embedded alone, and so not by this one');
+  return notes;
+}
+
+/** Targets that translated calls ask to search the web, though their hosts are not known to do it. */
+function searchNotes(
+  { name, protocols, targets }: ResolvedModel,
+  upstreams: readonly ResolvedUpstream[],
+): string[] {
+  return targets.flatMap(({ upstream: named, responses, translation }, index) => {
+    const upstream = upstreams.find((each) => each.name === named);
+    const baseUrl = upstream?.baseUrl ?? null;
+    if (upstream === undefined || baseUrl === null || translation.search !== null) return [];
+    if (upstream.kind !== 'messages' && responses !== 'only') return [];
+    const own = nativeProtocols(upstream.kind, responses);
+    const isTranslated = textProtocols.some((each) => protocols.includes(each) && !own.has(each));
+    if (!isTranslated || isOfSearchingHost(baseUrl)) return [];
+    return [
+      `models.${name}.targets[${index}] is asked to search the web where a client wants that: if it has no search, set its translation.search to false`,
+    ];
+  });
+}
+
+function isOfSearchingHost(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  return searchingHosts.some((host) => hostname === host || hostname.endsWith(`.${host}`));
+}

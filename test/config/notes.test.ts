@@ -1,0 +1,38 @@
+import { test } from 'tap';
+import { parseConfig } from '../../src/config/load.js';
+import { notesOf } from '../../src/config/notes.js';
+import { testConfig } from '../support/gateway-config.js';
+
+const source = { directory: '.', environment: {}, created: 0 };
+
+function notes(upstream: object, target: object, protocols: readonly string[]): readonly string[] {
+  const file = testConfig({
+    upstreams: ['https://else.example/v1'],
+    protocols,
+    upstream: { ...upstream },
+    target: { ...target },
+  });
+  return notesOf(parseConfig(JSON.stringify(file), source));
+}
+
+const messages = { kind: 'messages' };
+const chat = { kind: 'chat' };
+const only = { responses: 'only' };
+
+test('a target that may be asked for a search that it does not have is noted', async (t) => {
+  const noted = [/^models\.m\.targets\[0\] .*translation\.search/];
+  t.match(notes(messages, {}, ['messages', 'chat']), noted);
+  t.match(notes(chat, only, ['messages']), noted);
+  t.match(notes({ ...messages, baseUrl: 'https://anthropic.com.example/v1' }, {}, ['chat']), noted);
+});
+
+test('no note is made of targets that say so, that search, or of which no search is asked', async (t) => {
+  for (const search of [true, false])
+    t.strictSame(notes(messages, { translation: { search } }, ['chat']), []);
+  t.strictSame(notes(messages, { preset: 'vllm' }, ['chat']), []);
+  t.strictSame(notes({ ...messages, baseUrl: 'https://api.anthropic.com/v1' }, {}, ['chat']), []);
+  t.strictSame(notes({ ...chat, baseUrl: 'https://eu.api.openai.com/v1' }, only, ['messages']), []);
+  t.strictSame(notes(messages, {}, ['messages']), [], 'what passes as it came');
+  t.strictSame(notes(chat, only, ['responses']), []);
+  t.strictSame(notes(chat, {}, ['messages', 'chat']), []);
+});
