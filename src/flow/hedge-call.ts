@@ -35,7 +35,7 @@ export function prepareHedge(
 ): Prepared | null {
   if (target.native.has(endpoint.protocol)) {
     if (services.lacking.has(target, endpoint, performance.now())) return null;
-    const prepared = prepareNative(call, endpoint, target, null);
+    const prepared = prepareNative(services, call, { endpoint, target, key: null });
     // What the first target would not keep, this one might.
     return prepared.once(prepared.body) ? null : prepared;
   }

@@ -28,7 +28,7 @@ import {
 } from './answer-phase.js';
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
-import { keepEnd, sendStreamEnd, wholeEnd } from './conversation/keep.js';
+import { addBehind, keepEnd, sendStreamEnd, wholeEnd } from './conversation/keep.js';
 import {
   answerOutcome,
   answerRefusal,
@@ -169,6 +169,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         return this.#open(phase, phase.beginning.add(chunk), false);
       case 'bytes':
         return this.#onBytes(phase, chunk);
+      case 'keeping':
+        if (phase.behind !== null) addBehind(phase.behind, chunk);
+        return true;
       default:
         return true;
     }
@@ -489,7 +492,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       leave(null);
       return;
     }
-    const keeping: Phase = { name: 'keeping', isStream: end.isStream };
+    const behind = this.#phase.name === 'events' && this.#call.path !== 'translated' ? this.#phase : null;
+    const keeping: Phase = { name: 'keeping', isStream: end.isStream, behind };
     this.#phase = keeping;
     keepEnd(this.#services, this.#call, end, (result) => this.#phase === keeping && leave(result));
   }
@@ -559,7 +563,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #endGood({ held }: AnswerTransform): void {
-    this.#whenKept(held, (result) => this.#settle(sendStreamEnd(this.#call, result)));
+    this.#whenKept(held, (result) => this.#settle(sendStreamEnd(this.#call, result, held)));
   }
 
   /** The error's words have left with what was passed last. */
