@@ -134,8 +134,24 @@ test('a store that does not answer is an error for whoever has asked for it', as
     openStream(gateway, { input: 'one', store: true }).then((stream) => stream.rest()),
   ]);
   t.match(whole, { status: 503, body: { error: { code: 'store_unavailable' } } });
-  t.match(lastOf(text), { type: 'error', code: 'store_unavailable' });
+  const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+  t.match(lastOf(text), { type: 'error', code: 'store_unavailable', sequence_number: numbers.length - 1 });
   t.notMatch(text, /response\.completed/);
+  const line = await gateway.line(({ stream, error }) => stream === true && error === 'store_unavailable');
+  t.match(line, { outcome: 'refused' }, 'which is not the upstream’s failure');
+  const told = gateway.lines.filter(({ msg }) => msg === 'a fault of ours');
+  t.equal(told.length, 1, 'operators are told, once for all calls of a minute');
+});
+
+test('what can never be kept says so from the start, and waits for nothing', async (t) => {
+  const gateway = await blockable(t, { conversations: { recordBytes: 1024 } });
+  gateway.upstream.answer = chatStream('hello');
+  const holder = await gateway.block();
+  const stream = await openStream(gateway, { input: 'x'.repeat(2000), store: true });
+  const text = await stream.rest();
+  t.match(text.split('\n\n')[0], /"store":false/);
+  t.match(lastOf(text), { type: 'response.completed', response: { store: false } });
+  holder.kill();
 });
 
 test('signs of life go on while an end waits', async (t) => {
