@@ -8,6 +8,7 @@ import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
+import { FindQueue } from './flow/conversation/find-queue.js';
 import { endFaulted } from './flow/fault.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { SessionMemory } from './flow/realtime/session-memory.js';
@@ -178,7 +179,8 @@ class ComposedGateway implements Gateway {
       book: createTaskBook(this.#store),
       downloads: new Downloads(),
       owned: this.#store.owned,
-      keeping: { underWay: 0 },
+      keeping: { underWay: 0, notes: 0, tellFrom: 0 },
+      finding: new FindQueue(),
       report: (call) => {
         this.#accessLog.add(call);
         this.#recordQueue.add(call);

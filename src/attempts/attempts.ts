@@ -220,10 +220,17 @@ export class Attempts {
       attempt.reason === 'error_answer' &&
       isOfUpstreamKey(attempt.status) &&
       this.#keysAsked < keys.count &&
+      !this.#isOfOneKey &&
       keys.hasWell(now) &&
       this.#mayAsk(now) &&
       verdict(attempt, true, false) === 'next'
     );
+  }
+
+  /** What the call goes on from is known to the account of one key alone. */
+  get #isOfOneKey(): boolean {
+    const { recalled } = this.call;
+    return recalled !== null && recalled.unfound !== null && (recalled.holder?.key ?? null) !== null;
   }
 
   /** Whether the present target may be asked again: as at first, a model's only one always is. */

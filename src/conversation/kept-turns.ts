@@ -50,6 +50,39 @@ export interface Recalled {
   readonly input: string | null;
 }
 
+/** When a turn is kept with all that was said before it, so that it needs no other record. */
+export interface Renewal {
+  /** Records from before this time (Unix milliseconds) are about to go. */
+  readonly before: number;
+  /** A record may have so many bytes: a conversation that leaves no room there for its reply stays in many. */
+  readonly recordBytes: number;
+}
+
+/** A turn with more before it is written with all of them in it, so that a conversation is found by few records. */
+const mostBefore = 256;
+/** Where all of a conversation is too large for one record, a turn with more before it is not kept. */
+const longestChain = 4096;
+/** The part of a record that what is written anew may fill: the rest is for the reply. */
+const renewedShare = 3 / 4;
+
+/**
+ * How a turn is kept that goes on from others.
+ * @param said the records of what came before it, and when the oldest of them was made
+ * @param texts its own part, and that with all before it, as `KeptTurn` has them
+ * @returns null for a turn that cannot be kept
+ */
+export function turnAfter(
+  said: { readonly before: readonly string[]; readonly bytesBefore: number; readonly oldest: number },
+  texts: { readonly own: string; readonly all: () => string },
+  renewal: Renewal,
+): KeptTurn | null {
+  const { before, bytesBefore, oldest } = said;
+  const whole = before.length >= mostBefore || oldest < renewal.before ? texts.all() : null;
+  const isRenewed = whole !== null && Buffer.byteLength(whole) <= renewal.recordBytes * renewedShare;
+  if (!isRenewed && before.length > longestChain) return null;
+  return { before, bytesBefore, own: texts.own, all: isRenewed ? whole : null };
+}
+
 /** What a request names of earlier turns, and how it is put in its place. */
 export interface Recall {
   /** Of the records that tell more; those that are not there are null in what follows. */
@@ -59,13 +92,15 @@ export interface Recall {
   /**
    * @param found by `ids`
    * @param before by the ids that `before` gave
-   * @param renewed records from before this time (Unix milliseconds) are about to go, and to be written anew
+   * @param renewal when the turn is written with all that was said before it
    */
-  join(found: readonly (string | null)[], before: readonly (string | null)[], renewed: number): Recalled;
+  join(found: readonly (string | null)[], before: readonly (string | null)[], renewal: Renewal): Recalled;
 }
 
 /** What is kept of an answer before its end leaves. */
 export interface Keep {
+  /** What the ids of the answer are made of; null where an upstream gives them. */
+  readonly id: string | null;
   /** The client has asked for it: an answer that cannot be kept is an error. */
   readonly isAsked: boolean;
   /** What it holds of the request until then, in bytes. */
@@ -86,18 +121,35 @@ export interface Keep {
   unkept(end: Buffer, isStream: boolean): Buffer;
 }
 
+/** What is noted of the answer of an upstream that keeps the turn itself. */
+export interface Held {
+  /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
+  readonly keep: Keep | null;
+  /** Finds the answer's id as it passes, which nothing waits for; null where `keep` does. */
+  readonly watch: Watch | null;
+}
+
+/**
+ * Is shown an answer from its beginning: whole events of a stream, of which the last may be cut off, or what there is of
+ * a whole answer.
+ * @returns what is to be noted; null where it is not there yet
+ */
+export type Watch = (piece: Buffer, isStream: boolean) => KeptRecord | null;
+
 /** A call that is about to be put to a target. */
 export interface KeepRequest {
   readonly body: Buffer;
   readonly recalled: Recalled | null;
-  /** What the ids of its answer are made of. */
-  readonly id: string;
+  /** Makes what the ids of its answer are made of. Whoever shares a key cannot guess it. */
+  readonly newId: () => string;
   /** The model's name as the client used it. */
   readonly model: string;
   /** Unix milliseconds. */
   readonly now: number;
   /** The answer passes as the upstream gives it, under the upstream's own id and in its own events. */
   readonly isPassed?: boolean;
+  /** A turn whose own part has more bytes is never kept. */
+  readonly recordBytes: number;
 }
 
 /** How the calls of an endpoint go on from earlier ones. */
@@ -114,8 +166,11 @@ export interface ConversationRules {
   recall(body: Buffer): Recall | null;
   /** What is kept of the answer of an upstream that keeps no turns; null for nothing. */
   keep(request: KeepRequest): Keep | null;
-  /** What is kept of the answer of an upstream that keeps the turn itself; null for nothing. */
-  hold(body: Buffer, holder: Holder): Keep | null;
+  /**
+   * What is noted of the answer of an upstream that keeps the turn itself; null for nothing.
+   * @param isOnly nobody but the holder can be asked to go on from it, so that it is noted for who asks for it by its id
+   */
+  hold(body: Buffer, holder: Holder, isOnly: boolean): Held | null;
   /**
    * The body for a target that takes the endpoint's calls as they come and keeps no turns; absent where all of these do.
    * @returns null for one that says nothing of turns
@@ -124,9 +179,12 @@ export interface ConversationRules {
   readonly withoutTurns?: (body: Buffer) => Buffer | null;
 }
 
-/** Value of the record that says who holds what it stands for. */
-export function writeHolder(holder: Holder): string {
-  return JSON.stringify({ v: 1, held: holder });
+/**
+ * Value of the record that says who holds what it stands for.
+ * @param of the protocol whose `readKept` finds it: ids of two protocols may be alike
+ */
+export function writeHolder(holder: Holder, of: 'responses' | 'messages'): string {
+  return JSON.stringify({ v: 1, of, held: holder });
 }
 
 /** @returns null for a JSON text of another form than `held` has in the value that `writeHolder` gives */

@@ -43,6 +43,8 @@ export interface Events extends Answering {
 export interface Keeping {
   readonly name: 'keeping';
   readonly isStream: boolean;
+  /** The upstream's own stream, behind whose end there may come more; else null. */
+  readonly behind: Events | null;
 }
 
 /**

@@ -318,16 +318,16 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   }
 
   ask(): void {
-    const { target } = this.#attempts;
-    const { translation } = this.#endpoint;
+    const { target, key } = this.#attempts;
+    const endpoint = this.#endpoint;
     const { upload } = this.#call;
     this.#call.target = target;
     try {
-      if (upload !== null) this.#send(target, prepareUpload(this.#call, upload, this.#endpoint, target));
+      if (upload !== null) this.#send(target, prepareUpload(this.#call, upload, endpoint, target));
       else if (this.#isNative(target)) {
-        if (hasOtherForm(this.#endpoint, target)) this.#holdAnew();
-        this.#send(target, prepareNative(this.#call, this.#endpoint, target, this.#attempts.key));
-      } else this.#translate(target, translation);
+        if (hasOtherForm(endpoint, target)) this.#holdAnew();
+        this.#send(target, prepareNative(this.#services, this.#call, { endpoint, target, key }));
+      } else this.#translate(target, endpoint.translation);
     } catch (fault) {
       // Nothing was sent where its head could not be written.
       this.#attempt?.leave();

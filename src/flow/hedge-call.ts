@@ -38,7 +38,7 @@ export function prepareHedge(
   if (target.native.has(endpoint.protocol)) {
     if (services.lacking.has(target, endpoint, performance.now())) return null;
     if (hasOtherForm(endpoint, target)) return prepareAnew(services, call, endpoint, target);
-    const prepared = prepareNative(call, endpoint, target, null);
+    const prepared = prepareNative(services, call, { endpoint, target, key: null });
     // What the first target would not keep, this one might.
     return prepared.once(prepared.body) ? null : prepared;
   }
@@ -57,7 +57,7 @@ function prepareAnew(services: Services, call: Call, endpoint: Endpoint, target:
   const before = call.heldBytes;
   takeMemory(services, call, call.body?.length ?? 0);
   try {
-    return prepareNative(call, endpoint, target, null);
+    return prepareNative(services, call, { endpoint, target, key: null });
   } catch (fault) {
     keepMemory(services, call, before);
     throw fault;

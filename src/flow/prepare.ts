@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { ConfiguredHeaders, Protocol, Target, Upstream } from '../config/types.js';
 import type { AnswerContext } from '../conversation/codec.js';
 import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
-import type { Holder, Keep } from '../conversation/kept-turns.js';
+import type { Held, Holder, Keep, Watch } from '../conversation/kept-turns.js';
 import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
@@ -36,9 +36,11 @@ import { scanBody } from '../wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
 import { keepsTurns } from './conversation/keeps-turns.js';
+import { noteRecords } from './conversation/note.js';
 import { keyMark } from './key-mark.js';
 import { bareName } from './resolve.js';
 import { ruledBody, writtenKind } from './ruled-body.js';
+import type { Services } from './services.js';
 import type { UploadBody } from './upload-body.js';
 
 /** One attempt at a target, ready to be sent. */
@@ -62,17 +64,24 @@ export function writtenBytes({ body }: Prepared): number {
 }
 
 const json = 'application/json';
-
 /** Whether a target has the operation of an endpoint in another form: its body is written anew. */
 export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boolean {
   return otherForm?.kinds.has(upstream.kind) === true;
 }
+/** The ids of calls follow each other, and the users behind one key are not to guess what others have kept. */
+const secretBytes = 12;
 
-/**
- * Prepares a call for a target that takes it as it came, but for the few bytes that have to differ.
- * @param key index of the upstream's key that it will be asked with; null where that is not known
- */
-export function prepareNative(call: Call, endpoint: Endpoint, target: Target, key: number | null): Prepared {
+/** A target that takes a call as it came. */
+export interface NativeAttempt {
+  readonly endpoint: Endpoint;
+  readonly target: Target;
+  /** Index of the upstream's key that it will be asked with; null where that is not known. */
+  readonly key: number | null;
+}
+
+/** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
+export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
+  const { endpoint, target } = attempt;
   const { otherForm } = endpoint;
   if (otherForm !== null && hasOtherForm(endpoint, target)) return prepareOtherForm(call, otherForm, target);
   const validated = call.checkedBody();
@@ -89,14 +98,15 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target, ke
       : edited
         ? spliceBody(body, scan, { model, includeUsage })
         : [body];
+  const isHeld = keepsTurns(target, endpoint);
+  const held = isHeld ? heldBy(call, attempt) : null;
   const observed = new ObservedTransform({
     rules: endpoint,
     hideUsage: includeUsage,
     mayStream: endpoint.mayStream,
     amend: endpoint.amender?.(body) ?? null,
-    keep: keepsTurns(target, endpoint)
-      ? heldKeep(call, endpoint, target, key)
-      : answerKeep(call, { isPassed: true }),
+    keep: isHeld ? (held?.keep ?? null) : answerKeep(call, { isPassed: true }),
+    watch: held?.watch == null ? null : noting(services, call, held.watch),
     inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
     secrets: target.upstream.secrets,
   });
@@ -315,14 +325,16 @@ export function prepareTranslated(
 function answerKeep(call: Call, { isPassed }: { readonly isPassed: boolean }): Keep | null {
   const conversation = call.route?.endpoint?.conversation ?? null;
   const { model, recalled, running, socketCall } = call;
-  if (conversation === null || running.snapshot.conversations === null || socketCall !== null) return null;
+  const settings = running.snapshot.conversations;
+  if (conversation === null || settings === null || socketCall !== null) return null;
   return conversation.keep({
     body: call.wholeBody(),
     recalled,
-    id: answerId(call),
+    newId: () => answerId(call) + randomBytes(secretBytes).toString('hex'),
     model: model?.name ?? '',
     now: Date.now(),
     isPassed,
+    recordBytes: settings.recordBytes,
   });
 }
 
@@ -340,14 +352,22 @@ function answerId({ exchange }: Call): string {
  * Where the answer of a target is known that keeps it itself, which matters where others could be asked, or where it can be
  * asked for by its id.
  */
-function heldKeep(call: Call, { conversation }: Endpoint, target: Target, key: number | null): Keep | null {
+function heldBy(call: Call, { endpoint: { conversation }, target, key }: NativeAttempt): Held | null {
   if (conversation === null || call.running.snapshot.conversations === null) return null;
   const { upstream, model } = target;
   const isOnly = call.model?.targets.length === 1 && upstream.apiKeys.length < 2;
   if (isOnly && !conversation.isShown) return null;
   const mark = key === null ? null : keyMark(upstream.apiKeys[key] ?? null);
   const holder: Holder = { upstream: upstream.name, model, key: mark };
-  return conversation.hold(call.wholeBody(), holder);
+  return conversation.hold(call.wholeBody(), holder, isOnly);
+}
+
+function noting(services: Services, call: Call, watch: Watch): (piece: Buffer, isStream: boolean) => boolean {
+  return (piece, isStream) => {
+    const record = watch(piece, isStream);
+    if (record !== null) noteRecords(services, call, [record]);
+    return record !== null;
+  };
 }
 
 interface AnswerParts {
@@ -359,7 +379,7 @@ interface AnswerParts {
 function answerContext(call: Call, { request, leftOut, keep }: AnswerParts): AnswerContext {
   const echo = withoutLeftOut(request.echo, leftOut);
   return {
-    id: answerId(call),
+    id: keep?.id ?? answerId(call),
     created: Math.floor(Date.now() / 1000),
     model: call.model?.name ?? '',
     includeUsage: request.includeUsage,

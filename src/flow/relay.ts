@@ -28,7 +28,7 @@ import {
 } from './answer-phase.js';
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
-import { keepEnd, sendStreamEnd, wholeEnd } from './conversation/keep.js';
+import { addBehind, keepEnd, sendStreamEnd, wholeEnd } from './conversation/keep.js';
 import {
   answerOutcome,
   answerRefusal,
@@ -104,7 +104,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Another target is asked in place of the present one, unless it has begun to answer. */
   giveUpSilent(): void {
     if (this.relayed || (this.#phase.name !== 'waiting' && this.#phase.name !== 'events')) return;
-    this.#giveUpAnswer(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
+    this.#giveUp(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
   }
 
   get #secrets(): OwnSecrets {
@@ -115,7 +115,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const transform = this.#noteHead(head);
     if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
-    if (refusal !== null) this.#giveUpAnswer(refusal);
+    if (refusal !== null) this.#giveUp(refusal);
     else this.#phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
 
@@ -125,7 +125,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const mayBeJson = !this.committed && this.#call.socketCall === null;
     const decided = decide(undecided, chunk, { isWhole, mayBeJson, secrets: this.#secrets });
     if (decided === null) return true;
-    if (decided.phase === null) this.#giveUpAnswer(noStream());
+    if (decided.phase === null) this.#giveUp(noStream());
     else this.#phase = decided.phase;
     return this.#take(decided.first);
   }
@@ -168,6 +168,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         return this.#open(phase, phase.beginning.add(chunk), false);
       case 'bytes':
         return this.#onBytes(phase, chunk);
+      case 'keeping':
+        if (phase.behind !== null) addBehind(phase.behind, chunk);
+        return true;
       default:
         return true;
     }
@@ -293,11 +296,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /** Gives an answer up that cannot be used: another target may be asked while none of it was relayed. */
-  #giveUpAnswer(
-    error: GatewayError,
-    failure: UpstreamFailure | null = null,
-    reason = givenUpBy(error),
-  ): void {
+  #giveUp(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
     const phase = this.#phase;
     this.#phase = over;
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
@@ -310,13 +309,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
   #giveUnbegun(error: GatewayError): void {
-    this.#giveUpAnswer(error, unbegun(error, performance.now() - this.#call.sentAt));
+    this.#giveUp(error, unbegun(error, performance.now() - this.#call.sentAt));
   }
 
   /** A mistake of ours costs its own call and nothing else. */
   #failByUs(fault: unknown): void {
     this.#services.reportFault('upstream', fault, this.#call);
-    this.#giveUpAnswer(new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
+    this.#giveUp(new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
   }
 
   /** Nothing more is read of the present attempt's answer. */
@@ -360,7 +359,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
     const failure = beginning.failureIn(chunk);
     if (failure !== null) {
-      this.#giveUpAnswer(failure);
+      this.#giveUp(failure);
       return true;
     }
     transform.note(chunk);
@@ -372,7 +371,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.#call.route.endpoint?.answersJson !== false;
     const refusal = unfitRefusal(head, first, { isWhole, answersJson, secrets: this.#secrets });
-    if (refusal !== null) this.#giveUpAnswer(refusal);
+    if (refusal !== null) this.#giveUp(refusal);
     return refusal !== null;
   }
 
@@ -380,7 +379,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
     else if (!transform.divisible)
-      this.#giveUpAnswer(tooLarge("The upstream's answer is too large to be changed."));
+      this.#giveUp(tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
 
@@ -463,7 +462,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         answer = transform.whole(body);
       } catch (fault) {
         if (!(fault instanceof GatewayError)) throw fault;
-        this.#giveUpAnswer(fault);
+        this.#giveUp(fault);
         return;
       }
     }
@@ -491,7 +490,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       leave(null);
       return;
     }
-    const keeping: Phase = { name: 'keeping', isStream: end.isStream };
+    const behind = this.#phase.name === 'events' && this.#call.path !== 'translated' ? this.#phase : null;
+    const keeping: Phase = { name: 'keeping', isStream: end.isStream, behind };
     this.#phase = keeping;
     keepEnd(this.#services, this.#call, end, (result) => this.#phase === keeping && leave(result));
   }
@@ -516,7 +516,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
-      this.#giveUpAnswer(tooLarge('An event of the upstream is too large to be passed on.'));
+      this.#giveUp(tooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
     // Part of an event cannot be judged; one so large is taken for what was asked for.
@@ -529,7 +529,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (verdict === 'silence') return false;
     if (verdict !== 'meaningful') {
       if (verdict.unbegun) this.#giveUnbegun(verdict);
-      else this.#giveUpAnswer(verdict);
+      else this.#giveUp(verdict);
       return false;
     }
     this.relayed = true;
@@ -546,7 +546,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#flowing = this.#call.exchange.write(passed);
     }
     if (transform.error !== null) this.#endFailed(transform.error);
-    else if (transform.broken !== null) this.#giveUpAnswer(transform.broken);
+    else if (transform.broken !== null) this.#giveUp(transform.broken);
     else if (transform.endsItself && transform.isComplete) this.#endComplete(transform);
     return this.#flowing;
   }
@@ -561,7 +561,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #endGood({ held }: AnswerTransform): void {
-    this.#whenKept(held, (result) => this.#settle(sendStreamEnd(this.#call, result)));
+    this.#whenKept(held, (result) => this.#settle(sendStreamEnd(this.#call, result, held)));
   }
 
   /** The error's words have left with what was passed last. */

@@ -14,6 +14,7 @@ import type { UpstreamClient } from '../upstream/client.js';
 import type { Dialer } from '../upstream/dialer.js';
 import type { TaskBook } from '../video/book.js';
 import type { Call } from './call.js';
+import type { FindQueue } from './conversation/find-queue.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { SessionList } from './realtime/sessions.js';
 import type { Running } from './running.js';
@@ -40,8 +41,10 @@ export interface Services {
   readonly downloads: Downloads;
   /** Where turns of conversations are kept; null where the store cannot. */
   readonly owned: OwnedRecords | null;
-  /** Bytes on their way there. */
-  readonly keeping: { underWay: number };
+  /** Bytes on their way there, records on it that nobody waits for, and from when a failure is told again. */
+  readonly keeping: { underWay: number; notes: number; tellFrom: number };
+  /** Has them read. */
+  readonly finding: FindQueue;
   /** Takes note of a call that has ended; does its formatting later. */
   readonly report: (call: CallRecord) => void;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */

@@ -22,6 +22,9 @@ const headBytes = 16;
 /** Shorter than the key of any owner. */
 const allKey = Buffer.from([0]);
 const nothing = Buffer.alloc(0);
+/** Of what gives way in one transaction, beyond what has to make room for what came. */
+const mostRemoved = 1000;
+const mostFreed = 1024 * 1024;
 
 interface Held {
   readonly owner: Buffer;
@@ -97,18 +100,30 @@ export function keepOwned(
     if (old !== null) take(base, old);
   }
   // Before they are put, so that no place in an order can make them give way to themselves.
-  makeRoom(base, owner, most.owner - total);
-  makeRoom(base, allKey, most.all - total);
+  makeRoom(base, owner, { most: most.owner - total, came: total });
+  makeRoom(base, allKey, { most: most.all - total, came: total });
   for (const { held, value } of made) put(base, held, value);
   return true;
 }
 
-/** Removes the oldest of an owner, or of all, until no more than `most` bytes are left of them. */
-function makeRoom(base: OwnedBase, of: Buffer, most: number): void {
-  while (sumAt(base, of) > most) {
+/**
+ * Removes the oldest of an owner, or of all, until no more than `most` bytes are left of them, or as many as one
+ * transaction removes: where a bound was lowered the keeps that follow remove the rest, so that none holds up the
+ * others.
+ * @param came bytes that are to be kept: at least as many are removed where they must be
+ */
+function makeRoom(
+  base: OwnedBase,
+  of: Buffer,
+  { most, came }: { readonly most: number; readonly came: number },
+): void {
+  let freed = 0;
+  for (let count = 0; sumAt(base, of) > most; count += 1) {
+    if (freed >= came && (count >= mostRemoved || freed >= mostFreed)) return;
     const oldest = of === allKey ? oldestOfAll(base) : oldestOf(base, of);
     if (oldest === null) return;
     take(base, oldest);
+    freed += oldest.counted;
   }
 }
 

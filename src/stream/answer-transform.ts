@@ -16,7 +16,8 @@ export interface HeldEnd {
   readonly keep: Keep;
   /** At least one. */
   readonly records: readonly KeptRecord[];
-  readonly end: Buffer;
+  /** A mark that comes behind it while it waits is added. */
+  end: Buffer;
   readonly isStream: boolean;
 }
 

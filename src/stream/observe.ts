@@ -39,6 +39,10 @@ const errorKey = Buffer.from('"error');
 const errorWord = errorKey.subarray(1);
 /** What is an error is short. */
 const longestError = 64 * 1024;
+/** Runs of a stream in which its beginning is looked for. */
+const mostWatched = 4;
+/** Behind the end of a stream comes a mark, if anything. */
+const mostBehind = 4096;
 const endMark = '[DONE]';
 const colon = 0x3a;
 const space = 0x20;
@@ -93,6 +97,8 @@ interface Observed {
   readonly amend: ((answer: Buffer) => Buffer) | null;
   /** What is kept of the answer; null for nothing. */
   readonly keep: Keep | null;
+  /** Is shown what passes from the beginning until it is no longer interested, which it says by true. */
+  readonly watch?: ((piece: Buffer, isStream: boolean) => boolean) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
   /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
@@ -140,6 +146,10 @@ export class ObservedTransform implements AnswerTransform {
   #passedOfMedia = 0;
   #media = 0;
   #inMedium = false;
+  #watch: Observed['watch'] | null;
+  #watched = 0;
+  /** Bytes that have come behind the end. */
+  #behind = 0;
   /** Tokens of a whole answer that says nothing of them. */
   #wholeTokens = 0;
   /** The first bytes of an answer that is passed on in pieces, where they tell how long it lasts. */
@@ -149,9 +159,10 @@ export class ObservedTransform implements AnswerTransform {
   constructor(observed: Observed) {
     this.#observed = observed;
     this.#rules = observed.rules;
-    const isChanged = observed.amend !== null || observed.keep !== null;
-    this.wholeBytes = isChanged ? amendedBytes : wholeBytes;
-    this.divisible = !isChanged;
+    this.#watch = observed.watch ?? null;
+    const isGathered = observed.amend !== null || observed.keep !== null;
+    this.wholeBytes = isGathered ? amendedBytes : wholeBytes;
+    this.divisible = observed.amend === null;
     this.mayStream = observed.mayStream;
     this.exactErrors = observed.exactErrors ?? true;
   }
@@ -213,6 +224,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null && !this.#ended) this.#noteEnd(run, this.#rules.marksEnd(run));
+    if (this.#watch != null) this.#show(run, true);
     const { keep } = this.#observed;
     if (keep !== null && this.#holds(keep, run)) return nothing;
     if (!this.#observed.hideUsage) return run;
@@ -229,8 +241,18 @@ export class ObservedTransform implements AnswerTransform {
     if (ending.error !== null) this.#failed = ending;
   }
 
-  /** Keeps back the run that ends an answer of which something is to be kept. */
+  #show(piece: Buffer, isStream: boolean): void {
+    this.#watched += 1;
+    if (this.#watch?.(piece, isStream) === true || this.#watched === mostWatched) this.#watch = null;
+  }
+
+  /** Keeps back the run that ends an answer of which something is to be kept, and what comes behind it. */
   #holds(keep: Keep, run: Buffer): boolean {
+    if (this.held !== null) {
+      this.#behind += run.length;
+      if (this.#behind <= mostBehind) this.held.end = Buffer.concat([this.held.end, run]);
+      return true;
+    }
     keep.see?.(run);
     // Where nobody else notes the end, the records tell that it has come.
     if ((!this.#ended && this.#rules.marksEnd !== null) || this.broken !== null) return false;
@@ -323,6 +345,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   note(chunk: Buffer): void {
+    if (this.#watch != null && this.#tail === null) this.#show(chunk, false);
     if (this.#tail === null) {
       this.#tail = new Tail();
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
@@ -371,6 +394,7 @@ export class ObservedTransform implements AnswerTransform {
     const hasOutput = usage !== null && usage.output > 0;
     const ofVendorAccount = keyFailure(body, this.#observed.secrets) ?? this.#wholeFailure(body, hasOutput);
     if (ofVendorAccount !== null) throw ofVendorAccount;
+    if (this.#watch != null) this.#show(body, false);
     this.#usage = usage;
     if (this.#usage === null && estimates === 'conversation')
       this.#wholeTokens = tokensOf(writtenWeight(parseObject(body.toString('utf8'))));

@@ -214,6 +214,33 @@ test('ids that nobody can have been given reach no upstream', async (t) => {
   t.equal(upstreams[0]?.requests.length, 0);
 });
 
+test('a thread of messages is no response', async (t) => {
+  const message =
+    '{"id":"msg_t","type":"message","role":"assistant","model":"x","content":[],"stop_reason":"end_turn",' +
+    '"usage":{"input_tokens":1,"output_tokens":1}}';
+  const answers = [1, 2].map(() => jsonAnswer(200, message));
+  const { gateway, upstreams } = await startRouted(t, answers, {
+    protocols: ['messages', 'responses'],
+    upstream: { kind: 'messages' },
+    config: { store: { kind: 'embedded', path: temporaryFolder(t) }, conversations: {} },
+  });
+  const headers = {
+    authorization: `Bearer ${testKey}`,
+    'content-type': 'application/json',
+    'anthropic-version': '2023-06-01',
+  };
+  const said = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] };
+  const body = JSON.stringify({ ...said, thread: { type: 'create' } });
+  const made = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers, body });
+  t.match(await made.json(), { id: 'msg_t' });
+  const next = JSON.stringify({ ...said, thread: { type: 'continue', previous_message_id: 'msg_t' } });
+  const continued = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers, body: next });
+  t.equal(continued.status, 200, 'its holder is known');
+  const answer = await fetch(`${gateway.url}/v1/responses/msg_t`, { headers });
+  t.match({ status: answer.status, json: await answer.json() }, { status: 404, json: notFound });
+  t.notOk(upstreams.some(({ requests }) => requests.some(({ head }) => head.startsWith('GET'))));
+});
+
 test('where nothing is kept every response is unknown', async (t) => {
   const { gateway } = await startRouted(t, [jsonAnswer(200, completion)], {
     protocols: ['responses'],

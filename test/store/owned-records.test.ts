@@ -130,6 +130,33 @@ test('what alone is more than the bounds allow is not kept and displaces nothing
   t.same(await owned.find('k', ['a', 'b'], mostBytes), ['small', null]);
 });
 
+test('a bound that was lowered is reached over several keeps', async (t) => {
+  const path = makeFolder(t);
+  const { owned } = twoOn(t, path);
+  const many = Array.from({ length: 3000 }, (_, index) => ({ id: `${index}`, value: 'x' }));
+  await owned.keep('k', many, minuteMs, plenty);
+  const most = { owner: 10_000, all: 1_000_000 };
+  const counts = [];
+  for (const id of ['a', 'b', 'c', 'd']) {
+    t.equal(await owned.keep('k', [{ id, value: '1' }], 2 * minuteMs, most), true);
+    counts.push(agreement(path).count);
+  }
+  t.same(counts.slice(0, 2), [2001, 1002], 'a thousand at a time');
+  t.ok(agreement(path).sum <= most.owner);
+  t.same(await owned.find('k', ['a', 'd'], mostBytes), ['1', '1']);
+});
+
+test('what came makes as much room as it takes', async (t) => {
+  const path = makeFolder(t);
+  const { owned } = twoOn(t, path);
+  const many = Array.from({ length: 1500 }, (_, index) => ({ id: `${index}`, value: 'x' }));
+  await owned.keep('k', many, minuteMs, plenty);
+  const most = { owner: agreement(path).sum, all: 1_000_000 };
+  const large = [{ id: 'a', value: 'x'.repeat(most.owner - 1000) }];
+  t.equal(await owned.keep('k', large, 2 * minuteMs, most), true);
+  t.ok(agreement(path).sum <= most.owner);
+});
+
 test('records of one call stay together, whatever has to give way for them', async (t) => {
   const { owned } = twoOn(t, makeFolder(t));
   const most = { owner: 4 * countedBytes('a0', 100), all: 1_000_000 };

@@ -86,6 +86,7 @@ test('what was judged is passed once', async (t) => {
 test('what is gathered of a stream to be kept counts as kept of it', async (t) => {
   let gathered = 0;
   const each = transform({
+    id: 'x',
     isAsked: false,
     bytes: 0,
     echo: null,

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
 import { carriesAccount } from '../../attempts/account-headers.js';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { failureError } from '../../attempts/failure.js';
@@ -28,11 +29,14 @@ import { markedKey } from '../key-mark.js';
 import { takeMemory } from '../memory-budget.js';
 import { configuredPass } from '../prepare.js';
 import type { Services } from '../services.js';
-import { ownerOf } from './recall.js';
+import type { FoundValues } from './find-queue.js';
+import { ownerOf } from './owner.js';
 
 /** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
 const copies = 3;
 const answerBytes = 32 * 1024 * 1024;
+/** What an upstream has just made may be on its way to the store: nothing waits for that but who asks for it. */
+const underWayMs = 100;
 
 /** Answers what is asked of a response by its id, which only the key may that made it. */
 export function answerById(services: Services, call: AuthenticatedCall, action: ResponseAction): void {
@@ -56,7 +60,13 @@ async function find(
   call: AuthenticatedCall,
   id: string,
 ): Promise<KeptResponse | Holder | null> {
-  const [value = null] = await read(services, call, isLegalId(id) ? [id] : []);
+  const ids = isLegalId(id) ? [id] : [];
+  let [value = null] = await read(services, call, ids);
+  if (value === null && ids.length > 0) {
+    await wait(underWayMs);
+    if (call.accounted) return null;
+    [value = null] = await read(services, call, ids);
+  }
   if (value === null || call.accounted) return null;
   takeMemory(services, call, copies * value.length);
   return readKept(value);
@@ -64,14 +74,16 @@ async function find(
 
 /** @throws {GatewayError} `request_too_large` for more than a call may hold */
 async function read(
-  { owned }: Services,
+  { owned, finding }: Services,
   call: AuthenticatedCall,
   ids: readonly string[],
 ): Promise<readonly (string | null)[]> {
   const { conversations, limits } = call.running.snapshot;
   if (owned === null || conversations === null || ids.length === 0) return [];
   const most = limits.bodyBytes + conversations.recordBytes;
-  const found = await owned.find(ownerOf(call.key), ids, most);
+  const found = await new Promise<FoundValues>((resolve, reject) => {
+    finding.add({ ask: () => owned.find(ownerOf(call.key), ids, most), found: resolve, failed: reject });
+  });
   if (found !== null) return found;
   throw new GatewayError('request_too_large', 'The conversation of this response is too large to be shown.');
 }

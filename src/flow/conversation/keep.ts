@@ -1,10 +1,12 @@
 import { GatewayError, guard } from '../../errors.js';
 import type { AnswerTransform, HeldEnd } from '../../stream/answer-transform.js';
 import type { ResponseHead } from '../../upstream/client.js';
+import type { Events } from '../answer-phase.js';
 import type { Call, CallOutcome } from '../call.js';
 import { refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
-import { ownerOf } from './recall.js';
+import { ownerOf } from './owner.js';
+import { tellStoreFault } from './tell-fault.js';
 
 /** The end of an answer waits so long for the store: a disk that stalls for a moment costs nobody an answer. */
 const longestMs = 5000;
@@ -27,16 +29,29 @@ export function wholeEnd(
 /**
  * Ends a stream that is whole.
  * @param end its last events, or why they cannot be vouched for; null where they have left
+ * @param held what waited
  * @returns how its call ended
  */
-export function sendStreamEnd(call: Call, end: Buffer | GatewayError | null): CallOutcome {
+export function sendStreamEnd(
+  call: Call,
+  end: Buffer | GatewayError | null,
+  held: HeldEnd | null,
+): CallOutcome {
   if (end instanceof GatewayError) {
-    refuseStream(call, end, { number: 0, insideEvent: false, words: () => null });
-    return 'upstream_error';
+    // In the place of the event that was held back.
+    const number = (held === null ? null : call.route?.endpoint?.lastNumber?.(held.end)) ?? 0;
+    refuseStream(call, end, { number, insideEvent: false, words: () => null });
+    return end.source === 'upstream' ? 'upstream_error' : 'refused';
   }
   if (end !== null) call.exchange.write(end);
   call.exchange.end();
   return 'complete';
+}
+
+/** Adds what comes behind the end of an upstream's own stream while that waits: a mark that clients may look for. */
+export function addBehind({ transform, runs }: Events, chunk: Buffer): void {
+  const run = runs.push(chunk);
+  if (run !== null && !runs.overlong) transform.pass(run);
 }
 
 /**
@@ -46,10 +61,11 @@ export function sendStreamEnd(call: Call, end: Buffer | GatewayError | null): Ca
 export function keepEnd(
   services: Services,
   call: Call,
-  { keep, records, end, isStream }: HeldEnd,
+  held: HeldEnd,
   done: (result: Buffer | GatewayError) => void,
 ): void {
   const { owned, keeping } = services;
+  const { keep, records, isStream } = held;
   const settings = call.running.snapshot.conversations;
   let isOver = false;
   const finish = guard(
@@ -59,10 +75,11 @@ export function keepEnd(
       if (isOver) return;
       isOver = true;
       clearTimeout(timer);
+      if (fault !== null) tellStoreFault(services, fault);
       if (call.accounted) return;
-      if (isKept) done(end);
+      if (isKept) done(held.end);
       else if (keep.isAsked && fault !== null) done(unavailable(fault));
-      else done(keep.unkept(end, isStream));
+      else done(keep.unkept(held.end, isStream));
     },
     undefined,
   );

@@ -1,4 +1,4 @@
-import type { ConversationSettings, Key, Model } from '../../config/types.js';
+import type { ConversationSettings, Model } from '../../config/types.js';
 import type { Recall, Recalled } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
@@ -11,13 +11,18 @@ import { takeMemory } from '../memory-budget.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { validateBody } from '../validate.js';
+import type { FoundValues } from './find-queue.js';
 import { keepsTurns } from './keeps-turns.js';
+import { ownerOf } from './owner.js';
+import { tellStoreFault } from './tell-fault.js';
 
 /** Longer bodies for upstreams that take them as they come are not searched for references, which make bodies short. */
 const longestSearched = 64 * 1024;
 /** What is read of a conversation is in memory as texts of records, as one text, and as the body that is made of it. */
 const copies = 3;
 const hourMs = 3_600_000;
+/** A call that can go on without the store waits no longer for it. */
+const longestMs = 2000;
 
 /** What a call is that may go on from an earlier one. */
 export interface RecallOptions {
@@ -84,7 +89,14 @@ class Recalling implements ExchangeListener {
   start(): void {
     this.#call.exchange.listener = this;
     const { ids } = this.#parts.wanted;
-    this.#find(ids, (found) => this.#findBefore(found));
+    const then = (found: readonly (string | null)[]): void => this.#findBefore(found);
+    this.#find(ids, then, this.#mayBeKnown ? () => then(ids.map(() => null)) : null);
+  }
+
+  /** A target keeps turns itself, and may know what the call goes on from. */
+  get #mayBeKnown(): boolean {
+    const { endpoint } = this.#parts.options;
+    return this.#call.model.targets.some((target) => keepsTurns(target, endpoint));
   }
 
   onClientGone(): void {
@@ -101,12 +113,15 @@ class Recalling implements ExchangeListener {
     let read = bytes;
     for (const value of found) read += value?.length ?? 0;
     takeMemory(this.#services, this.#call, copies * read);
-    this.#find(ids, (before) => this.#join(found, before));
+    this.#find(ids, (before) => this.#join(found, before), null);
   }
 
   #join(found: readonly (string | null)[], before: readonly (string | null)[]): void {
     const { settings, wanted } = this.#parts;
-    const recalled = wanted.join(found, before, Date.now() - (settings.hours * hourMs) / 2);
+    const recalled = wanted.join(found, before, {
+      before: Date.now() - (settings.hours * hourMs) / 2,
+      recordBytes: settings.recordBytes,
+    });
     const { bodyBytes } = this.#call.running.snapshot.limits;
     if ((recalled.body?.length ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
     this.#goOn(recalled);
@@ -114,10 +129,8 @@ class Recalling implements ExchangeListener {
 
   #goOn(recalled: Recalled): void {
     const call = this.#call;
-    const { endpoint, schema, next } = this.#parts.options;
-    const { targets } = call.model;
-    const mayBeKnown = targets.some((target) => keepsTurns(target, endpoint));
-    if (recalled.unfound !== null && !mayBeKnown) throw recalled.unfound;
+    const { schema, next } = this.#parts.options;
+    if (recalled.unfound !== null && !this.#mayBeKnown) throw recalled.unfound;
     if (recalled.body !== null) {
       const { stream } = call.checkedBody();
       call.body = recalled.body;
@@ -129,35 +142,50 @@ class Recalling implements ExchangeListener {
     next(this.#services, call);
   }
 
-  #find(ids: readonly string[], then: (found: readonly (string | null)[]) => void): void {
+  /** @param without goes on where the store fails, or does not answer soon; null where nothing can */
+  #find(
+    ids: readonly string[],
+    then: (found: readonly (string | null)[]) => void,
+    without: (() => void) | null,
+  ): void {
+    const services = this.#services;
     const call = this.#call;
     const { bodyBytes } = call.running.snapshot.limits;
     if (ids.length === 0) {
       then([]);
       return;
     }
-    const found = (values: readonly (string | null)[] | null): void => {
-      if (call.accounted) return;
+    let isOver = false;
+    const once = (goOn: () => void): void => {
+      clearTimeout(timer);
+      if (isOver || call.accounted) return;
+      isOver = true;
       try {
-        if (values === null) throw tooLarge(bodyBytes);
-        then(values);
+        goOn();
       } catch (fault) {
-        refuse(this.#services, call, fault);
+        refuse(services, call, fault);
       }
     };
-    const failed = (fault: unknown): void => {
-      if (!call.accounted) refuse(this.#services, call, fault);
-    };
+    const found = (values: FoundValues): void =>
+      once(() => {
+        if (values === null) throw tooLarge(bodyBytes);
+        then(values);
+      });
+    const failed = (fault: unknown): void =>
+      once(() => {
+        if (without === null) throw fault;
+        tellStoreFault(services, fault);
+        without();
+      });
+    const late = (): void => failed(new Error('the store took too long'));
+    const timer = without === null ? undefined : setTimeout(guard('timer', call, late, undefined), longestMs);
     const most = bodyBytes + this.#parts.settings.recordBytes;
-    this.#parts.owned
-      .find(ownerOf(call.key), ids, most)
-      .then(guard('promise', call, found, undefined), guard('promise', call, failed, undefined));
+    services.finding.add({
+      ask: () => this.#parts.owned.find(ownerOf(call.key), ids, most),
+      found: guard('promise', call, found, undefined),
+      failed: guard('promise', call, failed, undefined),
+    });
   }
-}
-
-/** Whose records a call may read, and makes. */
-export function ownerOf(key: Key): string {
-  return key.id;
 }
 
 function tooLarge(bodyBytes: number): GatewayError {

@@ -170,7 +170,7 @@ class Conversion implements Asker {
     if (passesTo(target.images, outline)) {
       const prepared =
         call.upload === null
-          ? prepareNative(call, endpoint, target, null)
+          ? prepareNative(this.#services, call, { endpoint, target, key: null })
           : prepareUpload(call, call.upload, endpoint, target);
       call.path = prepared.path;
       call.leftOut = prepared.leftOut;

@@ -1,5 +1,6 @@
 import {
   type ConversationRules,
+  type Held,
   type Holder,
   isLegalId,
   type Keep,
@@ -7,6 +8,8 @@ import {
   type KeptTurn,
   type Recall,
   type Recalled,
+  type Renewal,
+  turnAfter,
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
@@ -23,8 +26,6 @@ import {
   withoutThread,
 } from './thread.js';
 
-/** A turn with more before it is written with all of them in it, so that a thread is found by few records. */
-const mostBefore = 256;
 /** A longer reply is not kept. */
 const mostCharacters = 8 * 1024 * 1024;
 
@@ -60,7 +61,7 @@ function recall(body: Buffer): Recall | null {
         ? { ids: [], bytes: 0 }
         : { ids: previous.before, bytes: previous.bytes };
     },
-    join: (found, before, renewed) => join(thread, previousId, { found, before, renewed }),
+    join: (found, before, renewal) => join(thread, previousId, { found, before, renewal }),
   };
 }
 
@@ -71,7 +72,7 @@ function recordOf(value: string | null): KeptMessage | Holder | null {
 interface FoundRecords {
   readonly found: readonly (string | null)[];
   readonly before: readonly (string | null)[];
-  readonly renewed: number;
+  readonly renewal: Renewal;
 }
 
 function join(thread: ThreadRequest, previousId: string, records: FoundRecords): Recalled {
@@ -83,14 +84,12 @@ function join(thread: ThreadRequest, previousId: string, records: FoundRecords):
   if (previous === null || history === null)
     return { ...nothing, holder: null, unfound: threadNotFound(previousId) };
   const whole = joinParts([...history.parts, thread]);
-  const before = [...previous.before, previousId];
-  const isRenewed = before.length >= mostBefore || history.oldest < records.renewed;
-  const turn: KeptTurn = {
-    before,
+  const said = {
+    before: [...previous.before, previousId],
     bytesBefore: previous.bytes,
-    own: writePart(thread),
-    all: isRenewed ? writePart(whole) : null,
+    oldest: history.oldest,
   };
+  const turn = turnAfter(said, { own: writePart(thread), all: () => writePart(whole) }, records.renewal);
   return { ...nothing, body: thread.wholeBody(whole), holder: null, unfound: null, turn };
 }
 
@@ -126,11 +125,21 @@ function threadNotFound(id: string): GatewayError {
   });
 }
 
-function keep({ body, recalled, id, model, now, isPassed = false }: KeepRequest): Keep | null {
+function keep({
+  body,
+  recalled,
+  newId,
+  model,
+  now,
+  recordBytes,
+  isPassed = false,
+}: KeepRequest): Keep | null {
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
-  if (turn === null) return null;
+  if (turn === null || Buffer.byteLength(turn.own) > recordBytes) return null;
   const streamed = new StreamedMessage(mostCharacters);
+  const id = newId();
   return {
+    id,
     // The client that goes on from a reply which was not kept is told so, and sends everything.
     isAsked: false,
     bytes: turn.own.length + (turn.all?.length ?? 0),
@@ -198,11 +207,16 @@ function messageOf(content: string): string {
 const lastEvent = Buffer.from('message_stop');
 
 /** The upstream has the thread under the id of its reply, which the first event of a stream tells. */
-function hold(body: Buffer, holder: Holder): Keep | null {
-  if (readThread(body) === null) return null;
-  const value = writeHolder(holder);
+function hold(body: Buffer, holder: Holder, isOnly: boolean): Held | null {
+  // A thread is not shown by its id.
+  if (isOnly || readThread(body) === null) return null;
+  return { keep: holderKeep(writeHolder(holder, 'messages')), watch: null };
+}
+
+function holderKeep(value: string): Keep {
   const streamed = new StreamedMessage(0);
   return {
+    id: null,
     isAsked: false,
     bytes: 0,
     echo: null,

@@ -20,7 +20,8 @@ export interface KeptMessage {
   readonly reply: string;
 }
 
-const names = new Set(['v', 'at', 'model', 'bytes', 'before', 'settings', 'messages', 'reply', 'held']);
+const own = '"messages"';
+const names = new Set(['v', 'at', 'model', 'bytes', 'before', 'settings', 'messages', 'reply', 'held', 'of']);
 
 /** The value of a turn's record: a JSON text whose first member is the version of its form. */
 export function writeKept({ at, model, bytes, before, settings, messages, reply }: KeptMessage): string {
@@ -33,7 +34,7 @@ export function writeKept({ at, model, bytes, before, settings, messages, reply 
 /** @returns the turn or who holds it, or null for a value of another form */
 export function readKept(value: string): KeptMessage | Holder | null {
   const taken = withoutMembers(Buffer.from(value), names)?.taken;
-  if (taken?.get('v') !== '1') return null;
+  if (taken?.get('v') !== '1' || (taken.get('of') ?? own) !== own) return null;
   const held = taken.get('held');
   if (held !== undefined) return readHolder(held);
   const [settings, messages, reply] = [taken.get('settings'), taken.get('messages'), taken.get('reply')];

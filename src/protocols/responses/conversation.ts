@@ -1,5 +1,6 @@
 import type {
   ConversationRules,
+  Held,
   Holder,
   Keep,
   KeepRequest,
@@ -7,8 +8,10 @@ import type {
   KeptTurn,
   Recall,
   Recalled,
+  Renewal,
+  Watch,
 } from '../../conversation/kept-turns.js';
-import { isLegalId, writeHolder } from '../../conversation/kept-turns.js';
+import { isLegalId, turnAfter, writeHolder } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
@@ -25,11 +28,12 @@ import {
   responseOfItem,
   writeKept,
 } from './kept.js';
+import { idOfBeginning, idOfEvents } from './made-id.js';
 import { joinItems, readConversation } from './socket-message.js';
 
 const mention = Buffer.from('"item_reference"');
-/** A turn with more before it is written with all of them in it, so that a conversation is found by few records. */
-const mostBefore = 256;
+/** Each may be an item of another response, whose record is read for it. */
+const mostReferences = 4096;
 
 /** How responses go on from earlier ones: by `previous_response_id`, and by references to items in the input. */
 export const responsesConversation: ConversationRules = { mention, isShown: true, recall, keep, hold };
@@ -58,28 +62,51 @@ function recall(body: Buffer): Recall | null {
   if (conversation === null) return null;
   const { previousId, items } = conversation;
   const elements = elementsOf(Buffer.from(`[${items}]`)) ?? [];
-  const ids: string[] = previousId !== null && isLegalId(previousId) ? [previousId] : [];
+  const ids = new Places();
+  if (previousId !== null && isLegalId(previousId)) ids.of(previousId);
   const references: Reference[] = [];
   for (const [index, element] of elements.entries()) {
     const id = referredTo(element);
     if (id === null) continue;
     const response = responseOfItem(id);
-    const own = response === null ? -1 : ids.push(response) - 1;
-    const held = isLegalId(id) ? ids.push(id) - 1 : -1;
+    const own = response === null ? -1 : ids.of(response);
+    const held = isLegalId(id) ? ids.of(id) : -1;
     references.push({ index, id, own, held });
+    if (references.length > mostReferences) throw tooManyReferences();
   }
   if (previousId === null && references.length === 0) return null;
   const asked = { previousId, elements, references, withItems: conversation.withItems };
   return {
-    ids,
+    ids: ids.list,
     before(found) {
       const previous = previousOf(asked, found);
       return previous === null || isHolder(previous)
         ? { ids: [], bytes: 0 }
         : { ids: previous.before, bytes: previous.bytes };
     },
-    join: (found, before, renewed) => join(asked, found, before, renewed),
+    join: (found, before, renewal) => join(asked, found, before, renewal),
   };
+}
+
+/** The ids that are looked for, each once: most references of a request are to items of few responses. */
+class Places {
+  readonly list: string[] = [];
+  readonly #places = new Map<string, number>();
+
+  of(id: string): number {
+    const known = this.#places.get(id);
+    if (known !== undefined) return known;
+    this.#places.set(id, this.list.length);
+    return this.list.push(id) - 1;
+  }
+}
+
+function tooManyReferences(): GatewayError {
+  return new GatewayError(
+    'invalid_value',
+    `The input refers to more than ${mostReferences} items: send the items themselves.`,
+    { param: 'input' },
+  );
 }
 
 /** What a body names. */
@@ -109,7 +136,7 @@ function referredTo(element: string): string | null {
   return type === 'item_reference' && typeof id === 'string' ? id : null;
 }
 
-function join(asked: Asked, found: Found, before: Found, renewed: number): Recalled {
+function join(asked: Asked, found: Found, before: Found, renewal: Renewal): Recalled {
   const { previousId } = asked;
   const resolved = resolve(asked, found);
   const previous = previousOf(asked, found);
@@ -126,7 +153,7 @@ function join(asked: Asked, found: Found, before: Found, renewed: number): Recal
     body: !isChanged ? null : isPreviousOpen ? withPrevious(asked, own) : asked.withItems(all),
     holder,
     unfound,
-    turn: unfound !== null ? null : turnOf(previousId, history, { own, all, renewed }),
+    turn: unfound !== null ? null : turnOf(previousId, history, { own, all: () => all }, renewal),
     echo: previousId === null ? null : { previous_response_id: previousId },
     input: unfound !== null ? null : all,
   };
@@ -169,13 +196,14 @@ function turnItems({ items, response }: KeptResponse): string {
 function turnOf(
   previousId: string | null,
   history: History | null,
-  { own, all, renewed }: { readonly own: string; readonly all: string; readonly renewed: number },
-): KeptTurn {
-  if (previousId === null || history === null) return { before: [], bytesBefore: 0, own, all: null };
+  texts: { readonly own: string; readonly all: () => string },
+  renewal: Renewal,
+): KeptTurn | null {
+  if (previousId === null || history === null)
+    return { before: [], bytesBefore: 0, own: texts.own, all: null };
   const { previous, oldest } = history;
-  const before = [...previous.before, previousId];
-  const isRenewed = before.length >= mostBefore || oldest < renewed;
-  return { before, bytesBefore: previous.bytes, own, all: isRenewed ? all : null };
+  const said = { before: [...previous.before, previousId], bytesBefore: previous.bytes, oldest };
+  return turnAfter(said, texts, renewal);
 }
 
 /** The items of an input with those in their places that references stood for. */
@@ -191,36 +219,57 @@ function resolve({ elements, references }: Asked, found: Found): Resolved {
   let holder: Holder | null = null;
   let unfound: GatewayError | null = null;
   let isChanged = false;
-  // Most references of a request are to items of few responses.
-  const outputs = new Map<number, ReadonlyMap<string, string>>();
+  const turns = new ReferredTurns(found);
   for (const { index, id, own, held } of references) {
-    const item = own === -1 ? null : itemOf(id, own, found, outputs);
+    const item = own === -1 ? null : turns.item(id, own);
     if (item !== null) {
       items[index] = item;
       isChanged = true;
       continue;
     }
-    const record = recordAt(found, held);
-    if (record !== null && isHolder(record)) holder ??= record;
+    holder ??= turns.holder(held);
     unfound ??= itemNotFound(id);
   }
   return { items: isChanged ? items : elements, holder, unfound };
 }
 
-/** JSON text of an item of a kept turn. @param outputs what was read before, by the index of the record */
-function itemOf(
-  id: string,
-  at: number,
-  found: Found,
-  outputs: Map<number, ReadonlyMap<string, string>>,
-): string | null {
-  const kept = recordAt(found, at);
-  if (kept === null || isHolder(kept)) return null;
-  const number = clientItemNumber(id);
-  if (number !== null) return elementsOf(Buffer.from(`[${kept.items}]`))?.[number] ?? null;
-  const known = outputs.get(at) ?? itemsById(kept.response);
-  outputs.set(at, known);
-  return known.get(id) ?? null;
+/** What a request refers to, each record read once. */
+class ReferredTurns {
+  readonly #found: Found;
+  readonly #records = new Map<number, KeptResponse | Holder | null>();
+  readonly #outputs = new Map<number, ReadonlyMap<string, string>>();
+  readonly #inputs = new Map<number, readonly string[]>();
+
+  constructor(found: Found) {
+    this.#found = found;
+  }
+
+  /** JSON text of an item of the kept turn at a place. */
+  item(id: string, at: number): string | null {
+    const kept = this.#record(at);
+    if (kept === null || isHolder(kept)) return null;
+    const number = clientItemNumber(id);
+    if (number === null) return known(this.#outputs, at, () => itemsById(kept.response)).get(id) ?? null;
+    const inputs = known(this.#inputs, at, () => elementsOf(Buffer.from(`[${kept.items}]`)) ?? []);
+    return inputs[number] ?? null;
+  }
+
+  holder(at: number): Holder | null {
+    const record = this.#record(at);
+    return record !== null && isHolder(record) ? record : null;
+  }
+
+  #record(at: number): KeptResponse | Holder | null {
+    return known(this.#records, at, () => recordAt(this.#found, at));
+  }
+}
+
+function known<Value>(map: Map<number, Value>, at: number, make: () => Value): Value {
+  const found = map.get(at);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(at, made);
+  return made;
 }
 
 function itemsById(response: string): ReadonlyMap<string, string> {
@@ -251,13 +300,16 @@ function itemNotFound(id: string): GatewayError {
 const compactionTrigger = '"compaction_trigger"';
 const ofKeep = new Set(['input', 'store']);
 
-function keep({ body, recalled, id, model, now }: KeepRequest): Keep | null {
+function keep({ body, recalled, newId, model, now, recordBytes }: KeepRequest): Keep | null {
   const taken = withoutMembers(body, ofKeep)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   // What a compaction is made of would stand beside it in every turn that follows.
   if (turn === null || turn.own.includes(compactionTrigger)) return null;
+  if (Buffer.byteLength(turn.own) > recordBytes) return null;
+  const id = newId();
   return {
+    id,
     isAsked: taken.get('store') === 'true',
     bytes: turn.own.length + (turn.all?.length ?? 0),
     echo: { store: true },
@@ -332,12 +384,28 @@ function unstored(response: Buffer): Buffer {
     : Buffer.concat([Buffer.from('{'), ...rest, Buffer.from(',"store":false}')]);
 }
 
-/** The ids of a response are those of its last event, or of the whole answer. */
-function hold(body: Buffer, holder: Holder): Keep | null {
-  const taken = withoutMembers(body, ofKeep)?.taken;
+const ofHold = new Set(['store', 'background']);
+
+function hold(body: Buffer, holder: Holder, isOnly: boolean): Held | null {
+  const taken = withoutMembers(body, ofHold)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
-  const value = writeHolder(holder);
+  const value = writeHolder(holder, 'responses');
+  // A response in the background can be asked for, and cancelled, while its stream is under way.
+  const isAskedFor = isOnly || taken.get('background') === 'true';
+  return { keep: isOnly ? null : holderKeep(value), watch: isAskedFor ? watchFor(value) : null };
+}
+
+function watchFor(value: string): Watch {
+  return (piece, isStream) => {
+    const id = isStream ? idOfEvents(piece) : idOfBeginning(piece);
+    return id === null ? null : { id, value };
+  };
+}
+
+/** The ids of a response are those of its last event, or of the whole answer. */
+function holderKeep(value: string): Keep {
   return {
+    id: null,
     isAsked: false,
     bytes: 0,
     echo: null,
@@ -353,6 +421,7 @@ function hold(body: Buffer, holder: Holder): Keep | null {
 
 /** The response that ends an upstream's stream, which may be written in any way; null for one that failed. */
 function endedResponse(run: Buffer): string | null {
+  if (!endWords.some((word) => run.includes(word))) return null;
   for (let start = 0; start < run.length; ) {
     const next = firstEventEnd(run, start, run.length);
     const end = next === -1 ? run.length : next;
@@ -362,6 +431,8 @@ function endedResponse(run: Buffer): string | null {
   }
   return null;
 }
+
+const endWords = ['response.completed', 'response.incomplete'].map((word) => Buffer.from(word));
 
 function isEnd({ type }: JsonObject): boolean {
   return type === 'response.completed' || type === 'response.incomplete';

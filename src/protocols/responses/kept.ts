@@ -17,7 +17,8 @@ export interface KeptResponse {
   readonly response: string;
 }
 
-const names = new Set(['v', 'at', 'model', 'bytes', 'before', 'items', 'response', 'held']);
+const own = '"responses"';
+const names = new Set(['v', 'at', 'model', 'bytes', 'before', 'items', 'response', 'held', 'of']);
 
 /** The value of a turn's record: a JSON text whose first member is the version of its form. */
 export function writeKept({ at, model, bytes, before, items, response }: KeptResponse): string {
@@ -30,7 +31,7 @@ export function writeKept({ at, model, bytes, before, items, response }: KeptRes
 /** @returns the turn or who holds it, or null for a value of another form */
 export function readKept(value: string): KeptResponse | Holder | null {
   const taken = withoutMembers(Buffer.from(value), names)?.taken;
-  if (taken?.get('v') !== '1') return null;
+  if (taken?.get('v') !== '1' || (taken.get('of') ?? own) !== own) return null;
   const held = taken.get('held');
   if (held !== undefined) return readHolder(held);
   const [items, response, before] = [taken.get('items'), taken.get('response'), taken.get('before')];

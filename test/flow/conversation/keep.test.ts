@@ -2,6 +2,7 @@ import { type Test, test } from 'tap';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { type StoreProcess, startStoreProcess } from '../../suites/store-processes.js';
 import { askResponse, chatStream, keptIn } from '../../support/conversations.js';
+import { eventually } from '../../support/eventually.js';
 import { testKey } from '../../support/gateway.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
 import { startTranslated, type TranslatedStage } from '../../support/translated.js';
@@ -134,8 +135,26 @@ test('a store that does not answer is an error for whoever has asked for it', as
     openStream(gateway, { input: 'one', store: true }).then((stream) => stream.rest()),
   ]);
   t.match(whole, { status: 503, body: { error: { code: 'store_unavailable' } } });
-  t.match(lastOf(text), { type: 'error', code: 'store_unavailable' });
+  const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+  t.match(lastOf(text), { type: 'error', code: 'store_unavailable', sequence_number: numbers.length - 1 });
   t.notMatch(text, /response\.completed/);
+  const failed = () => gateway.lines.filter(({ error }) => error === 'store_unavailable');
+  await eventually(() => failed().length === 2);
+  const outcomes = failed().map(({ outcome }) => outcome);
+  t.same(outcomes, ['refused', 'refused'], 'which is not the upstream’s failure');
+  const told = gateway.lines.filter(({ msg }) => msg === 'a fault of ours');
+  t.equal(told.length, 1, 'operators are told, once for all calls of a minute');
+});
+
+test('what can never be kept says so from the start, and waits for nothing', async (t) => {
+  const gateway = await blockable(t, { conversations: { recordBytes: 4096 } });
+  gateway.upstream.answer = chatStream('hello');
+  const holder = await gateway.block();
+  const stream = await openStream(gateway, { input: 'x'.repeat(6000), store: true });
+  const text = await stream.rest();
+  t.match(text.split('\n\n')[0], /"store":false/);
+  t.match(lastOf(text), { type: 'response.completed', response: { store: false } });
+  holder.kill();
 });
 
 test('signs of life go on while an end waits', async (t) => {

@@ -149,6 +149,20 @@ test('what is not kept is not found, in the words of the vendor, and reaches no 
   t.equal(gateway.upstream.requests.length, count);
 });
 
+test('the id of a turn that is kept cannot be made from the ids of its call', async (t) => {
+  const gateway = await stage(t);
+  const first = await askResponse(gateway, { input: 'one' });
+  const call = String(first.headers.get('x-request-id')).slice('req_'.length);
+  t.match(first.body.id, new RegExp(`^resp_${call}[0-9a-f]{24}$`));
+  const [item] = first.body.output as JsonObject[];
+  t.equal(item?.id, String(first.body.id).replace('resp_', 'msg_'));
+  const guessed = await askResponse(gateway, { input: 'two', previous_response_id: `resp_${call}` });
+  t.match(guessed, { status: 400, body: { error: { code: 'previous_response_not_found' } } });
+  const unkept = await askResponse(gateway, { input: 'one', store: false });
+  const ofCall = String(unkept.headers.get('x-request-id')).slice('req_'.length);
+  t.equal(unkept.body.id, `resp_${ofCall}`, 'where nothing is kept there is nothing to guess');
+});
+
 test('a compaction is made of what was kept', async (t) => {
   const gateway = await stage(t);
   const { body } = await askResponse(gateway, { input: 'one' });

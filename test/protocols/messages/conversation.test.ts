@@ -4,6 +4,7 @@ import { writeHolder } from '../../../src/conversation/kept-turns.js';
 import { messagesConversation } from '../../../src/protocols/messages/conversation.js';
 import { readKept } from '../../../src/protocols/messages/kept.js';
 
+const plenty = 1_000_000;
 const rules = messagesConversation;
 const tools = [{ name: 'look', input_schema: { type: 'object' } }];
 const asked = { role: 'user', content: 'Wo ist "Ōsaka"?' };
@@ -25,13 +26,13 @@ class Kept {
     if (recall === null) return null;
     const found = recall.ids.map((id) => this.records.get(id) ?? null);
     const before = recall.before(found).ids.map((id) => this.records.get(id) ?? null);
-    return recall.join(found, before, renewed);
+    return recall.join(found, before, { before: renewed, recordBytes: plenty });
   }
 
   /** A call that is answered: what it asks for in all. */
   turn(id: string, body: Buffer, end: Buffer, now = 1): Record<string, unknown> {
     const recalled = this.recall(body, now - 1000);
-    const keep = rules.keep({ body, recalled, id, model: 'm', now });
+    const keep = rules.keep({ body, recalled, newId: () => id, model: 'm', now, recordBytes: plenty });
     for (const record of keep?.records(end, false) ?? []) this.records.set(record.id, record.value);
     return JSON.parse((recalled?.body ?? body).toString());
   }
@@ -130,7 +131,8 @@ function seenBy(keep: Keep | null, runs: readonly Buffer[]): readonly { id: stri
 
 test('a stream is kept as the message that it brings, once it is whole', async (t) => {
   const body = bytesOf({ ...begun, thread: { type: 'create' } });
-  const keep = () => rules.keep({ body, recalled: null, id: '7', model: 'm', now: 3 });
+  const keep = () =>
+    rules.keep({ body, recalled: null, newId: () => '7', model: 'm', now: 3, recordBytes: plenty });
   const [record] = seenBy(keep(), [started, events(...grown), ended('end_turn')]);
   t.equal(record?.id, 'msg_7');
   t.match(readKept(record?.value ?? ''), {
@@ -144,7 +146,16 @@ test('a stream is kept as the message that it brings, once it is whole', async (
 
 test('an answer that passes as it came is kept under the id that it has', async (t) => {
   const body = bytesOf({ ...begun, thread: { type: 'create' } });
-  const keep = () => rules.keep({ body, recalled: null, id: '7', model: 'm', now: 3, isPassed: true });
+  const keep = () =>
+    rules.keep({
+      body,
+      recalled: null,
+      newId: () => '7',
+      model: 'm',
+      now: 3,
+      recordBytes: 1_000_000,
+      isPassed: true,
+    });
   const [whole] = keep()?.records(answer(called.content), false) ?? [];
   t.match(whole, { id: 'msg_x', value: /"name":"look"/ });
   t.strictSame(keep()?.records(bytesOf({ id: 'no id', content: [] }), false), []);
@@ -163,11 +174,15 @@ test('an answer that passes as it came is kept under the id that it has', async 
 test('who holds a thread is kept under the id of its reply', async (t) => {
   const holder = { upstream: 'u', model: 'real', key: 'k' };
   const create = bytesOf({ ...begun, thread: { type: 'create' } });
-  t.equal(rules.hold(bytesOf(begun), holder), null);
-  t.strictSame(rules.hold(create, holder)?.records(answer([]), false), [
-    { id: 'msg_x', value: writeHolder(holder) },
+  t.equal(rules.hold(bytesOf(begun), holder, false), null);
+  t.strictSame(rules.hold(create, holder, false)?.keep?.records(answer([]), false), [
+    { id: 'msg_x', value: writeHolder(holder, 'messages') },
   ]);
-  const [record] = seenBy(rules.hold(create, holder), [started, events(...grown), ended('end_turn')]);
+  const [record] = seenBy(rules.hold(create, holder, false)?.keep ?? null, [
+    started,
+    events(...grown),
+    ended('end_turn'),
+  ]);
   t.equal(record?.id, 'msg_native');
   const kept = new Kept();
   kept.records.set('msg_native', record?.value ?? '');

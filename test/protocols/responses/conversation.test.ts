@@ -5,6 +5,7 @@ import { responsesConversation as rules } from '../../../src/protocols/responses
 import { readKept, writeKept } from '../../../src/protocols/responses/kept.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 
+const plenty = 1_000_000;
 const bytesOf = (body: object): Buffer => Buffer.from(JSON.stringify(body));
 const userItem = (content: string) => ({ type: 'message', role: 'user', content });
 const id = (number: number): string => number.toString(16).padStart(26, '0');
@@ -15,17 +16,29 @@ function responseOf(number: number, more: object = {}): JsonObject {
 }
 
 /** Goes on from what is in `records`, as the flow would. */
-function goOn(body: object, records: ReadonlyMap<string, string>, renewed = 0): Recalled {
+function goOn(
+  body: object,
+  records: ReadonlyMap<string, string>,
+  renewed = 0,
+  recordBytes = plenty,
+): Recalled {
   const recall = rules.recall(bytesOf(body));
   if (recall === null) throw new Error('the body names nothing');
   const find = (ids: readonly string[]) => ids.map((each) => records.get(each) ?? null);
   const found = find(recall.ids);
-  return recall.join(found, find(recall.before(found).ids), renewed);
+  return recall.join(found, find(recall.before(found).ids), { before: renewed, recordBytes });
 }
 
 function keepOf(body: object, recalled: Recalled | null, number: number, now = 1000): Keep {
   const bytes = recalled?.body ?? bytesOf(body);
-  const keep = rules.keep({ body: bytes, recalled, id: id(number), model: 'm', now });
+  const keep = rules.keep({
+    body: bytes,
+    recalled,
+    newId: () => id(number),
+    model: 'm',
+    now,
+    recordBytes: plenty,
+  });
   if (keep === null) throw new Error('the turn is not kept');
   return keep;
 }
@@ -65,7 +78,7 @@ test('a record is read as it was written', (t) => {
   };
   t.same(readKept(writeKept(kept)), kept);
   const holder = { upstream: 'u', model: 'm', key: null };
-  t.same(readKept(writeHolder(holder)), holder);
+  t.same(readKept(writeHolder(holder, 'responses')), holder);
   for (const value of ['', '[]', '{"v":2,"items":[]}', '{"v":1}', '{"v":1,"held":{}}'])
     t.equal(readKept(value), null);
   t.end();
@@ -127,6 +140,54 @@ test('what is about to go is written anew with the turn that needs it', (t) => {
   t.end();
 });
 
+test('a conversation that is too large for one record goes on in many, up to a bound', (t) => {
+  const records = talk(3);
+  const body = { model: 'm', input: 'now', previous_response_id: `resp_${id(2)}` };
+  const all = goOn(body, records, 2000).turn?.all ?? '';
+  t.equal(goOn(body, records, 2000, all.length).turn?.all, null, 'its reply would have no room');
+  t.equal(goOn(body, records, 2000, all.length).turn?.before.length, 3);
+  t.equal(goOn(body, records, 2000, all.length * 2).turn?.all, all);
+  const value = records.get(`resp_${id(2)}`) ?? '';
+  const last = readKept(value);
+  if (last === null || 'upstream' in last) throw new Error('there is no turn');
+  const chain = (length: number): Recalled => {
+    const before = Array.from({ length }, () => `resp_${id(0)}`);
+    const long = new Map(records).set(`resp_${id(2)}`, writeKept({ ...last, before }));
+    return goOn(body, long, 0, 1000);
+  };
+  t.equal(chain(4095).turn?.before.length, 4096);
+  t.match(chain(4096), { unfound: null, turn: null }, 'it goes on, and is not kept');
+  t.end();
+});
+
+test('a turn whose own part is too large is not kept from the start', (t) => {
+  const body = bytesOf({ input: 'x'.repeat(1000) });
+  const keep = (recordBytes: number) =>
+    rules.keep({ body, recalled: null, newId: () => id(0), model: 'm', now: 0, recordBytes });
+  t.equal(keep(1000), null);
+  t.not(keep(2000), null);
+  t.end();
+});
+
+test('a record is asked for once, however many items of it are referred to', (t) => {
+  const records = talk(1);
+  const own = { type: 'item_reference', id: `msg_${id(0)}` };
+  const asked = { type: 'item_reference', id: `msg_${id(0)}_i0` };
+  const input = [own, asked, own, asked];
+  t.same(rules.recall(bytesOf({ input }))?.ids, [`resp_${id(0)}`, own.id, asked.id]);
+  t.match(inputOf(goOn({ input }, records)), [
+    { content: 'said 0' },
+    { content: 'asked 0' },
+    { content: 'said 0' },
+    { content: 'asked 0' },
+  ]);
+  const many = (length: number) =>
+    bytesOf({ input: Array.from({ length }, (_, index) => ({ ...own, id: `msg_${id(index)}` })) });
+  t.ok(rules.recall(many(4096)));
+  t.throws(() => rules.recall(many(4097)), /more than 4096 items/);
+  t.end();
+});
+
 test('references are replaced where they stand, and one that nobody knows stays for an upstream', (t) => {
   const records = talk(2);
   const input = [
@@ -143,14 +204,14 @@ test('references are replaced where they stand, and one that nobody knows stays 
     { content: 'asked 0' },
   ]);
   t.match(recalled, { unfound: { kind: 'item_not_found' }, holder: null, turn: null, input: null });
-  records.set('msg_else', writeHolder({ upstream: 'u', model: 'm', key: 'k' }));
+  records.set('msg_else', writeHolder({ upstream: 'u', model: 'm', key: 'k' }, 'responses'));
   t.match(goOn({ model: 'm', input }, records), { holder: { upstream: 'u', model: 'm', key: 'k' } });
   t.end();
 });
 
 test('a response that an upstream holds keeps its name in the body', (t) => {
   const records = talk(1);
-  records.set('resp_held', writeHolder({ upstream: 'u', model: 'm', key: null }));
+  records.set('resp_held', writeHolder({ upstream: 'u', model: 'm', key: null }, 'responses'));
   const plain = goOn({ model: 'm', input: 'x', previous_response_id: 'resp_held' }, records);
   t.match(plain, { body: null, holder: { upstream: 'u' }, turn: null });
   const input = [{ type: 'item_reference', id: `msg_${id(0)}` }];
@@ -164,12 +225,26 @@ test('a response that an upstream holds keeps its name in the body', (t) => {
 
 test('what is not to be stored is not kept', (t) => {
   t.equal(
-    rules.keep({ body: bytesOf({ store: false }), recalled: null, id: id(0), model: 'm', now: 0 }),
+    rules.keep({
+      body: bytesOf({ store: false }),
+      recalled: null,
+      newId: () => id(0),
+      model: 'm',
+      now: 0,
+      recordBytes: plenty,
+    }),
     null,
   );
-  t.equal(rules.hold(bytesOf({ store: false }), { upstream: 'u', model: 'm', key: null }), null);
+  t.equal(rules.hold(bytesOf({ store: false }), { upstream: 'u', model: 'm', key: null }, false), null);
   const input = [userItem('x'), { type: 'compaction_trigger' }];
-  const compaction = { body: bytesOf({ input }), recalled: null, id: id(0), model: 'm', now: 0 };
+  const compaction = {
+    body: bytesOf({ input }),
+    recalled: null,
+    newId: () => id(0),
+    model: 'm',
+    now: 0,
+    recordBytes: 1000,
+  };
   t.equal(rules.keep(compaction), null);
   t.equal(keepOf({ input: [userItem('"compaction_trigger"')] }, null, 0).isAsked, false);
   t.equal(keepOf({ input: 'x' }, null, 0).isAsked, false);
@@ -200,7 +275,7 @@ test('the last event of a stream is kept, and can say that it is not', (t) => {
 
 test('the ids of an upstream’s answer are read in whatever way it writes', (t) => {
   const holder = { upstream: 'u', model: 'm', key: null };
-  const keep = rules.hold(bytesOf({ input: 'x' }), holder);
+  const keep = rules.hold(bytesOf({ input: 'x' }), holder, false)?.keep ?? null;
   const response = { id: 'resp_x', output: [{ id: 'msg_x' }, { type: 'odd' }, { id: 'bad id' }, 5] };
   const texts = [
     `data: ${JSON.stringify({ type: 'response.completed', response })}\n\n`,
@@ -211,7 +286,10 @@ test('the ids of an upstream’s answer are read in whatever way it writes', (t)
     const ids = keep?.records(Buffer.from(text), true).map((record) => record.id);
     t.same(ids, ['resp_x', 'msg_x'], text);
   }
-  t.same(keep?.records(bytesOf(response), false)[0], { id: 'resp_x', value: writeHolder(holder) });
+  t.same(keep?.records(bytesOf(response), false)[0], {
+    id: 'resp_x',
+    value: writeHolder(holder, 'responses'),
+  });
   for (const text of [
     '',
     'data: [DONE]\n\n',

@@ -1,0 +1,168 @@
+import { type Test, test } from 'tap';
+import { type StoreProcess, startStoreProcess } from '../../suites/store-processes.js';
+import { askResponse, keptIn } from '../../support/conversations.js';
+import { eventually } from '../../support/eventually.js';
+import { testKey } from '../../support/gateway.js';
+import { errorAnswer, keyOf, type Routed, startRouted } from '../../support/routed.js';
+import { temporaryFolder } from '../../support/temporary-folder.js';
+import {
+  type Answer,
+  chunk,
+  jsonAnswer,
+  lastChunk,
+  type RawRequest,
+  streamHead,
+} from '../../support/upstream.js';
+
+interface Stage extends Routed {
+  /** Keeps everybody from writing to the store, until it is killed. */
+  block(): Promise<StoreProcess>;
+  show(id: string): Promise<number>;
+  /** Another request has been answered: by then the gateway has read what had been written to it before. */
+  turn(): Promise<void>;
+  stream(more?: object): Promise<{ until(part: string): Promise<string>; rest(): Promise<string> }>;
+}
+
+async function stage(t: Test, answers: readonly Answer[], upstream: object = {}): Promise<Stage> {
+  const path = temporaryFolder(t);
+  const routed = await startRouted(t, answers, {
+    protocols: ['responses'],
+    target: { responses: true },
+    upstream: { kind: 'chat', ...upstream },
+    config: keptIn(path),
+  });
+  const { url } = routed.gateway;
+  const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
+  const get = async (what: string): Promise<number> => {
+    const answer = await fetch(`${url}/v1/${what}`, { headers });
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+  return {
+    ...routed,
+    async block() {
+      // The files are made by the first record.
+      await askResponse(routed.gateway, { input: 'first' });
+      await eventually(async () => (await get('responses/resp_w')) === 200);
+      const settings = { kind: 'embedded', path, taskDays: 7 } as const;
+      const holder = startStoreProcess({ settings, does: 'hold', path, environment: 'owned' });
+      t.teardown(() => holder.kill());
+      await holder.untilTold(1);
+      return holder;
+    },
+    show: (id) => get(`responses/${id}`),
+    async turn() {
+      await get('models');
+      await get('models');
+    },
+    async stream(more = {}) {
+      const body = JSON.stringify({ model: 'm', input: 'x', stream: true, ...more });
+      const answer = await fetch(`${url}/v1/responses`, { method: 'POST', headers, body });
+      const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+      if (reader === undefined) throw new Error('there is no stream');
+      let text = '';
+      const read = async (isEnough: () => boolean): Promise<string> => {
+        while (!isEnough()) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          text += value;
+        }
+        return text;
+      };
+      return { until: (part) => read(() => text.includes(part)), rest: () => read(() => false) };
+    },
+  };
+}
+
+const response = (id: string, more: object = {}) => ({ id, object: 'response', output: [], ...more });
+const event = (type: string, more: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+const created = event('response.created', { response: response('resp_s') });
+const completed = event('response.completed', { response: response('resp_s', { status: 'completed' }) });
+const doneMark = 'data: [DONE]\n\n';
+const streamOf = (text: string): string => streamHead + chunk(text) + lastChunk;
+const whole = jsonAnswer(200, JSON.stringify(response('resp_w', { status: 'completed' })));
+const wholeOrStream =
+  (stream: string) =>
+  ({ body }: RawRequest): string =>
+    body.includes('"stream":true') ? stream : whole;
+
+test('nothing waits for the note of what the one target of a model has made', async (t) => {
+  const all = created + completed + doneMark;
+  const gateway = await stage(t, [wholeOrStream(streamOf(all))]);
+  const holder = await gateway.block();
+  t.equal(await (await gateway.stream()).rest(), all);
+  t.equal((await askResponse(gateway.gateway, { input: 'x' })).status, 200);
+  t.notOk(holder.told.length > 1, 'the store has taken nothing all the while');
+  const line = await gateway.gateway.line(({ msg }) => msg === 'request');
+  t.match(line, { outcome: 'complete' });
+  holder.kill();
+  await eventually(async () => (await gateway.show('resp_s')) === 200);
+});
+
+test('an event of more than a mebibyte passes, whoever may be asked next', async (t) => {
+  const large = event('response.output_item.done', { item: { result: 'x'.repeat(3 * 1024 * 1024) } });
+  const all = created + large + completed;
+  for (const upstream of [{}, { apiKeys: ['k1', 'k2'] }]) {
+    const gateway = await stage(t, [wholeOrStream(streamOf(all))], upstream);
+    t.equal(await (await gateway.stream()).rest(), all);
+    t.equal(await gateway.show('resp_s'), 200);
+  }
+});
+
+test('a response in the background can be asked for while its stream is under way', async (t) => {
+  for (const upstream of [{}, { apiKeys: ['k1', 'k2'] }]) {
+    const begun = (request: RawRequest): string =>
+      request.head.startsWith('GET') ? jsonAnswer(200, '{"id":"resp_s"}') : streamHead + chunk(created);
+    const gateway = await stage(t, [begun], upstream);
+    await (await gateway.stream({ background: true })).until('resp_s');
+    t.ok(await eventually(async () => (await gateway.show('resp_s')) === 200));
+  }
+});
+
+test('what comes behind the end of a stream while that waits leaves with it', async (t) => {
+  const sockets: RawRequest['socket'][] = [];
+  const answer = ({ body, socket }: RawRequest): string | undefined => {
+    if (!body.includes('"stream":true')) return whole;
+    socket.write(streamHead + chunk(created));
+    sockets.push(socket);
+    return undefined;
+  };
+  const gateway = await stage(t, [answer], { apiKeys: ['k1', 'k2'] });
+  const holder = await gateway.block();
+  const stream = await gateway.stream();
+  await stream.until('response.created');
+  for (const text of [completed, doneMark]) {
+    sockets[0]?.write(chunk(text));
+    await gateway.turn();
+  }
+  holder.kill();
+  t.equal(await stream.rest(), created + completed + doneMark);
+});
+
+test('what was made with one key is never asked with another', async (t) => {
+  let count = 0;
+  const answer = (): string => {
+    count += 1;
+    return count === 1 ? whole : errorAnswer(429);
+  };
+  const gateway = await stage(t, [answer], { apiKeys: ['k1', 'k2', 'k3'] });
+  const { requests } = gateway.upstreams[0] ?? { requests: [] };
+  await askResponse(gateway.gateway, { input: 'x' });
+  const next = await askResponse(gateway.gateway, { input: 'x', previous_response_id: 'resp_w' });
+  t.equal(next.status, 429);
+  t.same(new Set(requests.map(keyOf)).size, 1);
+});
+
+test('a store that does not answer keeps nobody from an upstream that may know the turn itself', async (t) => {
+  const gateway = await stage(t, [whole, whole]);
+  const holder = await gateway.block();
+  // The thread of the store is busy with this one.
+  const first = askResponse(gateway.gateway, { input: 'x' });
+  await eventually(() => (gateway.counts()[0] ?? 0) + (gateway.counts()[1] ?? 0) >= 3);
+  await gateway.turn();
+  const next = await askResponse(gateway.gateway, { input: 'x', previous_response_id: 'resp_w' });
+  t.equal(next.status, 200);
+  holder.kill();
+  t.equal((await first).status, 200);
+});
