@@ -23,13 +23,18 @@ interface Stage extends Routed {
   stream(more?: object): Promise<{ until(part: string): Promise<string>; rest(): Promise<string> }>;
 }
 
-async function stage(t: Test, answers: readonly Answer[], upstream: object = {}): Promise<Stage> {
+async function stage(
+  t: Test,
+  answers: readonly Answer[],
+  upstream: object = {},
+  config: object = {},
+): Promise<Stage> {
   const path = temporaryFolder(t);
   const routed = await startRouted(t, answers, {
     protocols: ['responses'],
     target: { responses: true },
     upstream: { kind: 'chat', ...upstream },
-    config: keptIn(path),
+    config: { ...keptIn(path), ...config },
   });
   const { url } = routed.gateway;
   const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
@@ -89,9 +94,9 @@ const wholeOrStream =
 
 test('nothing waits for the note of what the one target of a model has made', async (t) => {
   const all = created + completed + doneMark;
-  const gateway = await stage(t, [wholeOrStream(streamOf(all))]);
+  const gateway = await stage(t, [wholeOrStream(streamOf(all))], {}, { timeouts: { keepAliveMs: 1000 } });
   const holder = await gateway.block();
-  t.equal(await (await gateway.stream()).rest(), all);
+  t.equal(await (await gateway.stream()).rest(), all, 'without a sign of life before its end');
   t.equal((await askResponse(gateway.gateway, { input: 'x' })).status, 200);
   t.notOk(holder.told.length > 1, 'the store has taken nothing all the while');
   const line = await gateway.gateway.line(({ msg }) => msg === 'request');
