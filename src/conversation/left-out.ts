@@ -9,30 +9,34 @@ declare const checked: unique symbol;
 /** Names that may stand in a header of an answer. Only `LeftOut` makes them. */
 export type LeftOutNames = readonly string[] & { readonly [checked]: true };
 
+const none: readonly string[] = [];
+/** Where nothing is lost. */
+export const nothingLeftOut = none as LeftOutNames;
+
 /**
  * What a translated request loses on its way to a target: names of members of the client's body, each once, never their
- * values. They stand in a header of the answer, so a name that could not stand there is not taken.
+ * values. They stand in a header of the answer, so a name that could not stand there is not taken. Also what an answer
+ * loses on its way back (`AnswerContext.lost`), which the call record alone tells.
  */
 export class LeftOut {
-  readonly #names: Set<string>;
+  /** Few, and none for most calls, which then make no list. */
+  #names: string[] | null = null;
 
   /** @param names that are lost whatever the target is */
-  constructor(names: readonly string[] = []) {
-    this.#names = new Set();
+  constructor(names: readonly string[] = none) {
     for (const name of names) this.add(name);
   }
 
   add(name: string): void {
-    if (this.#names.size < mostNames && plainName.test(name)) this.#names.add(name);
+    this.#names ??= [];
+    if (this.#names.length < mostNames && plainName.test(name) && !this.#names.includes(name))
+      this.#names.push(name);
   }
 
   get names(): LeftOutNames {
-    return [...this.#names] as readonly string[] as LeftOutNames;
+    return this.#names === null ? nothingLeftOut : ([...this.#names] as readonly string[] as LeftOutNames);
   }
 }
-
-/** Where nothing is lost. */
-export const nothingLeftOut: LeftOutNames = new LeftOut().names;
 
 /**
  * Members that are repeated all the same: of tools that are left out the names of the others are still needed, and

@@ -298,7 +298,7 @@ export function prepareTranslated(
   const names = withoutKept(leftOut.names, keep);
   const lost = new LeftOut();
   const searches = fitted.search !== undefined;
-  const context = { ...answerContext(call, { request, leftOut: names, keep }), searches, lost };
+  const context = answerContext(call, { request, leftOut: names, keep, searches, lost });
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -370,13 +370,13 @@ function noting(services: Services, call: Call, watch: Watch): (piece: Buffer, i
   };
 }
 
-interface AnswerParts {
+interface AnswerParts extends Pick<AnswerContext, 'searches' | 'lost'> {
   readonly request: ConversationRequest;
   readonly leftOut: readonly string[];
   readonly keep: Keep | null;
 }
 
-function answerContext(call: Call, { request, leftOut, keep }: AnswerParts): AnswerContext {
+function answerContext(call: Call, { request, leftOut, keep, searches, lost }: AnswerParts): AnswerContext {
   const echo = withoutLeftOut(request.echo, leftOut);
   return {
     id: keep?.id ?? answerId(call),
@@ -387,6 +387,8 @@ function answerContext(call: Call, { request, leftOut, keep }: AnswerParts): Ans
     echo: call.recalled === null && keep === null ? echo : { ...echo, ...call.recalled?.echo, ...keep?.echo },
     clientTools: request.clientTools,
     compaction: request.compaction,
+    searches,
+    lost,
     sealer: call.running.sealer,
     framing: call.framing,
   };
