@@ -156,6 +156,8 @@ export interface KeepRequest {
 export interface ConversationRules {
   /** What stands in a body that names parts of earlier answers within its conversation; null where none does. */
   readonly mention: Buffer | null;
+  /** Only a body with a member by which it goes on (`goingOnMembers`) is of a conversation; else every one may be. */
+  readonly isAsked: boolean;
   /** What was made can be asked for by its id, wherever it is. */
   readonly isShown: boolean;
   /**

@@ -327,6 +327,7 @@ function answerKeep(call: Call, { isPassed }: { readonly isPassed: boolean }): K
   const { model, recalled, running, socketCall } = call;
   const settings = running.snapshot.conversations;
   if (conversation === null || settings === null || socketCall !== null) return null;
+  if (conversation.isAsked && recalled === null && !call.checkedBody().goesOn) return null;
   return conversation.keep({
     body: call.wholeBody(),
     recalled,
@@ -354,6 +355,7 @@ function answerId({ exchange }: Call): string {
  */
 function heldBy(call: Call, { endpoint: { conversation }, target, key }: NativeAttempt): Held | null {
   if (conversation === null || call.running.snapshot.conversations === null) return null;
+  if (conversation.isAsked && call.recalled === null && !call.checkedBody().goesOn) return null;
   const { upstream, model } = target;
   const isOnly = call.model?.targets.length === 1 && upstream.apiKeys.length < 2;
   if (isOnly && !conversation.isShown) return null;

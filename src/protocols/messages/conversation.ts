@@ -32,6 +32,7 @@ const mostCharacters = 8 * 1024 * 1024;
 /** How messages go on from earlier ones: by the member `thread`. */
 export const messagesConversation: ConversationRules = {
   mention: null,
+  isAsked: true,
   isShown: false,
   recall,
   keep,
@@ -42,6 +43,7 @@ export const messagesConversation: ConversationRules = {
 /** The same for questions for the number of tokens, which nobody goes on from. */
 export const countTokensConversation: ConversationRules = {
   mention: null,
+  isAsked: true,
   isShown: false,
   recall,
   keep: () => null,

@@ -36,11 +36,19 @@ const mention = Buffer.from('"item_reference"');
 const mostReferences = 4096;
 
 /** How responses go on from earlier ones: by `previous_response_id`, and by references to items in the input. */
-export const responsesConversation: ConversationRules = { mention, isShown: true, recall, keep, hold };
+export const responsesConversation: ConversationRules = {
+  mention,
+  isAsked: false,
+  isShown: true,
+  recall,
+  keep,
+  hold,
+};
 
 /** The same for compactions and counts, which nobody goes on from by their ids. */
 export const compactConversation: ConversationRules = {
   mention,
+  isAsked: true,
   isShown: false,
   recall,
   keep: () => null,
