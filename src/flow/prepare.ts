@@ -293,7 +293,7 @@ export function prepareTranslated(
   const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
-  const keep = answerKeep(call, { isPassed: false });
+  const keep = request.stored === false ? null : answerKeep(call, { isPassed: false });
   const names = withoutKept(leftOut.names, keep);
   const lost = new LeftOut();
   const searches = fitted.search !== undefined;

@@ -4,9 +4,7 @@ import { isObject, type JsonObject } from '../wire/json.js';
  * The members of an object that a decoder reads: each as a whole, or with what of it is read. A list is looked through
  * as its elements are. What is read may depend on the object, as a part's on its type.
  */
-export interface Shape {
-  readonly [name: string]: Read;
-}
+export type Shape = ReadonlyMap<string, Read>;
 type Read = true | Shape | ((value: JsonObject) => Shape | true);
 
 /** Deeper ones are taken as read: a body can be nested without end. */
@@ -21,11 +19,13 @@ const deepest = 8;
  * `cache_control`)
  */
 export function unreadMembers(body: JsonObject, shape: Shape, defaults: JsonObject = {}): string[] {
-  const names = new Set<string>();
+  let names: Set<string> | null = null;
   look(body, shape, '', deepest, (name, value) => {
-    if (saysSomething(value) && defaults[name] !== value) names.add(name);
+    if (!saysSomething(value) || defaults[name] === value) return;
+    names ??= new Set();
+    names.add(name);
   });
-  return [...names];
+  return names === null ? [] : [...(names as Set<string>)];
 }
 
 function look(
@@ -44,7 +44,7 @@ function look(
   const shape = typeof read === 'function' ? read(value) : read;
   if (shape === true) return;
   for (const name of Object.keys(value)) {
-    const inner = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    const inner = shape.get(name);
     if (inner === true) continue;
     const at = path === '' ? name : `${path}.${name}`;
     if (inner === undefined) note(at, value[name]);
@@ -57,7 +57,15 @@ function saysSomething(value: unknown): boolean {
   return typeof value !== 'object' || Object.keys(value).length > 0;
 }
 
-/** A shape of which all these members are read as wholes. */
-export function wholes(...names: readonly string[]): Shape {
-  return Object.fromEntries(names.map((name) => [name, true]));
+/**
+ * @param members names of those that are read as wholes, others with what is read of each, and shapes whose members these
+ * are, too
+ */
+export function shapeOf(...members: readonly (string | Readonly<Record<string, Read>> | Shape)[]): Shape {
+  return new Map(members.flatMap(entriesOf));
+}
+
+function entriesOf(member: string | Readonly<Record<string, Read>> | Shape): (readonly [string, Read])[] {
+  if (typeof member === 'string') return [[member, true]];
+  return member instanceof Map ? [...member] : Object.entries(member);
 }

@@ -1,19 +1,18 @@
 import { test } from 'tap';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { textEndpoints } from '../../src/protocols/text.js';
-import { type Shape, unreadMembers, wholes } from '../../src/protocols/unread.js';
+import { type Shape, shapeOf, unreadMembers } from '../../src/protocols/unread.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { createSealer } from '../../src/wire/seal.js';
 
 const sealer = createSealer('a secret of the tests');
 
 test('members that are not read are named with the objects around them, or from the last list on', async (t) => {
-  const shape: Shape = {
-    ...wholes('a'),
-    config: wholes('b'),
-    list: { text: true, inner: { ...wholes('c'), deep: wholes('d') } },
-    parts: ({ type }) => (type === 'x' ? wholes('type') : true),
-  };
+  const shape = shapeOf('a', {
+    config: shapeOf('b'),
+    list: shapeOf('text', { inner: shapeOf('c', { deep: shapeOf('d') }) }),
+    parts: ({ type }) => (type === 'x' ? shapeOf('type') : true),
+  });
   const body = {
     a: { anything: 1 },
     z: 1,
@@ -30,14 +29,14 @@ test('members that are not read are named with the objects around them, or from 
 
 test('what says nothing is no loss', async (t) => {
   const nothing = { a: null, b: false, c: '', d: [], e: {}, f: 'disabled' };
-  t.strictSame(unreadMembers(nothing, {}, { f: 'disabled' }), []);
-  t.strictSame(unreadMembers({ f: 'auto', g: 0 }, {}, { f: 'disabled' }), ['f', 'g']);
+  t.strictSame(unreadMembers(nothing, shapeOf(), { f: 'disabled' }), []);
+  t.strictSame(unreadMembers({ f: 'auto', g: 0 }, shapeOf(), { f: 'disabled' }), ['f', 'g']);
 });
 
 test('a body without end is looked through so far', async (t) => {
   let body: JsonObject = { z: 1 };
-  const shape: Record<string, Shape> = {};
-  shape.a = shape;
+  const shape = new Map<string, Shape>();
+  shape.set('a', shape);
   for (let i = 0; i < 10_000; i++) body = { a: body };
   t.strictSame(unreadMembers(body, shape), []);
 });

@@ -18,10 +18,10 @@ export function fitCacheBreakpoints(
   { cacheBreakpoints: most }: RequestRules,
   { promptCaching }: TargetOptions,
   leftOut: LeftOut,
-): Fitted {
+): Fitted | null {
   const own = ownMarks(request);
   if (own.size > most) leftOut.add('cache_control');
-  if (most === 0 || (!promptCaching && own.size <= most)) return { request, restorer: null };
+  if (most === 0 || (!promptCaching && own.size <= most)) return null;
   // The last ones have the longest prompts before them.
   const marks: Marks = new Map([...own].slice(-most));
   if (promptCaching) addMarks(request, marks, most);

@@ -13,11 +13,13 @@ import { ObjectText } from './object-text.js';
  * an object there and no text: what is none is put into one, in requests and in streams to clients that read it as one. (All
  * other answers of these protocols have whole calls, which their encoders write so.)
  */
-export function fitCallArguments(request: ConversationRequest, { callArguments }: RequestRules): Fitted {
-  return {
-    request: callArguments === 'object' ? withObjects(request) : request,
-    restorer: clientTraits[request.from].objectArguments ? new CallObjects() : null,
-  };
+export function fitCallArguments(
+  request: ConversationRequest,
+  { callArguments }: RequestRules,
+): Fitted | null {
+  const fitted = callArguments === 'object' ? withObjects(request) : request;
+  const restorer = clientTraits[request.from].objectArguments ? new CallObjects() : null;
+  return fitted === request && restorer === null ? null : { request: fitted, restorer };
 }
 
 function withObjects(request: ConversationRequest): ConversationRequest {

@@ -16,10 +16,9 @@ export function fitClosedSchemas(
   { closedSchemas }: RequestRules,
   _target: TargetOptions,
   leftOut: LeftOut,
-): Fitted {
+): Fitted | null {
   const { format, tools } = request;
-  if (!closedSchemas || (format?.kind !== 'schema' && !tools.some(isStrict)))
-    return { request, restorer: null };
+  if (!closedSchemas || (format?.kind !== 'schema' && !tools.some(isStrict))) return null;
   return {
     request: {
       ...request,

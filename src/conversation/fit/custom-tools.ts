@@ -18,13 +18,12 @@ export function fitCustomTools(
   request: ConversationRequest,
   { customTools }: RequestRules,
   target: TargetOptions,
-): Fitted {
-  if (customTools === 'always' || (customTools === 'option' && target.customTools))
-    return { request, restorer: null };
+): Fitted | null {
+  if (customTools === 'always' || (customTools === 'option' && target.customTools)) return null;
   const names = new Set(request.tools.filter(({ custom }) => custom !== undefined).map(({ name }) => name));
   const turns = request.turns.some(callsCustom) ? request.turns.map(withFunctions) : request.turns;
   if (names.size === 0)
-    return { request: turns === request.turns ? request : { ...request, turns }, restorer: null };
+    return turns === request.turns ? null : { request: { ...request, turns }, restorer: null };
   return {
     request: { ...request, turns, tools: request.tools.map(asFunction) },
     restorer: new CustomCalls(names),

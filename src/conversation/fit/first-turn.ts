@@ -10,9 +10,9 @@ const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The convers
  * (https://platform.claude.com/docs/en/api/messages: the first message is the user's), and generateContent where it
  * begins with a call (a function call has to follow a turn of the user).
  */
-export function fitFirstTurn(request: ConversationRequest, { firstTurn }: RequestRules): Fitted {
+export function fitFirstTurn(request: ConversationRequest, { firstTurn }: RequestRules): Fitted | null {
   const wanting = firstTurn !== 'any' && lacksUser(request.turns, firstTurn === 'noCall');
-  return { request: wanting ? { ...request, turns: [filler, ...request.turns] } : request, restorer: null };
+  return wanting ? { request: { ...request, turns: [filler, ...request.turns] }, restorer: null } : null;
 }
 
 /** @param inCalls the assistant may begin with anything but a call */

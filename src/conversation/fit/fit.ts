@@ -53,9 +53,8 @@ function fitTools(
   rules: RequestRules,
   target: TargetOptions,
   leftOut: LeftOut,
-): Fitted {
-  if (!hasTools(request)) return { request, restorer: null };
-  return inOrder(toolFits, request, rules, target, leftOut);
+): Fitted | null {
+  return hasTools(request) ? inOrder(toolFits, request, rules, target, leftOut) : null;
 }
 
 function hasTools({ tools, toolChoice, turns }: ConversationRequest): boolean {
@@ -76,9 +75,10 @@ function inOrder(
   let fitted = request;
   const restorers: AnswerRestorer[] = [];
   for (const change of changes) {
-    const { request: next, restorer } = change(fitted, rules, target, leftOut);
-    fitted = next;
-    if (restorer !== null) restorers.unshift(restorer);
+    const changed = change(fitted, rules, target, leftOut);
+    if (changed === null) continue;
+    fitted = changed.request;
+    if (changed.restorer !== null) restorers.unshift(changed.restorer);
   }
   return { request: fitted, restorer: joined(restorers) };
 }

@@ -25,11 +25,11 @@ export interface Fitted {
 
 /**
  * One change of a request, for one thing that a target does not know.
- * @returns the request itself where nothing has to be changed
+ * @returns null where nothing has to be changed, neither in the request nor in its answer
  */
 export type Fit = (
   request: ConversationRequest,
   rules: RequestRules,
   target: TargetOptions,
   leftOut: LeftOut,
-) => Fitted;
+) => Fitted | null;

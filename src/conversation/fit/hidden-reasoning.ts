@@ -13,7 +13,7 @@ import { mapParts } from './parts.js';
  * which refuses its signature beside others or none. A client that sees them returns them as text; one that did not ask
  * for them returns its token alone and carries them inside it, and so does one that leaves them out of its history.
  */
-export function fitHiddenReasoning(request: ConversationRequest, rules: RequestRules): Fitted {
+export function fitHiddenReasoning(request: ConversationRequest, rules: RequestRules): Fitted | null {
   const { from } = request;
   const { signatures, returnsReasoning } = clientTraits[from];
   const keepsText = returnsReasoning && request.reasoning?.show === true;
@@ -21,7 +21,7 @@ export function fitHiddenReasoning(request: ConversationRequest, rules: RequestR
     rules.signatures === 'messages'
       ? !keepsText
       : rules.reasoning === 'unsigned' && signatures === 'field' && !keepsText;
-  return { request, restorer: isCarried ? new HiddenReasoning(rules.signatures) : null };
+  return isCarried ? { request, restorer: new HiddenReasoning(rules.signatures) } : null;
 }
 
 /** Puts reasoning into the token that follows it. */

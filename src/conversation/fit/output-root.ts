@@ -20,10 +20,9 @@ type SchemaFormat = Extract<OutputFormat, { readonly kind: 'schema' }>;
  * (https://platform.openai.com/docs/guides/structured-outputs, "Root objects must not be anyOf and must be an object"):
  * another value is asked for as the member of one, and taken out of it.
  */
-export function fitOutputRoot(request: ConversationRequest, { outputRoot }: RequestRules): Fitted {
+export function fitOutputRoot(request: ConversationRequest, { outputRoot }: RequestRules): Fitted | null {
   const { format } = request;
-  if (outputRoot === 'any' || format?.kind !== 'schema' || isOfObject(format.schema))
-    return { request, restorer: null };
+  if (outputRoot === 'any' || format?.kind !== 'schema' || isOfObject(format.schema)) return null;
   return {
     request: { ...request, format: wrapped(format) },
     restorer: new MemberTaker(format.bare === true),

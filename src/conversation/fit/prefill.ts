@@ -21,10 +21,10 @@ export function fitPrefill(
   request: ConversationRequest,
   { prefill }: RequestRules,
   { adaptiveThinking }: TargetOptions,
-): Fitted {
+): Fitted | null {
   const isTaken = prefill === 'always' || (prefill === 'option' && !adaptiveThinking);
   const last = request.turns.at(-1);
-  if (isTaken || last?.role !== 'assistant' || !last.parts.some(isBegun)) return { request, restorer: null };
+  if (isTaken || last?.role !== 'assistant' || !last.parts.some(isBegun)) return null;
   return { request: { ...request, turns: [...request.turns, goOn] }, restorer: null };
 }
 

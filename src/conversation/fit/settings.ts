@@ -11,7 +11,7 @@ export function fitSettings(
   rules: RequestRules,
   { hostedTools, topK }: TargetOptions,
   leftOut: LeftOut,
-): Fitted {
+): Fitted | null {
   const takesTopK = rules.topK === 'always' || (rules.topK === 'option' && topK);
   if (request.topK !== null && !takesTopK) leaveOut(request, 'topK', leftOut);
   for (const setting of rules.lacks) {
@@ -21,7 +21,7 @@ export function fitSettings(
   if (hostedTools === 'drop') for (const tool of request.hostedTools) leftOut.add(nameOf(tool));
   if (losesReasoning(request, rules)) leaveOut(request, 'signature', leftOut);
   if (rules.lacks.includes('serving') && request.stored === true) leftOut.add('store');
-  return { request, restorer: null };
+  return null;
 }
 
 /** Where it stood, and its type: `tools.web_search`. */

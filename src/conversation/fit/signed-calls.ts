@@ -20,9 +20,8 @@ export function fitSignedCalls(
   { reasoning }: RequestRules,
   _target: TargetOptions,
   leftOut: LeftOut,
-): Fitted {
-  if (clientTraits[request.from].signatures === 'field' || reasoning === 'unsigned')
-    return { request, restorer: null };
+): Fitted | null {
+  if (clientTraits[request.from].signatures === 'field' || reasoning === 'unsigned') return null;
   for (const turn of request.turns) {
     if (turn.role !== 'assistant') continue;
     for (const part of turn.parts) {
@@ -30,7 +29,7 @@ export function fitSignedCalls(
       if (own !== null) leftOut.add(own.name);
     }
   }
-  return { request, restorer: reasoning === 'signed' ? new SignedCalls() : null };
+  return reasoning === 'signed' ? { request, restorer: new SignedCalls() } : null;
 }
 
 type Call = Pick<ToolCallPart, 'id' | 'signature'>;

@@ -16,10 +16,10 @@ export function fitStopSequences(
   { stop }: RequestRules,
   _target: TargetOptions,
   leftOut: LeftOut,
-): Fitted {
+): Fitted | null {
   const takes = (sequence: string) => stop.blank || sequence.trim() !== '';
   const taken = request.stop.filter(takes).slice(0, stop.most);
-  if (taken.length === request.stop.length) return { request, restorer: null };
+  if (taken.length === request.stop.length) return null;
   const others = [...new Set(request.stop.filter((sequence) => !taken.includes(sequence)))];
   if (others.length > mostWatched) leaveOut(request, 'stop', leftOut);
   return {

@@ -15,7 +15,7 @@ const hashLength = 8;
 export function fitToolNames(
   request: ConversationRequest,
   { toolNames: { longest, legal } }: RequestRules,
-): Fitted {
+): Fitted | null {
   const originals = new Map<string, string>();
   /** Names that have been looked at. */
   const fitted = new Map<string, string>();
@@ -31,7 +31,7 @@ export function fitToolNames(
   for (const { name } of request.tools) nameOf(name);
   for (const name of namesOf(request.turns)) nameOf(name);
   for (const name of namesIn(request.toolChoice)) nameOf(name);
-  if (originals.size === 0) return { request, restorer: null };
+  if (originals.size === 0) return null;
   return {
     request: {
       ...request,

@@ -27,7 +27,7 @@ const interrupted = 'The call was interrupted: it has no result.';
  * at once), https://platform.openai.com/docs/guides/function-calling (one `tool` message or output for each call); the
  * generateContent service wants as many responses as calls.
  */
-export function fitToolResults(request: ConversationRequest, _rules: RequestRules): Fitted {
+export function fitToolResults(request: ConversationRequest, _rules: RequestRules): Fitted | null {
   const { turns } = request;
   const mended: Turn[] = [];
   let at = 0;
@@ -42,7 +42,7 @@ export function fitToolResults(request: ConversationRequest, _rules: RequestRule
     at = end;
   }
   const isSame = mended.length === turns.length && mended.every((turn, index) => turn === turns[index]);
-  return { request: isSame ? request : { ...request, turns: mended }, restorer: null };
+  return isSame ? null : { request: { ...request, turns: mended }, restorer: null };
 }
 
 /** What the model said, and all that came before it spoke again. */

@@ -40,9 +40,9 @@ export function fitWebSearch(
   { search: rules }: RequestRules,
   target: TargetOptions,
   leftOut: LeftOut,
-): Fitted {
+): Fitted | null {
   const { search, tools, toolChoice, from } = request;
-  if (search === undefined) return { request, restorer: null };
+  if (search === undefined) return null;
   // Where no choice can be said of it, a client that wants no tool is served by leaving it out.
   const isUnwanted = toolChoice?.mode === 'none' && rules.choice !== 'any';
   const isAskedFor = !isUnwanted && isAsked(request, rules, target);
@@ -59,8 +59,9 @@ export function fitWebSearch(
   // A choice of calls means nothing beside a search that cannot be chosen.
   const isLost = rules.choice === 'none' && (search.forced || (tools.length === 0 && toolChoice !== null));
   if (isLost && (search.forced || toolChoice?.mode === 'required')) leftOut.add('tool_choice');
+  if (!isLost) return null;
   return {
-    request: isLost ? { ...request, toolChoice: null, search: { ...search, forced: false } } : request,
+    request: { ...request, toolChoice: null, search: { ...search, forced: false } },
     restorer: null,
   };
 }

@@ -43,13 +43,18 @@ export function frameResponse({
 
 /** Members of a response object that stand together. */
 interface Members {
-  /** Their names, each with what it is when the client does not set it. */
-  readonly list: MemberList;
+  readonly list: readonly Member[];
   /** Their text when the client has set none of them. */
   readonly unset: string;
 }
 
-type MemberList = readonly (readonly [name: string, unset: string])[];
+interface Member {
+  readonly name: string;
+  /** Its text up to its value, with a comma before it. */
+  readonly before: string;
+  /** All of its text where the client does not set it. */
+  readonly unset: string;
+}
 
 const leading = membersOf([
   ['instructions', 'null'],
@@ -77,18 +82,23 @@ const trailing = membersOf([
   ['metadata', '{}'],
 ]);
 
-function membersOf(list: MemberList): Members {
-  return { list, unset: membersText({}, list) };
-}
-/** @returns the JSON text of the members, each with a comma before it */
-function members(settings: JsonObject, { list, unset }: Members): string {
-  for (const [name] of list) if (settings[name] !== undefined) return membersText(settings, list);
-  return unset;
+/** @param values of the members where the client does not set them, as JSON texts */
+function membersOf(values: readonly (readonly [name: string, unset: string])[]): Members {
+  const list = values.map(([name, unset]) => {
+    const before = `,"${name}":`;
+    return { name, before, unset: before + unset };
+  });
+  return { list, unset: list.map(({ unset }) => unset).join('') };
 }
 
-function membersText(settings: JsonObject, list: MemberList): string {
+/** @returns the JSON text of the members, each with a comma before it */
+function members(settings: JsonObject, { list, unset }: Members): string {
+  if (list.every(({ name }) => settings[name] === undefined)) return unset;
   let text = '';
-  for (const [name, unset] of list) text += `,"${name}":${memberText(name, settings[name]) ?? unset}`;
+  for (const member of list) {
+    const value = memberText(member.name, settings[member.name]);
+    text += value === null ? member.unset : member.before + value;
+  }
   return text;
 }
 

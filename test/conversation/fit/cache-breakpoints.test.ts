@@ -11,6 +11,7 @@ import type {
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { plain, target } from '../../protocols/messages/samples.js';
+import { fittedBy } from './rules.js';
 
 const tool = (name: string): Tool => ({ name, description: null, parameters: null, strict: null });
 const user = (...texts: string[]): Turn => ({
@@ -39,7 +40,8 @@ const request: ConversationRequest = {
 
 function fit(given: Partial<ConversationRequest>, promptCaching = true, codec = messagesCodec) {
   const leftOut = new LeftOut();
-  const fitted = fitCacheBreakpoints(
+  const fitted = fittedBy(
+    fitCacheBreakpoints,
     { ...request, ...given },
     codec.rules,
     { ...target, promptCaching },

@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitCallArguments } from '../../../src/conversation/fit/call-arguments.js';
 import type { ToolCallPart, Turn } from '../../../src/conversation/request.js';
 import { plain } from '../../protocols/messages/samples.js';
-import { anything } from './rules.js';
+import { anything, fittedBy } from './rules.js';
 
 const call = (input: string, custom = false): ToolCallPart => ({
   kind: 'toolCall',
@@ -18,9 +18,9 @@ const objects = { ...anything, callArguments: 'object' } as const;
 
 test('arguments that are no object are put into one where the protocol wants it', async (t) => {
   const given = turns(call('{"a":1.50}'), call('[1]'), call('{"a'), call(' '), call('free', true));
-  t.equal(fitCallArguments({ ...plain, turns: given }, anything).request.turns, given);
+  t.equal(fittedBy(fitCallArguments, { ...plain, turns: given }, anything).request.turns, given);
   t.strictSame(
-    fitCallArguments({ ...plain, turns: given }, objects).request.turns,
+    fittedBy(fitCallArguments, { ...plain, turns: given }, objects).request.turns,
     turns(
       call('{"a":1.50}'),
       call('{"input":[1]}'),
@@ -30,7 +30,7 @@ test('arguments that are no object are put into one where the protocol wants it'
     ),
   );
   const right = turns(call('{}'));
-  t.equal(fitCallArguments({ ...plain, turns: right }, objects).request.turns, right);
+  t.equal(fittedBy(fitCallArguments, { ...plain, turns: right }, objects).request.turns, right);
 });
 
 const start = { kind: 'callStart', choice: 0, call: 0, id: '1', name: 'f', custom: false } as const;
@@ -40,14 +40,14 @@ const finish = (reason: 'toolCalls' | 'length') =>
   ({ kind: 'finish', choice: 0, reason, stopSequence: null }) as const;
 
 function restored(...events: StreamEvent[]): StreamEvent[] {
-  const { restorer } = fitCallArguments({ ...plain, from: 'messages' }, anything);
+  const { restorer } = fittedBy(fitCallArguments, { ...plain, from: 'messages' }, anything);
   const out: StreamEvent[] = [];
   for (const event of events) restorer?.event(event, out);
   return out;
 }
 
 test('a streamed call reaches a messages client as an object', async (t) => {
-  t.equal(fitCallArguments(plain, anything).restorer, null, 'no other client needs it');
+  t.equal(fittedBy(fitCallArguments, plain, anything).restorer, null, 'no other client needs it');
   t.strictSame(restored(start, args('{"a"'), args(':1}'), end, finish('toolCalls')), [
     start,
     args('{"a"'),

@@ -4,7 +4,7 @@ import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { plain, target } from '../../protocols/messages/samples.js';
-import { anything } from './rules.js';
+import { anything, fittedBy } from './rules.js';
 
 const rules = { ...anything, closedSchemas: true };
 const withSchema = (schema: JsonObject): ConversationRequest => ({
@@ -12,7 +12,7 @@ const withSchema = (schema: JsonObject): ConversationRequest => ({
   format: { kind: 'schema', name: null, description: null, schema, strict: null },
 });
 const closed = (schema: JsonObject, leftOut = new LeftOut()) => {
-  const { format } = fitClosedSchemas(withSchema(schema), rules, target, leftOut).request;
+  const { format } = fittedBy(fitClosedSchemas, withSchema(schema), rules, target, leftOut).request;
   return format?.kind === 'schema' ? format.schema : null;
 };
 const open = { type: 'object', properties: {} };
@@ -52,13 +52,13 @@ test('strict tools are held to the same, and no others', async (t) => {
     { ...tool, strict: false },
     { ...tool, parameters: null, strict: true },
   ];
-  const fitted = fitClosedSchemas({ ...plain, tools }, rules, target, new LeftOut()).request;
+  const fitted = fittedBy(fitClosedSchemas, { ...plain, tools }, rules, target, new LeftOut()).request;
   t.strictSame(
     fitted.tools.map(({ parameters }) => parameters),
     [shut, open, null],
   );
   const given = withSchema(open);
-  t.equal(fitClosedSchemas(given, anything, target, new LeftOut()).request, given);
+  t.equal(fittedBy(fitClosedSchemas, given, anything, target, new LeftOut()).request, given);
 });
 
 test('a member that a client calls __proto__ stays what it is', async (t) => {

@@ -3,7 +3,7 @@ import type { RequestRules } from '../../../src/conversation/codec.js';
 import { fitFirstTurn } from '../../../src/conversation/fit/first-turn.js';
 import type { AssistantPart, Turn } from '../../../src/conversation/request.js';
 import { plain } from '../../protocols/messages/samples.js';
-import { anything } from './rules.js';
+import { anything, fittedBy } from './rules.js';
 
 const text = { kind: 'text' as const, text: 'a' };
 const blank = { kind: 'text' as const, text: ' ' };
@@ -13,14 +13,14 @@ const user: Turn = { role: 'user', parts: [text] };
 const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The conversation begins here.)' }] };
 
 const added = (firstTurn: RequestRules['firstTurn'], ...turns: Turn[]): boolean => {
-  const { request } = fitFirstTurn({ ...plain, turns }, { ...anything, firstTurn });
+  const { request } = fittedBy(fitFirstTurn, { ...plain, turns }, { ...anything, firstTurn });
   return request.turns !== turns && request.turns[0]?.role === 'user' && request.turns.length > turns.length;
 };
 
 test('where the user has to begin, a text of the user stands before the assistant', async (t) => {
   t.strictSame(
-    fitFirstTurn({ ...plain, turns: [assistant(text), user] }, { ...anything, firstTurn: 'user' }).request
-      .turns,
+    fittedBy(fitFirstTurn, { ...plain, turns: [assistant(text), user] }, { ...anything, firstTurn: 'user' })
+      .request.turns,
     [filler, assistant(text), user],
   );
   t.ok(added('user', assistant(call)));

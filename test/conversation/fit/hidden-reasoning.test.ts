@@ -7,11 +7,12 @@ import { mostCarried, tagUnsigned, unsignedReasoning } from '../../../src/conver
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { plain } from '../../protocols/messages/samples.js';
+import { fittedBy } from './rules.js';
 
 const reasoning = (show: boolean) => ({ effort: null, budget: null, show, summary: null });
 const token = tagUnsigned('reasoning_content', 'm');
 const fit = (changes: Partial<ConversationRequest>, { rules } = chatCodec) =>
-  fitHiddenReasoning({ ...plain, from: 'messages', ...changes }, rules).restorer;
+  fittedBy(fitHiddenReasoning, { ...plain, from: 'messages', ...changes }, rules).restorer;
 
 function restored(...events: readonly StreamEvent[]): StreamEvent[] {
   const out: StreamEvent[] = [];

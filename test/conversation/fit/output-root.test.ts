@@ -5,14 +5,14 @@ import { fitOutputRoot } from '../../../src/conversation/fit/output-root.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { plain } from '../../protocols/messages/samples.js';
-import { anything } from './rules.js';
+import { anything, fittedBy } from './rules.js';
 
 const rules = { ...anything, outputRoot: 'object' as const };
 const withSchema = (schema: JsonObject, bare?: boolean): ConversationRequest => ({
   ...plain,
   format: { kind: 'schema', name: null, description: null, schema, strict: null, bare },
 });
-const fit = (schema: JsonObject, bare?: boolean) => fitOutputRoot(withSchema(schema, bare), rules);
+const fit = (schema: JsonObject, bare?: boolean) => fittedBy(fitOutputRoot, withSchema(schema, bare), rules);
 const list = { type: 'array', items: { type: 'string' } };
 const around = (value: JsonObject) => ({
   type: 'object',
@@ -26,7 +26,7 @@ test('a schema that is not of an object is asked for as the member of one', asyn
     t.match(fit(schema).request.format, { schema: around(schema) });
   for (const schema of [{ type: 'object' }, {}, { properties: {} }]) t.equal(fit(schema).restorer, null);
   const given = withSchema(list);
-  t.strictSame(fitOutputRoot(given, anything), { request: given, restorer: null });
+  t.strictSame(fittedBy(fitOutputRoot, given, anything), { request: given, restorer: null });
 });
 
 test('references still lead where they did', async (t) => {

@@ -3,11 +3,12 @@ import type { RequestRules } from '../../../src/conversation/codec.js';
 import { fitPrefill } from '../../../src/conversation/fit/prefill.js';
 import type { Turn } from '../../../src/conversation/request.js';
 import { plain, target } from '../../protocols/messages/samples.js';
-import { anything } from './rules.js';
+import { anything, fittedBy } from './rules.js';
 
 const begun = (words: string): Turn => ({ role: 'assistant', parts: [{ kind: 'text', text: words }] });
 const fit = (prefill: RequestRules['prefill'], adaptiveThinking: boolean, ...turns: Turn[]) =>
-  fitPrefill(
+  fittedBy(
+    fitPrefill,
     { ...plain, turns: [...plain.turns, ...turns] },
     { ...anything, prefill },
     {

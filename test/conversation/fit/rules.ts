@@ -1,4 +1,6 @@
 import type { RequestRules } from '../../../src/conversation/codec.js';
+import type { Fitted } from '../../../src/conversation/fit/fitted.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
 
 /** Of a protocol that can say everything. */
 export const anything: RequestRules = {
@@ -17,3 +19,12 @@ export const anything: RequestRules = {
   signatures: 'responses',
   search: { asked: 'always', says: [], choice: 'any', name: null },
 };
+
+/** A request and its answer's restorer as one change leaves them, whether or not it changes anything. */
+export function fittedBy<Rest extends unknown[]>(
+  fit: (request: ConversationRequest, ...rest: Rest) => Fitted | null,
+  request: ConversationRequest,
+  ...rest: Rest
+): Fitted {
+  return fit(request, ...rest) ?? { request, restorer: null };
+}

@@ -10,11 +10,12 @@ import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import { plain, target } from '../../protocols/messages/samples.js';
+import { fittedBy } from './rules.js';
 
 const seal = (protocol: 'messages' | 'generateContent', value: string) =>
   tagSignature({ protocol, model: 'm', value, redacted: false });
 const fit = (request: ConversationRequest, { rules } = messagesCodec, leftOut = new LeftOut()) =>
-  fitSignedCalls(request, rules, target, leftOut).restorer;
+  fittedBy(fitSignedCalls, request, rules, target, leftOut).restorer;
 const signature = (token: string): StreamEvent => ({ kind: 'signature', choice: 0, signature: token });
 const start = (call: number, id: string): StreamEvent => ({
   kind: 'callStart',

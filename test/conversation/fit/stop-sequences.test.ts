@@ -5,10 +5,10 @@ import { fitStopSequences } from '../../../src/conversation/fit/stop-sequences.j
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { plain, target } from '../../protocols/messages/samples.js';
-import { anything } from './rules.js';
+import { anything, fittedBy } from './rules.js';
 
 const fit = (given: Partial<ConversationRequest>, most: number, blank = true, leftOut = new LeftOut()) =>
-  fitStopSequences({ ...plain, ...given }, { ...anything, stop: { most, blank } }, target, leftOut);
+  fittedBy(fitStopSequences, { ...plain, ...given }, { ...anything, stop: { most, blank } }, target, leftOut);
 const text = (words: string, choice = 0) => ({ kind: 'text', choice, text: words }) as const;
 const finish = (reason: 'stop' | 'stopSequence', stopSequence: string | null = null, choice = 0) =>
   ({ kind: 'finish', choice, reason, stopSequence }) as const;

@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitToolNames } from '../../../src/conversation/fit/tool-names.js';
 import type { ConversationRequest, Tool } from '../../../src/conversation/request.js';
 import { plain } from '../../protocols/messages/samples.js';
-import { anything } from './rules.js';
+import { anything, fittedBy } from './rules.js';
 
 const rules = { ...anything, toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ } };
 const long = `mcp__server__${'x'.repeat(61)}`;
@@ -21,7 +21,7 @@ const request: ConversationRequest = {
 };
 
 test('a name that is refused is another wherever it stands, and always the same', async (t) => {
-  const { tools, turns, toolChoice } = fitToolNames(request, rules).request;
+  const { tools, turns, toolChoice } = fittedBy(fitToolNames, request, rules).request;
   const [first, second, third] = tools.map(({ name }) => name);
   t.match(first, /^mcp__server__x{42}_[A-Za-z0-9_-]{8}$/);
   t.equal(first?.length, 64);
@@ -30,14 +30,17 @@ test('a name that is refused is another wherever it stands, and always the same'
   t.match(turns, [{ parts: [{ name: first }] }, { parts: [{ name: first }] }]);
   t.match(toolChoice, { names: [first, 'read'] });
   const alone = { ...request, tools: [tool('other')], toolChoice: { mode: 'named', name: long } as const };
-  const later = fitToolNames(alone, rules).request;
+  const later = fittedBy(fitToolNames, alone, rules).request;
   t.match(later.turns, [{ parts: [{ name: first }] }, {}], 'declared or not');
   t.match(later.toolChoice, { name: first });
-  t.not(fitToolNames({ ...request, tools: [tool(`${long}y`)] }, rules).request.tools[0]?.name, first);
+  t.not(
+    fittedBy(fitToolNames, { ...request, tools: [tool(`${long}y`)] }, rules).request.tools[0]?.name,
+    first,
+  );
 });
 
 test('calls come back under the names that the client gave', async (t) => {
-  const { request: fitted, restorer } = fitToolNames(request, rules);
+  const { request: fitted, restorer } = fittedBy(fitToolNames, request, rules);
   const name = fitted.tools[0]?.name ?? '';
   const out: StreamEvent[] = [];
   const start = (called: string) =>
@@ -55,5 +58,5 @@ test('calls come back under the names that the client gave', async (t) => {
 
 test('names that are taken stay', async (t) => {
   const given = { ...request, tools: [tool('a'.repeat(64))], turns: [], toolChoice: null };
-  t.strictSame(fitToolNames(given, rules), { request: given, restorer: null });
+  t.strictSame(fittedBy(fitToolNames, given, rules), { request: given, restorer: null });
 });

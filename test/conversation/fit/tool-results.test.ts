@@ -9,6 +9,7 @@ import type {
 } from '../../../src/conversation/request.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { plain } from '../../protocols/messages/samples.js';
+import { fittedBy } from './rules.js';
 
 const text = (words: string) => ({ kind: 'text' as const, text: words });
 const user = (...parts: UserPart[]): Turn => ({ role: 'user', parts });
@@ -38,7 +39,7 @@ const interrupted = (callId: string): ToolResultPart =>
     at: 'messages[1]',
   });
 const fit = (turns: readonly Turn[]) =>
-  fitToolResults({ ...plain, turns }, messagesCodec.rules).request.turns;
+  fittedBy(fitToolResults, { ...plain, turns }, messagesCodec.rules).request.turns;
 const mended = (...turns: Turn[]) => fit(turns);
 
 test('a conversation whose calls have their results stays as it is', async (t) => {

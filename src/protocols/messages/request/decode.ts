@@ -45,7 +45,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'messages',
     stream,
-    leftOut: [...new Set([...leftOut, ...unreadMembers(body, readMembers)])],
+    leftOut: [...leftOut, ...unreadMembers(body, readMembers)],
     system: withoutBillingLine(system),
     turns,
     tools,

@@ -94,7 +94,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const request: ConversationRequest = {
     from: 'responses',
     stream,
-    leftOut: [...new Set([...leftOut, ...unreadOf(body)])],
+    leftOut: [...leftOut, ...unreadOf(body)],
     system:
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]
