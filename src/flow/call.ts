@@ -85,8 +85,6 @@ export class Call implements Guarded {
   heldBytes = 0;
   /** Of them, those of the upstream's answer. */
   gathered = 0;
-  /** Of them, those of the request that wait to be kept with the answer. */
-  keptBytes = 0;
   /** Attempts at an upstream after the first. */
   retries = 0;
   accounted = false;
@@ -171,6 +169,11 @@ export interface RoutedCall extends ResolvedCall {
 /** A call that opens a session, for which `takePlace` has found room. */
 export interface SessionCall extends AuthenticatedCall {
   readonly place: SessionPlace;
+}
+
+/** What the ids of an answer of the gateway's own are made of: the call's id without its kind. */
+export function answerId({ exchange }: Call): string {
+  return exchange.id.slice('req_'.length);
 }
 
 /** Milliseconds that are left of a call's total time, at least one. */

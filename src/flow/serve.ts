@@ -11,7 +11,7 @@ import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { answerById } from './conversation/by-id.js';
-import { mayGoOn, recall } from './conversation/recall.js';
+import { recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
 import { drawingOf } from './images/draw.js';
 import { takeImages } from './images/take.js';
@@ -155,9 +155,9 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
-  if (mayGoOn(services, resolved, endpoint))
-    recall(services, resolved, { endpoint, schema, next: admitToSend });
-  else admitToSend(services, resolved);
+  const { conversation } = endpoint;
+  if (conversation === null) admitToSend(services, resolved);
+  else recall(services, resolved, { endpoint, conversation, schema, next: admitToSend });
 }
 
 function admitToSend(services: Services, call: ResolvedCall): void {

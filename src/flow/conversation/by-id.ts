@@ -30,7 +30,7 @@ import { takeMemory } from '../memory-budget.js';
 import { configuredPass } from '../prepare.js';
 import type { Services } from '../services.js';
 import type { FoundValues } from './find-queue.js';
-import { ownerOf } from './owner.js';
+import { ownerOf } from './records.js';
 
 /** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
 const copies = 3;

@@ -9,7 +9,7 @@ import type { ImagesTranslation, WantedImages } from '../../protocols/images-tra
 import { isObject, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { parseBody } from '../../wire/skeleton.js';
-import type { ResolvedCall } from '../call.js';
+import { answerId, type ResolvedCall } from '../call.js';
 import type { Services } from '../services.js';
 import { type AskedImages, convertImages } from './convert.js';
 
@@ -109,7 +109,7 @@ function writeAnswer(call: ResolvedCall, translation: ImagesTranslation, answer:
     images: madeImages(answer),
     usage: usageOfAnswer(answer),
     model: call.model.name,
-    id: call.exchange.id.slice('req_'.length),
+    id: answerId(call),
     framing: call.checkedBody().stream ? call.framing : null,
   });
 }

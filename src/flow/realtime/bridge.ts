@@ -222,7 +222,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   #refuseFor(error: GatewayError): void {
     if (isVendorAccountError(error)) {
       this.#attempt.rejectedAs(error.vendorAccountStatus);
-      this.#attempt.report(this.#call, error);
+      this.#attempt.report(error);
     }
     this.#refuse(error, closeCode.internal);
   }

@@ -101,7 +101,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     const isOfVendorAccount = isError && isVendorAccountError(error);
     if (isError) this.#attempt?.answeredError(head, status);
     else this.#attempt?.failed('unusable_answer', true);
-    if (isOfVendorAccount) this.#attempt?.report(call, error);
+    if (isOfVendorAccount) this.#attempt?.report(error);
     const reason = isError ? 'error_answer' : 'unusable_answer';
     if (this.#goesOn({ ...harmless, reason, status, bytesSent: true }, error)) return;
     if (!isError) {

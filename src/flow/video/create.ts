@@ -329,7 +329,7 @@ class Submitting implements Asker, ExchangeListener {
     const status = error === null ? null : statusOf(error);
     if (error === null || status === null) return null;
     this.#attempt?.rejectedAs(status);
-    if (isVendorAccountError(error)) this.#attempt?.report(this.#call, error);
+    if (isVendorAccountError(error)) this.#attempt?.report(error);
     return {
       reason: 'error_answer',
       status,
@@ -543,9 +543,7 @@ function unrepeatable(error: GatewayError): GatewayError {
 
 /** The status that such words stand for; null where they may be the caller's mistake as well as the upstream's. */
 function statusOf(error: GatewayError): number | null {
-  return (
-    error.vendorAccountStatus ?? toldStatus(error) ?? (error.kind === 'overloaded' ? error.status : null)
-  );
+  return toldStatus(error) ?? (error.kind === 'overloaded' ? error.status : null);
 }
 
 /** @returns whether the upstream says that it has made the task */
