@@ -3,12 +3,13 @@ import type { Key, Model, Target } from '../config/types.js';
 import type { Recalled } from '../conversation/kept-turns.js';
 import { type LeftOutNames, nothingLeftOut } from '../conversation/left-out.js';
 import type { Usage } from '../conversation/usage.js';
-import type { FaultPlace, GatewayError, Guarded } from '../errors.js';
+import { type FaultPlace, GatewayError, type Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { Deadlines } from '../upstream/client.js';
+import { type JsonObject, parseObject } from '../wire/json.js';
 import { costRefusal, costsMore } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { GivenUpTokens } from './consumption.js';
@@ -132,6 +133,13 @@ export class Call implements Guarded {
     const { bodyValues } = this.running.snapshot.limits;
     if (costsMore(body, bodyValues)) throw costRefusal('request body', bodyValues);
     return body;
+  }
+
+  /** The whole body, parsed. @throws {GatewayError} `invalid_json`, and Error as `wholeBody` does */
+  parsedBody(): JsonObject {
+    const parsed = parseObject(this.wholeBody().toString('utf8'));
+    if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+    return parsed;
   }
 
   /** What is known of the body. @throws Error as `wholeBody` does */

@@ -7,7 +7,6 @@ import { fitRequest } from '../conversation/fit/fit.js';
 import type { Keep } from '../conversation/kept-turns.js';
 import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
-import { GatewayError } from '../errors.js';
 import type { RequestHead } from '../http/request-head.js';
 import { credentialLine, tellingLines, vendorLines } from '../protocols/credentials/credentials.js';
 import { never, type OnceRule } from '../protocols/once.js';
@@ -121,11 +120,9 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
  * @throws {GatewayError} of status 400 for what that form cannot say
  */
 function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared {
-  const parsed = parseObject(call.wholeBody().toString('utf8'));
-  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
   const leftOut = new LeftOut();
   const names = { upstream: target.model, client: call.model?.name ?? '' };
-  const { body, answer } = form.convert(parsed, names, leftOut);
+  const { body, answer } = form.convert(call.parsedBody(), names, leftOut);
   const written = Buffer.from(body);
   const { rules } = target;
   return {
@@ -243,10 +240,8 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
  * cannot hold
  */
 export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
-  const body = call.wholeBody();
-  const parsed = parseObject(body.toString('utf8'));
-  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
-  if (schema.accept(body) === null && !schema.check(parsed)) throw schema.explain(parsed);
+  const parsed = call.parsedBody();
+  if (schema.accept(call.wholeBody()) === null && !schema.check(parsed)) throw schema.explain(parsed);
   const { sealer } = call.running;
   return codec.decodeRequest(
     unwrap === null ? parsed : unwrap(parsed),

@@ -161,7 +161,8 @@ function proceed(services: Services, call: AuthenticatedCall): void {
 }
 
 function admitToSend(services: Services, call: ResolvedCall): void {
-  admitResolved(services, call, drawingOf(call) ?? send);
+  const draw = call.model.drawing.length === 0 ? null : drawingOf(call);
+  admitResolved(services, call, draw ?? send);
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
