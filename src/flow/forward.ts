@@ -28,7 +28,7 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import { account } from './account.js';
-import { ownLines } from './answer-lines.js';
+import { ownLines, timingLine } from './answer-lines.js';
 import { answerId, attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall } from './call.js';
 import { noteGivenUp } from './consumption.js';
 import { fetchBounds, fetchedCopies, fetchMedia, remoteMedia } from './fetch-media.js';
@@ -53,7 +53,6 @@ import { aimAt, routeCall } from './resolve.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
 import { socketRequest } from './socket-request.js';
-import { timingLine } from './timing.js';
 
 /** A body is in memory as it came, and as it is written anew. */
 const translatedCopies = 2;

@@ -24,7 +24,7 @@ import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { ownLines, passedLines } from '../answer-lines.js';
+import { ownLines, passedLines, timingLine } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
@@ -34,7 +34,6 @@ import { detachMemory, takeMemory } from '../memory-budget.js';
 import { forwardedLines, idempotencyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { timingLine } from '../timing.js';
 import { secretOf, showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;
