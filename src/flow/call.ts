@@ -14,9 +14,9 @@ import { costRefusal, costsMore } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { GivenUpTokens } from './consumption.js';
 import type { LimitedCall } from './limited-call.js';
-import type { SessionPlace } from './realtime/session-memory.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Running } from './running.js';
+import type { SessionPlace } from './sockets/session-memory.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 

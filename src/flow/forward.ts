@@ -52,7 +52,7 @@ import { Relay } from './relay.js';
 import { aimAt, routeCall } from './resolve.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
-import { socketRequest } from './socket-request.js';
+import { socketRequest } from './sockets/socket-request.js';
 
 /** A body is in memory as it came, and as it is written anew. */
 const translatedCopies = 2;
