@@ -1,12 +1,14 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file:
 // to find, read and link several hundred took a worker longer than all the rest of its start.
-import { Compile } from 'typebox/compile';
+import { Compile } from 'typebox/schema';
 import { buildSnapshot } from './config/snapshot.js';
+import type { Snapshot } from './config/types.js';
 import { guard } from './errors.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
 import type { OwnerMessage } from './limits/messages.js';
+import { compileTranslationChecks } from './protocols/text.js';
 import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
 import { createLog } from './supervisor/log.js';
@@ -61,8 +63,15 @@ function survive(error: unknown): void {
   else gateway.reportFault('process', error);
 }
 
-async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
+/** A config with all that its first call would else wait for. */
+function readySnapshot(order: WorkerOrder & { type: 'start' | 'reload' }): Snapshot {
   const snapshot = buildSnapshot(order.config, order);
+  if (snapshot.translates) compileTranslationChecks();
+  return snapshot;
+}
+
+async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
+  const snapshot = readySnapshot(order);
   drainMs = snapshot.timeouts.drainMs;
   gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
   for (const message of earlyLeases) gateway.receiveLease(message);
@@ -76,7 +85,7 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
 function reload(order: WorkerOrder & { type: 'reload' }): void {
   let problem: string | null = null;
   try {
-    const snapshot = buildSnapshot(order.config, order);
+    const snapshot = readySnapshot(order);
     gateway?.swap(snapshot);
     drainMs = snapshot.timeouts.drainMs;
   } catch (error) {

@@ -259,9 +259,8 @@ export function shapeProblems(value: unknown): Problem[] {
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: mostErrors });
   try {
-    return validator()
-      .Errors(value)
-      .flatMap((error) => describe(error, value));
+    const [, errors] = validator().Errors(value);
+    return errors.flatMap((error) => describe(error, value));
   } finally {
     Settings.Set({ maxErrors });
   }

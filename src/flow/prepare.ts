@@ -241,7 +241,7 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
  */
 export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
   const parsed = call.parsedBody();
-  if (schema.accept(call.wholeBody()) === null && !schema.check(parsed)) throw schema.explain(parsed);
+  if (!schema.check(parsed)) throw schema.explain(parsed);
   const { sealer } = call.running;
   return codec.decodeRequest(
     unwrap === null ? parsed : unwrap(parsed),

@@ -44,8 +44,9 @@ function look(
   const shape = typeof read === 'function' ? read(value) : read;
   if (shape === true) return;
   for (const name of Object.keys(value)) {
-    const at = path === '' ? name : `${path}.${name}`;
     const inner = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    if (inner === true) continue;
+    const at = path === '' ? name : `${path}.${name}`;
     if (inner === undefined) note(at, value[name]);
     else look(value[name], inner, at, levels - 1, note);
   }

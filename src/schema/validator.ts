@@ -1,20 +1,18 @@
 import { createRequire } from 'node:module';
-import type { TSchema } from 'typebox';
-import type { Validator } from 'typebox/compile';
+import type { Static, TSchema } from 'typebox';
+import type { Validator } from 'typebox/schema';
 
-type Compiler = Pick<typeof import('typebox/compile'), 'Compile'>;
+type Compiler = Pick<typeof import('typebox/schema'), 'Compile'>;
 
 const require = createRequire(import.meta.url);
 let compiler: Compiler | null = null;
 
 /**
  * Compiles a TypeBox schema to a check. Unless `useCompiler` was called, the compiler is loaded by the first call: it is
- * several hundred files, which would take a third of a process's start, and most processes get by for long without it.
+ * many files, which would take a third of a process's start, and most processes get by for long without it.
  */
-export function compileValidator<Schema extends TSchema>(
-  schema: Schema,
-): Validator<Record<never, never>, Schema> {
-  compiler ??= require('typebox/compile') as Compiler;
+export function compileValidator<Schema extends TSchema>(schema: Schema): Validator<Schema, Static<Schema>> {
+  compiler ??= require('typebox/schema') as Compiler;
   return compiler.Compile(schema);
 }
 

@@ -29,13 +29,13 @@ export function fitCacheBreakpoints(
 }
 
 /** Every place of a prompt, in the order of the prompt. */
-function* placesOf({ tools, system, turns }: ConversationRequest): Generator<Place> {
-  yield* tools;
-  yield* system.keys();
+function placesOf({ tools, system, turns }: ConversationRequest): Place[] {
+  const places: Place[] = [...tools, ...system.keys()];
   for (const turn of turns) {
-    if (turn.role === 'system') yield turn;
-    else for (const part of turn.parts) if (part.kind !== 'reasoning') yield part;
+    if (turn.role === 'system') places.push(turn);
+    else for (const part of turn.parts) if (part.kind !== 'reasoning') places.push(part);
   }
+  return places;
 }
 
 function ownMarks(request: ConversationRequest): Marks {
@@ -58,7 +58,7 @@ function addMarks(request: ConversationRequest, marks: Marks, most: number): voi
   if (![...marks.values()].some(({ ttl }) => ttl === '1h')) return;
   // The upstream refuses a mark for a longer time behind one for a shorter.
   let isLong = false;
-  for (const place of [...placesOf(request)].reverse()) {
+  for (const place of placesOf(request).reverse()) {
     const mark = marks.get(place);
     if (mark?.ttl === '1h') isLong = true;
     else if (mark !== undefined && isLong && !own.has(place)) marks.set(place, { ttl: '1h' });

@@ -18,16 +18,16 @@ import { fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
 import { fitWebSearch } from './web-search.js';
 
+/** What changes tools, their calls and results. */
+const toolFits: readonly Fit[] = [fitCustomTools, fitToolNames, fitCallArguments, fitToolResults];
+
 /** In the order in which a request is changed. */
 const fits: readonly Fit[] = [
   fitWebSearch,
   fitStopSequences,
   fitOutputRoot,
   fitClosedSchemas,
-  fitCustomTools,
-  fitToolNames,
-  fitCallArguments,
-  fitToolResults,
+  fitTools,
   fitPrefill,
   fitFirstTurn,
   // Answers go the other way: tokens have their text before calls carry them.
@@ -45,10 +45,38 @@ export function fitRequest(
   target: TargetOptions,
   leftOut: LeftOut,
 ): Fitted {
+  return inOrder(fits, request, rules, target, leftOut);
+}
+
+function fitTools(
+  request: ConversationRequest,
+  rules: RequestRules,
+  target: TargetOptions,
+  leftOut: LeftOut,
+): Fitted {
+  if (!hasTools(request)) return { request, restorer: null };
+  return inOrder(toolFits, request, rules, target, leftOut);
+}
+
+function hasTools({ tools, toolChoice, turns }: ConversationRequest): boolean {
+  if (tools.length > 0 || toolChoice !== null) return true;
+  for (const turn of turns)
+    if (turn.role !== 'system')
+      for (const { kind } of turn.parts) if (kind === 'toolCall' || kind === 'toolResult') return true;
+  return false;
+}
+
+function inOrder(
+  changes: readonly Fit[],
+  request: ConversationRequest,
+  rules: RequestRules,
+  target: TargetOptions,
+  leftOut: LeftOut,
+): Fitted {
   let fitted = request;
   const restorers: AnswerRestorer[] = [];
-  for (const fit of fits) {
-    const { request: next, restorer } = fit(fitted, rules, target, leftOut);
+  for (const change of changes) {
+    const { request: next, restorer } = change(fitted, rules, target, leftOut);
     fitted = next;
     if (restorer !== null) restorers.unshift(restorer);
   }
