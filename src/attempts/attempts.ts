@@ -326,15 +326,15 @@ export class Attempt {
   }
 
   /** Takes note of an answer about our account, which is the client's own where the call has named one. */
-  report(call: Call, error: GatewayError): void {
-    const { target } = this;
-    if (this.#call !== null && carriesAccount(this.#call, target)) return;
-    this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.key, error });
+  report(error: GatewayError): void {
+    const { target, key } = this;
+    if (this.#call === null || carriesAccount(this.#call, target)) return;
+    this.#services.reportVendorAccount(this.#call, { upstream: target.upstream, key, error });
   }
 
   /** A good answer turns out to be of no use: it counts as what its error stands for, or as the upstream's failure. */
   unusable(error: GatewayError): void {
-    const status = error.vendorAccountStatus ?? toldStatus(error);
+    const status = toldStatus(error);
     if (status === null) this.failed('unusable_answer', true);
     else this.rejectedAs(status);
   }
@@ -386,14 +386,12 @@ export function noteVendorAccountRefused(
   const { upstream, model, apiKey } = asked;
   const key = Math.max(0, upstream.apiKeys.indexOf(apiKey ?? ''));
   const target = call.model?.targets.find((each) => each.upstream === upstream && each.model === model);
-  if (target === undefined) {
-    services.reportVendorAccount(call, { upstream, key, error });
-    return;
+  if (target !== undefined) {
+    const health = services.health.of(target);
+    const start = { call: null, target, health, key, lookedAt: performance.now() };
+    new Attempt(services, start).rejectedAs(error.vendorAccountStatus);
   }
-  const start = { call: null, target, health: services.health.of(target), key, lookedAt: performance.now() };
-  const attempt = new Attempt(services, start);
-  attempt.rejectedAs(error.vendorAccountStatus);
-  attempt.report(call, error);
+  services.reportVendorAccount(call, { upstream, key, error });
 }
 
 /** Who decides what follows an attempt that failed before anything was relayed. */

@@ -50,10 +50,11 @@ export function givenUpBy(error: GatewayError): GivenUpBy {
 }
 
 /**
- * The status by which an answer is judged that says in its own words what is wrong: a limit, or the caller's mistake, as
- * if it had come with it. Null for any other error, which is the upstream's failure.
+ * The status by which an answer is judged that says in its own words what is wrong: our account there, a limit, or the
+ * caller's mistake, as if it had come with it. Null for any other error, which is the upstream's failure.
  */
-export function toldStatus({ source, status }: GatewayError): number | null {
+export function toldStatus({ source, status, vendorAccountStatus }: GatewayError): number | null {
+  if (vendorAccountStatus !== null) return vendorAccountStatus;
   return source === 'upstream' && status < 500 ? status : null;
 }
 

@@ -185,6 +185,9 @@ interface GivenUpstream {
   readonly rules: TargetRules | null;
 }
 
+/** Shared by thousands of models. */
+const none: readonly Target[] = [];
+
 function buildModel(
   model: ResolvedModel,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -214,10 +217,16 @@ function buildModel(
       firstTokenMs: target.firstTokenMs ?? model.firstTokenMs,
     };
   });
+  targets.sort((a, b) => a.priority - b.priority);
+  const isOffered = model.protocols.includes('images');
+  const drawing = targets.filter(
+    ({ native, images }) => native.has('images') && (isOffered || images !== 'openai'),
+  );
   return {
     name: model.name,
     protocols: setOf(model.protocols),
-    targets: targets.sort((a, b) => a.priority - b.priority),
+    targets,
+    drawing: drawing.length === 0 ? none : drawing,
     created: model.created,
     price: model.price,
     limits: model.limits,

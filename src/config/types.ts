@@ -136,6 +136,8 @@ export interface Model {
   readonly protocols: ReadonlySet<Protocol>;
   /** Sorted by priority. */
   readonly targets: readonly Target[];
+  /** Those of the targets that make images at endpoints of their own, also for a text that asks for one. */
+  readonly drawing: readonly Target[];
   /** Unix seconds: when this catalogue first knew the model. */
   readonly created: number;
   /** Null where nothing is charged. */

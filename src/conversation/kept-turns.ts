@@ -122,7 +122,7 @@ export interface Keep {
 }
 
 /** What is noted of the answer of an upstream that keeps the turn itself. */
-export interface Held {
+export interface HeldTurn {
   /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
   readonly keep: Keep | null;
   /** Finds the answer's id as it passes, which nothing waits for; null where `keep` does. */
@@ -172,7 +172,7 @@ export interface ConversationRules {
    * What is noted of the answer of an upstream that keeps the turn itself; null for nothing.
    * @param isOnly nobody but the holder can be asked to go on from it, so that it is noted for who asks for it by its id
    */
-  hold(body: Buffer, holder: Holder, isOnly: boolean): Held | null;
+  hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null;
   /**
    * The body for a target that takes the endpoint's calls as they come and keeps no turns; absent where all of these do.
    * @returns null for one that says nothing of turns

@@ -13,13 +13,8 @@ const tag = 'gw1.';
 export const searchToken = `${tag}search`;
 /** How a token begins that is written as base64: the first three bytes of the tag, in both alphabets. */
 const bytesTag = 'Z3cx';
-/** What a body must hold for a token to be in it. */
-const marks = [Buffer.from(`"${tag}`), Buffer.from(`"${bytesTag}`)];
-
-/** Whether a token may be a string of the body. */
-export function mayHoldToken(body: Buffer): boolean {
-  return marks.some((mark) => body.includes(mark));
-}
+/** One of these stands in every body in which a token is a string. */
+export const tokenMarks: readonly Buffer[] = [Buffer.from(`"${tag}`), Buffer.from(`"${bytesTag}`)];
 
 export interface Signature {
   /** Protocol of the upstream that made it. */

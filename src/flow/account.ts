@@ -35,6 +35,8 @@ function report(services: Services, call: Call): void {
 }
 
 const noGroups: readonly string[] = [];
+/** So many records wait at most. */
+const mostRecords = 32;
 
 /** The one description of a call that has ended: who hears of it by `Services.report` sees nothing else of the call. */
 export function recordOf(call: Call): CallRecord {
@@ -83,4 +85,41 @@ function clientOf({ exchange, running }: Call): string | null {
   const { peer, forwardedFor } = exchange.head;
   if (peer === null || running.proxies === null) return null;
   return clientAddress(peer, forwardedFor, running.proxies);
+}
+
+/**
+ * Call records that are noted together, some at a time: noted one by one between requests, each would find the code and
+ * data of that work evicted from the processor's caches; for many in a row they are loaded once.
+ */
+export class RecordQueue {
+  readonly #note: (call: CallRecord) => void;
+  readonly #onFault: (fault: unknown, call: CallRecord) => void;
+  #calls: CallRecord[] = [];
+
+  /**
+   * @param note takes note of a call
+   * @param onFault hears what that throws; the calls behind it are noted all the same
+   */
+  constructor(note: (call: CallRecord) => void, onFault: (fault: unknown, call: CallRecord) => void) {
+    this.#note = note;
+    this.#onFault = onFault;
+  }
+
+  /** Has a call noted soon. They are noted in their order. */
+  add(call: CallRecord): void {
+    if (this.#calls.push(call) === mostRecords) this.flush();
+  }
+
+  /** Has all noted that wait. */
+  flush(): void {
+    const calls = this.#calls;
+    this.#calls = [];
+    for (const call of calls) {
+      try {
+        this.#note(call);
+      } catch (fault) {
+        this.#onFault(fault, call);
+      }
+    }
+  }
 }

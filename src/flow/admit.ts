@@ -46,7 +46,7 @@ function takeFirst(services: Services, call: Call, pools: CallPools, waiter: Adm
   if (pools.ones.length === 0) return true;
   const first = new Taking(services.limits, pools);
   limited.first = first;
-  if (first.take(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
+  if (first.tryAcquire(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
   return acquire(services, { limited, taking: first, demands: pools.ones, waiter });
 }
 
@@ -58,7 +58,7 @@ interface Lacking {
   readonly waiter: AdmissionListener;
 }
 
-/** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `enter` does */
+/** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `applyDecision` does */
 function acquire(services: Services, { limited, taking, demands, waiter }: Lacking): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     taking.pending = null;
@@ -67,7 +67,7 @@ function acquire(services: Services, { limited, taking, demands, waiter }: Lacki
       return;
     }
     try {
-      enter(services, limited, taking, later);
+      applyDecision(services, limited, taking, later);
     } catch (fault) {
       waiter.onNotAdmitted(fault);
       return;
@@ -75,7 +75,7 @@ function acquire(services: Services, { limited, taking, demands, waiter }: Lacki
     waiter.onAdmitted();
   });
   if (decision.outcome !== 'pending') {
-    enter(services, limited, taking, decision);
+    applyDecision(services, limited, taking, decision);
     return true;
   }
   taking.pending = decision;
@@ -129,7 +129,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
     charge === null
       ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
       : demandsWithBudget(call, limited, rest, charge);
-  if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
+  if (!rest.tryAcquire(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
     if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
       call.exchange.listener = queued;
@@ -166,8 +166,11 @@ function demandsWithBudget(
   return [...demands, { pool, amount: Math.min(Math.max(1, cost), pool.limit) }];
 }
 
-/** @throws {GatewayError} for a call that is not let in */
-function enter(services: Services, limited: LimitedCall, taking: Taking, decision: Decision): void {
+/**
+ * Gives a call what was decided for it, at once or after a wait: the units that it holds from now on.
+ * @throws {GatewayError} for a call that is not let in
+ */
+function applyDecision(services: Services, limited: LimitedCall, taking: Taking, decision: Decision): void {
   if (decision.outcome === 'admitted') {
     taking.admission = decision;
     return;

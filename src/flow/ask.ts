@@ -161,9 +161,9 @@ class Collector implements UpstreamHandler {
   }
 
   #onRefusal(head: ResponseHead, { status, error }: ErrorAnswer): void {
-    const { attempt, call } = this.#room;
+    const { attempt } = this.#room;
     attempt?.answeredError(head, status);
-    if (isVendorAccountError(error)) attempt?.report(call, error);
+    if (isVendorAccountError(error)) attempt?.report(error);
   }
 
   onFailure(failure: UpstreamFailure): void {

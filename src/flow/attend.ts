@@ -1,9 +1,10 @@
 import type { ExchangeListener } from '../http/exchange.js';
+import type { UpstreamFailure } from '../upstream/client.js';
 import { account } from './account.js';
-import { leftOutLine, ownLines } from './answer-lines.js';
+import { leftOutLine, ownLines, timingLine } from './answer-lines.js';
+import { type Answered, ask, type CollectedRequest } from './ask.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
-import { timingLine } from './timing.js';
 
 /** The client's side of a call while something is waited for: the store, an upstream, a file. */
 export class WaitingClient implements ExchangeListener {
@@ -16,6 +17,19 @@ export class WaitingClient implements ExchangeListener {
     this.#services = services;
     this.#call = call;
     call.exchange.listener = this;
+  }
+
+  /**
+   * Asks an upstream, which a client that leaves cancels: then nothing comes back.
+   * @returns the answer, or why there is none
+   * @throws {GatewayError} as `ask` does
+   */
+  async ask(request: CollectedRequest): Promise<Answered | UpstreamFailure> {
+    const result = await new Promise<Answered | UpstreamFailure>((resolve) => {
+      this.cancel = ask(this.#services, this.#call, request, resolve);
+    });
+    this.cancel = () => {};
+    return result;
   }
 
   onClientGone(): void {

@@ -3,19 +3,20 @@ import type { Key, Model, Target } from '../config/types.js';
 import type { Recalled } from '../conversation/kept-turns.js';
 import { type LeftOutNames, nothingLeftOut } from '../conversation/left-out.js';
 import type { Usage } from '../conversation/usage.js';
-import type { FaultPlace, GatewayError, Guarded } from '../errors.js';
+import { type FaultPlace, GatewayError, type Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { Deadlines } from '../upstream/client.js';
+import { type JsonObject, parseObject } from '../wire/json.js';
 import { costRefusal, costsMore } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { GivenUpTokens } from './consumption.js';
 import type { LimitedCall } from './limited-call.js';
-import type { SessionPlace } from './realtime/session-memory.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Running } from './running.js';
+import type { SessionPlace } from './sockets/session-memory.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
@@ -85,8 +86,6 @@ export class Call implements Guarded {
   heldBytes = 0;
   /** Of them, those of the upstream's answer. */
   gathered = 0;
-  /** Of them, those of the request that wait to be kept with the answer. */
-  keptBytes = 0;
   /** Attempts at an upstream after the first. */
   retries = 0;
   accounted = false;
@@ -136,6 +135,13 @@ export class Call implements Guarded {
     return body;
   }
 
+  /** The whole body, parsed. @throws {GatewayError} `invalid_json`, and Error as `wholeBody` does */
+  parsedBody(): JsonObject {
+    const parsed = parseObject(this.wholeBody().toString('utf8'));
+    if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+    return parsed;
+  }
+
   /** What is known of the body. @throws Error as `wholeBody` does */
   checkedBody(): ValidatedBody {
     if (this.validated === null) throw new Error('the body of the call was not validated');
@@ -171,6 +177,11 @@ export interface RoutedCall extends ResolvedCall {
 /** A call that opens a session, for which `takePlace` has found room. */
 export interface SessionCall extends AuthenticatedCall {
   readonly place: SessionPlace;
+}
+
+/** What the ids of an answer of the gateway's own are made of: the call's id without its kind. */
+export function answerId({ exchange }: Call): string {
+  return exchange.id.slice('req_'.length);
 }
 
 /** Milliseconds that are left of a call's total time, at least one. */

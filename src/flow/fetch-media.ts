@@ -1,11 +1,24 @@
 import { performance } from 'node:perf_hooks';
+import type { Target } from '../config/types.js';
 import type { ConversationRequest, MediaPart, TextPart, Turn, UserPart } from '../conversation/request.js';
 import { GatewayError, type Guarded, guard } from '../errors.js';
 import type { Dialer } from '../upstream/dialer.js';
 import { type Downloaded, download } from '../upstream/download.js';
 import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
+import { rateBound } from './body-rate.js';
+import { type Call, timeLeft } from './call.js';
+import { mediaHosts } from './own-address.js';
+import type { Services } from './services.js';
 
+/** Bytes of all media of a call. */
+const mostFetched = 20 * 1024 * 1024;
+/** They are in memory in base64, and in the text and the bytes of the body that is made of them. */
+export const fetchedCopies = 3;
+/** As many bytes as came, in base64. */
+const fetchCopies = (fetchedCopies * 4) / 3;
+/** One call may not take more than this part of what a worker may hold. */
+const fetchShare = 8;
 const mostMedia = 32;
 /** For one of them. */
 const longestMs = 20_000;
@@ -27,6 +40,28 @@ export interface FetchBounds {
    * @throws {GatewayError} when there is no room for them
    */
   readonly hold: (bytes: number) => void;
+}
+
+/**
+ * The bounds for what a call needs at a target.
+ * @param hold see `FetchBounds.hold`
+ */
+export function fetchBounds(
+  services: Services,
+  call: Call,
+  target: Target,
+  hold: (bytes: number) => void,
+): FetchBounds {
+  const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
+  return {
+    maxBytes: Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies))),
+    timeoutMs: timeLeft(call),
+    hosts: mediaHosts(call, target.upstream),
+    dialer: services.dialer,
+    owner: call,
+    rate: rateBound(call.running.snapshot),
+    hold,
+  };
 }
 
 /**

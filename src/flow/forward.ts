@@ -28,15 +28,13 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import { account } from './account.js';
-import { ownLines } from './answer-lines.js';
-import { rateBound } from './body-rate.js';
-import { attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall, timeLeft } from './call.js';
+import { ownLines, timingLine } from './answer-lines.js';
+import { answerId, attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall } from './call.js';
 import { noteGivenUp } from './consumption.js';
-import { fetchMedia, remoteMedia } from './fetch-media.js';
+import { fetchBounds, fetchedCopies, fetchMedia, remoteMedia } from './fetch-media.js';
 import { mayHedge, prepareHedge } from './hedge-call.js';
 import { HeldStream, type StreamChooser } from './held-stream.js';
-import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
-import { mediaHosts } from './own-address.js';
+import { keepMemory, keptBytes, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import {
   decodeCall,
   hasOtherForm,
@@ -54,19 +52,10 @@ import { Relay } from './relay.js';
 import { aimAt, routeCall } from './resolve.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
-import { socketRequest } from './socket-request.js';
-import { timingLine } from './timing.js';
+import { socketRequest } from './sockets/socket-request.js';
 
-/** Bytes of all media of a call that are fetched by URL. */
-const mostFetched = 20 * 1024 * 1024;
-/** They are in memory in base64, and in the text and the bytes of the body that is made of them. */
-const fetchedCopies = 3;
-/** The same of a body: as it came, and as it is written anew. */
+/** A body is in memory as it came, and as it is written anew. */
 const translatedCopies = 2;
-/** As many bytes as came, in base64. */
-const fetchCopies = (fetchedCopies * 4) / 3;
-/** One call may not take more than this part of what a worker may hold. */
-const fetchShare = 8;
 const atPrevious = { param: 'previous_response_id' };
 
 /** A call on its way. */
@@ -161,12 +150,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   }
 
   onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void {
-    attempt.report(this.#call, error);
+    attempt.report(error);
   }
 
   onVendorAccountRefused(error: VendorAccountError): void {
     this.#attempt?.rejectedAs(error.vendorAccountStatus);
-    this.#attempt?.report(this.#call, error);
+    this.#attempt?.report(error);
   }
 
   onGivenUp(reason: GivenUpBy, error: GatewayError): void {
@@ -219,7 +208,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     if (!this.survives(attempt)) return false;
     if (error === null) attempt.leave();
     else attempt.unusable(error);
-    if (isVendorAccountError(error)) attempt.report(this.#call, error);
+    if (isVendorAccountError(error)) attempt.report(error);
     attempt.cancel();
     return true;
   }
@@ -368,22 +357,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const wanted = remoteMedia(request.turns);
     if (wanted.length === 0) return false;
     const call = this.#call;
-    const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
-    const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
     const body = call.body?.length ?? 0;
     let held = 0;
-    const bounds = {
-      maxBytes,
-      timeoutMs: timeLeft(call),
-      hosts: mediaHosts(call, target.upstream),
-      dialer: this.#services.dialer,
-      owner: call,
-      rate: rateBound(call.running.snapshot),
-      hold: (bytes: number) => {
-        held = bytes;
-        this.#holdAll(body + bytes);
-      },
-    };
+    const bounds = fetchBounds(this.#services, call, target, (bytes) => {
+      held = bytes;
+      this.#holdAll(body + bytes);
+    });
     const done = (result: ConversationRequest | GatewayError): void => {
       if (call.accounted) return;
       try {
@@ -418,10 +397,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const call = this.#call;
     call.path = prepared.path;
     call.leftOut = prepared.leftOut;
-    call.keptBytes = prepared.transform.keep?.bytes ?? 0;
     // The body that was written stands in memory beside the one that came.
     if (prepared.path === 'translated')
-      this.#holdAll((call.body?.length ?? 0) + call.keptBytes + writtenBytes(prepared));
+      this.#holdAll((call.body?.length ?? 0) + keptBytes(prepared.transform) + writtenBytes(prepared));
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
     relay.reset(prepared.transform, null);
@@ -548,9 +526,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
 
   /** The gateway remembers what the message held, where no upstream can. */
   #warmUp(): void {
-    const { model, exchange } = this.#call;
-    const id = exchange.id.slice('req_'.length);
-    this.#answerHere(warmUpAnswer(model.name, id, Math.floor(Date.now() / 1000)));
+    const call = this.#call;
+    this.#answerHere(warmUpAnswer(call.model.name, answerId(call), Math.floor(Date.now() / 1000)));
   }
 
   /** What is written in a body's place is about as long: that there is no room for it is better known before the work. */

@@ -27,11 +27,11 @@ export class Taking {
   }
 
   /**
-   * Takes the units of all demands at once.
+   * Takes the units of all demands where its worker holds enough of them, without asking anybody.
    * @param now by the holder's clock
    * @returns whether the call is let in; else its worker has too little, and nothing was taken
    */
-  take(demands: readonly Demand[], now: number): boolean {
+  tryAcquire(demands: readonly Demand[], now: number): boolean {
     this.admission = this.#limits.take(demands, now);
     return this.admission !== null;
   }

@@ -1,4 +1,6 @@
 import { GatewayError } from '../errors.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
+import type { UpstreamExchange } from '../upstream/client.js';
 import type { Call } from './call.js';
 
 /** Seconds after which a refused caller may try again. */
@@ -106,14 +108,25 @@ export function detachMemory(services: WithMemory, call: Call): () => void {
 /**
  * Lets go of the request body once it cannot be needed again. An attempt that was given up may still hold it, so its
  * buffer goes back to the pool only after a call that needed one attempt.
- * @param sent no part of the request will be read from its buffers again
+ * @param upstream the attempt whose answer it gets: whether it will still read the request from its buffers
+ * @param transform of that answer
  */
-export function releaseBody(services: WithMemory, call: Call, sent: boolean): void {
+export function releaseBody(
+  services: WithMemory,
+  call: Call,
+  upstream: UpstreamExchange | null,
+  transform: AnswerTransform | null,
+): void {
   if (call.body === null) return;
-  if (sent && call.retries === 0) call.exchange.recycleBody();
+  if (upstream?.bodyReleased && call.retries === 0) call.exchange.recycleBody();
   call.body = null;
   call.validated = null;
-  keepMemory(services, call, call.gathered + call.keptBytes);
+  keepMemory(services, call, call.gathered + keptBytes(transform));
+}
+
+/** Bytes of the request that wait to be kept with the answer. */
+export function keptBytes(transform: AnswerTransform | null): number {
+  return transform?.keep?.bytes ?? 0;
 }
 
 function overloaded(): GatewayError {

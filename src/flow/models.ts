@@ -6,9 +6,8 @@ import {
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import { modelList, modelListErrorFormat, modelObject } from '../protocols/models/list.js';
 import type { Route } from '../routes.js';
-import { ownLines } from './answer-lines.js';
+import { ownLines, timingLine } from './answer-lines.js';
 import type { AuthenticatedCall } from './call.js';
-import { timingLine } from './timing.js';
 
 /** The error format of a model listing whose format the request's headers choose. */
 export function modelsErrorFormat(source: CredentialSource): ErrorFormat {

@@ -1,13 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { ConfiguredHeaders, Protocol, Target, Upstream } from '../config/types.js';
 import type { AnswerContext } from '../conversation/codec.js';
 import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
-import type { Held, Holder, Keep, Watch } from '../conversation/kept-turns.js';
+import type { Keep } from '../conversation/kept-turns.js';
 import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
-import { GatewayError } from '../errors.js';
 import type { RequestHead } from '../http/request-head.js';
 import { credentialLine, tellingLines, vendorLines } from '../protocols/credentials/credentials.js';
 import { never, type OnceRule } from '../protocols/once.js';
@@ -34,10 +33,14 @@ import {
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
-import type { Call, GatewayPath } from './call.js';
-import { keepsTurns } from './conversation/keeps-turns.js';
-import { noteRecords } from './conversation/note.js';
-import { keyMark } from './key-mark.js';
+import { answerId, type Call, type GatewayPath } from './call.js';
+import {
+  answerKeep,
+  keepsTurns,
+  type NativeAttempt,
+  nothingKept,
+  turnKeeping,
+} from './conversation/keeps-turns.js';
 import { bareName } from './resolve.js';
 import { ruledBody, writtenKind } from './ruled-body.js';
 import type { Services } from './services.js';
@@ -68,17 +71,6 @@ const json = 'application/json';
 export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boolean {
   return otherForm?.kinds.has(upstream.kind) === true;
 }
-/** The ids of calls follow each other, and the users behind one key are not to guess what others have kept. */
-const secretBytes = 12;
-
-/** A target that takes a call as it came. */
-export interface NativeAttempt {
-  readonly endpoint: Endpoint;
-  readonly target: Target;
-  /** Index of the upstream's key that it will be asked with; null where that is not known. */
-  readonly key: number | null;
-}
-
 /** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
 export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
   const { endpoint, target } = attempt;
@@ -98,15 +90,15 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
       : edited
         ? spliceBody(body, scan, { model, includeUsage })
         : [body];
-  const isHeld = keepsTurns(target, endpoint);
-  const held = isHeld ? heldBy(call, attempt) : null;
+  const { conversation } = endpoint;
+  const kept = conversation === null ? nothingKept : turnKeeping(services, call, attempt, conversation);
   const observed = new ObservedTransform({
     rules: endpoint,
     hideUsage: includeUsage,
     mayStream: endpoint.mayStream,
     amend: endpoint.amender?.(body) ?? null,
-    keep: isHeld ? (held?.keep ?? null) : answerKeep(call, { isPassed: true }),
-    watch: held?.watch == null ? null : noting(services, call, held.watch),
+    keep: kept.keep,
+    watch: kept.watch,
     inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
     secrets: target.upstream.secrets,
   });
@@ -128,11 +120,9 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
  * @throws {GatewayError} of status 400 for what that form cannot say
  */
 function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared {
-  const parsed = parseObject(call.wholeBody().toString('utf8'));
-  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
   const leftOut = new LeftOut();
   const names = { upstream: target.model, client: call.model?.name ?? '' };
-  const { body, answer } = form.convert(parsed, names, leftOut);
+  const { body, answer } = form.convert(call.parsedBody(), names, leftOut);
   const written = Buffer.from(body);
   const { rules } = target;
   return {
@@ -160,8 +150,9 @@ function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared
 /** A body in which more differs than its own members for a target that takes it as it came; null where nothing does. */
 function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer | null {
   const changed = restored(call, endpoint, target) ?? renamedInside(call, endpoint, target);
-  if (keepsTurns(target, endpoint)) return changed;
-  return endpoint.conversation?.withoutTurns?.(changed ?? call.wholeBody()) ?? changed;
+  const withoutTurns = endpoint.conversation?.withoutTurns;
+  if (withoutTurns === undefined || keepsTurns(target, endpoint)) return changed;
+  return withoutTurns(changed ?? call.wholeBody()) ?? changed;
 }
 
 /** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
@@ -249,8 +240,7 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
  * cannot hold
  */
 export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
-  const parsed = parseObject(call.wholeBody().toString('utf8'));
-  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  const parsed = call.parsedBody();
   if (!schema.check(parsed)) throw schema.explain(parsed);
   const { sealer } = call.running;
   return codec.decodeRequest(
@@ -293,7 +283,8 @@ export function prepareTranslated(
   const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
-  const keep = request.stored === false ? null : answerKeep(call, { isPassed: false });
+  const conversation = request.stored === false ? null : (call.route?.endpoint?.conversation ?? null);
+  const keep = conversation === null ? null : answerKeep(call, conversation, false);
   const names = withoutKept(leftOut.names, keep);
   const lost = new LeftOut();
   const searches = fitted.search !== undefined;
@@ -320,55 +311,10 @@ export function prepareTranslated(
   };
 }
 
-/** What is kept of an answer whose upstream keeps nothing. Over a WebSocket its own history is all that is kept. */
-function answerKeep(call: Call, { isPassed }: { readonly isPassed: boolean }): Keep | null {
-  const conversation = call.route?.endpoint?.conversation ?? null;
-  const { model, recalled, running, socketCall } = call;
-  const settings = running.snapshot.conversations;
-  if (conversation === null || settings === null || socketCall !== null) return null;
-  if (conversation.isAsked && recalled === null && !call.checkedBody().goesOn) return null;
-  return conversation.keep({
-    body: call.wholeBody(),
-    recalled,
-    newId: () => answerId(call) + randomBytes(secretBytes).toString('hex'),
-    model: model?.name ?? '',
-    now: Date.now(),
-    isPassed,
-    recordBytes: settings.recordBytes,
-  });
-}
-
 /** What is done here is not lost, though the target's protocol cannot say it. */
 function withoutKept(leftOut: LeftOutNames, keep: Keep | null): LeftOutNames {
   const echo = keep?.echo ?? null;
   return echo === null ? leftOut : new LeftOut(leftOut.filter((name) => !Object.hasOwn(echo, name))).names;
-}
-
-function answerId({ exchange }: Call): string {
-  return exchange.id.slice('req_'.length);
-}
-
-/**
- * Where the answer of a target is known that keeps it itself, which matters where others could be asked, or where it can be
- * asked for by its id.
- */
-function heldBy(call: Call, { endpoint: { conversation }, target, key }: NativeAttempt): Held | null {
-  if (conversation === null || call.running.snapshot.conversations === null) return null;
-  if (conversation.isAsked && call.recalled === null && !call.checkedBody().goesOn) return null;
-  const { upstream, model } = target;
-  const isOnly = call.model?.targets.length === 1 && upstream.apiKeys.length < 2;
-  if (isOnly && !conversation.isShown) return null;
-  const mark = key === null ? null : keyMark(upstream.apiKeys[key] ?? null);
-  const holder: Holder = { upstream: upstream.name, model, key: mark };
-  return conversation.hold(call.wholeBody(), holder, isOnly);
-}
-
-function noting(services: Services, call: Call, watch: Watch): (piece: Buffer, isStream: boolean) => boolean {
-  return (piece, isStream) => {
-    const record = watch(piece, isStream);
-    if (record !== null) noteRecords(services, call, [record]);
-    return record !== null;
-  };
 }
 
 interface AnswerParts extends Pick<AnswerContext, 'searches' | 'lost'> {

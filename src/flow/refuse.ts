@@ -3,10 +3,9 @@ import { acceptedCodings } from '../http/content-coding.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { parseEvent } from '../wire/sse.js';
 import { account } from './account.js';
-import { ownLines, passedLines } from './answer-lines.js';
+import { ownLines, passedLines, timingLine } from './answer-lines.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
-import { timingLine } from './timing.js';
 
 /** @returns `fault` as an error that a caller may see; one that is none of ours becomes an `internal_error`. */
 function toGatewayError(services: Services, call: Call, fault: unknown): GatewayError {

@@ -249,7 +249,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #settle(outcome: CallOutcome): void {
     this.#phase = over;
     this.leave();
-    releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    releaseBody(this.#services, this.#call, this.upstream, this.#transform);
     if (this.upstream?.sentAt) noteUsage(this.#call, this.#transform, this.#head, outcome);
     this.upstream = null;
     this.#transform = null;
@@ -404,7 +404,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.relayed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
-    releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    releaseBody(this.#services, this.#call, this.upstream, this.#transform);
   }
 
   #onWhole(whole: Whole, chunk: Buffer): boolean {
@@ -466,7 +466,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         return;
       }
     }
-    this.#whenKept(wholeEnd(transform, head, answer), (result) => {
+    const { keep } = transform;
+    this.#whenKept(keep === null ? null : wholeEnd(keep, head, answer), (result) => {
       if (result instanceof GatewayError) this.refuse(result, null);
       else this.#respond(head, result ?? answer);
     });
@@ -535,7 +536,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.relayed = true;
     clearTimeout(this.firstTokenTimer);
     this.#commitStream();
-    releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    releaseBody(this.#services, this.#call, this.upstream, this.#transform);
     return true;
   }
 

@@ -143,7 +143,10 @@ function holdingKey({ recalled }: ResolvedCall, { upstream }: Target): number | 
   return index === -1 ? null : index;
 }
 
-/** A call over a socket goes where those before it went, if that is among the targets. */
+/**
+ * Attempts at the targets, of which the first is asked with the key that knows what the call goes on from. Over a socket
+ * the target comes first that the socket is open to.
+ */
 function attemptsAt(
   services: Services,
   call: ResolvedCall,

@@ -11,19 +11,19 @@ import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { answerById } from './conversation/by-id.js';
-import { mayGoOn, recall } from './conversation/recall.js';
+import { recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
 import { drawingOf } from './images/draw.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
-import { takePlace } from './realtime/take-place.js';
 import { refuse } from './refuse.js';
 import { requirePathModel, resolveModel } from './resolve.js';
 import { ResponsesSocket } from './responses-socket/socket.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
+import { takePlace } from './sockets/take-place.js';
 import { Upload } from './upload.js';
 import { type ValidatedBody, validateBody } from './validate.js';
 import { serveContent } from './video/content-relay.js';
@@ -155,13 +155,14 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
-  if (mayGoOn(services, resolved, endpoint))
-    recall(services, resolved, { endpoint, schema, next: admitToSend });
-  else admitToSend(services, resolved);
+  const { conversation } = endpoint;
+  if (conversation === null) admitToSend(services, resolved);
+  else recall(services, resolved, { endpoint, conversation, schema, next: admitToSend });
 }
 
 function admitToSend(services: Services, call: ResolvedCall): void {
-  admitResolved(services, call, drawingOf(call) ?? send);
+  const draw = call.model.drawing.length === 0 ? null : drawingOf(call);
+  admitResolved(services, call, draw ?? send);
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {

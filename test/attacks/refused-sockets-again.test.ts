@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { SocketSettings } from '../../src/config/types.js';
-import { SessionMemory } from '../../src/flow/realtime/session-memory.js';
-import { SessionList } from '../../src/flow/realtime/sessions.js';
+import { SessionMemory } from '../../src/flow/sockets/session-memory.js';
+import { SessionList } from '../../src/flow/sockets/sessions.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { open, readAnswer } from '../support/raw-client.js';
 import { openRaw } from '../support/raw-socket.js';

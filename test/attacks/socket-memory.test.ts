@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import t, { test } from 'tap';
 import type { SocketSettings } from '../../src/config/types.js';
-import { SessionMemory } from '../../src/flow/realtime/session-memory.js';
-import { type OpenSession, SessionList } from '../../src/flow/realtime/sessions.js';
-import { UnseenMemory } from '../../src/flow/realtime/unseen.js';
 import type { Running } from '../../src/flow/running.js';
+import { SessionMemory } from '../../src/flow/sockets/session-memory.js';
+import { type OpenSession, SessionList } from '../../src/flow/sockets/sessions.js';
+import { UnseenMemory } from '../../src/flow/sockets/unseen.js';
 
 const mebibyte = 1024 * 1024;
 const log = pino({ level: 'silent' });

@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import {
-  mayHoldToken,
   signatureFor,
   tagSignature,
   tokenAsBytes,
+  tokenMarks,
   untagSignature,
   withoutWords,
 } from '../../src/conversation/signature.js';
@@ -69,6 +69,7 @@ test('a token is for its own vendor alone', async (t) => {
 });
 
 test('a body that carries a token has its mark', async (t) => {
+  const mayHoldToken = (body: Buffer) => tokenMarks.some((mark) => body.includes(mark));
   const token = tagSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: true });
   t.ok(mayHoldToken(Buffer.from(JSON.stringify({ signature: token }))));
   t.ok(mayHoldToken(Buffer.from(JSON.stringify({ signature: tokenAsBytes(token) }))));

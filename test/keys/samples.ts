@@ -63,6 +63,7 @@ export const models: ReadonlyMap<string, Model> = new Map(
       name,
       protocols: new Set(),
       targets: [],
+      drawing: [],
       created: 0,
       price: null,
       limits: null,

@@ -36,6 +36,7 @@ function makeModel(own: RateLimits | null): Model {
     name: 'm',
     protocols: new Set(),
     targets: [],
+    drawing: [],
     created: 0,
     price: null,
     limits: own,

@@ -19,10 +19,9 @@ import {
 } from '../../protocols/responses/by-id.js';
 import { itemPage, readItemPage } from '../../protocols/responses/item-list.js';
 import { isHolder, type KeptResponse, readKept } from '../../protocols/responses/kept.js';
-import type { UpstreamFailure } from '../../upstream/client.js';
 import { parseObject } from '../../wire/json.js';
 import { queryParameter } from '../../wire/query.js';
-import { type Answered, ask, isFailure } from '../ask.js';
+import { isFailure } from '../ask.js';
 import { answerJson, attend, type WaitingClient } from '../attend.js';
 import type { AuthenticatedCall } from '../call.js';
 import { markedKey } from '../key-mark.js';
@@ -30,7 +29,7 @@ import { takeMemory } from '../memory-budget.js';
 import { configuredPass } from '../prepare.js';
 import type { Services } from '../services.js';
 import type { FoundValues } from './find-queue.js';
-import { ownerOf } from './owner.js';
+import { ownerOf } from './records.js';
 
 /** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
 const copies = 3;
@@ -138,28 +137,20 @@ async function passOn(
   const upstream = call.running.snapshot.upstreams.get(holder.upstream);
   if (upstream === undefined) throw responseNotFound(id);
   const apiKey = markedKey(upstream, holder.key);
-  const answer = await new Promise<Answered | UpstreamFailure>((resolve) => {
-    waiting.cancel = ask(
-      services,
-      call,
-      {
-        ...upstreamRequest(id, action, call.exchange.head.query),
-        upstream,
-        protocol: 'responses',
-        contentType: null,
-        apiKey,
-        lines: configuredPass(call, upstream),
-        target: null,
-        body: [],
-        maxBytes: answerBytes,
-        attempt: null,
-        once: action === 'cancel',
-        deadlines: call.running.snapshot.timeouts,
-      },
-      resolve,
-    );
+  const answer = await waiting.ask({
+    ...upstreamRequest(id, action, call.exchange.head.query),
+    upstream,
+    protocol: 'responses',
+    contentType: null,
+    apiKey,
+    lines: configuredPass(call, upstream),
+    target: null,
+    body: [],
+    maxBytes: answerBytes,
+    attempt: null,
+    once: action === 'cancel',
+    deadlines: call.running.snapshot.timeouts,
   });
-  waiting.cancel = () => {};
   if (isFailure(answer)) throw failureError(answer);
   call.answeredAt = performance.now();
   const told = answer.refusal?.error ?? null;

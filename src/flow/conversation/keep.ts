@@ -1,26 +1,21 @@
+import type { Keep } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
-import type { AnswerTransform, HeldEnd } from '../../stream/answer-transform.js';
+import type { HeldEnd } from '../../stream/answer-transform.js';
 import type { ResponseHead } from '../../upstream/client.js';
 import type { Events } from '../answer-phase.js';
 import type { Call, CallOutcome } from '../call.js';
 import { refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
-import { ownerOf } from './owner.js';
-import { tellStoreFault } from './tell-fault.js';
+import { keepOwned, tellStoreFault } from './records.js';
 
 /** The end of an answer waits so long for the store: a disk that stalls for a moment costs nobody an answer. */
 const longestMs = 5000;
 /** Of all calls of a worker: the store holds what waits for it in memory. */
 const mostUnderWay = 64 * 1024 * 1024;
-const hourMs = 3_600_000;
 
 /** A whole answer of which something is to be kept before it leaves; null for every other. @param answer copied */
-export function wholeEnd(
-  { keep }: AnswerTransform,
-  { status }: ResponseHead,
-  answer: Buffer | string,
-): HeldEnd | null {
-  if (keep === null || status >= 300) return null;
+export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | string): HeldEnd | null {
+  if (status >= 300) return null;
   const end = Buffer.from(answer as Buffer);
   const records = keep.records(end, false);
   return records.length === 0 ? null : { keep, records, end, isStream: false };
@@ -94,8 +89,7 @@ export function keepEnd(
     return;
   }
   keeping.underWay += bytes;
-  const most = { owner: settings.keyBytes, all: settings.bytes };
-  owned.keep(ownerOf(call.key), records, settings.hours * hourMs, most).then(
+  keepOwned(owned, call.key, records, settings).then(
     (isKept) => {
       keeping.underWay -= bytes;
       finish(isKept, null);

@@ -1,5 +1,22 @@
-import type { Target } from '../../config/types.js';
+import { randomBytes } from 'node:crypto';
+import type { Model, Target } from '../../config/types.js';
+import type { ConversationRules, Keep } from '../../conversation/kept-turns.js';
 import type { Endpoint } from '../../protocols/protocol.js';
+import { answerId, type Call } from '../call.js';
+import { keyMark } from '../key-mark.js';
+import type { Services } from '../services.js';
+import { noteRecord } from './records.js';
+
+/** The ids of calls follow each other, and the users behind one key are not to guess what others have kept. */
+const secretBytes = 12;
+
+/** A target that takes a call as it came. */
+export interface NativeAttempt {
+  readonly endpoint: Endpoint;
+  readonly target: Target;
+  /** Index of the upstream's key that it will be asked with; null where that is not known. */
+  readonly key: number | null;
+}
 
 /**
  * Whether a target keeps the turns of an endpoint's calls itself: it takes these as they come, and the config does not
@@ -7,4 +24,77 @@ import type { Endpoint } from '../../protocols/protocol.js';
  */
 export function keepsTurns({ native, translation }: Target, { protocol, conversation }: Endpoint): boolean {
   return native.has(protocol) && (translation.threads || conversation?.withoutTurns === undefined);
+}
+
+/** Whether the calls of a model can go to more than one account: another target, or another key of the only one. */
+export function hasChoice({ targets }: Model): boolean {
+  const [first] = targets;
+  return targets.length > 1 || (first !== undefined && first.upstream.apiKeys.length > 1);
+}
+
+/** What becomes of the turn that an answer ends. */
+export interface TurnKeeping {
+  /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
+  readonly keep: Keep | null;
+  /** Is shown what passes from the beginning until it is no longer interested, which it says by true. */
+  readonly watch: ((piece: Buffer, isStream: boolean) => boolean) | null;
+}
+
+export const nothingKept: TurnKeeping = { keep: null, watch: null };
+
+/**
+ * What becomes of the turn of a call that a target takes as it came: it is kept here, or where the target keeps it
+ * itself, that it does is noted here. That matters where others could be asked, or where the answer can be asked for by
+ * its id.
+ * @param conversation of the endpoint
+ */
+export function turnKeeping(
+  services: Services,
+  call: Call,
+  { endpoint, target, key }: NativeAttempt,
+  conversation: ConversationRules,
+): TurnKeeping {
+  if (!keepsTurns(target, endpoint)) return { keep: answerKeep(call, conversation, true), watch: null };
+  if (call.running.snapshot.conversations === null || !mayBeKept(call, conversation)) return nothingKept;
+  const { upstream, model } = target;
+  const isOnly = call.model !== null && !hasChoice(call.model);
+  if (isOnly && !conversation.isShown) return nothingKept;
+  const mark = key === null ? null : keyMark(upstream.apiKeys[key] ?? null);
+  const held = conversation.hold(call.wholeBody(), { upstream: upstream.name, model, key: mark }, isOnly);
+  if (held === null) return nothingKept;
+  const { keep, watch } = held;
+  if (watch === null) return { keep, watch };
+  return {
+    keep,
+    watch: (piece, isStream) => {
+      const record = watch(piece, isStream);
+      if (record !== null) noteRecord(services, call, record);
+      return record !== null;
+    },
+  };
+}
+
+/**
+ * What is kept of an answer whose upstream keeps nothing; null for nothing. Over a WebSocket its own history is all that
+ * is kept.
+ * @param isPassed the answer passes as the upstream gives it
+ */
+export function answerKeep(call: Call, conversation: ConversationRules, isPassed: boolean): Keep | null {
+  const { model, recalled, running, socketCall } = call;
+  const settings = running.snapshot.conversations;
+  if (settings === null || socketCall !== null || !mayBeKept(call, conversation)) return null;
+  return conversation.keep({
+    body: call.wholeBody(),
+    recalled,
+    newId: () => answerId(call) + randomBytes(secretBytes).toString('hex'),
+    model: model?.name ?? '',
+    now: Date.now(),
+    isPassed,
+    recordBytes: settings.recordBytes,
+  });
+}
+
+/** Whether the request says that its answer may be gone on from. */
+function mayBeKept(call: Call, { isAsked }: ConversationRules): boolean {
+  return !isAsked || call.recalled !== null || call.checkedBody().goesOn;
 }

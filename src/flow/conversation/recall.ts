@@ -1,51 +1,34 @@
-import type { ConversationSettings, Model } from '../../config/types.js';
-import type { Recall, Recalled } from '../../conversation/kept-turns.js';
+import type { ConversationSettings } from '../../config/types.js';
+import type { ConversationRules, Recall, Recalled } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
-import type { ExchangeListener } from '../../http/exchange.js';
 import type { Endpoint } from '../../protocols/protocol.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import type { OwnedRecords } from '../../store/owned.js';
-import { account } from '../account.js';
+import { WaitingClient } from '../attend.js';
 import type { ResolvedCall } from '../call.js';
 import { takeMemory } from '../memory-budget.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { validateBody } from '../validate.js';
 import type { FoundValues } from './find-queue.js';
-import { keepsTurns } from './keeps-turns.js';
-import { ownerOf } from './owner.js';
-import { tellStoreFault } from './tell-fault.js';
+import { hasChoice, keepsTurns } from './keeps-turns.js';
+import { hourMs, ownerOf, tellStoreFault } from './records.js';
 
 /** Longer bodies for upstreams that take them as they come are not searched for references, which make bodies short. */
 const longestSearched = 64 * 1024;
 /** What is read of a conversation is in memory as texts of records, as one text, and as the body that is made of it. */
 const copies = 3;
-const hourMs = 3_600_000;
 /** A call that can go on without the store waits no longer for it. */
 const longestMs = 2000;
 
 /** What a call is that may go on from an earlier one. */
 export interface RecallOptions {
   readonly endpoint: Endpoint;
+  /** Of the endpoint. */
+  readonly conversation: ConversationRules;
   readonly schema: CompiledSchema;
   /** What follows, with the whole request. */
   readonly next: (services: Services, call: ResolvedCall) => void;
-}
-
-/**
- * Whether a request may name an earlier turn that others know than the one target that there is for it: any other one
- * goes on at once, and costs nothing here.
- */
-export function mayGoOn(services: Services, call: ResolvedCall, endpoint: Endpoint): boolean {
-  const { conversation } = endpoint;
-  if (conversation === null || services.owned === null || call.running.snapshot.conversations === null)
-    return false;
-  const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
-  if (isNative && !hasChoice(call.model)) return false;
-  if (call.checkedBody().goesOn) return true;
-  const { mention } = conversation;
-  const body = call.wholeBody();
-  return mention !== null && (!isNative || body.length <= longestSearched) && body.includes(mention);
 }
 
 /**
@@ -57,14 +40,23 @@ export function mayGoOn(services: Services, call: ResolvedCall, endpoint: Endpoi
 export function recall(services: Services, call: ResolvedCall, options: RecallOptions): void {
   const settings = call.running.snapshot.conversations;
   const { owned } = services;
-  const wanted = options.endpoint.conversation?.recall(call.wholeBody()) ?? null;
-  if (wanted === null || settings === null || owned === null) options.next(services, call);
+  const isOn = settings !== null && owned !== null;
+  const wanted = isOn && mayGoOn(call, options) ? options.conversation.recall(call.wholeBody()) : null;
+  if (wanted === null || !isOn) options.next(services, call);
   else new Recalling(services, call, { options, settings, owned, wanted }).start();
 }
 
-function hasChoice({ targets }: Model): boolean {
-  const [first] = targets;
-  return targets.length > 1 || (first !== undefined && first.upstream.apiKeys.length > 1);
+/**
+ * Whether a request may name an earlier turn that others know than the one target that there is for it: any other one
+ * goes on at once, and costs nothing here.
+ */
+function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions): boolean {
+  const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
+  if (isNative && !hasChoice(call.model)) return false;
+  if (call.checkedBody().goesOn) return true;
+  const { mention } = conversation;
+  const body = call.wholeBody();
+  return mention !== null && (!isNative || body.length <= longestSearched) && body.includes(mention);
 }
 
 interface RecallingParts {
@@ -75,7 +67,7 @@ interface RecallingParts {
 }
 
 /** A call that waits for the store. */
-class Recalling implements ExchangeListener {
+class Recalling {
   readonly #services: Services;
   readonly #call: ResolvedCall;
   readonly #parts: RecallingParts;
@@ -87,7 +79,8 @@ class Recalling implements ExchangeListener {
   }
 
   start(): void {
-    this.#call.exchange.listener = this;
+    // Nothing can be cancelled: what the store then brings is dropped.
+    new WaitingClient(this.#services, this.#call);
     const { ids } = this.#parts.wanted;
     const then = (found: readonly (string | null)[]): void => this.#findBefore(found);
     this.#find(ids, then, this.#mayBeKnown ? () => then(ids.map(() => null)) : null);
@@ -98,13 +91,6 @@ class Recalling implements ExchangeListener {
     const { endpoint } = this.#parts.options;
     return this.#call.model.targets.some((target) => keepsTurns(target, endpoint));
   }
-
-  onClientGone(): void {
-    account(this.#services, this.#call, 'client_gone');
-  }
-
-  /** Nothing is written before the store has answered. */
-  onDrained(): void {}
 
   #findBefore(found: readonly (string | null)[]): void {
     const { ids, bytes } = this.#parts.wanted.before(found);

@@ -151,7 +151,7 @@ class Conversion implements Asker {
     // Some upstreams tell a mistake of the caller with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
     if (isGood) attempt.unusable(error);
-    if (isGood && isVendorAccountError(error)) attempt.report(this.#call, error);
+    if (isGood && isVendorAccountError(error)) attempt.report(error);
     if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedRequest(answer, true))) {
       const backoff = this.#attempts.goOn(error);
       if (backoff !== null) this.#waiting.cancel = () => backoff.cancel();
@@ -309,7 +309,7 @@ class Conversion implements Asker {
 /** An answer that cannot be used: unless its words stand for a status that proves otherwise, images may have been made. */
 function unusable(error: GatewayError): FailedAttempt {
   const progress = { bytesSent: true, replayable: true, once: true, sentMs: 0 };
-  const status = error.vendorAccountStatus ?? toldStatus(error);
+  const status = toldStatus(error);
   return status === null
     ? { ...progress, reason: 'unusable_answer' }
     : { ...progress, reason: 'error_answer', status };

@@ -1,4 +1,3 @@
-import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type ImageAnswer, madeImages, usageOfAnswer } from '../../protocols/images/answer.js';
 import type { ImageStyle } from '../../protocols/images/fetched.js';
@@ -6,17 +5,15 @@ import type { ImageRequest } from '../../protocols/images/request.js';
 import { mostCount, mostImages } from '../../protocols/images/schema.js';
 import { wantedSize } from '../../protocols/images/wanted-size.js';
 import type { ImagesTranslation, WantedImages } from '../../protocols/images-translation.js';
-import { isObject, parseObject } from '../../wire/json.js';
+import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { parseBody } from '../../wire/skeleton.js';
-import type { ResolvedCall } from '../call.js';
+import { answerId, type ResolvedCall } from '../call.js';
 import type { Services } from '../services.js';
 import { type AskedImages, convertImages } from './convert.js';
 
 /** Serves a call that has been admitted. */
 type Serve = (services: Services, call: ResolvedCall) => void;
-
-const none: readonly Target[] = [];
 
 /**
  * How a call of a protocol of texts is served that asks for images, where its model makes them at endpoints of their own.
@@ -24,32 +21,22 @@ const none: readonly Target[] = [];
  * @throws {GatewayError} of status 400 for what no image can be made of
  */
 export function drawingOf(call: ResolvedCall): Serve | null {
-  const { images: translation } = call.route;
-  const targets = translation === null ? none : drawingTargets(call);
-  if (translation === null || targets.length === 0) return null;
+  const { images: translation, protocol } = call.route;
+  const { targets, drawing } = call.model;
+  if (translation === null || protocol === null || drawing.length === 0) return null;
+  // A target that takes the call as it came serves it, as for texts.
+  if (targets.some(({ native }) => native.has(protocol))) return null;
   const body = call.wholeBody();
   const skeleton = parseBody(body, scanBody(body));
   if (!isObject(skeleton) || !translation.asksForImages(skeleton)) return null;
-  const wanted = readWanted(translation, body);
+  const wanted = readWanted(translation, call);
   call.units = wanted.count;
   return (services, admitted) =>
-    convertImages(services, admitted, targets, askedOf(admitted, translation, wanted));
+    convertImages(services, admitted, drawing, askedOf(admitted, translation, wanted));
 }
 
-/** A model with a target that takes the call as it came is served by that, as for texts. */
-function drawingTargets({ model, route }: ResolvedCall): readonly Target[] {
-  const { protocol } = route;
-  if (protocol === null || model.targets.some(({ native }) => native.has(protocol))) return none;
-  const isOffered = model.protocols.has('images');
-  return model.targets.filter(
-    ({ native, images }) => native.has('images') && (isOffered || images !== 'openai'),
-  );
-}
-
-function readWanted(translation: ImagesTranslation, body: Buffer): WantedImages {
-  const parsed = parseObject(body.toString('utf8'));
-  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
-  const wanted = translation.decode(parsed);
+function readWanted(translation: ImagesTranslation, call: ResolvedCall): WantedImages {
+  const wanted = translation.decode(call.parsedBody());
   if (wanted.count > mostCount)
     throw new GatewayError('invalid_value', `More than ${mostCount} images are not made at once.`);
   if (wanted.images.length <= mostImages) return wanted;
@@ -109,7 +96,7 @@ function writeAnswer(call: ResolvedCall, translation: ImagesTranslation, answer:
     images: madeImages(answer),
     usage: usageOfAnswer(answer),
     model: call.model.name,
-    id: call.exchange.id.slice('req_'.length),
+    id: answerId(call),
     framing: call.checkedBody().stream ? call.framing : null,
   });
 }

@@ -19,9 +19,9 @@ import { account } from '../account.js';
 import type { CallOutcome, RoutedCall, SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { closeCode } from './close-code.js';
-import type { HeldPart, SessionPlace } from './session-memory.js';
-import type { OpenSession } from './sessions.js';
+import { closeCode } from '../sockets/close-code.js';
+import type { HeldPart, SessionPlace } from '../sockets/session-memory.js';
+import type { OpenSession } from '../sockets/sessions.js';
 
 /** A client that goes on to send what cannot be taken is cut. */
 const mostRefusals = 100;
@@ -222,7 +222,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   #refuseFor(error: GatewayError): void {
     if (isVendorAccountError(error)) {
       this.#attempt.rejectedAs(error.vendorAccountStatus);
-      this.#attempt.report(this.#call, error);
+      this.#attempt.report(error);
     }
     this.#refuse(error, closeCode.internal);
   }

@@ -19,9 +19,9 @@ import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call
 import { refuse } from '../refuse.js';
 import { aimAt, findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { socketRequest } from '../socket-request.js';
+import { socketRequest } from '../sockets/socket-request.js';
+import { takePlace } from '../sockets/take-place.js';
 import { Bridge, type RealtimeCall } from './bridge.js';
-import { takePlace } from './take-place.js';
 
 const subprotocol = 'realtime';
 const betaSubprotocol = 'openai-beta.realtime-v1';
@@ -101,7 +101,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     const isOfVendorAccount = isError && isVendorAccountError(error);
     if (isError) this.#attempt?.answeredError(head, status);
     else this.#attempt?.failed('unusable_answer', true);
-    if (isOfVendorAccount) this.#attempt?.report(call, error);
+    if (isOfVendorAccount) this.#attempt?.report(error);
     const reason = isError ? 'error_answer' : 'unusable_answer';
     if (this.#goesOn({ ...harmless, reason, status, bytesSent: true }, error)) return;
     if (!isError) {

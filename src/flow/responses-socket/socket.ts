@@ -15,11 +15,11 @@ import { invalidJson } from '../../wire/json-fault.js';
 import { messageIdOf } from '../../wire/request-id.js';
 import { account } from '../account.js';
 import type { SessionCall } from '../call.js';
-import { closeCode } from '../realtime/close-code.js';
-import type { HeldPart } from '../realtime/session-memory.js';
-import type { OpenSession } from '../realtime/sessions.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
+import { closeCode } from '../sockets/close-code.js';
+import type { HeldPart } from '../sockets/session-memory.js';
+import type { OpenSession } from '../sockets/sessions.js';
 import type { SocketCall } from './socket-call.js';
 import { UpstreamSession } from './upstream-session.js';
 

@@ -5,7 +5,7 @@ import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstrea
 import type { Dialer } from '../../upstream/dialer.js';
 import type { SocketRequest } from '../../upstream/socket.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
-import type { HeldPart } from '../realtime/session-memory.js';
+import type { HeldPart } from '../sockets/session-memory.js';
 
 /** A call to be sent, and what is done where its upstream has no WebSocket. */
 export interface SessionRequest {

@@ -32,7 +32,7 @@ import {
   satisfiedRange,
 } from '../../wire/range.js';
 import { account } from '../account.js';
-import { ownLines } from '../answer-lines.js';
+import { ownLines, timingLine } from '../answer-lines.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
 import { beginningFailure } from '../judge-answer.js';
@@ -41,7 +41,6 @@ import { fileHosts } from '../own-address.js';
 import { oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { timingLine } from '../timing.js';
 import { findTask, taskNotFound, upstreamOf } from './answer.js';
 import { mostDownloads } from './downloads.js';
 import { refreshed } from './poll.js';

@@ -24,7 +24,7 @@ import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { ownLines, passedLines } from '../answer-lines.js';
+import { ownLines, passedLines, timingLine } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
@@ -34,7 +34,6 @@ import { detachMemory, takeMemory } from '../memory-budget.js';
 import { forwardedLines, idempotencyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { timingLine } from '../timing.js';
 import { secretOf, showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;
@@ -329,7 +328,7 @@ class Submitting implements Asker, ExchangeListener {
     const status = error === null ? null : statusOf(error);
     if (error === null || status === null) return null;
     this.#attempt?.rejectedAs(status);
-    if (isVendorAccountError(error)) this.#attempt?.report(this.#call, error);
+    if (isVendorAccountError(error)) this.#attempt?.report(error);
     return {
       reason: 'error_answer',
       status,
@@ -543,9 +542,7 @@ function unrepeatable(error: GatewayError): GatewayError {
 
 /** The status that such words stand for; null where they may be the caller's mistake as well as the upstream's. */
 function statusOf(error: GatewayError): number | null {
-  return (
-    error.vendorAccountStatus ?? toldStatus(error) ?? (error.kind === 'overloaded' ? error.status : null)
-  );
+  return toldStatus(error) ?? (error.kind === 'overloaded' ? error.status : null);
 }
 
 /** @returns whether the upstream says that it has made the task */

@@ -12,7 +12,7 @@ import { upstreamFormats } from '../../video/formats.js';
 import { changeByPoll } from '../../video/polled.js';
 import type { VideoTask } from '../../video/task.js';
 import { noLines } from '../../wire/head.js';
-import { type Answered, ask, isFailure } from '../ask.js';
+import { type Answered, isFailure } from '../ask.js';
 import type { WaitingClient } from '../attend.js';
 import type { Call } from '../call.js';
 import { keyMark, markedKey } from '../key-mark.js';
@@ -40,27 +40,18 @@ export async function refreshed(
   const upstreamFormat = upstreamFormats[task.upstream.format];
   const { timeouts } = call.running.snapshot;
   const apiKey = markedKey(upstream, task.upstream.credential);
-  const asked = new Promise<Answered | UpstreamFailure>((resolve) => {
-    waiting.cancel = ask(
-      services,
-      call,
-      {
-        ...upstreamFormat.poll(task),
-        upstream,
-        protocol: 'video',
-        apiKey,
-        lines: noLines,
-        target: null,
-        maxBytes: answerBytes,
-        attempt: null,
-        once: false,
-        deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestPollMs) },
-      },
-      resolve,
-    );
+  const answer = await waiting.ask({
+    ...upstreamFormat.poll(task),
+    upstream,
+    protocol: 'video',
+    apiKey,
+    lines: noLines,
+    target: null,
+    maxBytes: answerBytes,
+    attempt: null,
+    once: false,
+    deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestPollMs) },
   });
-  const answer = await asked;
-  waiting.cancel = () => {};
   const change = changeBy(call, answer, task, upstream);
   const { error } = call;
   if (isVendorAccountError(error))

@@ -1,11 +1,13 @@
 import { carryingMark, withoutOwnTokens } from '../../conversation/carrying-id.js';
-import { mayHoldToken, tokenIn } from '../../conversation/signature.js';
+import { tokenIn, tokenMarks } from '../../conversation/signature.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { signatureBeside } from './carried.js';
 
+const marks = [carryingMark, ...tokenMarks];
+
 /** Tokens in ids or beside calls; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
-  return body.includes(carryingMark) || mayHoldToken(body);
+  return marks.some((mark) => body.includes(mark));
 }
 
 /**

@@ -201,29 +201,6 @@ const credentialLines: Readonly<Record<UpstreamKind, (key: string) => HeadLines>
   simulator: bearer,
 };
 
-/**
- * The same as a target's rules have it: a list of betas that the config sets is none of the client's, and to the client's
- * own the features are added that the rules name.
- */
-function ruledVendorHeaders(
-  client: VendorHeaders,
-  { headers, clientHeaders }: ConfiguredHeaders,
-): VendorHeaders {
-  if (clientHeaders === null) return client;
-  const { without, addedBetas, droppedBetas } = clientHeaders;
-  const isEdited = addedBetas.length + droppedBetas.size > 0;
-  const listOf = (name: string, own: string): string => {
-    if (headers.some(([field]) => field === name)) return '';
-    const list = without.has(name) ? '' : own;
-    return isEdited ? editedList(list, addedBetas, droppedBetas) : list;
-  };
-  return {
-    openaiBeta: listOf('openai-beta', client.openaiBeta),
-    vendorcBeta: listOf('anthropic-beta', client.vendorcBeta),
-    vendorcVersion: client.vendorcVersion,
-  };
-}
-
 /** The header line by which the gateway signs in at an upstream. */
 export function credentialLine(kind: UpstreamKind, key: string): HeadLines {
   return credentialLines[kind](key);
@@ -277,11 +254,27 @@ export function vendorLines(
 ): HeadLines {
   const vendor = vendorOf(protocol, kind);
   if (vendor === null || vendor === 'google') return noLines;
-  const { openaiBeta, vendorcBeta, vendorcVersion } = ruledVendorHeaders(client, configured);
-  if (vendor === 'openai') return openaiBeta === '' ? noLines : openaiBetaLine(openaiBeta);
-  const beta = vendorcBeta === '' ? noLines : messagesBetaLine(vendorcBeta);
+  if (vendor === 'openai') {
+    const betas = ruledBetas('openai-beta', client.openaiBeta, configured);
+    return betas === '' ? noLines : openaiBetaLine(betas);
+  }
+  const { vendorcVersion } = client;
+  const betas = ruledBetas('anthropic-beta', client.vendorcBeta, configured);
+  const beta = betas === '' ? noLines : messagesBetaLine(betas);
   if (configured.headers.some(([name]) => name === 'anthropic-version')) return beta;
   return joinLines(vendorcVersion === '' ? ownVersionLine : messagesVersionLine(vendorcVersion), beta);
+}
+
+/**
+ * The list of beta features that a client asks for in a header, as a target's rules have it: one that the config sets is
+ * none of the client's, and to the client's own the features are added that the rules name.
+ */
+function ruledBetas(name: string, asked: string, { headers, clientHeaders }: ConfiguredHeaders): string {
+  if (clientHeaders === null) return asked;
+  if (headers.some(([field]) => field === name)) return '';
+  const { without, addedBetas, droppedBetas } = clientHeaders;
+  const list = without.has(name) ? '' : asked;
+  return addedBetas.length + droppedBetas.size > 0 ? editedList(list, addedBetas, droppedBetas) : list;
 }
 
 /**

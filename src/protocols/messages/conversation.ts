@@ -1,6 +1,6 @@
 import {
   type ConversationRules,
-  type Held,
+  type HeldTurn,
   type Holder,
   isLegalId,
   type Keep,
@@ -209,7 +209,7 @@ function messageOf(content: string): string {
 const lastEvent = Buffer.from('message_stop');
 
 /** The upstream has the thread under the id of its reply, which the first event of a stream tells. */
-function hold(body: Buffer, holder: Holder, isOnly: boolean): Held | null {
+function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   // A thread is not shown by its id.
   if (isOnly || readThread(body) === null) return null;
   return { keep: holderKeep(writeHolder(holder, 'messages')), watch: null };

@@ -1,16 +1,17 @@
 import type { TargetOptions } from '../../conversation/codec.js';
-import { mayHoldToken, searchToken, untagSignature } from '../../conversation/signature.js';
+import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { afterColon } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
+const marks = [...tokenMarks, ownSearchMark];
 const signatureMember = Buffer.from('"signature"');
 const QUOTE = 0x22;
 
 /** Tokens, or an empty signature; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
-  return mayHoldToken(body) || body.includes(ownSearchMark) || mayHoldEmptySignature(body);
+  return marks.some((mark) => body.includes(mark)) || mayHoldEmptySignature(body);
 }
 
 function mayHoldEmptySignature(body: Buffer): boolean {

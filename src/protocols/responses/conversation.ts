@@ -1,6 +1,6 @@
 import type {
   ConversationRules,
-  Held,
+  HeldTurn,
   Holder,
   Keep,
   KeepRequest,
@@ -394,7 +394,7 @@ function unstored(response: Buffer): Buffer {
 
 const ofHold = new Set(['store', 'background']);
 
-function hold(body: Buffer, holder: Holder, isOnly: boolean): Held | null {
+function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   const taken = withoutMembers(body, ofHold)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
   const value = writeHolder(holder, 'responses');

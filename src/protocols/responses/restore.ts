@@ -1,4 +1,4 @@
-import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
+import { tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
@@ -8,11 +8,11 @@ import { ownSearchId } from './search-item.js';
 /** What a text that was sealed here begins with. */
 const sealTag = sealMark.toString('latin1', 1);
 
-const searchMark = Buffer.from(`"${ownSearchId}`);
+const marks = [...tokenMarks, sealMark, Buffer.from(`"${ownSearchId}`)];
 
 /** Tokens, a compaction, or a search that another vendor ran; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
-  return mayHoldToken(body) || body.includes(sealMark) || body.includes(searchMark);
+  return marks.some((mark) => body.includes(mark));
 }
 
 /**

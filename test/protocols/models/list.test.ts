@@ -7,6 +7,7 @@ const model = (name: string, ...protocols: readonly Protocol[]): Model => ({
   name,
   protocols: new Set(protocols),
   targets: [],
+  drawing: [],
   created: 1_735_689_600,
   price: null,
   limits: null,

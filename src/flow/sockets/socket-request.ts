@@ -1,9 +1,9 @@
-import type { Protocol, Target } from '../config/types.js';
-import { type VendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
-import type { SocketRequest } from '../upstream/socket.js';
-import { fieldsOf } from '../wire/head.js';
-import type { Call } from './call.js';
-import { socketLines } from './prepare.js';
+import type { Protocol, Target } from '../../config/types.js';
+import { type VendorHeaders, vendorLines } from '../../protocols/credentials/credentials.js';
+import type { SocketRequest } from '../../upstream/socket.js';
+import { fieldsOf } from '../../wire/head.js';
+import type { Call } from '../call.js';
+import { socketLines } from '../prepare.js';
 
 /** What a WebSocket is asked for with. */
 export interface SocketShape {

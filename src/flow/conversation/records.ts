@@ -1,0 +1,53 @@
+import { performance } from 'node:perf_hooks';
+import type { ConversationSettings, Key } from '../../config/types.js';
+import type { KeptRecord } from '../../conversation/kept-turns.js';
+import type { OwnedRecords } from '../../store/owned.js';
+import type { Call } from '../call.js';
+import type { Services } from '../services.js';
+
+export const hourMs = 3_600_000;
+/** Notes of all calls of a worker: what waits for a disk that stalls is in memory, and takes places in the store's queue. */
+const mostNotes = 1024;
+/** The operator is told of a store that fails no more often. */
+const toldEveryMs = 60_000;
+
+/** Whose records a call may read, and makes. */
+export function ownerOf(key: Key): string {
+  return key.id;
+}
+
+/** Writes records of a key for as long, and as many, as the config says. @returns whether they were kept */
+export function keepOwned(
+  owned: OwnedRecords,
+  key: Key,
+  records: readonly KeptRecord[],
+  { hours, keyBytes, bytes }: ConversationSettings,
+): Promise<boolean> {
+  return owned.keep(ownerOf(key), records, hours * hourMs, { owner: keyBytes, all: bytes });
+}
+
+/** Writes a record of an answer that waits for nothing: what cannot be written soon is dropped. */
+export function noteRecord(services: Services, call: Call, record: KeptRecord): void {
+  const { owned, keeping } = services;
+  const { conversations } = call.running.snapshot;
+  if (owned === null || conversations === null || call.key === null) return;
+  if (keeping.notes >= mostNotes) return;
+  keeping.notes += 1;
+  keepOwned(owned, call.key, [record], conversations).then(
+    () => {
+      keeping.notes -= 1;
+    },
+    (fault: unknown) => {
+      keeping.notes -= 1;
+      tellStoreFault(services, fault);
+    },
+  );
+}
+
+/** Tells the operator that the store fails conversations, and not for each of the calls that go on without it. */
+export function tellStoreFault({ keeping, reportFault }: Services, fault: unknown): void {
+  const now = performance.now();
+  if (now < keeping.tellFrom) return;
+  keeping.tellFrom = now + toldEveryMs;
+  reportFault('promise', new Error('The store of conversations fails.', { cause: fault }), null);
+}
