@@ -3,7 +3,7 @@ import { countMembers } from '../wire/count-members.js';
 import { isObject, parseObject } from '../wire/json.js';
 import { foldName } from '../wire/member-guard.js';
 import { wrongValue } from '../wire/reading.js';
-import { numberIn } from './members.js';
+import { modelMembers, numberIn } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /*
@@ -35,8 +35,7 @@ const read: Readonly<Record<VideoFormat, { readonly length: string; readonly cou
 
 /** Where formats have what vendors add, and what some servers lay over the rest. */
 const holders: ReadonlySet<string> = new Set(['metadata', 'extra_body'].map(foldName));
-/** What says the model in one of the formats. Servers that lay a holder over the rest go by the one in it. */
-const modelNames: ReadonlySet<string> = new Set(['model', 'model_name', 'req_key'].map(foldName));
+const modelNames: ReadonlySet<string> = new Set(modelMembers.map(foldName));
 /** One in another, and one more. */
 const mostLevels = 4;
 /** No server knows a longer name for any of these. */

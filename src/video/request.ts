@@ -13,6 +13,7 @@ import {
   type Member,
   memberOf,
   missingMember,
+  modelMembers,
   readCount,
   readDuration,
   requireBody,
@@ -99,7 +100,7 @@ export const videoGuarded: { readonly within: Readonly<Record<string, GuardSpec>
   within: {
     metadata: {
       reads: ['negative_prompt', 'image_tail', 'aspect_ratio', 'cfg_scale', 'mode'],
-      bars: ['model', 'model_name', 'req_key'],
+      bars: modelMembers,
     },
   },
 };

@@ -5,7 +5,7 @@ import { noFile, wrongValue } from '../../wire/reading.js';
 import { countIn, countInForm } from './count.js';
 import { imageName, isTextPart } from './decode-form.js';
 import type { ImageStyle } from './fetched.js';
-import type { ImageForm, ImageFormat, ImageOperation } from './request.js';
+import { type ImageForm, type ImageFormat, type ImageOperation, imageMembers } from './request.js';
 import { formOf } from './schema.js';
 
 /** What a call for images is routed and metered by. Of its images, only how they are given has been looked at. */
@@ -39,8 +39,6 @@ export function outlineOfBody(operation: ImageOperation, body: JsonObject): Imag
     hasImageTexts: operation === 'edit' && imageMembers.some((name) => (body[name] ?? null) !== null),
   };
 }
-
-const imageMembers = ['images', 'image', 'mask'];
 
 /**
  * Reads the outline of a form.
