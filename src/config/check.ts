@@ -1,3 +1,4 @@
+import { isObject } from '../wire/json.js';
 import { checkRules } from './check-rules.js';
 import { type ConfigFiles, errorCode, isKeyOf, pairProblem } from './files.js';
 import { refusedHeaders, token, unpassable, unreturnable } from './headers.js';
@@ -32,7 +33,7 @@ export function crossProblems(
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
   // Where the section itself is missing or no object, that is the problem, and not each target that names one of it.
-  const areKnown = typeof given === 'object' && given !== null && !Array.isArray(given);
+  const areKnown = isObject(given);
   for (const [name, upstream] of upstreams) checkUpstream(report, name, upstream, options.files);
   for (const [name, model] of propertiesOf(propertyOf(file, 'models'))) {
     checkModel(report, name, model, areKnown ? upstreams : null);

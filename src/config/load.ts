@@ -4,6 +4,7 @@ import { printParseErrorCode, visit } from 'jsonc-parser';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
 import { compileValidator } from '../schema/validator.js';
+import { isObject } from '../wire/json.js';
 import { crossProblems } from './check.js';
 import { createConfigFiles, errorCode } from './files.js';
 import { ConfigError, formatPath, type Problem, propertyOf, suggest } from './problem.js';
@@ -312,7 +313,7 @@ function takesObjects(schemaPath: string): boolean {
 function isObjectAt(root: unknown, segments: readonly (string | number)[]): boolean {
   let value = root;
   for (const segment of segments) value = propertyOf(value, String(segment));
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(value);
 }
 
 function withArticle(type: string): string {

@@ -1,3 +1,5 @@
+import { isObject } from '../wire/json.js';
+
 /** Something wrong in a config file: where, as a reader of the file writes it, and what. Never a secret's value. */
 export interface Problem {
   /** `models.gpt-x.targets[0].upstream`; empty for the file as a whole. */
@@ -67,7 +69,7 @@ export function createReport(hidden: ReadonlySet<string>): Report {
 
 /** The properties of an object; none for anything else. The checks run on files whose shape may be wrong. */
 export function propertiesOf(value: unknown): [string, unknown][] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+  return isObject(value) ? Object.entries(value) : [];
 }
 
 /** One property of an object, or `undefined` for anything else. */

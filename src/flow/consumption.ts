@@ -23,19 +23,20 @@ export interface Consumption {
  * Notes what a call has used whose request an upstream was sent, when nothing of its answer passes any more. An error
  * answer has used nothing; a client that left before any answer has used its input.
  * @param head of the upstream's answer, or null when none has come
+ * @param isBroken the answer ended before it was whole, and not because its client had left
  */
 export function noteUsage(
   call: Consumption,
   transform: AnswerTransform | null,
   head: ResponseHead | null,
   outcome: CallOutcome,
+  isBroken: boolean,
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
-  const isFailed = outcome === 'upstream_error';
-  call.usage ??= transform.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
+  call.usage ??= transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   call.mediaSeconds = transform.mediaSeconds;
   call.lostInAnswer = transform.lost ?? nothing;
-  call.isServed = head !== null && !isFailed;
+  call.isServed = head !== null && !isBroken;
 }
 
 const nothing: readonly string[] = [];

@@ -66,6 +66,11 @@ export function answerOutcome(head: ResponseHead | null): CallOutcome {
   return (head?.status ?? 0) >= 400 ? 'upstream_error' : 'complete';
 }
 
+/** How a call ended whose answer broke off. A fault of ours is not told of its upstream. */
+export function brokenOutcome({ kind }: GatewayError): CallOutcome {
+  return kind === 'internal_error' ? 'refused' : 'upstream_error';
+}
+
 /**
  * Why an answer of a good status is none of its endpoint, or null. What JSON is called matters little: some servers give
  * it another type.

@@ -33,6 +33,7 @@ import {
   answerOutcome,
   answerRefusal,
   beginningOf,
+  brokenOutcome,
   endedUnbegun,
   isEventStream,
   lastEvent,
@@ -246,11 +247,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#call.exchange.write(keepAliveBytes(this.#call));
   }
 
-  #settle(outcome: CallOutcome): void {
+  #settle(outcome: CallOutcome, isBroken = outcome === 'upstream_error'): void {
     this.#phase = over;
     this.leave();
     releaseBody(this.#services, this.#call, this.upstream, this.#transform);
-    if (this.upstream?.sentAt) noteUsage(this.#call, this.#transform, this.#head, outcome);
+    if (this.upstream?.sentAt) noteUsage(this.#call, this.#transform, this.#head, outcome, isBroken);
     this.upstream = null;
     this.#transform = null;
     account(this.#services, this.#call, outcome);
@@ -273,7 +274,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.
       upstream?.cancel();
-      this.#settle('upstream_error');
+      this.#settle(brokenOutcome(error), true);
     }
   }
 
@@ -332,7 +333,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#call.error = error;
       this.#call.exchange.abort();
     } else this.#writeLastWords(phase, error);
-    this.#settle('upstream_error');
+    this.#settle(brokenOutcome(error), true);
   }
 
   #writeLastWords(phase: Phase, error: GatewayError): void {

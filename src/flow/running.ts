@@ -16,5 +16,5 @@ export interface Running {
   readonly proxies: TrustedProxies | null;
   readonly sealer: Sealer;
   readonly pools: PoolTable;
-  readonly errorFormatForPath: (path: string) => ErrorFormat;
+  readonly errorFormatForPath: (method: string, path: string) => ErrorFormat;
 }

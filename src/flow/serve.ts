@@ -129,7 +129,7 @@ function findRoute(call: Call): Route {
     call.params = match.params;
     call.errorFormat = match.value.errorFormat;
   } else {
-    call.errorFormat = running.errorFormatForPath(path);
+    call.errorFormat = running.errorFormatForPath(method, path);
   }
   if (head.framingFault !== null) {
     exchange.closing = true;

@@ -65,9 +65,11 @@ export function latencyOf(name: HistogramName, counts: readonly number[]): Laten
 }
 
 /**
- * Whether a request is counted as an error.
+ * Whether a request is counted as an error. One that was refused behind a good status is a stream that broke off by
+ * the gateway's own doing.
  * @param status as a label says it
  */
 export function isError(status: string, outcome: string): boolean {
-  return status.startsWith('5') || outcome === 'upstream_error';
+  if (status.startsWith('5') || outcome === 'upstream_error') return true;
+  return outcome === 'refused' && status.startsWith('2');
 }

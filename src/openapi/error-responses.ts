@@ -48,9 +48,8 @@ const fromVendorAccount: readonly ErrorKind[] = [
   'rate_limit_exceeded',
 ];
 const called = [...everywhere, ...fromUpstream, ...fromVendorAccount, 'model_not_found'] as const;
-const ofTask = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
-
-const ofResponse = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
+/** Of what was made before, a task or a response. */
+const ofMade = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
 
 /** What a request of an operation may be refused with. */
 const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
@@ -59,16 +58,16 @@ const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
   image: [...called, ...withBody],
   videoCreate: [...called, ...withBody, 'conflict'],
   videoAction: [...called, ...withBody, 'conflict'],
-  videoShow: ofTask,
-  videoContent: [...ofTask, 'range_not_satisfiable'],
+  videoShow: ofMade,
+  videoContent: [...ofMade, 'range_not_satisfiable'],
   modelList: everywhere,
   model: [...everywhere, 'model_not_found'],
   googleModelList: everywhere,
   googleModel: [...everywhere, 'model_not_found'],
-  responseShow: ofResponse,
-  responseDelete: ofResponse,
-  responseItems: ofResponse,
-  responseCancel: ofResponse,
+  responseShow: ofMade,
+  responseDelete: ofMade,
+  responseItems: ofMade,
+  responseCancel: ofMade,
   realtime: called,
   responsesSocket: [...everywhere, 'rate_limit_exceeded', 'upgrade_required'],
   unimplemented: ['invalid_api_key', 'not_implemented', 'internal_error'],

@@ -10,7 +10,7 @@ import {
   mostDepth,
   skipSpace,
 } from '../wire/json-skip.js';
-import { type FoundMembers, type MemberGuard, noMembers } from '../wire/member-guard.js';
+import { type FoundMembers, type GuardSpec, type MemberGuard, noMembers } from '../wire/member-guard.js';
 import { goingOnMembers, outputMembers } from '../wire/routed-members.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
@@ -99,9 +99,14 @@ export function compileAcceptor(
   own: string | null = null,
 ): (body: Buffer) => Accepted | null {
   const rule = compileBody(asSchema(schema), own, guardedKeys, guard);
-  if (rule === null) return () => null;
+  if (rule === null || isNoting(guard.spec)) return () => null;
   const walk = new Walk(rule);
   return (body) => walk.accept(body);
+}
+
+/** Where the walk would have to note members of its own: it does so of the guarded keys alone. */
+function isNoting({ notes = [], within = {} }: GuardSpec): boolean {
+  return notes.length > 0 || Object.values(within).some(isNoting);
 }
 
 const noBody: Buffer = Buffer.alloc(0);

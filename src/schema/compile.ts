@@ -59,28 +59,24 @@ export function compileSchema(
   guarded: Guarded = {},
 ): CompiledSchema {
   const guard = new MemberGuard(guardSpec(asSchema(schema), guarded));
-  // Made when the first body comes that needs it: all of them together would take a good part of a worker's start.
+  // Both are made when the first body comes that needs them: all together would take a good part of a worker's start.
+  let acceptor: ReturnType<typeof compileAcceptor> | null = null;
   let validator: ReturnType<typeof compiled> | null = null;
-  const isValid = (value: unknown): boolean => {
-    validator ??= compiled(schema);
-    return validator.Check(value);
-  };
-  if (mixed === null) {
-    return {
-      guard,
-      accept: compileAcceptor(schema, guard),
-      check: isValid,
-      explain: (value) => explain(schema, value),
-    };
-  }
+  const strayIn = (value: unknown) => (mixed === null ? null : strayKey(mixed, value));
   return {
-    // A body that has the endpoint's own key is not taken for one of another.
     guard,
-    accept: compileAcceptor(schema, guard, mixed.own),
-    check: (value) => isValid(value) && strayKey(mixed, value) === null,
+    accept(body) {
+      // A body that has the endpoint's own key is not taken for one of another.
+      acceptor ??= compileAcceptor(schema, guard, mixed?.own ?? null);
+      return acceptor(body);
+    },
+    check(value) {
+      validator ??= compiled(schema);
+      return validator.Check(value) && strayIn(value) === null;
+    },
     explain(value) {
-      const stray = strayKey(mixed, value);
-      return stray === null ? explain(schema, value) : belongsElsewhere(mixed, stray);
+      const stray = strayIn(value);
+      return mixed === null || stray === null ? explain(schema, value) : belongsElsewhere(mixed, stray);
     },
   };
 }

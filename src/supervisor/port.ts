@@ -1,4 +1,5 @@
-import { createServer } from 'node:net';
+import { lookup } from 'node:dns/promises';
+import { connect } from 'node:net';
 import { formatAuthority } from '../wire/authority.js';
 
 /** Ports from which a free one is picked: Linux gives those above to clients, one of which may be taken at any moment. */
@@ -9,6 +10,12 @@ const mostPicks = 100;
 /** Somebody listens on the port. */
 export class PortInUseError extends Error {}
 
+/** What Node's errors of sockets have. */
+interface SocketError extends Error {
+  readonly code?: string;
+  readonly syscall?: string;
+}
+
 /**
  * Makes sure that nobody listens on a port yet. Workers share theirs through SO_REUSEPORT, so a second gateway would
  * be let in as well, without a word, and take half of the connections.
@@ -18,34 +25,50 @@ export class PortInUseError extends Error {}
  * @throws Error that says in plain words why the port cannot be had otherwise
  */
 export async function claimPort(host: string, port: number): Promise<number> {
-  if (port !== 0) return probePort(host, port);
+  if (port !== 0) {
+    await probePort(host, port);
+    return port;
+  }
   for (let picks = 0; picks < mostPicks; picks++) {
     const picked = lowestFree + Math.floor(Math.random() * (highestFree - lowestFree + 1));
     try {
-      return await probePort(host, picked);
+      await probePort(host, picked);
+      return picked;
     } catch (error) {
-      if (!(error instanceof PortInUseError)) break;
+      if (!(error instanceof PortInUseError)) throw error;
     }
   }
-  return probePort(host, 0);
+  throw new Error(`of ${mostPicks} ports of ${host} none is free`);
 }
 
-function probePort(host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', (error: NodeJS.ErrnoException) => {
-      const problem = portProblem(error, host, port);
-      reject(error.code === 'EADDRINUSE' ? new PortInUseError(problem) : new Error(problem));
-    });
-    probe.listen({ host, port, exclusive: true }, () => {
-      const address = probe.address();
-      const claimed = typeof address === 'object' && address !== null ? address.port : port;
-      probe.close(() => resolve(claimed));
-    });
+/** Where no TCP connection can go: systems refuse to open one there before anything is sent (RFC 9293, MUST-46). */
+const multicast = { v4: '224.0.0.1', v6: 'ff02::1' } as const;
+
+/**
+ * Binds a socket to the port and opens it to nobody. One that listened, however shortly, would take the connections of
+ * clients that try until the gateway is there, and reset them.
+ */
+async function probePort(host: string, port: number): Promise<void> {
+  const { address, family } = await lookup(host).catch((error: SocketError) => {
+    throw new Error(portProblem(error, host, port));
   });
+  const probe = connect({
+    host: family === 6 ? multicast.v6 : multicast.v4,
+    port,
+    localAddress: address,
+    localPort: port,
+  });
+  const error = await new Promise<SocketError | null>((resolve) => {
+    probe.once('error', resolve);
+    probe.once('connect', () => resolve(null));
+  });
+  probe.destroy();
+  if (error?.syscall !== 'bind') return;
+  const problem = portProblem(error, host, port);
+  throw error.code === 'EADDRINUSE' ? new PortInUseError(problem) : new Error(problem);
 }
 
-function portProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
+function portProblem(error: SocketError, host: string, port: number): string {
   const authority = formatAuthority(host, port);
   if (error.code === 'EADDRINUSE')
     return `${authority} is in use by another process; choose another --port, or --take-over from a gateway`;

@@ -7,6 +7,9 @@ import { wrongValue } from '../wire/reading.js';
  * How the members of bodies that ask for videos are read.
  */
 
+/** What says the model in one of the formats. Servers that lay one object over another go by the one in that. */
+export const modelMembers = ['model', 'model_name', 'req_key'] as const;
+
 /** A member with its path in the client's body. */
 export interface Member {
   readonly value: unknown;

@@ -1,9 +1,13 @@
 import { GatewayError } from '../errors.js';
-import { countMembers } from '../wire/count-members.js';
-import { isObject, parseObject } from '../wire/json.js';
+import {
+  countMembers,
+  type HeldMember,
+  heldFields,
+  heldMembers,
+  type Sought,
+} from '../wire/count-members.js';
 import { foldName } from '../wire/member-guard.js';
-import { wrongValue } from '../wire/reading.js';
-import { numberIn } from './members.js';
+import { modelMembers, numberIn } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /*
@@ -35,14 +39,8 @@ const read: Readonly<Record<VideoFormat, { readonly length: string; readonly cou
 
 /** Where formats have what vendors add, and what some servers lay over the rest. */
 const holders: ReadonlySet<string> = new Set(['metadata', 'extra_body'].map(foldName));
-/** What says the model in one of the formats. Servers that lay a holder over the rest go by the one in it. */
-const modelNames: ReadonlySet<string> = new Set(['model', 'model_name', 'req_key'].map(foldName));
-/** One in another, and one more. */
-const mostLevels = 4;
-/** No server knows a longer name for any of these. */
-const longestName = 256;
-/** Some clients send `metadata` as a text that is JSON. */
-const longestText = 16_384;
+const modelNames: ReadonlySet<string> = new Set(modelMembers.map(foldName));
+const sought: Sought = { names: new Set([...measures.keys(), ...modelNames]), holders };
 
 /**
  * Refuses a request in which some servers would find another model, another length, or more videos, than the gateway has
@@ -51,54 +49,21 @@ const longestText = 16_384;
  */
 export function requireMetered(request: VideoRequest): void {
   const { body, form } = request;
-  if (form === null) lookInto(request, body, [], false);
-  for (const { name, data } of form ?? []) {
-    // Forms have the members of objects as `metadata[n]`, or `metadata.n`.
-    const path = name.slice(0, longestName).match(/[^[\].]+/g) ?? [];
-    // A byte more than the longest can have: of three at most each character is made.
-    lookAt(request, path, data.toString('utf8', 0, 3 * longestText + 1), false);
-  }
+  const members = form === null ? heldMembers(body, sought) : heldFields(form, sought);
+  for (const member of members) check(request, member);
 }
 
-/** @param isText it is passed on as the text that it came as, in which a name may come twice */
-function lookInto(request: VideoRequest, object: object, path: readonly string[], isText: boolean): void {
-  for (const [name, value] of Object.entries(object))
-    if (name.length <= longestName) lookAt(request, [...path, name], value, isText);
-}
-
-/** @param path of the member, from the top of the body */
-function lookAt(request: VideoRequest, path: readonly string[], value: unknown, isText: boolean): void {
-  const inside = path.slice(0, -1);
-  if (!inside.every((name) => holders.has(foldName(name)))) return;
-  const folded = foldName(path.at(-1) ?? '');
-  if (holders.has(folded)) {
-    const object = isObject(value) ? value : objectOf(value, path);
-    if (object !== null && path.length < mostLevels)
-      lookInto(request, object, path, isText || object !== value);
-    return;
-  }
-  if (inside.length > 0 && modelNames.has(folded)) throw otherModel(path.join('.'));
-  const measure = measures.get(folded);
-  if (measure === undefined || (!isText && (value === null || value === ''))) return;
+function check(request: VideoRequest, { path, at, name, value, isInText }: HeldMember): void {
+  const isHeld = path.length > 1;
+  if (isHeld && modelNames.has(name)) throw otherModel(at);
+  const measure = measures.get(name);
+  if (measure === undefined || (!isInText && (value === null || value === ''))) return;
   const { length, count } = read[request.format];
   const own = measure === 'count' ? count : length;
   // What is wrong with that itself its reader has said.
-  if (inside.length === 0 && own !== null && foldName(own) === folded) return;
+  if (!isHeld && own !== null && foldName(own) === name) return;
   const number = numberIn(value);
-  if (isText || number === null || number !== meteredOf(request, measure))
-    throw unmetered(path.join('.'), own);
-}
-
-/** @throws {GatewayError} of status 400 for a text that may be an object and cannot be looked into */
-function objectOf(value: unknown, path: readonly string[]): object | null {
-  if (typeof value !== 'string' || !value.trimStart().startsWith('{')) return null;
-  // What is no JSON here, such as NaN, some parsers take.
-  const object = value.length <= longestText ? parseObject(value) : null;
-  if (object !== null) return object;
-  throw wrongValue(
-    path.join('.'),
-    `an object, or the JSON text of one, of at most ${longestText} characters`,
-  );
+  if (isInText || number === null || number !== meteredOf(request, measure)) throw unmetered(at, own);
 }
 
 /** What is paid for; null where the request does not say it in this measure. */

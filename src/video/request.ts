@@ -13,9 +13,10 @@ import {
   type Member,
   memberOf,
   missingMember,
+  modelMembers,
   readCount,
-  readDuration,
   requireBody,
+  wrongLength,
 } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
@@ -99,7 +100,7 @@ export const videoGuarded: { readonly within: Readonly<Record<string, GuardSpec>
   within: {
     metadata: {
       reads: ['negative_prompt', 'image_tail', 'aspect_ratio', 'cfg_scale', 'mode'],
-      bars: ['model', 'model_name', 'req_key'],
+      bars: modelMembers,
     },
   },
 };
@@ -143,29 +144,25 @@ export function readSharedBody(schema: CompiledSchema, known: VideoRequest): Vid
   };
   return readOrPass(passed, () => {
     requireBody(schema, body);
-    return { ...readSharedMembers(known), count };
+    return readSharedMembers(passed);
   });
 }
 
 /** @throws {GatewayError} of status 400, naming the member, for a length, an image or a prompt that is none */
-function readSharedMembers(known: VideoRequest): VideoRequest {
-  const { body } = known;
+function readSharedMembers(passed: VideoRequest): VideoRequest {
+  const { body, operation, unreadLength } = passed;
   const image = readImage(memberOf({ image: body.image }, 'image'));
   const imageTail = readImage(memberOf(body, 'image_tail'));
-  const operation = image === null && imageTail === null ? 'text' : 'image';
   const prompt = textOrNull(body.prompt);
   if (operation === 'text' && prompt === null) throw missingMember('prompt', 'a text');
   if (operation === 'text' && prompt === '') throw wrongValue('prompt', 'a non-empty text');
+  if (unreadLength !== null) throw wrongLength(unreadLength);
   return {
-    ...known,
-    operation,
+    ...passed,
     prompt: prompt === '' ? null : prompt,
     negativePrompt: textOrNull(memberOf(body, 'negative_prompt')?.value),
     image,
     imageTail,
-    seconds: readDuration(body.duration, 'duration'),
-    width: numberOrNull(body.width),
-    height: numberOrNull(body.height),
     aspectRatio: textOrNull(memberOf(body, 'aspect_ratio')?.value),
     fps: numberOrNull(body.fps),
     seed: numberOrNull(body.seed),

@@ -75,8 +75,14 @@ test('only errors are refusals and failures, not a caller who left', async (t) =
     requestWith({ id: 'refused', status: 429 }),
     requestWith({ id: 'failed', status: 502 }),
     requestWith({ id: 'cut', status: 200, outcome: 'upstream_error' }),
+    requestWith({ id: 'broken', status: 200, outcome: 'refused' }),
     requestWith({ id: 'left', status: 200, outcome: 'client_gone' }),
   ];
-  t.same(idsOf(filterRequests(requests, { text: '', errorsOnly: true })), ['refused', 'failed', 'cut']);
-  t.same(requests.map(toneOf), ['good', 'warn', 'bad', 'bad', 'idle']);
+  t.same(idsOf(filterRequests(requests, { text: '', errorsOnly: true })), [
+    'refused',
+    'failed',
+    'cut',
+    'broken',
+  ]);
+  t.same(requests.map(toneOf), ['good', 'warn', 'bad', 'bad', 'bad', 'idle']);
 });

@@ -308,7 +308,34 @@ test('a fault of ours in an answer that passes as it comes cuts the connection, 
   const { body } = await answer;
   t.ok(client.destroyed, 'it has no end');
   t.notOk(body.includes('error'));
-  t.match(await gateway.line((line) => line.outcome === 'upstream_error'), { status: 200 });
+  const line = await gateway.line((each) => each.status === 200);
+  t.match(line, { outcome: 'refused', error: 'internal_error' });
+});
+
+test('a fault of ours within a stream is told in its error event, and is not recorded as the upstream’s', async (t) => {
+  const { prototype } = ObservedTransform;
+  const { pass } = prototype;
+  const marker = 'behind this the gateway fails';
+  prototype.pass = function (run) {
+    if (run.includes(marker)) throw new Error('a mistake in the gateway');
+    return pass.call(this, run);
+  };
+  t.teardown(() => {
+    prototype.pass = pass;
+  });
+  const first = chatEvent({ role: 'assistant', content: 'h' });
+  const upstream = await startRawUpstream(t, ({ socket }) => {
+    socket.write(streamHead + chunk(first));
+  });
+  const gateway = await startGateway(t, { upstreams: [upstream.url] });
+  const client = await open(gateway.port, chatRequest(streamed));
+  const answer = readAnswer(client);
+  await once(client, 'data');
+  upstream.requests[0]?.socket.write(chunk(chatEvent({ content: marker })));
+  const { body } = await answer;
+  t.match(body.slice(first.length), /^data: \{"error":\{.*"code":"internal_error"\}\}\n\n$/);
+  const line = await gateway.line((each) => each.status === 200);
+  t.match(line, { outcome: 'refused', error: 'internal_error' });
 });
 
 test('the next target answers when the first cannot be reached', async (t) => {

@@ -186,6 +186,9 @@ test('unknown paths and wrong methods are told in the error format of the path',
   const operation = await ask('POST /v1/models/m:predict');
   t.equal(operation.status, 501);
   t.match(JSON.parse(operation.body), { error: { status: 'UNIMPLEMENTED', message: /:predict is not/ } });
+  const deleted = await ask('DELETE /v1/models/ft:gpt-4o-mini:acme::abc');
+  t.equal(deleted.status, 405);
+  t.match(JSON.parse(deleted.body), { error: { code: 'method_not_allowed' } });
   t.equal((await ask('POST /v1beta/models/m:foo')).status, 404);
   t.match(JSON.parse((await ask('GET /openai/v1/v1/chat/completions')).body).error.message, /twice/);
   t.match(JSON.parse((await ask('GET /anthropic/v1/nothing')).body), { type: 'error' });

@@ -24,14 +24,16 @@ test('a point tells what happened since the one before', async (t) => {
   for (let i = 0; i < 8; i++) recorder.record(callRecord({ usage, costNanoUsd: 1_000_000, durationMs: 200 }));
   recorder.record(callRecord({ status: 503, outcome: 'refused', durationMs: 50_000, firstByteMs: -1 }));
   recorder.record(callRecord({ outcome: 'upstream_error', durationMs: 50_000 }));
+  recorder.record(callRecord({ outcome: 'refused', durationMs: 50_000 }));
+  recorder.record(callRecord({ status: 429, outcome: 'refused', durationMs: 50_000 }));
   const made = add(start + 5000);
   const [point] = history.points(0);
   t.equal(made, point);
   t.match(point, {
     at: start + 5000,
     seconds: 5,
-    requestsPerSecond: 2,
-    errorsPerSecond: 0.4,
+    requestsPerSecond: 2.4,
+    errorsPerSecond: 0.6,
     inputTokensPerSecond: 48,
     outputTokensPerSecond: 32,
     cost: 0.008,

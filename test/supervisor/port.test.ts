@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import t, { test } from 'tap';
@@ -18,6 +19,22 @@ test('a port that somebody listens on is refused, and is free again after', asyn
 
 test('port 0 becomes a free port', async (t) => {
   t.ok((await claimPort('127.0.0.1', 0)) > 0);
+});
+
+test('nothing listens while a port is claimed, so no client is let in and thrown out again', async (t) => {
+  const made: string[] = [];
+  const hook = createHook({ init: (_id, type) => void made.push(type) }).enable();
+  t.teardown(() => hook.disable());
+  await claimPort('127.0.0.1', 0);
+  hook.disable();
+  t.ok(made.includes('TCPWRAP'), 'a socket is bound');
+  t.notOk(made.includes('TCPSERVERWRAP'), 'and listens to nobody');
+});
+
+test('a host without an address is refused in plain words', async (t) => {
+  await t.rejects(claimPort('nowhere.invalid', 1234), {
+    message: /^nowhere\.invalid:1234 cannot be listened on \(E[A-Z_]+\)$/,
+  });
 });
 
 test('an address of another machine is refused in plain words', async (t) => {

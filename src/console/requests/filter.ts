@@ -30,6 +30,8 @@ export function filterRequests(
 /** How a request went: a failure of the gateway or an upstream, the caller's mistake, cut short, or well. */
 export function toneOf({ status, outcome }: RecentRequestView): Tone {
   if (status >= 500 || outcome === 'upstream_error') return 'bad';
+  // A stream that broke off by the gateway's own doing.
+  if (outcome === 'refused' && status >= 200 && status < 300) return 'bad';
   if (outcome === 'client_gone') return 'idle';
   return status >= 400 ? 'warn' : 'good';
 }

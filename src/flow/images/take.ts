@@ -10,7 +10,7 @@ import type { ImageOperation, ImageRequest } from '../../protocols/images/reques
 import { imageForm } from '../../protocols/images/schema.js';
 import type { Endpoint } from '../../protocols/protocol.js';
 import type { CompiledSchema } from '../../schema/compile.js';
-import { isObject, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { isMultipart } from '../../wire/multipart.js';
 import { parseBody } from '../../wire/skeleton.js';
@@ -66,8 +66,8 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): AskedIma
   call.validated = validateBody(call.jsonBody(), schema);
   call.steering = call.validated.members.steering;
   const skeleton = parseBody(body, scanBody(body));
-  const outline = outlineOfBody(operation, isObject(skeleton) ? skeleton : {});
-  return askedOf(endpoint, outline, () => decode(operation, body));
+  const outline = outlineOfBody(operation, isObject(skeleton) ? skeleton : {}, () => parsed(body));
+  return askedOf(endpoint, outline, () => decodeImageBody(operation, parsed(body)));
 }
 
 function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): AskedImages {
@@ -81,10 +81,11 @@ function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageReq
   };
 }
 
-function decode(operation: ImageOperation, body: Buffer): ImageRequest {
-  const parsed = parseObject(body.toString('utf8'));
-  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
-  return decodeImageBody(operation, parsed);
+/** The body with its long strings. */
+function parsed(body: Buffer): JsonObject {
+  const object = parseObject(body.toString('utf8'));
+  if (object === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  return object;
 }
 
 /** Several targets may need it. */

@@ -1,10 +1,8 @@
 import { bodyEstimate } from '../../conversation/estimate-usage.js';
 import type { LeftOut } from '../../conversation/left-out.js';
 import { inputMetering, marksOf, type StreamRules, wholeAnswers } from '../../conversation/stream-rules.js';
-import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
-import { lastObjectStart, numberNames, readNumbers } from '../../wire/json-skip.js';
 import { modelPath, resourceName } from '../model-path.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 import type { OtherForm, OtherFormRequest } from '../protocol.js';
@@ -20,19 +18,11 @@ import { type CutAnswer, cutVectors, unusable } from './vectors.js';
 const openaiKey = Buffer.from('"embedding"');
 const googleKey = Buffer.from('"values"');
 const { lastUsage: openaiUsage } = createInputUsageReader();
-
-const usageKey = Buffer.from('"usageMetadata"');
-const usageNames = numberNames(['promptTokenCount', 'totalTokenCount']);
-const found: number[] = [];
-
-/** The usage of an answer in the vendor's form; its older models tell none. */
-function googleUsage(answer: Buffer): Usage | null {
-  const start = lastObjectStart(answer, usageKey);
-  if (start === -1 || !readNumbers(answer, start, usageNames, found)) return null;
-  const [prompt = -1, total = -1] = found;
-  const input = prompt === -1 ? total : prompt;
-  return input === -1 ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
-}
+/** Of an answer in the vendor's form; its older models tell none. */
+const { lastUsage: googleUsage } = createInputUsageReader('"usageMetadata"', [
+  'promptTokenCount',
+  'totalTokenCount',
+]);
 
 /** The vendor refuses a batch of more requests. Each text becomes one, with the model's name and the settings in it. */
 const mostInBatch = 100;

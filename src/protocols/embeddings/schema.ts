@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import { type CompiledSchema, compileSchema, type MixedBody } from '../../schema/compile.js';
+import { compileSchema, type MixedBody } from '../../schema/compile.js';
 import { given, name, nullable, text } from '../../schema/members.js';
 
 const bounds = { minItems: 1, maxItems: 2048 };
@@ -83,22 +83,15 @@ export const embedContentRequest = compileSchema(
 );
 
 /** The same of `POST /v1beta/models/{model}:batchEmbedContents`, whose parts name the model, too. */
-export const batchEmbedContentsRequest = lookingInside(
-  compileSchema(
-    Type.Object({ requests: Type.Array(Type.Object({ model: text, content: given })) }),
-    {
-      own: 'requests',
-      foreign: [
-        { key: 'content', endpoint: 'POST /v1beta/models/{model}:embedContent' },
-        { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-        { key: 'input', endpoint: 'POST /v1/embeddings' },
-      ],
-    },
-    { within: { requests: { reads: contentReads, notes: ['model'], isList: true } } },
-  ),
+export const batchEmbedContentsRequest = compileSchema(
+  Type.Object({ requests: Type.Array(Type.Object({ model: text, content: given })) }),
+  {
+    own: 'requests',
+    foreign: [
+      { key: 'content', endpoint: 'POST /v1beta/models/{model}:embedContent' },
+      { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+      { key: 'input', endpoint: 'POST /v1/embeddings' },
+    ],
+  },
+  { within: { requests: { reads: contentReads, notes: ['model'], isList: true } } },
 );
-
-/** What is to be noted of the parts of a list is not seen from a body's bytes alone. */
-function lookingInside(checked: CompiledSchema): CompiledSchema {
-  return { ...checked, accept: () => null };
-}

@@ -3,13 +3,17 @@ import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
-import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
+import {
+  type ImageOperation,
+  type ImageRequest,
+  imageMembers,
+  imageOnGeneration,
+  type NamedFile,
+} from './request.js';
 import { editsRequest, formOf, generationsRequest, mostImages } from './schema.js';
 import { decodeSettings } from './settings.js';
 
 const longestPrompt = 32_000;
-/** Members that hold images beside a prompt, the documented ones and one of many servers. */
-const imageMembers = ['images', 'image', 'mask'];
 
 /**
  * Reads a JSON body of either form, for an upstream that does not take it as it came.

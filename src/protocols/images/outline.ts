@@ -5,7 +5,7 @@ import { noFile, wrongValue } from '../../wire/reading.js';
 import { countIn, countInForm } from './count.js';
 import { imageName, isTextPart } from './decode-form.js';
 import type { ImageStyle } from './fetched.js';
-import type { ImageForm, ImageFormat, ImageOperation } from './request.js';
+import { type ImageForm, type ImageFormat, type ImageOperation, imageMembers } from './request.js';
 import { formOf } from './schema.js';
 
 /** What a call for images is routed and metered by. Of its images, only how they are given has been looked at. */
@@ -25,22 +25,25 @@ export interface ImageOutline {
 /**
  * Reads the outline of a JSON body.
  * @param body one that `passedGenerationsRequest` or `passedEditsRequest` has taken; its long strings may be cut
+ * @param whole gives the body with them
  * @throws {GatewayError} of status 400 for a body of neither form
  */
-export function outlineOfBody(operation: ImageOperation, body: JsonObject): ImageOutline {
+export function outlineOfBody(
+  operation: ImageOperation,
+  body: JsonObject,
+  whole: () => JsonObject,
+): ImageOutline {
   const form = formOf(body);
   if (form instanceof GatewayError) throw form;
   return {
     form,
     model: typeof body.model === 'string' ? body.model : '',
-    count: countIn(body),
+    count: countIn(body, whole),
     stream: body.stream === true,
     responseFormat: formatOrNull(body.response_format) ?? (form === 'input' ? 'url' : null),
     hasImageTexts: operation === 'edit' && imageMembers.some((name) => (body[name] ?? null) !== null),
   };
 }
-
-const imageMembers = ['images', 'image', 'mask'];
 
 /**
  * Reads the outline of a form.

@@ -15,6 +15,9 @@ export interface ImageSize {
 /** How the images of an answer are given: where they are, or what they are. */
 export type ImageFormat = 'url' | 'b64_json';
 
+/** Members that hold images beside a prompt, the documented ones and one of many servers. */
+export const imageMembers = ['images', 'image', 'mask'] as const;
+
 /** A file of a form. */
 export interface NamedFile {
   readonly name: string;

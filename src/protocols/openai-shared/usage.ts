@@ -17,7 +17,7 @@ export interface UsageReader {
   usageAt(bytes: Buffer, start: number): Usage | null;
 }
 
-const key = Buffer.from('"usage"');
+const usageMember = '"usage"';
 
 /** What a protocol calls the tokens of the input and of the output. */
 export type TokenNames = readonly [input: string, output: string];
@@ -30,7 +30,7 @@ export const tokenNames: TokenNames = ['input_tokens', 'output_tokens'];
 /** Makes a reader of the usage of answers that have output. */
 export function createUsageReader(names: TokenNames = olderNames): UsageReader {
   const wanted = numberNames([...names, 'cached_tokens', 'reasoning_tokens', 'cache_write_tokens']);
-  return readerOf(wanted, usageOfNumbers);
+  return readerOf(usageMember, wanted, usageOfNumbers);
 }
 
 /**
@@ -49,10 +49,17 @@ function usageOfNumbers(numbers: readonly number[]): Usage | null {
   };
 }
 
-/** Makes a reader of the usage of answers whose tokens are all input: some servers name the total alone. */
-export function createInputUsageReader(): UsageReader {
-  const wanted = numberNames(['prompt_tokens', 'total_tokens']);
-  return readerOf(wanted, ([prompt = -1, total = -1]) => {
+/**
+ * Makes a reader of the usage of answers whose tokens are all input: some servers name the total alone.
+ * @param member that holds the numbers, with its quotes
+ * @param names of the tokens of the prompt and of the total
+ */
+export function createInputUsageReader(
+  member = usageMember,
+  names: readonly [prompt: string, total: string] = ['prompt_tokens', 'total_tokens'],
+): UsageReader {
+  const wanted = numberNames(names);
+  return readerOf(member, wanted, ([prompt = -1, total = -1]) => {
     const input = prompt === -1 ? total : prompt;
     return input === -1 ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
   });
@@ -60,9 +67,11 @@ export function createInputUsageReader(): UsageReader {
 
 /** @param usageOf reads the wanted numbers, each -1 where it is missing */
 function readerOf(
+  member: string,
   wanted: ReturnType<typeof numberNames>,
   usageOf: (numbers: readonly number[]) => Usage | null,
 ): UsageReader {
+  const key = Buffer.from(member);
   const found: number[] = [];
   function usageAt(bytes: Buffer, start: number): Usage | null {
     return readNumbers(bytes, start, wanted, found) ? usageOf(found) : null;

@@ -33,5 +33,11 @@ test('an unknown path is refused in the error format of its neighbours', async (
     ['/vendorj', 'jimeng'],
     ['/jimeng/', 'jimeng'],
   ];
-  for (const [path, name] of expected) t.equal(errorFormatForPath(path).name, name, path);
+  for (const [path, name] of expected) t.equal(errorFormatForPath('POST', path).name, name, path);
+});
+
+test('a fine-tuned model whose name ends like an operation is deleted in the error format of its clients', async (t) => {
+  const path = '/v1/models/ft:gpt-4o-mini:acme::abc';
+  t.equal(errorFormatForPath('DELETE', path).name, 'openai');
+  t.equal(errorFormatForPath('POST', path).name, 'google');
 });

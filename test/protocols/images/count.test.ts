@@ -1,6 +1,7 @@
 import { test } from 'tap';
-import { countIn, countInForm } from '../../../src/protocols/images/count.js';
+import { countIn as countInBody, countInForm } from '../../../src/protocols/images/count.js';
 
+const countIn = (body: object, whole = body) => countInBody({ ...body }, () => ({ ...whole }));
 const part = (name: string, value: string, filename: string | null = null) => ({
   name,
   filename,
@@ -37,4 +38,28 @@ test('of a form: the same by names with brackets or dots, and none as a file', a
   t.equal(countInForm([part('other[n]', '3'), part(`${'x'.repeat(300)}[n]`, '3')]), null);
   t.throws(() => countInForm([part('n', '1234567890')]), { name: 'GatewayError', param: 'n' });
   t.throws(() => countInForm([part('num_images', '2', 'a')]), { name: 'GatewayError', param: 'num_images' });
+});
+
+test('in a text that is JSON nothing may count, since it could come twice there', async (t) => {
+  const refused = (at: string) => ({ name: 'GatewayError', status: 400, param: at });
+  t.throws(() => countIn({ n: 1, metadata: '{"n":9}' }), refused('metadata.n'));
+  t.throws(() => countIn({ metadata: '{"n":9,"n":1}' }), refused('metadata.n'));
+  t.throws(
+    () => countIn({ metadata: { extra_body: ' {"max_images":1}' } }),
+    refused('metadata.extra_body.max_images'),
+  );
+  t.throws(() => countIn({ metadata: '{"n":NaN}' }), refused('metadata'));
+  t.throws(() => countInForm([part('metadata', '{"n":9}')]), refused('metadata.n'));
+  t.equal(countIn({ n: 2, metadata: '{"user":"a","deep":{"n":9}}' }), 2);
+  t.equal(countIn({ n: 2, metadata: 'n: 9' }), 2);
+});
+
+test('a text that is cut in what is checked is looked at as it came', async (t) => {
+  const text = (more: string) => JSON.stringify({ note: 'x'.repeat(1000) }).replace('}', `${more}}`);
+  const cut = { n: 2, metadata: '{"note":"xxxxxxx...' };
+  t.equal(countIn(cut, { n: 2, metadata: text('') }), 2);
+  t.throws(() => countIn(cut, { n: 2, metadata: text(',"n":9') }), {
+    name: 'GatewayError',
+    param: 'metadata.n',
+  });
 });

@@ -1,5 +1,7 @@
 import { test } from 'tap';
 import { outlineOfBody, outlineOfForm, passesTo } from '../../../src/protocols/images/outline.js';
+import type { ImageOperation } from '../../../src/protocols/images/request.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import type { FormPart } from '../../../src/wire/multipart.js';
 import { imageUrl, inputBody, png, promptBody } from './samples.js';
 
@@ -25,25 +27,27 @@ const nothing = {
   hasImageTexts: false,
 };
 
+const outlineOf = (operation: ImageOperation, body: JsonObject) => outlineOfBody(operation, body, () => body);
+
 test('of a body with a prompt: what it is routed and metered by', async (t) => {
-  t.strictSame(outlineOfBody('generate', promptBody()), nothing);
+  t.strictSame(outlineOf('generate', promptBody()), nothing);
   t.strictSame(
-    outlineOfBody('generate', promptBody({ n: 11, stream: true, response_format: 'url', image: imageUrl })),
+    outlineOf('generate', promptBody({ n: 11, stream: true, response_format: 'url', image: imageUrl })),
     { ...nothing, count: 11, stream: true, responseFormat: 'url' },
   );
-  t.strictSame(outlineOfBody('edit', promptBody({ response_format: 'png', n: null })), nothing);
+  t.strictSame(outlineOf('edit', promptBody({ response_format: 'png', n: null })), nothing);
   for (const more of [{ image: imageUrl }, { images: [{ file_id: 'f' }] }, { mask: {} }])
-    t.strictSame(outlineOfBody('edit', promptBody(more)), { ...nothing, hasImageTexts: true });
+    t.strictSame(outlineOf('edit', promptBody(more)), { ...nothing, hasImageTexts: true });
 });
 
 test('of a body with input: the larger number counts, and URLs are the rule', async (t) => {
   const outline = { ...nothing, form: 'input', responseFormat: 'url' };
-  t.strictSame(outlineOfBody('edit', inputBody([])), outline);
-  t.strictSame(outlineOfBody('edit', inputBody([], { n: 3, parameters: { n: 2 } })), {
+  t.strictSame(outlineOf('edit', inputBody([])), outline);
+  t.strictSame(outlineOf('edit', inputBody([], { n: 3, parameters: { n: 2 } })), {
     ...outline,
     count: 3,
   });
-  t.match(outlineOfBody('edit', inputBody([], { n: 3, response_format: 'b64_json' })), {
+  t.match(outlineOf('edit', inputBody([], { n: 3, response_format: 'b64_json' })), {
     count: 3,
     responseFormat: 'b64_json',
   });
@@ -86,9 +90,9 @@ test('a form is refused at what cannot be read of that', async (t) => {
 });
 
 test('which upstreams take the body as it came', async (t) => {
-  const prompt = outlineOfBody('edit', promptBody());
-  const withTexts = outlineOfBody('edit', promptBody({ image: imageUrl }));
-  const input = outlineOfBody('edit', inputBody([]));
+  const prompt = outlineOf('edit', promptBody());
+  const withTexts = outlineOf('edit', promptBody({ image: imageUrl }));
+  const input = outlineOf('edit', inputBody([]));
   for (const [style, outline, passes] of [
     ['openai', prompt, true],
     ['openai', withTexts, true],
