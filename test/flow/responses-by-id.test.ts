@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
+import { keptIn } from '../support/conversations.js';
 import { testKey } from '../support/gateway.js';
 import { keyOf, startRouted } from '../support/routed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -30,8 +31,7 @@ async function start(
     target: isNative ? { responses: true } : {},
     upstream: { kind: 'chat', ...upstream },
     config: {
-      store: { kind: 'embedded', path: temporaryFolder(t) },
-      conversations: {},
+      ...keptIn(temporaryFolder(t)),
       keys: [testKey, otherKey].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] })),
     },
   });
@@ -222,7 +222,7 @@ test('a thread of messages is no response', async (t) => {
   const { gateway, upstreams } = await startRouted(t, answers, {
     protocols: ['messages', 'responses'],
     upstream: { kind: 'messages' },
-    config: { store: { kind: 'embedded', path: temporaryFolder(t) }, conversations: {} },
+    config: keptIn(temporaryFolder(t)),
   });
   const headers = {
     authorization: `Bearer ${testKey}`,
