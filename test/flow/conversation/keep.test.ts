@@ -112,12 +112,16 @@ test('a store that does not answer is an error for whoever has asked for it', as
 });
 
 test('what can never be kept says so from the start, and waits for nothing', async (t) => {
-  const gateway = await blockable(t, { conversations: { recordBytes: 4096 } });
+  const gateway = await blockable(t, {
+    conversations: { recordBytes: 4096 },
+    timeouts: { keepAliveMs: 2000 },
+  });
   gateway.upstream.answer = chatStream('hello');
   const holder = await gateway.block();
   const stream = await streamResponse(gateway, { input: 'x'.repeat(6000), store: true });
   const text = await stream.rest();
   t.match(text.split('\n\n')[0], /"store":false/);
+  t.notMatch(text, 'keep-alive', 'which it would have been sent before the store was given up');
   t.match(lastOf(text), { type: 'response.completed', response: { store: false } });
   holder.kill();
 });
