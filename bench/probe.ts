@@ -13,8 +13,8 @@ export interface Question {
 }
 
 /** @returns a question whose answer is the upstream's own */
-export function asItComes(bodyFile: string): Question {
-  return { bodyFile, headers: {}, holds: null };
+export function asItComes(bodyFile: string, headers: Question['headers'] = {}): Question {
+  return { bodyFile, headers, holds: null };
 }
 
 /**

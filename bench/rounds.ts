@@ -10,6 +10,8 @@ export interface ThroughputPlan {
   readonly answer: 'json' | 'sse' | 'drip';
   readonly engine: 'net' | 'uws';
   readonly bodyFile: string;
+  /** Of the requests, beside those that every one has. */
+  readonly headers?: Question['headers'] | undefined;
   readonly connections: number;
 }
 
@@ -19,7 +21,7 @@ export interface Entry {
   readonly contender: Contender;
   readonly catalogue?: Setup['catalogue'];
   readonly callers: readonly Caller[];
-  /** What it is asked in place of the plan's body, for an answer that is not the upstream's own. */
+  /** What it is asked in place of the plan's body and headers, for an answer that is not the upstream's own. */
   readonly question?: Question & { readonly path?: string };
 }
 
@@ -80,7 +82,7 @@ async function measureOnce(
     catalogue: entry.catalogue,
   });
   try {
-    const question = entry.question ?? asItComes(plan.bodyFile);
+    const question = entry.question ?? asItComes(plan.bodyFile, plan.headers);
     await probe({ ...running, path: entry.question?.path ?? running.path }, question);
     const run = (seconds: number) =>
       load.start({

@@ -1,7 +1,6 @@
 import type { Bench, Work } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
 import { callerAt } from '../callers.js';
-import { asItComes } from '../probe.js';
 import { runRounds, type ThroughputPlan } from '../rounds.js';
 import { throughputReport, type Unit } from '../throughput.js';
 import { eventsPerAnswer } from '../upstream/answers.js';
@@ -17,8 +16,7 @@ interface ChatWork {
   readonly answer: ThroughputPlan['answer'];
   readonly engine: ThroughputPlan['engine'];
   readonly unit: Unit;
-  /** Of the requests, beside those that every one has. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: ThroughputPlan['headers'];
 }
 
 function chatWork(work: ChatWork): Work {
@@ -30,13 +28,13 @@ function chatWork(work: ChatWork): Work {
         answer: work.answer,
         engine: work.engine,
         bodyFile: bodyFile(bench.directory, work.name, chatBody(work.bytes, work.unit === events)),
+        headers: work.headers,
         connections: work.connections,
       };
       const entries = bench.contenders.map((contender) => ({
         name: contender.name,
         contender,
         callers: [callerAt(0)],
-        question: { ...asItComes(plan.bodyFile), headers: work.headers ?? {} },
       }));
       const all = await runRounds(bench, plan, entries);
       return throughputReport(

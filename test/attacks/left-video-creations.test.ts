@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
+import { costOf } from '../support/cost.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
 import { clientFormats, compat } from '../support/media/client-formats.js';
@@ -63,12 +64,6 @@ async function start(t: Test): Promise<Stage> {
     },
     waiting: () => held.length,
   };
-}
-
-/** What all calls have cost, in nano-dollars. */
-function costOf({ gateway }: RunningGateway): number {
-  const rows = gateway.metrics().counters.find(([name]) => name === 'gateway_cost_usd_total');
-  return (rows?.[2] ?? []).reduce((sum, nanos) => sum + nanos, 0);
 }
 
 function goneOf({ lines }: RunningGateway): number {

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { type Test, t } from 'tap';
 import { type StrictStage, startStrictStage } from '../support/strict-upstream/stage.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
+import { textProtocols } from '../support/translated.js';
 import { type Agent, agentModels, agents, otherProviders, runAgent } from './agent.js';
-import { wires } from './cells.js';
 import { install } from './install.js';
 
 const isQuick = process.argv.includes('--quick');
@@ -30,7 +30,7 @@ async function playAgent(t: Test, agent: Agent, { url, upstream }: StrictStage):
 
 t.jobs = 2;
 for (const agent of isQuick ? agents : [...agents, ...otherProviders]) {
-  for (const wire of wires)
+  for (const wire of textProtocols)
     void t.test(`${agent.name} on ${wire}`, { buffered: true }, async (t) =>
       playAgent(t, agent, await startStrictStage(t, wire, { models: agentModels })),
     );

@@ -1,6 +1,7 @@
 import { type Test, t } from 'tap';
-import type { TextProtocolName } from '../../src/conversation/request.js';
+import { pixel } from '../suites/translation/image.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
+import { textProtocols } from '../support/translated.js';
 
 /** How a client is used in a conversation. */
 export interface SessionOptions {
@@ -48,9 +49,6 @@ export const mostSteps = 6;
 /** Names that some clients go by, and one that none knows. */
 const models = ['m', 'gpt-6-sol', 'claude-sonnet-5', 'gemini-3.8-flash'];
 
-/** Upstreams are of these kinds, by what they are called in. */
-export const wires: readonly TextProtocolName[] = ['chat', 'responses', 'messages', 'generateContent'];
-
 /** Texts that a client ends with, by cell. */
 const endings: Readonly<Record<string, string>> = {
   tool: 'The tools said: sunny in Rome.',
@@ -59,8 +57,6 @@ const endings: Readonly<Record<string, string>> = {
   thinking: 'The tools said: sunny in Rome, sunny in Oslo.',
   image: '1 image seen.',
 };
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
 
 /** A cell: what it is called, whether it streams, and what was wrong, or null. */
 interface Played {
@@ -139,8 +135,8 @@ export function testLine(line: ClientLine): void {
 }
 
 async function playCells(t: Test, line: ClientLine): Promise<void> {
-  t.jobs = wires.length;
-  const played = wires.map((wire) =>
+  t.jobs = textProtocols.length;
+  const played = textProtocols.map((wire) =>
     t.test(`${line.name} on ${wire}`, { buffered: true }, async (t) => {
       const { url, upstream } = await startStrictStage(t, wire, { models });
       for (const { name, wrong } of await playAll(line, url)) t.equal(wrong, null, name);

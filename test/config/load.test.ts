@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
 import { loadConfig, parseConfig } from '../../src/config/load.js';
 import { ConfigError, formatProblem } from '../../src/config/problem.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { badConfigs, hash, secret } from './bad-configs.js';
 
 function validConfig() {
@@ -213,8 +213,7 @@ test('a store is resolved to where it is', (t) => {
 });
 
 test('a file is read, with the files that it names beside it', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'config-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(t);
   const path = join(folder, 'gateway.json');
   const config = validConfig();
   put(config, 'upstreams/main/tls', { ca: 'ca.pem' });

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { pixel } from '../suites/translation/image.js';
 import { type ServedBy, startGateway } from '../support/gateway.js';
 import {
   type Client,
@@ -18,8 +19,6 @@ const signatures = {
   chat: /"reasoning_content":"Simulated reasoning/,
   generateContent: /"thoughtSignature":"/,
 };
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 /** A request with one user text. */
 function asked(content: MessageParam['content']) {

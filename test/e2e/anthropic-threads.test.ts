@@ -2,6 +2,7 @@ import { Anthropic } from 'anthropic1';
 import { betaTool } from 'anthropic1/helpers/beta/json-schema';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
+import { keptIn } from '../support/conversations.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { type Said, scriptedModel } from '../support/scripted-calls.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -32,14 +33,12 @@ type Upstream = keyof typeof upstreams;
 
 function start(t: Test, protocol: Upstream, config: Record<string, unknown> = {}): Promise<TranslatedStage> {
   const { kind, target } = upstreams[protocol];
-  const store = { kind: 'embedded', path: temporaryFolder(t) };
   return startTranslated(t, {
     kind,
     target,
     answer: scriptedModel(protocol, script),
     config: {
-      store,
-      conversations: {},
+      ...keptIn(temporaryFolder(t)),
       keys: [testKey, otherKey].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] })),
       ...config,
     },

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { pixel } from '../suites/translation/image.js';
 import { type ServedBy, startGateway } from '../support/gateway.js';
 import { bodyOf, createClient, type Part, raised, sdks } from '../support/sdks/genai.js';
 
@@ -10,8 +11,6 @@ const signatures = {
   chat: /"reasoning_content":"Simulated reasoning/,
   messages: /"signature":"/,
 };
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 function declaration(name: string) {
   return {

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { pixel } from '../suites/translation/image.js';
 import { type ServedBy, startGateway } from '../support/gateway.js';
 import { createClient, raised, sdks } from '../support/sdks/openai.js';
 import {
@@ -22,8 +23,6 @@ const signatures = {
   messages: /"signature":"/,
   generateContent: /"thoughtSignature":"/,
 };
-const pixel =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const schema = {
   type: 'object',
   properties: { title: { type: 'string' }, done: { type: 'boolean' } },
@@ -104,7 +103,7 @@ for (const sdk of sdks) {
           {
             role: 'user',
             content: [
-              { type: 'input_image', image_url: pixel, detail: 'low' },
+              { type: 'input_image', image_url: `data:image/png;base64,${pixel}`, detail: 'low' },
               { type: 'input_text', text: 'what is this' },
             ],
           },

@@ -12,6 +12,7 @@ import {
   text,
   units,
 } from '../protocols/searched-answers.js';
+import { framed } from '../support/events.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import * as anthropic from '../support/sdks/anthropic.js';
 import * as genai from '../support/sdks/genai.js';
@@ -32,12 +33,6 @@ const usage: Readonly<Record<TextProtocolName, JsonObject>> = {
   messages: {},
   generateContent: { usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2 } },
 };
-
-function framed(wire: TextProtocolName, event: JsonObject | string): string {
-  if (typeof event === 'string') return `data: ${event}\n\n`;
-  const name = wire === 'messages' || wire === 'responses' ? `event: ${String(event.type)}\n` : '';
-  return `${name}data: ${JSON.stringify(event)}\n\n`;
-}
 
 /** A gateway whose models have the names of the protocols in which their upstreams, which have searched, are called. */
 async function startSearching(t: Test) {

@@ -2,6 +2,7 @@ import { type Test, test } from 'tap';
 import type { Budget, Key } from '../../src/config/types.js';
 import { budgetOf } from '../../src/flow/budget.js';
 import { hashKey } from '../../src/keys/secret.js';
+import { costOf } from '../support/cost.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import {
@@ -30,7 +31,7 @@ type Answer = (request: RawRequest) => void;
 async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void socket.write(good)) {
   const upstream = await startRawUpstream(t, answer);
   const model = (more: object) => ({ protocols: ['chat'], targets: [{ upstream: 'u0' }], ...more });
-  const { gateway, owner, url } = await startGateway(t, {
+  const running = await startGateway(t, {
     upstreams: [upstream.url],
     config: {
       models: {
@@ -43,7 +44,7 @@ async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void
     },
   });
   const ask = (body: object = {}, init: RequestInit = {}, path = '/v1/chat/completions') =>
-    fetch(url + path, {
+    fetch(running.url + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...init.headers },
       body: JSON.stringify({
@@ -61,18 +62,13 @@ async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void
   };
   /** What is gone of the budget for good, in nano-dollars. */
   const spent = (): number => {
-    const [pool] = owner.inspect();
+    const [pool] = running.owner.inspect();
     return pool === undefined ? 0 : usd * dollar - pool.limit;
-  };
-  /** What calls have cost, as it is metered, in nano-dollars. */
-  const metered = (): number => {
-    const rows = gateway.metrics().counters.find(([name]) => name === 'gateway_cost_usd_total');
-    return (rows?.[2] ?? []).reduce((sum, nanos) => sum + nanos, 0);
   };
   /** Waits until so much is gone: workers tell it a little later. */
   const untilSpent = async (amount: number): Promise<void> => {
     await eventually(() => spent() === amount, { everyMs: 10 });
-    t.equal(metered(), amount, 'as it is metered');
+    t.equal(costOf(running), amount, 'as it is metered');
   };
   return { upstream, ask, status, spent, untilSpent };
 }

@@ -77,7 +77,7 @@ const told: Readonly<Record<string, readonly string[]>> = {
 const allLines = Object.values(told).flat();
 const sentHead = allLines.map((line) => `${line}\r\n`).join('');
 
-/** The lines of `told` that a request has, and any other beside those that every upstream gets. */
+/** The lines of `told` that a request has. */
 function linesOf(request: RawRequest | undefined): readonly string[] {
   return (request?.head ?? '').split('\r\n').filter((line) => allLines.includes(line));
 }

@@ -1,19 +1,13 @@
 import { test } from 'tap';
-import type { TextProtocolName } from '../../src/conversation/request.js';
 import { type JsonObject, parseObject } from '../../src/wire/json.js';
 import type { Answer, Ask, Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';
 import { tools } from '../suites/translation/tool-scenarios.js';
+import { framed } from '../support/events.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { listAt } from '../support/json.js';
 import { startHttpUpstream } from '../support/upstream.js';
 import { thought, type Vendor, vendors } from './reasoning-vendors.js';
-
-/** Each protocol's events, as its vendor frames them. */
-function framed(wire: TextProtocolName, event: JsonObject): string {
-  const name = wire === 'messages' || wire === 'responses' ? `event: ${String(event.type)}\n` : '';
-  return `${name}data: ${JSON.stringify(event)}\n\n`;
-}
 
 async function startVendors(t: Parameters<typeof startGateway>[0]) {
   const upstream = await startHttpUpstream(t, (request, response) => {

@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
+import { keptIn } from '../support/conversations.js';
 import { testKey } from '../support/gateway.js';
 import { keyOf, startRouted } from '../support/routed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -30,8 +31,7 @@ async function start(
     target: isNative ? { responses: true } : {},
     upstream: { kind: 'chat', ...upstream },
     config: {
-      store: { kind: 'embedded', path: temporaryFolder(t) },
-      conversations: {},
+      ...keptIn(temporaryFolder(t)),
       keys: [testKey, otherKey].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] })),
     },
   });
@@ -136,14 +136,15 @@ test('a response that an upstream holds is asked for there, with the key that it
   t.equal(requests.length, 5);
 });
 
-test('what the one upstream of a model made is asked for there as well', async (t) => {
+test('what the one upstream of a model made is asked for there as well, unless it was not to be stored', async (t) => {
   const { call } = await start(t, [native('resp_one')], true);
+  t.match(await call('POST', '', { model: 'm', input: 'a', store: false }), { status: 200 });
+  t.match(await call('GET', '/resp_one'), { status: 404, json: notFound });
   await call('POST', '', { model: 'm', input: 'a' });
   t.match(await call('GET', '/resp_one'), {
     status: 200,
     json: { asked: /^GET \/v1\/responses\/resp_one / },
   });
-  t.match(await call('POST', '', { model: 'm', input: 'a', store: false }), { status: 200 });
 });
 
 test('a response that was made under a client’s own project is asked for under it, and no other header goes along', async (t) => {
@@ -222,7 +223,7 @@ test('a thread of messages is no response', async (t) => {
   const { gateway, upstreams } = await startRouted(t, answers, {
     protocols: ['messages', 'responses'],
     upstream: { kind: 'messages' },
-    config: { store: { kind: 'embedded', path: temporaryFolder(t) }, conversations: {} },
+    config: keptIn(temporaryFolder(t)),
   });
   const headers = {
     authorization: `Bearer ${testKey}`,

@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import { keptIn } from '../support/conversations.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import {
@@ -36,8 +37,7 @@ async function start(
   const upstreams = await Promise.all(answers.map((answer) => startRawUpstream(t, answer)));
   const gateway = await startGateway(t, {
     config: {
-      store: { kind: 'embedded', path: temporaryFolder(t) },
-      conversations: isKept ? {} : 'off',
+      ...keptIn(temporaryFolder(t), isKept ? {} : 'off'),
       upstreams: Object.fromEntries(
         upstreams.map(({ url }, index) => [`u${index}`, { kind: kinds[index], baseUrl: url, apiKeys }]),
       ),

@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import { costOf } from '../support/cost.js';
 import { startGateway } from '../support/gateway.js';
 import { actionPath } from '../support/media/client-formats.js';
 import { ask, type Field, file, formOf, mediaConfig } from '../support/media/gateway.js';
@@ -175,12 +176,6 @@ test('a shape reaches other formats in their words', async (t) => {
     t.match(lastBody(), sent);
   }
 });
-
-/** What all calls have cost, in nano-dollars. */
-function costOf({ gateway }: Awaited<ReturnType<typeof startGateway>>): number {
-  const rows = gateway.metrics().counters.find(([name]) => name === 'gateway_cost_usd_total');
-  return (rows?.[2] ?? []).reduce((sum, nanos) => sum + nanos, 0);
-}
 
 test('whole seconds and videos are paid for in whatever form they come, and no length that cannot be read', async (t) => {
   const { gateway, upstream } = await start(t, { perSecond: 1 });

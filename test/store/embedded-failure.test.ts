@@ -1,22 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Test, test } from 'tap';
+import { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
 import { unavailable } from '../suites/store.js';
 import { startStoreProcess } from '../suites/store-processes.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 const minuteMs = 60_000;
 
-function makeFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'store-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 test('nothing is made before the first call', async (t) => {
-  const path = join(makeFolder(t), 'data');
+  const path = join(temporaryFolder(t), 'data');
   const store = createEmbeddedStore({ path });
   t.notOk(existsSync(path));
   await store.close();
@@ -25,7 +19,7 @@ test('nothing is made before the first call', async (t) => {
 });
 
 test('a folder that cannot be made is told by each call, and used when it can', async (t) => {
-  const folder = makeFolder(t);
+  const folder = temporaryFolder(t);
   const blocked = join(folder, 'blocked');
   writeFileSync(blocked, 'a file stands where the folder should');
   const store = createEmbeddedStore({ path: join(blocked, 'data') });
@@ -39,7 +33,7 @@ test('a folder that cannot be made is told by each call, and used when it can', 
 
 test('files that are no database of ours are refused and left alone', async (t) => {
   for (const content of [Buffer.alloc(20_000, 7), Buffer.alloc(20, 0), Buffer.from('short')]) {
-    const path = makeFolder(t);
+    const path = temporaryFolder(t);
     const data = join(path, 'records', 'data.mdb');
     mkdirSync(join(path, 'records'));
     writeFileSync(data, content);
@@ -57,7 +51,7 @@ const noLimit =
   'there is no prlimit, by which a disk seems full (Debian: apt-get install util-linux)';
 
 test('a full disk is told, and all is well when there is room', { skip: noLimit }, async (t) => {
-  const settings = { kind: 'embedded', path: join(makeFolder(t), 'data'), taskDays: 7 } as const;
+  const settings = { kind: 'embedded', path: join(temporaryFolder(t), 'data'), taskDays: 7 } as const;
   const filling = startStoreProcess({ settings, does: 'fill' });
   t.teardown(() => filling.kill());
   const limit = (bytes: string) => spawnSync('prlimit', ['--pid', `${filling.pid}`, `--fsize=${bytes}`]);
@@ -73,7 +67,7 @@ test('a full disk is told, and all is well when there is room', { skip: noLimit 
 });
 
 test('a writer that does not end is waited for in bounds, and its death frees the others', async (t) => {
-  const path = join(makeFolder(t), 'data');
+  const path = join(temporaryFolder(t), 'data');
   const store = createEmbeddedStore({ path, timeoutMs: 300 });
   t.teardown(() => store.close());
   const settings = { kind: 'embedded', path, taskDays: 7 } as const;
@@ -91,7 +85,7 @@ test('a writer that does not end is waited for in bounds, and its death frees th
 });
 
 test('a process that exits lets a change that has begun come to its end', async (t) => {
-  const path = join(makeFolder(t), 'data');
+  const path = join(temporaryFolder(t), 'data');
   const settings = { kind: 'embedded', path, taskDays: 7 } as const;
   const leaving = startStoreProcess({ settings, does: 'leave' });
   t.teardown(() => leaving.kill());
@@ -109,7 +103,7 @@ test('a process that exits lets a change that has begun come to its end', async 
 });
 
 test('claims of a start of the machine that is over are removed', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const old = 'claims-00000000-0000-0000-0000-000000000000';
   mkdirSync(join(path, old));
   writeFileSync(join(path, old, 'data.mdb'), 'half of a page');
@@ -120,7 +114,7 @@ test('claims of a start of the machine that is over are removed', async (t) => {
 });
 
 test('calls beyond the bound are refused at once', async (t) => {
-  const store = createEmbeddedStore({ path: makeFolder(t) });
+  const store = createEmbeddedStore({ path: temporaryFolder(t) });
   const calls = Array.from({ length: 4096 }, () => store.claim('a', minuteMs));
   const error = await unavailable(t, store.claim('a', minuteMs));
   t.match(error?.cause, { message: '4096 calls of the store are under way' });

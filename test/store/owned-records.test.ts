@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { type Test, test } from 'tap';
@@ -10,16 +9,11 @@ import { countedBytes, type OwnedRecords } from '../../src/store/owned.js';
 import { redisSettings, unavailable } from '../suites/store.js';
 import { startStoreProcess } from '../suites/store-processes.js';
 import { eventually } from '../support/eventually.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 const minuteMs = 60_000;
 const plenty = { owner: 1_000_000, all: 1_000_000 };
 const mostBytes = 1_000_000;
-
-function makeFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'store-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** Two stores on one folder, as two processes have them. */
 function twoOn(
@@ -55,7 +49,7 @@ function agreement(path: string): { count: number; sum: number } {
 }
 
 test('what an owner keeps is found by every process at once, in the order asked for', async (t) => {
-  const { owned, other } = twoOn(t, makeFolder(t));
+  const { owned, other } = twoOn(t, temporaryFolder(t));
   t.same(await other.find('k', ['a'], mostBytes), [null]);
   const records = [
     { id: 'a', value: 'eins' },
@@ -75,7 +69,7 @@ test('what an owner keeps is found by every process at once, in the order asked 
 });
 
 test('what is kept again under its id is written anew, and counted once', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const { owned, other } = twoOn(t, path);
   await owned.keep('k', [{ id: 'a', value: 'x'.repeat(1000) }], minuteMs, plenty);
   await other.keep(
@@ -92,7 +86,7 @@ test('what is kept again under its id is written anew, and counted once', async 
 });
 
 test('the oldest of an owner give way to its new ones, and those of others do not', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const { owned } = twoOn(t, path);
   const value = 'x'.repeat(1000);
   const most = { owner: 3 * countedBytes('1', value.length), all: 1_000_000 };
@@ -108,7 +102,7 @@ test('the oldest of an owner give way to its new ones, and those of others do no
 });
 
 test('the oldest of anybody give way when all owners together have too much', async (t) => {
-  const { owned } = twoOn(t, makeFolder(t));
+  const { owned } = twoOn(t, temporaryFolder(t));
   const value = 'x'.repeat(1000);
   const most = { owner: 1_000_000, all: 3 * countedBytes('1', value.length) };
   for (const id of ['1', '2', '3', '4', '5']) {
@@ -121,7 +115,7 @@ test('the oldest of anybody give way when all owners together have too much', as
 });
 
 test('what alone is more than the bounds allow is not kept and displaces nothing', async (t) => {
-  const { owned } = twoOn(t, makeFolder(t));
+  const { owned } = twoOn(t, temporaryFolder(t));
   const most = { owner: 1000, all: 2000 };
   await owned.keep('k', [{ id: 'a', value: 'small' }], minuteMs, most);
   const large = 'x'.repeat(1000);
@@ -131,7 +125,7 @@ test('what alone is more than the bounds allow is not kept and displaces nothing
 });
 
 test('a bound that was lowered is reached over several keeps', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const { owned } = twoOn(t, path);
   const many = Array.from({ length: 3000 }, (_, index) => ({ id: `${index}`, value: 'x' }));
   await owned.keep('k', many, minuteMs, plenty);
@@ -147,7 +141,7 @@ test('a bound that was lowered is reached over several keeps', async (t) => {
 });
 
 test('what came makes as much room as it takes', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const { owned } = twoOn(t, path);
   const many = Array.from({ length: 1500 }, (_, index) => ({ id: `${index}`, value: 'x' }));
   await owned.keep('k', many, minuteMs, plenty);
@@ -158,7 +152,7 @@ test('what came makes as much room as it takes', async (t) => {
 });
 
 test('records of one call stay together, whatever has to give way for them', async (t) => {
-  const { owned } = twoOn(t, makeFolder(t));
+  const { owned } = twoOn(t, temporaryFolder(t));
   const most = { owner: 4 * countedBytes('a0', 100), all: 1_000_000 };
   const of = (number: number) =>
     ['a', 'b'].map((half) => ({ id: `${half}${number}`, value: 'x'.repeat(100) }));
@@ -170,7 +164,7 @@ test('records of one call stay together, whatever has to give way for them', asy
 });
 
 test('values that are too large together are not read', async (t) => {
-  const { owned } = twoOn(t, makeFolder(t));
+  const { owned } = twoOn(t, temporaryFolder(t));
   const records = ['a', 'b'].map((id) => ({ id, value: 'ü'.repeat(50) }));
   await owned.keep('k', records, minuteMs, plenty);
   t.equal(await owned.find('k', ['a', 'b'], 199), null);
@@ -178,7 +172,7 @@ test('values that are too large together are not read', async (t) => {
 });
 
 test('what has expired is not found, and a sweep leaves nothing of it', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const { owned, sweep } = twoOn(t, path);
   const records = Array.from({ length: 700 }, (_, index) => ({ id: `${index}`, value: 'x' }));
   await owned.keep('short', records, 1, plenty);
@@ -190,7 +184,7 @@ test('what has expired is not found, and a sweep leaves nothing of it', async (t
 });
 
 test('what is dropped is gone for everybody', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const { owned, other } = twoOn(t, path);
   await owned.keep('k', [{ id: 'a', value: '1' }], minuteMs, plenty);
   t.equal(await other.drop('k2', 'a'), false);
@@ -201,7 +195,7 @@ test('what is dropped is gone for everybody', async (t) => {
 });
 
 test('looking makes no files of its own, and a closed store refuses', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const store = createEmbeddedStore({ path });
   await store.owned.find('k', ['a'], mostBytes);
   await store.sweep();
@@ -217,7 +211,7 @@ test('Redis has no records of owners', async (t) => {
 });
 
 test('processes that keep at once hold the bounds, and a killed one leaves whole batches', async (t) => {
-  const path = makeFolder(t);
+  const path = temporaryFolder(t);
   const settings = { kind: 'embedded', path, taskDays: 7 } as const;
   const bytes = 60_000;
   const processes = ['k1', 'k1', 'k2'].map((owner) =>

@@ -1,21 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { open } from 'lmdb';
-import { type Test, test } from 'tap';
+import { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
 import { openBase } from '../../src/store/embedded-base.js';
 import { appendToSumLog, takeSumLog } from '../../src/store/sum-log.js';
 import { allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 const minuteMs = 60_000;
-
-function newFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sum-log-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** How many entries and records of sums there are. */
 function held(folder: string): { entries: number; sums: number } {
@@ -30,7 +22,7 @@ function held(folder: string): { entries: number; sums: number } {
 }
 
 test('what batches add is in the sums as soon as they are read, and once', async (t) => {
-  const path = newFolder(t);
+  const path = temporaryFolder(t);
   const store = createEmbeddedStore({ path });
   for (let number = 1; number <= 5; number++) {
     const sums = sumTable(minuteMs, [
@@ -56,7 +48,7 @@ test('what batches add is in the sums as soon as they are read, and once', async
 });
 
 test('a log is merged before it is long', async (t) => {
-  const base = openBase(open, newFolder(t));
+  const base = openBase(open, temporaryFolder(t));
   t.teardown(() => base.close());
   const { sumLog, change } = base.ledgers();
   const write = (ids: readonly string[]): boolean =>

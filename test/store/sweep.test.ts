@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { open } from 'lmdb';
 import t, { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
@@ -10,12 +7,12 @@ import { createRedisStore } from '../../src/store/redis.js';
 import { redisSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { noRedis, startRedis } from '../support/redis.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 const minuteMs = 60_000;
 
 test('a sweep of the embedded store leaves nothing of what has expired', async (t) => {
-  const path = mkdtempSync(join(tmpdir(), 'store-'));
-  t.teardown(() => rmSync(path, { recursive: true, force: true }));
+  const path = temporaryFolder(t);
   const store = createEmbeddedStore({ path });
   const count = 700;
   const numbers = Array.from({ length: count }, (_, index) => `${index}`);

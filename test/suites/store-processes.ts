@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import type { StoreOrder } from './store-process.js';
 
@@ -47,4 +48,18 @@ export function startStoreProcess(order: StoreOrder): StoreProcess {
     kill: () => void child.kill('SIGKILL'),
     pid: child.pid ?? 0,
   };
+}
+
+/**
+ * Has a process take the lock of those who write records of conversations into a folder, as when a disk takes its time.
+ * It ends with the test, or earlier once it is killed.
+ * @param path of an embedded store whose files are made
+ * @returns when it is taken
+ */
+export async function holdConversations(t: Pick<Test, 'teardown'>, path: string): Promise<StoreProcess> {
+  const settings = { kind: 'embedded', path, taskDays: 7 } as const;
+  const holder = startStoreProcess({ settings, does: 'hold', path, environment: 'owned' });
+  t.teardown(() => holder.kill());
+  await holder.untilTold(1);
+  return holder;
 }

@@ -3,7 +3,7 @@ import { testKey } from './gateway.js';
 import { chatEvent, chunk, doneEvent, lastChunk, streamHead, usageEvent } from './upstream.js';
 
 /** The part of a config by which conversations are kept in a folder. */
-export function keptIn(path: string, conversations: object = {}): Record<string, unknown> {
+export function keptIn(path: string, conversations: object | 'off' = {}): Record<string, unknown> {
   return { store: { kind: 'embedded', path }, conversations };
 }
 
@@ -33,6 +33,51 @@ export async function askResponse(
     headers: answer.headers,
     body: (await answer.json()) as JsonObject,
   };
+}
+
+/** The stream of a response, as a client reads it. */
+export interface ResponseStream {
+  /** Reads on until the text holds what is given, or has ended. @returns all of it */
+  until(part: string): Promise<string>;
+  /** Reads to the end. @returns all of it */
+  rest(): Promise<string>;
+  /** Leaves. */
+  cancel(): Promise<void>;
+  /** What was read so far. */
+  readonly text: string;
+}
+
+/** Asks for a response of the model `m` as a stream. @returns when its head is there */
+export async function streamResponse({ url }: At, body: object): Promise<ResponseStream> {
+  const answer = await fetch(`${url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', stream: true, ...body }),
+  });
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (reader === undefined) throw new Error('there is no stream');
+  let text = '';
+  const read = async (isEnough: () => boolean): Promise<string> => {
+    while (!isEnough()) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += value;
+    }
+    return text;
+  };
+  return {
+    until: (part) => read(() => text.includes(part)),
+    rest: () => read(() => false),
+    cancel: () => reader.cancel(),
+    get text() {
+      return text;
+    },
+  };
+}
+
+/** An upstream's answers: one for calls that ask for a stream, and one for the others. */
+export function wholeOrStream(whole: string, stream: string): (request: { readonly body: Buffer }) => string {
+  return ({ body }) => (body.includes('"stream":true') ? stream : whole);
 }
 
 /** Bytes of a whole stream of a chat upstream that says a text. */

@@ -1,3 +1,5 @@
+import type { TextProtocolName } from '../../src/conversation/request.js';
+import type { JsonObject } from '../../src/wire/json.js';
 import { rule } from '../suites/translation/client.js';
 
 export interface ServerEvent {
@@ -37,4 +39,20 @@ export function readData({ data }: ServerEvent): unknown {
   } catch {
     throw new Error(`the stream breaks a rule: data is JSON, not ${data.slice(0, 200)}`);
   }
+}
+
+/** The bytes of an event, as the vendor of a protocol frames it. @param data a text for what is no JSON */
+export function framed(protocol: TextProtocolName, data: JsonObject | string): string {
+  if (typeof data === 'string') return `data: ${data}\n\n`;
+  return protocol === 'messages' || protocol === 'responses' ? named(data) : unnamed(data);
+}
+
+/** The bytes of an event with its name. */
+export function named(data: JsonObject): string {
+  return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** The bytes of an event without one. */
+export function unnamed(data: object): string {
+  return `data: ${JSON.stringify(data)}\n\n`;
 }

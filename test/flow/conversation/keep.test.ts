@@ -1,9 +1,14 @@
 import { type Test, test } from 'tap';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { type StoreProcess, startStoreProcess } from '../../suites/store-processes.js';
-import { askResponse, chatStream, keptIn } from '../../support/conversations.js';
+import { holdConversations, type StoreProcess } from '../../suites/store-processes.js';
+import {
+  askResponse,
+  chatStream,
+  keptIn,
+  streamResponse,
+  wholeOrStream,
+} from '../../support/conversations.js';
 import { eventually } from '../../support/eventually.js';
-import { testKey } from '../../support/gateway.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
 import { startTranslated, type TranslatedStage } from '../../support/translated.js';
 import { completion, jsonAnswer } from '../../support/upstream.js';
@@ -24,54 +29,9 @@ async function blockable(t: Test, config: object = {}): Promise<Blocked> {
   await askResponse(gateway, { input: 'first' });
   return {
     ...gateway,
-    async block() {
-      const settings = { kind: 'embedded', path, taskDays: 7 } as const;
-      const holder = startStoreProcess({ settings, does: 'hold', path, environment: 'owned' });
-      t.teardown(() => holder.kill());
-      await holder.untilTold(1);
-      return holder;
-    },
+    block: () => holdConversations(t, path),
   };
 }
-
-interface OpenStream {
-  /** Reads on until the text holds what is given, and gives all of it. */
-  until(part: string): Promise<string>;
-  /** Reads to the end, and gives all of it. */
-  rest(): Promise<string>;
-  cancel(): Promise<void>;
-  readonly text: string;
-}
-
-async function openStream({ url }: { readonly url: string }, body: object): Promise<OpenStream> {
-  const answer = await fetch(`${url}/v1/responses`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', stream: true, ...body }),
-  });
-  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
-  if (reader === undefined) throw new Error('there is no stream');
-  let text = '';
-  const read = async (isEnough: () => boolean): Promise<string> => {
-    while (!isEnough()) {
-      const { done, value } = await reader.read();
-      if (done) return text;
-      text += value;
-    }
-    return text;
-  };
-  return {
-    until: (part) => read(() => text.includes(part)),
-    rest: () => read(() => false),
-    cancel: () => reader.cancel(),
-    get text() {
-      return text;
-    },
-  };
-}
-
-const wholeOrStream = ({ body }: { readonly body: Buffer }): string =>
-  body.includes('"stream":true') ? chatStream('hello') : jsonAnswer(200, completion);
 
 const lastOf = (text: string): JsonObject =>
   JSON.parse(text.trimEnd().split('\ndata: ').at(-1) ?? '') as JsonObject;
@@ -80,7 +40,7 @@ test('the end of a stream leaves only when its turn is kept', async (t) => {
   const gateway = await blockable(t);
   gateway.upstream.answer = chatStream('hello');
   const holder = await gateway.block();
-  const stream = await openStream(gateway, { input: 'one' });
+  const stream = await streamResponse(gateway, { input: 'one' });
   await stream.until('response.output_item.done');
   t.match(stream.text, /hello/, 'everything before it has left');
   const ended = stream.rest();
@@ -102,6 +62,11 @@ test('a whole answer waits in the same way', async (t) => {
     return answer;
   });
   await gateway.upstream.request(1);
+  // What asks later and is not kept overtakes it.
+  t.match(await askResponse(gateway, { input: 'else', store: false }), {
+    status: 200,
+    body: { store: false },
+  });
   t.equal(isAnswered, false);
   holder.kill();
   const { status, body } = await asked;
@@ -118,7 +83,7 @@ test('a store that does not answer costs nobody the answer who has not asked for
     body: { store: false, status: 'completed', metadata: { a: '"store":true' } },
   });
   gateway.upstream.answer = chatStream('hello');
-  const stream = await openStream(gateway, { input: 'one' });
+  const stream = await streamResponse(gateway, { input: 'one' });
   const last = lastOf(await stream.rest());
   t.match(last, {
     type: 'response.completed',
@@ -129,10 +94,10 @@ test('a store that does not answer costs nobody the answer who has not asked for
 test('a store that does not answer is an error for whoever has asked for it', async (t) => {
   const gateway = await blockable(t);
   await gateway.block();
-  gateway.upstream.answer = wholeOrStream;
+  gateway.upstream.answer = wholeOrStream(jsonAnswer(200, completion), chatStream('hello'));
   const [whole, text] = await Promise.all([
     askResponse(gateway, { input: 'one', store: true }),
-    openStream(gateway, { input: 'one', store: true }).then((stream) => stream.rest()),
+    streamResponse(gateway, { input: 'one', store: true }).then((stream) => stream.rest()),
   ]);
   t.match(whole, { status: 503, body: { error: { code: 'store_unavailable' } } });
   const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
@@ -147,12 +112,16 @@ test('a store that does not answer is an error for whoever has asked for it', as
 });
 
 test('what can never be kept says so from the start, and waits for nothing', async (t) => {
-  const gateway = await blockable(t, { conversations: { recordBytes: 4096 } });
+  const gateway = await blockable(t, {
+    conversations: { recordBytes: 4096 },
+    timeouts: { keepAliveMs: 2000 },
+  });
   gateway.upstream.answer = chatStream('hello');
   const holder = await gateway.block();
-  const stream = await openStream(gateway, { input: 'x'.repeat(6000), store: true });
+  const stream = await streamResponse(gateway, { input: 'x'.repeat(6000), store: true });
   const text = await stream.rest();
   t.match(text.split('\n\n')[0], /"store":false/);
+  t.notMatch(text, 'keep-alive', 'which it would have been sent before the store was given up');
   t.match(lastOf(text), { type: 'response.completed', response: { store: false } });
   holder.kill();
 });
@@ -161,7 +130,7 @@ test('signs of life go on while an end waits', async (t) => {
   const gateway = await blockable(t, { timeouts: { keepAliveMs: 200 } });
   gateway.upstream.answer = chatStream('hello');
   await gateway.block();
-  const stream = await openStream(gateway, { input: 'one' });
+  const stream = await streamResponse(gateway, { input: 'one' });
   const text = await stream.rest();
   t.ok(text.lastIndexOf(': keep-alive') > text.indexOf('response.output_item.done'), 'behind what has left');
   t.match(lastOf(text), { type: 'response.completed' });
@@ -171,7 +140,7 @@ test('a client that leaves while the end waits is accounted for as one that left
   const gateway = await blockable(t);
   gateway.upstream.answer = chatStream('hello');
   const holder = await gateway.block();
-  const stream = await openStream(gateway, { input: 'one' });
+  const stream = await streamResponse(gateway, { input: 'one' });
   await stream.until('response.output_item.done');
   await stream.cancel();
   const line = await gateway.line((each) => each.msg === 'request' && each.outcome === 'client_gone');

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../src/wire/json.js';
+import { unnamed } from '../events.js';
 import { at } from '../json.js';
 import {
   type Asked,
@@ -14,7 +15,7 @@ import {
   textOf,
 } from './asked.js';
 import type { Memory } from './memory.js';
-import { pieces, type Reply, unnamed, type Written } from './reply.js';
+import { pieces, type Reply, type Written } from './reply.js';
 
 const members =
   'messages model audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens ' +

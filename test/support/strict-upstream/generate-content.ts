@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
+import { unnamed } from '../events.js';
 import {
   type Asked,
   type AskedTurn,
@@ -12,7 +13,7 @@ import {
   textOf,
 } from './asked.js';
 import { type Memory, sign } from './memory.js';
-import { pieces, type Reply, unnamed, type Written } from './reply.js';
+import { pieces, type Reply, type Written } from './reply.js';
 
 const members =
   'contents systemInstruction tools toolConfig safetySettings cachedContent labels serviceTier store generationConfig ' +

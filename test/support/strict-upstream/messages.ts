@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
+import { named } from '../events.js';
 import { at } from '../json.js';
 import {
   type Asked,
@@ -15,7 +16,7 @@ import {
   textOf,
 } from './asked.js';
 import { type Memory, sign } from './memory.js';
-import { named, pieces, type Reply, type Written } from './reply.js';
+import { pieces, type Reply, type Written } from './reply.js';
 
 const members =
   'model messages max_tokens system stop_sequences stream temperature top_p top_k tools tool_choice thinking ' +

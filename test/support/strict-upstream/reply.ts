@@ -1,5 +1,3 @@
-import type { JsonObject } from '../../../src/wire/json.js';
-
 /** A call of a tool that a scripted model makes. */
 export interface ReplyCall {
   readonly name: string;
@@ -23,16 +21,6 @@ export interface Reply {
 export interface Written {
   readonly body: object;
   readonly events: readonly string[];
-}
-
-/** An event of a stream with its name. */
-export function named(data: JsonObject): string {
-  return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-/** An event of a stream. */
-export function unnamed(data: object): string {
-  return `data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** A text in pieces, as a model streams it. */

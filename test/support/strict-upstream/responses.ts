@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../src/wire/json.js';
+import { named } from '../events.js';
 import { at } from '../json.js';
 import {
   type Asked,
@@ -16,7 +17,7 @@ import {
 } from './asked.js';
 import { checkDataUrl, checkMetadata } from './chat.js';
 import { type Memory, sign } from './memory.js';
-import { named, pieces, type Reply, type Written } from './reply.js';
+import { pieces, type Reply, type Written } from './reply.js';
 
 const members =
   'model input background client_metadata context_management conversation include instructions max_output_tokens ' +
