@@ -1,6 +1,7 @@
 import { type Holder, readHolder } from '../../conversation/kept-turns.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
+import { answerOfSearch } from './search-item.js';
 
 /** A turn as it is kept: a response, and what was asked for with it. */
 export interface KeptResponse {
@@ -71,11 +72,11 @@ export function idsOf(response: string): readonly string[] {
 }
 
 /** Of the gateway's own items: prefix, id of the answer, number of the item, after an `i` for one of the client's. */
-const ownItem = /^[a-z]{2,4}_([0-9a-f]{8,64})(?:_(?:i\d+|\d+))?$/;
+const ownItem = /^[a-z]{2,4}_([0-9a-f]{8,64})(?:_i?\d+)?$/;
 
 /** Id of the response that an item of the gateway's own belongs to, by the item's; null for any other. */
 export function responseOfItem(id: string): string | null {
-  const made = ownItem.exec(id)?.[1];
+  const made = answerOfSearch(id) ?? ownItem.exec(id)?.[1];
   return made === undefined ? null : `resp_${made}`;
 }
 

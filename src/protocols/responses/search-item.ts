@@ -30,12 +30,20 @@ function sourcesOf({ sources }: JsonObject): SearchResult[] {
   });
 }
 
-/** What the ids of these items begin with: `restore.ts` knows by it those that no upstream has made. */
-export const ownSearchId = 'ws_gw1_';
+/** What the ids of these items begin with. */
+const ownId = 'ws_gw1_';
+/** What a body must hold for such an id to be in it. */
+export const ownSearchMark = Buffer.from(`"${ownId}`);
+const ownSearchId = /^ws_gw1_([0-9a-f]{1,64})_\d{1,9}$/;
+
+/** Id of the answer that a search was written in here, by the id of its item; null for any other id. */
+export function answerOfSearch(id: string): string | null {
+  return ownSearchId.exec(id)?.[1] ?? null;
+}
 
 /** @param index number of the item in `output` */
 export function searchItemId(answer: string, index: number): string {
-  return `${ownSearchId}${answer}_${index}`;
+  return `${ownId}${answer}_${index}`;
 }
 
 export function searchItem(

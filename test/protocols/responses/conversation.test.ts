@@ -188,6 +188,21 @@ test('a record is asked for once, however many items of it are referred to', (t)
   t.end();
 });
 
+test('a search of the web that an answer tells of is found by its own id, and by no other', (t) => {
+  const at = id(0);
+  const search = { id: `ws_gw1_${at}_0`, type: 'web_search_call', status: 'completed' };
+  const [record] = keepOf({ input: 'a' }, null, 0).records(
+    bytesOf(responseOf(0, { output: [search] })),
+    false,
+  );
+  const records = new Map([[record?.id ?? '', record?.value ?? '']]);
+  const referring = (named: string) => ({ input: [{ type: 'item_reference', id: named }] });
+  t.same(inputOf(goOn(referring(search.id), records)), [search]);
+  for (const other of [`ws_gw1_${at}`, `ws_gw1_${at}_i0`, `ws_gw1_${at}_0_1`, `ws_gw1_gw1_${at}_0`])
+    t.notOk(rules.recall(bytesOf(referring(other)))?.ids.includes(`resp_${at}`), other);
+  t.end();
+});
+
 test('references are replaced where they stand, and one that nobody knows stays for an upstream', (t) => {
   const records = talk(2);
   const input = [
