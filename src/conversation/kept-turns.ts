@@ -142,8 +142,6 @@ export interface KeepRequest {
   readonly recalled: Recalled | null;
   /** Makes what the ids of its answer are made of. Whoever shares a key cannot guess it. */
   readonly newId: () => string;
-  /** The model's name as the client used it. */
-  readonly model: string;
   /** Unix milliseconds. */
   readonly now: number;
   /** The answer passes as the upstream gives it, under the upstream's own id and in its own events. */
@@ -196,9 +194,18 @@ export function readHolder(held: string): Holder | null {
   return { upstream, model, key: typeof key === 'string' ? key : null };
 }
 
+export function isHolder<Turn extends object>(record: Turn | Holder): record is Holder {
+  return 'upstream' in record;
+}
+
 /** Ids that are looked for. Anything else was given by nobody. */
 const legalId = /^[A-Za-z0-9_.:-]{1,256}$/;
 
 export function isLegalId(id: string): boolean {
   return legalId.test(id);
+}
+
+/** An id as an error shows it: only one that somebody can have been given. */
+export function shownId(id: string): string {
+  return isLegalId(id) ? ` '${id}'` : '';
 }

@@ -324,7 +324,7 @@ export function prepareTranslated(
 /** What is kept of an answer whose upstream keeps nothing. Over a WebSocket its own history is all that is kept. */
 function answerKeep(call: Call, { isPassed }: { readonly isPassed: boolean }): Keep | null {
   const conversation = call.route?.endpoint?.conversation ?? null;
-  const { model, recalled, running, socketCall } = call;
+  const { recalled, running, socketCall } = call;
   const settings = running.snapshot.conversations;
   if (conversation === null || settings === null || socketCall !== null) return null;
   if (conversation.isAsked && recalled === null && !call.checkedBody().goesOn) return null;
@@ -332,7 +332,6 @@ function answerKeep(call: Call, { isPassed }: { readonly isPassed: boolean }): K
     body: call.wholeBody(),
     recalled,
     newId: () => answerId(call) + randomBytes(secretBytes).toString('hex'),
-    model: model?.name ?? '',
     now: Date.now(),
     isPassed,
     recordBytes: settings.recordBytes,

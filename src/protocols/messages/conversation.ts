@@ -2,6 +2,7 @@ import {
   type ConversationRules,
   type Held,
   type Holder,
+  isHolder,
   isLegalId,
   type Keep,
   type KeepRequest,
@@ -9,13 +10,14 @@ import {
   type Recall,
   type Recalled,
   type Renewal,
+  shownId,
   turnAfter,
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { parseJson } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { isHolder, type KeptMessage, readKept, writeKept } from './kept.js';
+import { type KeptMessage, readKept, writeKept, writePart } from './kept.js';
 import { StreamedMessage } from './streamed-message.js';
 import {
   joinParts,
@@ -26,7 +28,7 @@ import {
   withoutThread,
 } from './thread.js';
 
-/** A longer reply is not kept. */
+/** A longer streamed reply is not kept. */
 const mostCharacters = 8 * 1024 * 1024;
 
 /** How messages go on from earlier ones: by the member `thread`. */
@@ -119,23 +121,13 @@ function partsOf({ settings, messages, reply }: KeptMessage): readonly ThreadPar
   return reply === messageOf('[]') ? [said] : [said, { settings: noSettings, messages: reply }];
 }
 
-/** An id is shown only where it is one that somebody can have been given. */
 function threadNotFound(id: string): GatewayError {
-  const shown = isLegalId(id) ? ` '${id}'` : '';
-  return new GatewayError('thread_not_found', `No thread is known here that has the message${shown}.`, {
+  return new GatewayError('thread_not_found', `No thread is known here that has the message${shownId(id)}.`, {
     param: 'thread.previous_message_id',
   });
 }
 
-function keep({
-  body,
-  recalled,
-  newId,
-  model,
-  now,
-  recordBytes,
-  isPassed = false,
-}: KeepRequest): Keep | null {
+function keep({ body, recalled, newId, now, recordBytes, isPassed = false }: KeepRequest): Keep | null {
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   if (turn === null || Buffer.byteLength(turn.own) > recordBytes) return null;
   const streamed = new StreamedMessage(mostCharacters);
@@ -154,7 +146,7 @@ function keep({
       if (reply === null) return [];
       const given = isPassed ? (isStream ? streamed.id : idOf(end)) : `msg_${id}`;
       if (given === null || !isLegalId(given)) return [];
-      return [{ id: given, value: recordText(turn, { reply, model, now }) }];
+      return [{ id: given, value: recordText(turn, reply, now) }];
     },
     unkept: (end) => end,
   };
@@ -166,30 +158,13 @@ function firstTurn(body: Buffer): KeptTurn | null {
   return { before: [], bytesBefore: 0, own: writePart(thread), all: null };
 }
 
-function recordText(
-  { before, bytesBefore, own, all }: KeptTurn,
-  { reply, model, now }: { readonly reply: string; readonly model: string; readonly now: number },
-): string {
-  const { settings, messages } = readPart(all ?? own);
-  const bytes = (all === null ? bytesBefore : 0) + (all ?? own).length + reply.length;
-  return writeKept({ at: now, model, bytes, before: all === null ? before : [], settings, messages, reply });
+function recordText({ before, bytesBefore, own, all }: KeptTurn, reply: string, now: number): string {
+  const part = all ?? own;
+  const bytes = (all === null ? bytesBefore : 0) + part.length + reply.length;
+  return writeKept({ at: now, bytes, before: all === null ? before : [], reply }, part);
 }
 
-const ofPart = new Set(['settings', 'messages']);
-
-function writePart({ settings, messages }: ThreadPart): string {
-  return `{"settings":${settings},"messages":[${messages}]}`;
-}
-
-function readPart(text: string): ThreadPart {
-  const taken = withoutMembers(Buffer.from(text), ofPart)?.taken;
-  return {
-    settings: taken?.get('settings') ?? noSettings,
-    messages: (taken?.get('messages') ?? '[]').slice(1, -1),
-  };
-}
-
-const ofReply = new Set(['id', 'content', 'stop_reason']);
+const ofReply = new Set(['content', 'stop_reason']);
 
 /** @returns null for an answer that nobody goes on from: after a refusal the SDK drops the turn */
 function replyOf(answer: Buffer): string | null {
@@ -235,7 +210,9 @@ function holderKeep(value: string): Keep {
   };
 }
 
+const ofId = new Set(['id']);
+
 function idOf(answer: Buffer): string | null {
-  const id = parseJson(withoutMembers(answer, ofReply)?.taken.get('id') ?? 'null');
+  const id = parseJson(withoutMembers(answer, ofId)?.taken.get('id') ?? 'null');
   return typeof id === 'string' ? id : null;
 }

@@ -11,7 +11,7 @@ import type {
   Renewal,
   Watch,
 } from '../../conversation/kept-turns.js';
-import { isLegalId, turnAfter, writeHolder } from '../../conversation/kept-turns.js';
+import { isHolder, isLegalId, shownId, turnAfter, writeHolder } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
@@ -20,7 +20,6 @@ import { firstEventEnd, parseEvent } from '../../wire/sse.js';
 import {
   clientItemNumber,
   idsOf,
-  isHolder,
   type KeptResponse,
   outputItems,
   outputOf,
@@ -289,27 +288,26 @@ function itemsById(response: string): ReadonlyMap<string, string> {
   return byId;
 }
 
-/** Ids are shown only where they are ones that somebody can have been given. */
-function shown(id: string): string {
-  return isLegalId(id) ? ` '${id}'` : '';
-}
-
 function previousNotFound(id: string): GatewayError {
-  return new GatewayError('previous_response_not_found', `Previous response with id${shown(id)} not found.`, {
-    param: 'previous_response_id',
-  });
+  return new GatewayError(
+    'previous_response_not_found',
+    `Previous response with id${shownId(id)} not found.`,
+    {
+      param: 'previous_response_id',
+    },
+  );
 }
 
 function itemNotFound(id: string): GatewayError {
-  return new GatewayError('item_not_found', `Item with id${shown(id)} not found.`, { param: 'input' });
+  return new GatewayError('item_not_found', `Item with id${shownId(id)} not found.`, { param: 'input' });
 }
 
 /** A quoted text cannot stand inside another one. */
 const compactionTrigger = '"compaction_trigger"';
-const ofKeep = new Set(['input', 'store']);
+const ofStore = new Set(['store']);
 
-function keep({ body, recalled, newId, model, now, recordBytes }: KeepRequest): Keep | null {
-  const taken = withoutMembers(body, ofKeep)?.taken;
+function keep({ body, recalled, newId, now, recordBytes }: KeepRequest): Keep | null {
+  const taken = withoutMembers(body, ofStore)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   // What a compaction is made of would stand beside it in every turn that follows.
@@ -325,7 +323,7 @@ function keep({ body, recalled, newId, model, now, recordBytes }: KeepRequest): 
     records(end, isStream) {
       const response = responseOf(end, isStream);
       if (response === null) return [];
-      return [{ id: `resp_${id}`, value: recordOf(turn, { response, model, now }) }];
+      return [{ id: `resp_${id}`, value: recordOf(turn, response, now) }];
     },
     unkept: (end, isStream) => withoutStore(end, isStream),
   };
@@ -337,14 +335,11 @@ function firstTurn(body: Buffer): KeptTurn | null {
   return { before: [], bytesBefore: 0, own: conversation.items, all: null };
 }
 
-function recordOf(
-  { before, bytesBefore, own, all }: KeptTurn,
-  { response, model, now }: { readonly response: string; readonly model: string; readonly now: number },
-): string {
+function recordOf({ before, bytesBefore, own, all }: KeptTurn, response: string, now: number): string {
   const bytes = (all ?? own).length + response.length;
   return all === null
-    ? writeKept({ at: now, model, bytes: bytesBefore + bytes, before, items: own, response })
-    : writeKept({ at: now, model, bytes, before: [], items: all, response });
+    ? writeKept({ at: now, bytes: bytesBefore + bytes, before, items: own, response })
+    : writeKept({ at: now, bytes, before: [], items: all, response });
 }
 
 /** The last event of a stream: what stands before the response, the response, and what stands behind it. */
@@ -373,8 +368,6 @@ function responseOf(end: Buffer, isStream: boolean): string | null {
   if (isStream) return lastEvent(end)?.response ?? null;
   return end.toString('utf8');
 }
-
-const ofStore = new Set(['store']);
 
 /** The same end, which says that nothing is kept. */
 function withoutStore(end: Buffer, isStream: boolean): Buffer {
@@ -419,7 +412,7 @@ function holderKeep(value: string): Keep {
     echo: null,
     see: null,
     records(end, isStream): readonly KeptRecord[] {
-      const response = isStream ? endedResponse(end) : end.toString('utf8');
+      const response = isStream ? endedResponse(end) : parseObject(end.toString('utf8'));
       const ids = response === null ? [] : idsOf(response);
       return ids.filter(isLegalId).map((id) => ({ id, value }));
     },
@@ -428,13 +421,13 @@ function holderKeep(value: string): Keep {
 }
 
 /** The response that ends an upstream's stream, which may be written in any way; null for one that failed. */
-function endedResponse(run: Buffer): string | null {
+function endedResponse(run: Buffer): JsonObject | null {
   if (!endWords.some((word) => run.includes(word))) return null;
   for (let start = 0; start < run.length; ) {
     const next = firstEventEnd(run, start, run.length);
     const end = next === -1 ? run.length : next;
     const event = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
-    if (event !== null && isEnd(event) && isObject(event.response)) return JSON.stringify(event.response);
+    if (event !== null && isEnd(event) && isObject(event.response)) return event.response;
     start = end;
   }
   return null;

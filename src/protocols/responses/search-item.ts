@@ -1,5 +1,5 @@
-import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-search.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import type { EventWriter } from './event-writer.js';
 
 /*
@@ -15,19 +15,12 @@ const mostQueries = 16;
  */
 export function searchesOf({ action }: JsonObject): SearchPart[] {
   if (!isObject(action) || (action.type ?? 'search') !== 'search') return [];
-  const queries = listOf(action.queries).filter((query) => typeof query === 'string' && query !== '');
-  const [query = textOrNull(action.query) ?? '', ...more] = (queries as string[]).slice(0, mostQueries);
+  const queries = textsIn(action.queries).slice(0, mostQueries);
+  const [query = textOrNull(action.query) ?? '', ...more] = queries;
   const searches = [query, ...more].map((each): SearchPart => ({ kind: 'search', query: each, results: [] }));
   // Nothing says which of the pages was found by which query.
   const last = searches.pop() as SearchPart;
-  return [...searches, { ...last, results: sourcesOf(action) }];
-}
-
-function sourcesOf({ sources }: JsonObject): SearchResult[] {
-  return listOf(sources).flatMap((source) => {
-    const url = isObject(source) ? textOrNull(source.url) : null;
-    return isObject(source) && url !== null ? [{ url, title: textOrNull(source.title) ?? '' }] : [];
-  });
+  return [...searches, { ...last, results: resultsIn(action.sources) }];
 }
 
 /** What the ids of these items begin with. */

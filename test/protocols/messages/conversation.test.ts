@@ -32,7 +32,7 @@ class Kept {
   /** A call that is answered: what it asks for in all. */
   turn(id: string, body: Buffer, end: Buffer, now = 1): Record<string, unknown> {
     const recalled = this.recall(body, now - 1000);
-    const keep = rules.keep({ body, recalled, newId: () => id, model: 'm', now, recordBytes: plenty });
+    const keep = rules.keep({ body, recalled, newId: () => id, now, recordBytes: plenty });
     for (const record of keep?.records(end, false) ?? []) this.records.set(record.id, record.value);
     return JSON.parse((recalled?.body ?? body).toString());
   }
@@ -92,7 +92,7 @@ test('many turns, and old ones, are written anew with all that was said', async 
   t.equal((messages as unknown[]).length, 302);
   t.strictSame(kepTools, tools);
   kept.turn('302', continued('msg_301', { messages: [] }), answer([]), 5000);
-  t.match(readKept(kept.records.get('msg_302') ?? ''), { before: [], at: 5000, model: 'm' });
+  t.match(readKept(kept.records.get('msg_302') ?? ''), { before: [], at: 5000 });
 });
 
 test('what the turns of a long thread say of its settings is read once each', async (t) => {
@@ -131,8 +131,7 @@ function seenBy(keep: Keep | null, runs: readonly Buffer[]): readonly { id: stri
 
 test('a stream is kept as the message that it brings, once it is whole', async (t) => {
   const body = bytesOf({ ...begun, thread: { type: 'create' } });
-  const keep = () =>
-    rules.keep({ body, recalled: null, newId: () => '7', model: 'm', now: 3, recordBytes: plenty });
+  const keep = () => rules.keep({ body, recalled: null, newId: () => '7', now: 3, recordBytes: plenty });
   const [record] = seenBy(keep(), [started, events(...grown), ended('end_turn')]);
   t.equal(record?.id, 'msg_7');
   t.match(readKept(record?.value ?? ''), {
@@ -151,7 +150,6 @@ test('an answer that passes as it came is kept under the id that it has', async 
       body,
       recalled: null,
       newId: () => '7',
-      model: 'm',
       now: 3,
       recordBytes: 1_000_000,
       isPassed: true,

@@ -35,7 +35,6 @@ function keepOf(body: object, recalled: Recalled | null, number: number, now = 1
     body: bytes,
     recalled,
     newId: () => id(number),
-    model: 'm',
     now,
     recordBytes: plenty,
   });
@@ -70,7 +69,6 @@ test('a body that names nothing is left alone', (t) => {
 test('a record is read as it was written', (t) => {
   const kept = {
     at: 5,
-    model: 'a "model"',
     bytes: 7,
     before: ['resp_1', 'resp_2'],
     items: '{"a":1.0},{"b":"]"}',
@@ -163,7 +161,7 @@ test('a conversation that is too large for one record goes on in many, up to a b
 test('a turn whose own part is too large is not kept from the start', (t) => {
   const body = bytesOf({ input: 'x'.repeat(1000) });
   const keep = (recordBytes: number) =>
-    rules.keep({ body, recalled: null, newId: () => id(0), model: 'm', now: 0, recordBytes });
+    rules.keep({ body, recalled: null, newId: () => id(0), now: 0, recordBytes });
   t.equal(keep(1000), null);
   t.not(keep(2000), null);
   t.end();
@@ -244,7 +242,6 @@ test('what is not to be stored is not kept', (t) => {
       body: bytesOf({ store: false }),
       recalled: null,
       newId: () => id(0),
-      model: 'm',
       now: 0,
       recordBytes: plenty,
     }),
@@ -256,7 +253,6 @@ test('what is not to be stored is not kept', (t) => {
     body: bytesOf({ input }),
     recalled: null,
     newId: () => id(0),
-    model: 'm',
     now: 0,
     recordBytes: 1000,
   };
