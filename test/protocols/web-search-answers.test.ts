@@ -191,6 +191,62 @@ test('a messages client reads blocks of searches, and citations on texts', async
   }
 });
 
+test('a messages client is told how many searches the upstream counts', async (t) => {
+  const answered = { type: 'message', content: [{ type: 'output_text', text: 'a', annotations: [] }] };
+  const twoQueries = {
+    type: 'web_search_call',
+    id: 'ws_1',
+    status: 'completed',
+    action: { type: 'search', queries: ['a', 'b'] },
+  };
+  const opened = { type: 'web_search_call', id: 'ws_2', action: { type: 'open_page', url: 'https://x/' } };
+  const output = [twoQueries, opened, { ...twoQueries, id: 'ws_3' }, answered];
+  const tokens = { input_tokens: 1, output_tokens: 2 };
+  const response = { status: 'completed', output, usage: tokens };
+  const responseEvents = [
+    ...output.map((item, index) => ({ type: 'response.output_item.done', output_index: index, item })),
+    { type: 'response.completed', response },
+  ];
+  const candidate = {
+    content: { role: 'model', parts: [{ text: 'a' }] },
+    finishReason: 'STOP',
+    groundingMetadata: { webSearchQueries: ['a', 'b', 'c'] },
+  };
+  const grounded = {
+    candidates: [candidate],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2 },
+  };
+  const counted = { ...tokens, server_tool_use: { web_search_requests: 5 } };
+  const end = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: counted };
+  const cases = [
+    { from: 'responses', answer: response, events: responseEvents, told: 2 },
+    { from: 'generateContent', answer: grounded, events: [grounded], told: 3 },
+    {
+      from: 'messages',
+      answer: { content: [{ type: 'text', text: 'a' }], stop_reason: 'end_turn', usage: counted },
+      events: [{ type: 'message_start', message: { usage: tokens } }, end, { type: 'message_stop' }],
+      told: 5,
+    },
+  ] as const;
+  const source = { model: 'up', searches: true };
+  for (const { from, answer, events, told } of cases) {
+    const expected = { ...tokens, server_tool_use: { web_search_requests: told } };
+    const decoded = codecOf(from).decodeAnswer(answer, source);
+    t.equal(decoded.usage?.searches, told, from);
+    const message = JSON.parse(
+      codecOf('messages').encodeAnswer(decoded, contextWith(new LeftOut())),
+    ) as JsonObject;
+    t.match(message, { usage: expected }, from);
+    const decoder = codecOf(from).createDecoder(source);
+    const read: StreamEvent[] = [];
+    for (const event of events) decoder.decode(null, JSON.stringify(event), read);
+    decoder.finish(read);
+    const encoder = codecOf('messages').createEncoder(contextWith(new LeftOut()));
+    const written = read.map((event) => encoder.encode(event)).join('');
+    t.match(written, JSON.stringify(expected).slice(0, -2), from);
+  }
+});
+
 test('a generateContent client reads the grounding, with places in bytes', async (t) => {
   for (const from of textProtocols) {
     const { candidates } = whole(from, 'generateContent') as { candidates: JsonObject[] };

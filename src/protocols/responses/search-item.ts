@@ -9,6 +9,11 @@ import type { EventWriter } from './event-writer.js';
 /** So many queries of one search are told apart. */
 const mostQueries = 16;
 
+/** An item of a search that the vendor charges as one, whatever the number of its queries. */
+export function isSearch(item: unknown): boolean {
+  return isObject(item) && item.type === 'web_search_call' && searchesOf(item).length > 0;
+}
+
 /**
  * The searches of a `web_search_call`: one for each query. None for a page that was opened, or looked through: other
  * protocols have nothing of the kind.
