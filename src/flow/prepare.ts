@@ -332,7 +332,6 @@ function answerKeep(call: Call, { isPassed }: { readonly isPassed: boolean }): K
     body: call.wholeBody(),
     recalled,
     newId: () => answerId(call) + randomBytes(secretBytes).toString('hex'),
-    now: Date.now(),
     isPassed,
     recordBytes: settings.recordBytes,
   });

@@ -95,8 +95,12 @@ export function keepEnd(
   }
   keeping.underWay += bytes;
   const most = { owner: settings.keyBytes, all: settings.bytes };
-  owned.keep(ownerOf(call.key), records, settings.hours * hourMs, most).then(
-    (isKept) => {
+  const owner = ownerOf(call.key);
+  const ttlMs = settings.hours * hourMs;
+  // Before the records of the turn, so that what it needs does not give way to them.
+  const renewed = keep.needed.length === 0 ? null : owned.renew(owner, keep.needed, ttlMs);
+  Promise.all([owned.keep(owner, records, ttlMs, most), renewed]).then(
+    ([isKept]) => {
       keeping.underWay -= bytes;
       finish(isKept, null);
     },

@@ -18,9 +18,8 @@ import { tellStoreFault } from './tell-fault.js';
 
 /** Longer bodies for upstreams that take them as they come are not searched for references, which make bodies short. */
 const longestSearched = 64 * 1024;
-/** What is read of a conversation is in memory as texts of records, as one text, and as the body that is made of it. */
-const copies = 3;
-const hourMs = 3_600_000;
+/** What is read of a conversation is in memory as texts of records, as items, as one text, and as the body made of it. */
+const copies = 4;
 /** A call that can go on without the store waits no longer for it. */
 const longestMs = 2000;
 
@@ -118,10 +117,7 @@ class Recalling implements ExchangeListener {
 
   #join(found: readonly (string | null)[], before: readonly (string | null)[]): void {
     const { settings, wanted } = this.#parts;
-    const recalled = wanted.join(found, before, {
-      before: Date.now() - (settings.hours * hourMs) / 2,
-      recordBytes: settings.recordBytes,
-    });
+    const recalled = wanted.join(found, before, settings.recordBytes);
     const { bodyBytes } = this.#call.running.snapshot.limits;
     if ((recalled.body?.length ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
     this.#goOn(recalled);

@@ -9,7 +9,6 @@ import {
   type KeptTurn,
   type Recall,
   type Recalled,
-  type Renewal,
   shownId,
   turnAfter,
   writeHolder,
@@ -65,7 +64,7 @@ function recall(body: Buffer): Recall | null {
         ? { ids: [], bytes: 0 }
         : { ids: previous.before, bytes: previous.bytes };
     },
-    join: (found, before, renewal) => join(thread, previousId, { found, before, renewal }),
+    join: (found, before, recordBytes) => join(thread, previousId, { found, before, recordBytes }),
   };
 }
 
@@ -76,7 +75,7 @@ function recordOf(value: string | null): KeptMessage | Holder | null {
 interface FoundRecords {
   readonly found: readonly (string | null)[];
   readonly before: readonly (string | null)[];
-  readonly renewal: Renewal;
+  readonly recordBytes: number;
 }
 
 function join(thread: ThreadRequest, previousId: string, records: FoundRecords): Recalled {
@@ -87,32 +86,23 @@ function join(thread: ThreadRequest, previousId: string, records: FoundRecords):
   const history = previous === null ? null : historyOf(previous, records.before);
   if (previous === null || history === null)
     return { ...nothing, holder: null, unfound: threadNotFound(previousId) };
-  const whole = joinParts([...history.parts, thread]);
-  const said = {
-    before: [...previous.before, previousId],
-    bytesBefore: previous.bytes,
-    oldest: history.oldest,
-  };
-  const turn = turnAfter(said, { own: writePart(thread), all: () => writePart(whole) }, records.renewal);
+  const whole = joinParts([...history, thread]);
+  const said = { before: [...previous.before, previousId], bytesBefore: previous.bytes };
+  const turn = turnAfter(said, { own: writePart(thread), all: () => writePart(whole) }, records.recordBytes);
   return { ...nothing, body: thread.wholeBody(whole), holder: null, unfound: null, turn };
 }
 
-/** @returns all that was said up to a reply, and when the oldest of it was kept; null when a part of it is gone */
-function historyOf(
-  previous: KeptMessage,
-  before: readonly (string | null)[],
-): { readonly parts: readonly ThreadPart[]; readonly oldest: number } | null {
+/** @returns all that was said up to a reply; null when a part of it is gone */
+function historyOf(previous: KeptMessage, before: readonly (string | null)[]): readonly ThreadPart[] | null {
   if (before.length < previous.before.length) return null;
   const parts: ThreadPart[] = [];
-  let oldest = previous.at;
   for (const value of before) {
     const kept = recordOf(value);
     if (kept === null || isHolder(kept)) return null;
     parts.push(...partsOf(kept));
-    oldest = Math.min(oldest, kept.at);
   }
   parts.push(...partsOf(previous));
-  return { parts, oldest };
+  return parts;
 }
 
 /** A reply that says nothing is left out: the vendor refuses a message without content, and no call hangs on it. */
@@ -127,7 +117,7 @@ function threadNotFound(id: string): GatewayError {
   });
 }
 
-function keep({ body, recalled, newId, now, recordBytes, isPassed = false }: KeepRequest): Keep | null {
+function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequest): Keep | null {
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   if (turn === null || Buffer.byteLength(turn.own) > recordBytes) return null;
   const streamed = new StreamedMessage(mostCharacters);
@@ -138,6 +128,7 @@ function keep({ body, recalled, newId, now, recordBytes, isPassed = false }: Kee
     isAsked: false,
     bytes: turn.own.length + (turn.all?.length ?? 0),
     echo: null,
+    needed: turn.needed,
     see: (run) => streamed.see(run),
     gathered: () => streamed.held,
     records(end, isStream) {
@@ -146,7 +137,7 @@ function keep({ body, recalled, newId, now, recordBytes, isPassed = false }: Kee
       if (reply === null) return [];
       const given = isPassed ? (isStream ? streamed.id : idOf(end)) : `msg_${id}`;
       if (given === null || !isLegalId(given)) return [];
-      return [{ id: given, value: recordText(turn, reply, now) }];
+      return [{ id: given, value: recordText(turn, reply) }];
     },
     unkept: (end) => end,
   };
@@ -155,13 +146,13 @@ function keep({ body, recalled, newId, now, recordBytes, isPassed = false }: Kee
 function firstTurn(body: Buffer): KeptTurn | null {
   const thread = readThread(body);
   if (thread === null || thread.previousId !== null) return null;
-  return { before: [], bytesBefore: 0, own: writePart(thread), all: null };
+  return { before: [], bytesBefore: 0, own: writePart(thread), all: null, needed: [] };
 }
 
-function recordText({ before, bytesBefore, own, all }: KeptTurn, reply: string, now: number): string {
+function recordText({ before, bytesBefore, own, all }: KeptTurn, reply: string): string {
   const part = all ?? own;
   const bytes = (all === null ? bytesBefore : 0) + part.length + reply.length;
-  return writeKept({ at: now, bytes, before: all === null ? before : [], reply }, part);
+  return writeKept({ bytes, before: all === null ? before : [], reply }, part);
 }
 
 const ofReply = new Set(['content', 'stop_reason']);
@@ -197,6 +188,7 @@ function holderKeep(value: string): Keep {
     isAsked: false,
     bytes: 0,
     echo: null,
+    needed: [],
     see: (run) => {
       if (streamed.id === null) streamed.see(run);
     },

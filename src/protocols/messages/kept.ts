@@ -5,8 +5,6 @@ import type { ThreadPart } from './thread.js';
 
 /** One turn of a thread as it is kept under the id of its reply, in the client's own JSON. */
 export interface KeptMessage extends ThreadPart {
-  /** When it was made (Unix milliseconds). */
-  readonly at: number;
   /** Bytes of this turn and of all before it. */
   readonly bytes: number;
   /** Ids of all replies before it in the thread, oldest first, each of which is kept for itself. */
@@ -16,7 +14,7 @@ export interface KeptMessage extends ThreadPart {
 }
 
 const own = '"messages"';
-const names = new Set(['v', 'at', 'bytes', 'before', 'settings', 'messages', 'reply', 'held', 'of']);
+const names = new Set(['v', 'bytes', 'before', 'settings', 'messages', 'reply', 'held', 'of']);
 
 /** What the client said in a turn, as members of its record. */
 export function writePart({ settings, messages }: ThreadPart): string {
@@ -28,10 +26,10 @@ export function writePart({ settings, messages }: ThreadPart): string {
  * @param part as `writePart` gives it
  */
 export function writeKept(
-  { at, bytes, before, reply }: Omit<KeptMessage, keyof ThreadPart>,
+  { bytes, before, reply }: Omit<KeptMessage, keyof ThreadPart>,
   part: string,
 ): string {
-  return `{"v":1,"at":${at},"bytes":${bytes},"before":${JSON.stringify(before)},${part},"reply":${reply}}`;
+  return `{"v":1,"bytes":${bytes},"before":${JSON.stringify(before)},${part},"reply":${reply}}`;
 }
 
 /** @returns the turn or who holds it, or null for a value of another form */
@@ -43,7 +41,6 @@ export function readKept(value: string): KeptMessage | Holder | null {
   const [settings, messages, reply] = [taken.get('settings'), taken.get('messages'), taken.get('reply')];
   if (settings === undefined || messages === undefined || reply === undefined) return null;
   return {
-    at: Number(taken.get('at')),
     bytes: Number(taken.get('bytes')),
     before: parseJson(taken.get('before') ?? '[]') as string[],
     settings,

@@ -5,8 +5,6 @@ import { answerOfSearch } from './search-item.js';
 
 /** A turn as it is kept: a response, and what was asked for with it. */
 export interface KeptResponse {
-  /** When it was made (Unix milliseconds). */
-  readonly at: number;
   /** Bytes of this turn and of all before it. */
   readonly bytes: number;
   /** Ids of the responses of the turns before it, oldest first. */
@@ -18,12 +16,12 @@ export interface KeptResponse {
 }
 
 const own = '"responses"';
-const names = new Set(['v', 'at', 'bytes', 'before', 'items', 'response', 'held', 'of']);
+const names = new Set(['v', 'bytes', 'before', 'items', 'response', 'held', 'of']);
 
 /** The value of a turn's record: a JSON text whose first member is the version of its form. */
-export function writeKept({ at, bytes, before, items, response }: KeptResponse): string {
+export function writeKept({ bytes, before, items, response }: KeptResponse): string {
   return (
-    `{"v":1,"at":${at},"bytes":${bytes},"before":${JSON.stringify(before)},` +
+    `{"v":1,"bytes":${bytes},"before":${JSON.stringify(before)},` +
     `"items":[${items}],"response":${response}}`
   );
 }
@@ -37,7 +35,6 @@ export function readKept(value: string): KeptResponse | Holder | null {
   const [items, response, before] = [taken.get('items'), taken.get('response'), taken.get('before')];
   if (items === undefined || response === undefined || before === undefined) return null;
   return {
-    at: Number(taken.get('at')),
     bytes: Number(taken.get('bytes')),
     before: JSON.parse(before) as string[],
     items: items.slice(1, -1),
