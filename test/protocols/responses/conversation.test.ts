@@ -146,6 +146,25 @@ function talkByReferences(turns: number): Map<string, string> {
   return records;
 }
 
+test('the phase of messages is kept as it came, for a target that takes it', (t) => {
+  const phased = { type: 'message', role: 'assistant', content: 'I look.', phase: 'commentary' };
+  const answered = { ...phased, id: `msg_${id(0)}`, content: 'Done.', phase: 'final_answer' };
+  const body = { model: 'm', input: [userItem('go'), phased] };
+  const end = bytesOf(responseOf(0, { output: [answered] }));
+  const records = new Map(
+    keepOf(body, null, 0)
+      .records(end, false)
+      .map((each) => [each.id, each.value]),
+  );
+  const chained = goOn({ input: [userItem('on')], previous_response_id: `resp_${id(0)}` }, records);
+  const said = [userItem('go'), phased, answered, userItem('on')];
+  t.equal(chained.body?.toString(), JSON.stringify({ input: said }));
+  const reference = { type: 'item_reference', id: answered.id };
+  const referring = goOn({ input: [userItem('go'), phased, reference, userItem('on')] }, records);
+  t.equal(referring.body?.toString(), JSON.stringify({ input: said }));
+  t.end();
+});
+
 test('what references repeat of a kept conversation is not kept again', (t) => {
   const records = talkByReferences(3);
   t.same(records, talk(3), 'the records are those of a conversation that goes on by ids');
