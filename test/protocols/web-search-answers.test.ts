@@ -4,6 +4,7 @@ import type { StreamEvent } from '../../src/conversation/events.js';
 import { LeftOut } from '../../src/conversation/left-out.js';
 import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
 import { decodeCitations } from '../../src/protocols/chat/annotations.js';
+import { lastUsage } from '../../src/protocols/messages/answer/usage.js';
 import { citationOf } from '../../src/protocols/responses/answer/decode.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import type { JsonObject } from '../../src/wire/json.js';
@@ -245,6 +246,15 @@ test('a messages client is told how many searches the upstream counts', async (t
     const written = read.map((event) => encoder.encode(event)).join('');
     t.match(written, JSON.stringify(expected).slice(0, -2), from);
   }
+});
+
+test('searches are counted in the bytes of a message that passes untouched, and in its stream', async (t) => {
+  const tokens = { input_tokens: 1, output_tokens: 2 };
+  const usage = { ...tokens, server_tool_use: { web_search_requests: 4, web_fetch_requests: 1 } };
+  t.equal(lastUsage(Buffer.from(JSON.stringify({ type: 'message', usage })))?.searches, 4);
+  const start = lastUsage(Buffer.from(JSON.stringify({ type: 'message_start', message: { usage } })));
+  t.equal(lastUsage(Buffer.from(JSON.stringify({ usage: { output_tokens: 9 } })), start)?.searches, 4);
+  t.notOk('searches' in (lastUsage(Buffer.from(JSON.stringify({ usage: tokens }))) ?? {}));
 });
 
 test('a generateContent client reads the grounding, with places in bytes', async (t) => {
