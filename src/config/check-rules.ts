@@ -6,6 +6,7 @@ import { refusedHeaders, token, unpassable } from './headers.js';
 import { presetOf, presets } from './presets.js';
 import { propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { memberPath, namedRules } from './rules.js';
+import { nativeProtocols, translationProtocol } from './servable.js';
 import { type Protocol, type UpstreamKind, upstreamKinds } from './types.js';
 
 type Path = readonly (string | number)[];
@@ -18,6 +19,8 @@ interface Place {
   readonly kind: unknown;
   /** Where the model is offered; null for an upstream, which may serve several. */
   readonly protocols: readonly Protocol[] | null;
+  /** `responses` of the target; any value. */
+  readonly responses: unknown;
 }
 
 const deepest = 6;
@@ -60,7 +63,7 @@ export function checkRules(report: Report, holder: unknown, place: Place): void 
   checkMembers(report, rules, at);
   checkHeaders(report, propertyOf(rules, 'headers'), at);
   const kind = upstreamKinds.find((known) => known === place.kind);
-  if (kind !== undefined) checkUse(report, rules, at, { kind, protocols: place.protocols });
+  if (kind !== undefined) checkUse(report, rules, at, { ...place, kind });
 }
 
 function checkPreset(report: Report, name: string, { path, kind }: Place): void {
@@ -176,8 +179,9 @@ function checkUse(
   report: Report,
   rules: unknown,
   at: (...rest: Path) => Path,
-  { kind, protocols }: { readonly kind: UpstreamKind; readonly protocols: readonly Protocol[] | null },
+  place: Place & { readonly kind: UpstreamKind },
 ): void {
+  const { kind, protocols } = place;
   const cannot = (name: string, reason: string): void => {
     if (propertyOf(rules, name) !== undefined) report.add(at(name), `cannot apply: ${reason}`);
   };
@@ -191,13 +195,40 @@ function checkUse(
   if (!hasText) {
     for (const name of ['efforts', 'roles', 'sampling', 'thinking'])
       cannot(name, 'it is about calls of text, of which there are none');
-  } else if (kind !== 'simulator') checkThinking(report, propertyOf(rules, 'thinking'), at, kind);
+  } else {
+    const forms = protocols === null ? null : textForms(kind, protocols, place.responses);
+    if (forms !== null && [...forms].every((form) => form === 'completions'))
+      for (const name of ['efforts', 'roles']) cannot(name, 'calls of completions have none');
+    if (kind !== 'simulator') checkThinking(report, propertyOf(rules, 'thinking'), at, { kind, forms });
+  }
   if (isVideo || kind === 'generateContent')
     cannot('betas', `an upstream of kind ${kind} has no header of betas`);
 }
 
-function checkThinking(report: Report, form: unknown, at: (...rest: Path) => Path, kind: UpstreamKind): void {
+/** In the forms of which protocols a target gets its calls of text. */
+function textForms(
+  kind: UpstreamKind,
+  protocols: readonly Protocol[],
+  responses: unknown,
+): ReadonlySet<Protocol | null> {
+  const taken = responses === true || responses === 'only' ? responses : false;
+  const native = nativeProtocols(kind, taken);
+  const offered = protocols.filter((protocol) => texts.includes(protocol));
+  return new Set(offered.map((each) => (native.has(each) ? each : translationProtocol(kind, taken))));
+}
+
+function checkThinking(
+  report: Report,
+  form: unknown,
+  at: (...rest: Path) => Path,
+  { kind, forms }: { readonly kind: UpstreamKind; readonly forms: ReadonlySet<Protocol | null> | null },
+): void {
   if (typeof form !== 'string') return;
   const wanted = form === 'adaptive' ? 'messages' : 'chat';
   if (kind !== wanted) report.add(at('thinking'), `cannot apply: ${form} is for upstreams of kind ${wanted}`);
+  else if (forms?.has(wanted) === false)
+    report.add(
+      at('thinking'),
+      `cannot apply: ${form} changes bodies of ${wanted}, and this target gets none (${[...forms].join(', ')})`,
+    );
 }

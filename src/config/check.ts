@@ -205,7 +205,12 @@ function checkModel(
     }
     const kind = propertyOf(upstreams.get(upstream), 'kind');
     checkTargetName(report, name, { target, index, kind });
-    checkRules(report, target, { path: ['models', name, 'targets', index], kind, protocols: offered });
+    checkRules(report, target, {
+      path: ['models', name, 'targets', index],
+      kind,
+      protocols: offered,
+      responses: propertyOf(target, 'responses'),
+    });
     if (isResponsesTarget(target) && kind !== 'chat' && kind !== 'simulator') {
       report.add(
         ['models', name, 'targets', index, 'responses'],
@@ -352,7 +357,12 @@ function checkCluster(report: Report, urls: readonly [number, string][]): void {
 /** Checks what the schema cannot say of one upstream. */
 function checkUpstream(report: Report, name: string, upstream: unknown, files: ConfigFiles): void {
   const at = (...rest: (string | number)[]): (string | number)[] => ['upstreams', name, ...rest];
-  checkRules(report, upstream, { path: at(), kind: propertyOf(upstream, 'kind'), protocols: null });
+  checkRules(report, upstream, {
+    path: at(),
+    kind: propertyOf(upstream, 'kind'),
+    protocols: null,
+    responses: undefined,
+  });
   const baseUrl = propertyOf(upstream, 'baseUrl');
   const tls = propertyOf(upstream, 'tls');
   if (propertyOf(upstream, 'kind') === 'simulator') {

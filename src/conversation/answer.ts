@@ -42,7 +42,7 @@ export interface AnswerText extends TextPart {
   readonly logprobs?: readonly TokenLogprob[] | undefined;
 }
 
-/** Its reasoning's signatures are tagged: see `signature.ts`. */
+/** Reasoning has its signature as the token that a client carries: see `signature.ts`. */
 export type AnswerPart = AnswerText | RefusalPart | ReasoningPart | ToolCallPart | SearchPart;
 
 /** What a part says in words: the input of a call, the text of any other. */

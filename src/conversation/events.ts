@@ -24,7 +24,10 @@ export type StreamEvent =
   | (SearchPart & { readonly choice: number })
   | { readonly kind: 'refusal'; readonly choice: number; readonly text: string }
   | { readonly kind: 'reasoning'; readonly choice: number; readonly text: string }
-  /** Sealed (`signature.ts`). Ends the reasoning before it; without any it stands for reasoning that is not shown. */
+  /**
+   * The token that a client carries (`signature.ts`). It belongs to the reasoning before it, which it ends; where none came, to
+   * reasoning that is not shown.
+   */
   | { readonly kind: 'signature'; readonly choice: number; readonly signature: string }
   | {
       readonly kind: 'callStart';

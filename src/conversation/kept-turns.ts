@@ -30,8 +30,10 @@ export interface KeptTurn {
   readonly bytesBefore: number;
   /** The client's part of the turn, as JSON text in the endpoint's own form. */
   readonly own: string;
-  /** The same with all that was said before it, where that is to be written anew; else null. */
+  /** The same with all that was said before it, where that is to be written with it; else null. */
   readonly all: string | null;
+  /** Ids of records without which a later turn is not found: they have to live as long as its own. */
+  readonly needed: readonly string[];
 }
 
 /** A request of which it is known what it goes on from. */
@@ -50,37 +52,30 @@ export interface Recalled {
   readonly input: string | null;
 }
 
-/** When a turn is kept with all that was said before it, so that it needs no other record. */
-export interface Renewal {
-  /** Records from before this time (Unix milliseconds) are about to go. */
-  readonly before: number;
-  /** A record may have so many bytes: a conversation that leaves no room there for its reply stays in many. */
-  readonly recordBytes: number;
-}
-
 /** A turn with more before it is written with all of them in it, so that a conversation is found by few records. */
 const mostBefore = 256;
 /** Where all of a conversation is too large for one record, a turn with more before it is not kept. */
 const longestChain = 4096;
-/** The part of a record that what is written anew may fill: the rest is for the reply. */
-const renewedShare = 3 / 4;
+/** The part of a record that a whole conversation may fill: the rest is for the reply. */
+const wholeShare = 3 / 4;
 
 /**
  * How a turn is kept that goes on from others.
- * @param said the records of what came before it, and when the oldest of them was made
+ * @param said the records of what came before it
  * @param texts its own part, and that with all before it, as `KeptTurn` has them
+ * @param recordBytes a record may have so many: a conversation that leaves no room there for its reply stays in many
  * @returns null for a turn that cannot be kept
  */
 export function turnAfter(
-  said: { readonly before: readonly string[]; readonly bytesBefore: number; readonly oldest: number },
+  said: Pick<KeptTurn, 'before' | 'bytesBefore'>,
   texts: { readonly own: string; readonly all: () => string },
-  renewal: Renewal,
+  recordBytes: number,
 ): KeptTurn | null {
-  const { before, bytesBefore, oldest } = said;
-  const whole = before.length >= mostBefore || oldest < renewal.before ? texts.all() : null;
-  const isRenewed = whole !== null && Buffer.byteLength(whole) <= renewal.recordBytes * renewedShare;
-  if (!isRenewed && before.length > longestChain) return null;
-  return { before, bytesBefore, own: texts.own, all: isRenewed ? whole : null };
+  const { before, bytesBefore } = said;
+  const whole = before.length >= mostBefore ? texts.all() : null;
+  const isWhole = whole !== null && Buffer.byteLength(whole) <= recordBytes * wholeShare;
+  if (!isWhole && before.length > longestChain) return null;
+  return { before, bytesBefore, own: texts.own, all: isWhole ? whole : null, needed: isWhole ? [] : before };
 }
 
 /** What a request names of earlier turns, and how it is put in its place. */
@@ -92,9 +87,9 @@ export interface Recall {
   /**
    * @param found by `ids`
    * @param before by the ids that `before` gave
-   * @param renewal when the turn is written with all that was said before it
+   * @param recordBytes most bytes of a record
    */
-  join(found: readonly (string | null)[], before: readonly (string | null)[], renewal: Renewal): Recalled;
+  join(found: readonly (string | null)[], before: readonly (string | null)[], recordBytes: number): Recalled;
 }
 
 /** What is kept of an answer before its end leaves. */
@@ -107,6 +102,8 @@ export interface Keep {
   readonly bytes: number;
   /** Members of the answer that tell of it. */
   readonly echo: JsonObject | null;
+  /** See `KeptTurn`. */
+  readonly needed: readonly string[];
   /** Is shown all of a stream before `records` is asked, but for the last events of one that the gateway writes. */
   readonly see: ((run: Buffer) => void) | null;
   /** What is in memory of what was seen, in bytes; absent where nothing is. */
@@ -142,10 +139,6 @@ export interface KeepRequest {
   readonly recalled: Recalled | null;
   /** Makes what the ids of its answer are made of. Whoever shares a key cannot guess it. */
   readonly newId: () => string;
-  /** The model's name as the client used it. */
-  readonly model: string;
-  /** Unix milliseconds. */
-  readonly now: number;
   /** The answer passes as the upstream gives it, under the upstream's own id and in its own events. */
   readonly isPassed?: boolean;
   /** A turn whose own part has more bytes is never kept. */
@@ -196,9 +189,18 @@ export function readHolder(held: string): Holder | null {
   return { upstream, model, key: typeof key === 'string' ? key : null };
 }
 
+export function isHolder<Turn extends object>(record: Turn | Holder): record is Holder {
+  return 'upstream' in record;
+}
+
 /** Ids that are looked for. Anything else was given by nobody. */
 const legalId = /^[A-Za-z0-9_.:-]{1,256}$/;
 
 export function isLegalId(id: string): boolean {
   return legalId.test(id);
+}
+
+/** An id as an error shows it: only one that somebody can have been given. */
+export function shownId(id: string): string {
+  return isLegalId(id) ? ` '${id}'` : '';
 }

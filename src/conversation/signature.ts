@@ -5,7 +5,8 @@ import { type TextProtocolName, textProtocols } from './request.js';
  * another protocol carries them in its own opaque field, as a token that says where they belong:
  * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`. A vendor that refuses a signature without the very
  * words that it signed has them in the token where the client may not return them: `gw1.t.….<words in base64url>.<…>`, or
- * `gw1.w.…` where they were too long for that: then it is of use beside the words alone. A token is no secret and proves nothing: what is in it goes where the client could have sent it without the gateway.
+ * `gw1.w.…` where they were too long for that: then it is of use beside the words alone. A token is no secret and proves
+ * nothing: what is in it goes where the client could have sent it without the gateway.
  */
 
 const tag = 'gw1.';

@@ -73,9 +73,17 @@ export function plainSearch(type: string, at: string): WebSearch {
   };
 }
 
-/** Reads a list of domains. */
-export function domainsIn(value: unknown): string[] {
+/** Reads a list of texts: domains, or what was searched for. */
+export function textsIn(value: unknown): string[] {
   return listOf(value).filter((each) => typeof each === 'string' && each !== '') as string[];
+}
+
+/** Reads a list of pages. */
+export function resultsIn(value: unknown): SearchResult[] {
+  return listOf(value).flatMap((result) => {
+    const url = isObject(result) ? textOrNull(result.url) : null;
+    return isObject(result) && url !== null ? [{ url, title: textOrNull(result.title) ?? '' }] : [];
+  });
 }
 
 /** Reads the members of a location, which have the same names in every protocol; null where none of them is set. */

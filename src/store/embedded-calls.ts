@@ -64,6 +64,12 @@ export type EmbeddedCall =
       readonly ids: readonly string[];
       readonly mostBytes: number;
     }
+  | {
+      readonly name: 'renewOwned';
+      readonly owner: string;
+      readonly ids: readonly string[];
+      readonly ttlMs: number;
+    }
   | { readonly name: 'dropOwned'; readonly owner: string; readonly id: string }
   | { readonly name: 'sweep' }
   | { readonly name: 'close' };
@@ -80,6 +86,7 @@ export interface EmbeddedResults {
   readonly readLines: LinePage;
   readonly readSums: SumPage;
   readonly keepOwned: boolean;
+  readonly renewOwned: null;
   readonly findOwned: readonly (string | null)[] | null;
   readonly dropOwned: boolean;
   /** True when there is more to sweep. */

@@ -11,7 +11,7 @@ import type {
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
 import { appendBatch, hasSumsToMerge, mergeSums, readLines, readSums, sweepLines } from './ledgers.js';
-import { dropOwned, findOwned, keepOwned, sweepOwned } from './owned-records.js';
+import { dropOwned, findOwned, keepOwned, renewOwned, sweepOwned } from './owned-records.js';
 import {
   createRecord,
   getRecord,
@@ -78,7 +78,7 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
       if (base.hasOwned()) base.owned().values.resetReadTxn();
       run();
     });
-  await attempt(of('keepOwned', 'dropOwned'), (base, run) => base.owned().change(run));
+  await attempt(of('keepOwned', 'renewOwned', 'dropOwned'), (base, run) => base.owned().change(run));
   await attempt(of('append'), (base, run) => base.ledgers().change(run));
   await attempt(of('sweep'), (_, run) => run());
   for (const close of of('close')) {
@@ -156,6 +156,8 @@ function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
       return readSums(base.ledgers(), call);
     case 'keepOwned':
       return keepOwned(base.owned(), call);
+    case 'renewOwned':
+      return renewOwned(base.owned(), call);
     case 'findOwned':
       // Looking for something makes no files.
       return base.hasOwned() ? findOwned(base.owned(), call) : call.ids.map(() => null);

@@ -162,6 +162,23 @@ export function findOwned(
   return found;
 }
 
+/** See `OwnedRecords.renew`. Belongs into a write transaction. */
+export function renewOwned(
+  base: OwnedBase,
+  call: { readonly owner: string; readonly ids: readonly string[]; readonly ttlMs: number },
+): null {
+  const owner = ownerKey(call.owner);
+  const now = Date.now();
+  for (const id of call.ids) {
+    const held = heldUnder(base, owner, nameKey(id));
+    if (held === null || held.expiresAt <= now || held.expiresAt - now > call.ttlMs / 2) continue;
+    const value = Buffer.from(held.bytes.subarray(headBytes));
+    take(base, held);
+    put(base, { ...held, expiresAt: expiryOf(call.ttlMs, now) }, value);
+  }
+  return null;
+}
+
 /** Belongs into a write transaction. @returns false when there was none */
 export function dropOwned(base: OwnedBase, call: { readonly owner: string; readonly id: string }): boolean {
   const held = heldUnder(base, ownerKey(call.owner), nameKey(call.id));

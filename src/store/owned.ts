@@ -28,6 +28,11 @@ export interface OwnedRecords {
    * @returns values in the order asked for, null for each that is gone; null in place of all when they are larger
    */
   find(owner: string, ids: readonly string[], mostBytes: number): Promise<readonly (string | null)[] | null>;
+  /**
+   * Records that have less than half of `ttlMs` left live as long as if they had just been kept, and give way as late. What
+   * is gone stays so. Asked for before a `keep`, it is done before it.
+   */
+  renew(owner: string, ids: readonly string[], ttlMs: number): Promise<void>;
   /** @returns false when there was none */
   drop(owner: string, id: string): Promise<boolean>;
 }

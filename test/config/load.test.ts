@@ -5,6 +5,7 @@ import { loadConfig, parseConfig } from '../../src/config/load.js';
 import { ConfigError, formatProblem } from '../../src/config/problem.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { badConfigs, hash, secret } from './bad-configs.js';
+import { badRules } from './bad-rules.js';
 
 function validConfig() {
   return {
@@ -42,7 +43,7 @@ function problemsOf(config: unknown, environment: Record<string, string> = {}): 
   }
 }
 
-for (const { at, value, problems } of badConfigs) {
+for (const { at, value, problems } of [...badConfigs, ...badRules]) {
   test(`refused: ${problems[0]}`, (t) => {
     const config = validConfig();
     put(config, at, value);

@@ -4,6 +4,7 @@ import type { StreamEvent } from '../../src/conversation/events.js';
 import { LeftOut } from '../../src/conversation/left-out.js';
 import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
 import { decodeCitations } from '../../src/protocols/chat/annotations.js';
+import { lastUsage } from '../../src/protocols/messages/answer/usage.js';
 import { citationOf } from '../../src/protocols/responses/answer/decode.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import type { JsonObject } from '../../src/wire/json.js';
@@ -189,6 +190,71 @@ test('a messages client reads blocks of searches, and citations on texts', async
     const usage = events.find(({ type }) => type === 'message_delta')?.usage as JsonObject;
     if (from !== 'chat') t.match(usage.server_tool_use, { web_search_requests: 1 }, from);
   }
+});
+
+test('a messages client is told how many searches the upstream counts', async (t) => {
+  const answered = { type: 'message', content: [{ type: 'output_text', text: 'a', annotations: [] }] };
+  const twoQueries = {
+    type: 'web_search_call',
+    id: 'ws_1',
+    status: 'completed',
+    action: { type: 'search', queries: ['a', 'b'] },
+  };
+  const opened = { type: 'web_search_call', id: 'ws_2', action: { type: 'open_page', url: 'https://x/' } };
+  const output = [twoQueries, opened, { ...twoQueries, id: 'ws_3' }, answered];
+  const tokens = { input_tokens: 1, output_tokens: 2 };
+  const response = { status: 'completed', output, usage: tokens };
+  const responseEvents = [
+    ...output.map((item, index) => ({ type: 'response.output_item.done', output_index: index, item })),
+    { type: 'response.completed', response },
+  ];
+  const candidate = {
+    content: { role: 'model', parts: [{ text: 'a' }] },
+    finishReason: 'STOP',
+    groundingMetadata: { webSearchQueries: ['a', 'b', 'c'] },
+  };
+  const grounded = {
+    candidates: [candidate],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2 },
+  };
+  const counted = { ...tokens, server_tool_use: { web_search_requests: 5 } };
+  const end = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: counted };
+  const cases = [
+    { from: 'responses', answer: response, events: responseEvents, told: 2 },
+    { from: 'generateContent', answer: grounded, events: [grounded], told: 3 },
+    {
+      from: 'messages',
+      answer: { content: [{ type: 'text', text: 'a' }], stop_reason: 'end_turn', usage: counted },
+      events: [{ type: 'message_start', message: { usage: tokens } }, end, { type: 'message_stop' }],
+      told: 5,
+    },
+  ] as const;
+  const source = { model: 'up', searches: true };
+  for (const { from, answer, events, told } of cases) {
+    const expected = { ...tokens, server_tool_use: { web_search_requests: told } };
+    const decoded = codecOf(from).decodeAnswer(answer, source);
+    t.equal(decoded.usage?.searches, told, from);
+    const message = JSON.parse(
+      codecOf('messages').encodeAnswer(decoded, contextWith(new LeftOut())),
+    ) as JsonObject;
+    t.match(message, { usage: expected }, from);
+    const decoder = codecOf(from).createDecoder(source);
+    const read: StreamEvent[] = [];
+    for (const event of events) decoder.decode(null, JSON.stringify(event), read);
+    decoder.finish(read);
+    const encoder = codecOf('messages').createEncoder(contextWith(new LeftOut()));
+    const written = read.map((event) => encoder.encode(event)).join('');
+    t.match(written, JSON.stringify(expected).slice(0, -2), from);
+  }
+});
+
+test('searches are counted in the bytes of a message that passes untouched, and in its stream', async (t) => {
+  const tokens = { input_tokens: 1, output_tokens: 2 };
+  const usage = { ...tokens, server_tool_use: { web_search_requests: 4, web_fetch_requests: 1 } };
+  t.equal(lastUsage(Buffer.from(JSON.stringify({ type: 'message', usage })))?.searches, 4);
+  const start = lastUsage(Buffer.from(JSON.stringify({ type: 'message_start', message: { usage } })));
+  t.equal(lastUsage(Buffer.from(JSON.stringify({ usage: { output_tokens: 9 } })), start)?.searches, 4);
+  t.notOk('searches' in (lastUsage(Buffer.from(JSON.stringify({ usage: tokens }))) ?? {}));
 });
 
 test('a generateContent client reads the grounding, with places in bytes', async (t) => {

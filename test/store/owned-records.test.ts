@@ -68,6 +68,51 @@ test('what an owner keeps is found by every process at once, in the order asked 
   t.same(await other.find('', ['ka', 'a'], mostBytes), [null, null]);
 });
 
+test('what is renewed lives as long as what was just kept, and the rest as it did', async (t) => {
+  const path = temporaryFolder(t);
+  const { owned, other } = twoOn(t, path);
+  const expiries = (): Map<string, number> => {
+    const base = openBase(open, path);
+    const read = [...base.owned().values.getRange({})].map(({ value }): [string, number] => [
+      value.toString('utf8', 16),
+      value.readDoubleBE(0),
+    ]);
+    base.close();
+    return new Map(read);
+  };
+  for (const [id, ttlMs] of [
+    ['old', minuteMs],
+    ['left', minuteMs],
+    ['young', 9 * minuteMs],
+  ] as const)
+    await owned.keep('k', [{ id, value: `of ${id}` }], ttlMs, plenty);
+  await owned.keep('other', [{ id: 'old', value: 'of another' }], minuteMs, plenty);
+  const before = expiries();
+  await other.renew('k', ['old', 'young', 'none', 'old'], 10 * minuteMs);
+  const after = expiries();
+  t.ok((after.get('of old') ?? 0) >= (before.get('of old') ?? 0) + 9 * minuteMs, 'it begins anew');
+  for (const same of ['of left', 'of young', 'of another']) t.equal(after.get(same), before.get(same), same);
+  t.same(await owned.find('k', ['old', 'left', 'young', 'none'], mostBytes), [
+    'of old',
+    'of left',
+    'of young',
+    null,
+  ]);
+  const counted = (id: string, value: string) => countedBytes(id, value.length);
+  const all = counted('old', 'of old') + counted('left', 'of left') + counted('young', 'of young');
+  t.same(agreement(path), { count: 4, sum: all + counted('old', 'of another') });
+  await owned.keep('k', [{ id: 'new', value: '' }], minuteMs, { owner: all, all: 10 * all });
+  t.same(await owned.find('k', ['old', 'left'], mostBytes), ['of old', null], 'and gives way as late');
+});
+
+test('what is renewed after its end stays gone', async (t) => {
+  const { owned } = twoOn(t, temporaryFolder(t));
+  await owned.keep('k', [{ id: 'a', value: '1' }], 1, plenty);
+  await eventually(async () => (await owned.find('k', ['a'], mostBytes))?.[0] === null);
+  await owned.renew('k', ['a'], minuteMs);
+  t.same(await owned.find('k', ['a'], mostBytes), [null]);
+});
+
 test('what is kept again under its id is written anew, and counted once', async (t) => {
   const path = temporaryFolder(t);
   const { owned, other } = twoOn(t, path);

@@ -90,6 +90,7 @@ test('what is gathered of a stream to be kept counts as kept of it', async (t) =
     isAsked: false,
     bytes: 0,
     echo: null,
+    needed: [],
     see: (run) => {
       gathered += run.length;
     },

@@ -4,7 +4,7 @@ import { carriesAccount } from '../../attempts/account-headers.js';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { failureError } from '../../attempts/failure.js';
 import type { Holder } from '../../conversation/kept-turns.js';
-import { isLegalId } from '../../conversation/kept-turns.js';
+import { isHolder, isLegalId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
@@ -18,7 +18,7 @@ import {
   upstreamRequest,
 } from '../../protocols/responses/by-id.js';
 import { itemPage, readItemPage } from '../../protocols/responses/item-list.js';
-import { isHolder, type KeptResponse, readKept } from '../../protocols/responses/kept.js';
+import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
 import { parseObject } from '../../wire/json.js';
 import { queryParameter } from '../../wire/query.js';
 import { isFailure } from '../ask.js';

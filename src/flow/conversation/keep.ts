@@ -6,7 +6,7 @@ import type { Events } from '../answer-phase.js';
 import type { Call, CallOutcome } from '../call.js';
 import { refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
-import { keepOwned, tellStoreFault } from './records.js';
+import { keepOwned, renewOwned, tellStoreFault } from './records.js';
 
 /** The end of an answer waits so long for the store: a disk that stalls for a moment costs nobody an answer. */
 const longestMs = 5000;
@@ -89,8 +89,10 @@ export function keepEnd(
     return;
   }
   keeping.underWay += bytes;
-  keepOwned(owned, call.key, records, settings).then(
-    (isKept) => {
+  // Before the records of the turn, so that what it needs does not give way to them.
+  const renewed = keep.needed.length === 0 ? null : renewOwned(owned, call.key, keep.needed, settings);
+  Promise.all([keepOwned(owned, call.key, records, settings), renewed]).then(
+    ([isKept]) => {
       keeping.underWay -= bytes;
       finish(isKept, null);
     },

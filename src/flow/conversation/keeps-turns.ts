@@ -80,15 +80,13 @@ export function turnKeeping(
  * @param isPassed the answer passes as the upstream gives it
  */
 export function answerKeep(call: Call, conversation: ConversationRules, isPassed: boolean): Keep | null {
-  const { model, recalled, running, socketCall } = call;
+  const { recalled, running, socketCall } = call;
   const settings = running.snapshot.conversations;
   if (settings === null || socketCall !== null || !mayBeKept(call, conversation)) return null;
   return conversation.keep({
     body: call.wholeBody(),
     recalled,
     newId: () => answerId(call) + randomBytes(secretBytes).toString('hex'),
-    model: model?.name ?? '',
-    now: Date.now(),
     isPassed,
     recordBytes: settings.recordBytes,
   });

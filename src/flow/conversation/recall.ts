@@ -12,12 +12,12 @@ import type { Services } from '../services.js';
 import { validateBody } from '../validate.js';
 import type { FoundValues } from './find-queue.js';
 import { hasChoice, keepsTurns } from './keeps-turns.js';
-import { hourMs, ownerOf, tellStoreFault } from './records.js';
+import { ownerOf, tellStoreFault } from './records.js';
 
 /** Longer bodies for upstreams that take them as they come are not searched for references, which make bodies short. */
 const longestSearched = 64 * 1024;
-/** What is read of a conversation is in memory as texts of records, as one text, and as the body that is made of it. */
-const copies = 3;
+/** What is read of a conversation is in memory as texts of records, as items, as one text, and as the body made of it. */
+const copies = 4;
 /** A call that can go on without the store waits no longer for it. */
 const longestMs = 2000;
 
@@ -104,10 +104,7 @@ class Recalling {
 
   #join(found: readonly (string | null)[], before: readonly (string | null)[]): void {
     const { settings, wanted } = this.#parts;
-    const recalled = wanted.join(found, before, {
-      before: Date.now() - (settings.hours * hourMs) / 2,
-      recordBytes: settings.recordBytes,
-    });
+    const recalled = wanted.join(found, before, settings.recordBytes);
     const { bodyBytes } = this.#call.running.snapshot.limits;
     if ((recalled.body?.length ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
     this.#goOn(recalled);

@@ -5,7 +5,7 @@ import type { OwnedRecords } from '../../store/owned.js';
 import type { Call } from '../call.js';
 import type { Services } from '../services.js';
 
-export const hourMs = 3_600_000;
+const hourMs = 3_600_000;
 /** Notes of all calls of a worker: what waits for a disk that stalls is in memory, and takes places in the store's queue. */
 const mostNotes = 1024;
 /** The operator is told of a store that fails no more often. */
@@ -24,6 +24,16 @@ export function keepOwned(
   { hours, keyBytes, bytes }: ConversationSettings,
 ): Promise<boolean> {
   return owned.keep(ownerOf(key), records, hours * hourMs, { owner: keyBytes, all: bytes });
+}
+
+/** Lets records that a turn of a key needs live on as long as one that is kept now. */
+export function renewOwned(
+  owned: OwnedRecords,
+  key: Key,
+  ids: readonly string[],
+  { hours }: ConversationSettings,
+): Promise<void> {
+  return owned.renew(ownerOf(key), ids, hours * hourMs);
 }
 
 /** Writes a record of an answer that waits for nothing: what cannot be written soon is dropped. */

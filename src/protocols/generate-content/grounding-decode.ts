@@ -1,6 +1,6 @@
 import type { UrlCitation } from '../../conversation/answer.js';
 import type { AnswerSource } from '../../conversation/codec.js';
-import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
+import { type SearchPart, type SearchResult, textsIn } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, listOf, placeOf, textOrNull } from '../../wire/json.js';
 import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
@@ -48,8 +48,8 @@ export class GroundingReader {
   read(metadata: unknown): UrlCitation[] {
     if (!isObject(metadata)) return [];
     const chunks = listOf(metadata.groundingChunks).map(sourceOf);
-    for (const query of listOf(metadata.webSearchQueries))
-      if (typeof query === 'string' && query !== '' && this.#queries.size < most) this.#queries.add(query);
+    for (const query of textsIn(metadata.webSearchQueries))
+      if (this.#queries.size < most) this.#queries.add(query);
     for (const result of chunks)
       if (result !== null && this.#results.size < most) this.#results.set(result.url, result);
     if (chunks.includes(null)) this.#source.lost?.add('groundingChunks');

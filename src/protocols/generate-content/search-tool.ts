@@ -1,4 +1,4 @@
-import { domainsIn, plainSearch, type WebSearch } from '../../conversation/web-search.js';
+import { plainSearch, textsIn, type WebSearch } from '../../conversation/web-search.js';
 import { isObject } from '../../wire/json.js';
 import { memberOf, snakeCase } from './spelling.js';
 
@@ -18,5 +18,5 @@ export function isSearchTool(key: string): boolean {
 /** @param key the tool's member, for which see `isSearchTool` */
 export function decodeSearch(key: string, value: unknown, at: string): WebSearch {
   const excluded = isObject(value) ? memberOf(value, 'excludeDomains') : null;
-  return { ...plainSearch(key, at), blockedDomains: domainsIn(excluded) };
+  return { ...plainSearch(key, at), blockedDomains: textsIn(excluded) };
 }

@@ -2,20 +2,21 @@ import {
   type ConversationRules,
   type HeldTurn,
   type Holder,
+  isHolder,
   isLegalId,
   type Keep,
   type KeepRequest,
   type KeptTurn,
   type Recall,
   type Recalled,
-  type Renewal,
+  shownId,
   turnAfter,
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { parseJson } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { isHolder, type KeptMessage, readKept, writeKept } from './kept.js';
+import { type KeptMessage, readKept, writeKept, writePart } from './kept.js';
 import { StreamedMessage } from './streamed-message.js';
 import {
   joinParts,
@@ -26,7 +27,7 @@ import {
   withoutThread,
 } from './thread.js';
 
-/** A longer reply is not kept. */
+/** A longer streamed reply is not kept. */
 const mostCharacters = 8 * 1024 * 1024;
 
 /** How messages go on from earlier ones: by the member `thread`. */
@@ -63,7 +64,7 @@ function recall(body: Buffer): Recall | null {
         ? { ids: [], bytes: 0 }
         : { ids: previous.before, bytes: previous.bytes };
     },
-    join: (found, before, renewal) => join(thread, previousId, { found, before, renewal }),
+    join: (found, before, recordBytes) => join(thread, previousId, { found, before, recordBytes }),
   };
 }
 
@@ -74,7 +75,7 @@ function recordOf(value: string | null): KeptMessage | Holder | null {
 interface FoundRecords {
   readonly found: readonly (string | null)[];
   readonly before: readonly (string | null)[];
-  readonly renewal: Renewal;
+  readonly recordBytes: number;
 }
 
 function join(thread: ThreadRequest, previousId: string, records: FoundRecords): Recalled {
@@ -85,32 +86,23 @@ function join(thread: ThreadRequest, previousId: string, records: FoundRecords):
   const history = previous === null ? null : historyOf(previous, records.before);
   if (previous === null || history === null)
     return { ...nothing, holder: null, unfound: threadNotFound(previousId) };
-  const whole = joinParts([...history.parts, thread]);
-  const said = {
-    before: [...previous.before, previousId],
-    bytesBefore: previous.bytes,
-    oldest: history.oldest,
-  };
-  const turn = turnAfter(said, { own: writePart(thread), all: () => writePart(whole) }, records.renewal);
+  const whole = joinParts([...history, thread]);
+  const said = { before: [...previous.before, previousId], bytesBefore: previous.bytes };
+  const turn = turnAfter(said, { own: writePart(thread), all: () => writePart(whole) }, records.recordBytes);
   return { ...nothing, body: thread.wholeBody(whole), holder: null, unfound: null, turn };
 }
 
-/** @returns all that was said up to a reply, and when the oldest of it was kept; null when a part of it is gone */
-function historyOf(
-  previous: KeptMessage,
-  before: readonly (string | null)[],
-): { readonly parts: readonly ThreadPart[]; readonly oldest: number } | null {
+/** @returns all that was said up to a reply; null when a part of it is gone */
+function historyOf(previous: KeptMessage, before: readonly (string | null)[]): readonly ThreadPart[] | null {
   if (before.length < previous.before.length) return null;
   const parts: ThreadPart[] = [];
-  let oldest = previous.at;
   for (const value of before) {
     const kept = recordOf(value);
     if (kept === null || isHolder(kept)) return null;
     parts.push(...partsOf(kept));
-    oldest = Math.min(oldest, kept.at);
   }
   parts.push(...partsOf(previous));
-  return { parts, oldest };
+  return parts;
 }
 
 /** A reply that says nothing is left out: the vendor refuses a message without content, and no call hangs on it. */
@@ -119,23 +111,13 @@ function partsOf({ settings, messages, reply }: KeptMessage): readonly ThreadPar
   return reply === messageOf('[]') ? [said] : [said, { settings: noSettings, messages: reply }];
 }
 
-/** An id is shown only where it is one that somebody can have been given. */
 function threadNotFound(id: string): GatewayError {
-  const shown = isLegalId(id) ? ` '${id}'` : '';
-  return new GatewayError('thread_not_found', `No thread is known here that has the message${shown}.`, {
+  return new GatewayError('thread_not_found', `No thread is known here that has the message${shownId(id)}.`, {
     param: 'thread.previous_message_id',
   });
 }
 
-function keep({
-  body,
-  recalled,
-  newId,
-  model,
-  now,
-  recordBytes,
-  isPassed = false,
-}: KeepRequest): Keep | null {
+function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequest): Keep | null {
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   if (turn === null || Buffer.byteLength(turn.own) > recordBytes) return null;
   const streamed = new StreamedMessage(mostCharacters);
@@ -146,6 +128,7 @@ function keep({
     isAsked: false,
     bytes: turn.own.length + (turn.all?.length ?? 0),
     echo: null,
+    needed: turn.needed,
     see: (run) => streamed.see(run),
     gathered: () => streamed.held,
     records(end, isStream) {
@@ -154,7 +137,7 @@ function keep({
       if (reply === null) return [];
       const given = isPassed ? (isStream ? streamed.id : idOf(end)) : `msg_${id}`;
       if (given === null || !isLegalId(given)) return [];
-      return [{ id: given, value: recordText(turn, { reply, model, now }) }];
+      return [{ id: given, value: recordText(turn, reply) }];
     },
     unkept: (end) => end,
   };
@@ -163,33 +146,16 @@ function keep({
 function firstTurn(body: Buffer): KeptTurn | null {
   const thread = readThread(body);
   if (thread === null || thread.previousId !== null) return null;
-  return { before: [], bytesBefore: 0, own: writePart(thread), all: null };
+  return { before: [], bytesBefore: 0, own: writePart(thread), all: null, needed: [] };
 }
 
-function recordText(
-  { before, bytesBefore, own, all }: KeptTurn,
-  { reply, model, now }: { readonly reply: string; readonly model: string; readonly now: number },
-): string {
-  const { settings, messages } = readPart(all ?? own);
-  const bytes = (all === null ? bytesBefore : 0) + (all ?? own).length + reply.length;
-  return writeKept({ at: now, model, bytes, before: all === null ? before : [], settings, messages, reply });
+function recordText({ before, bytesBefore, own, all }: KeptTurn, reply: string): string {
+  const part = all ?? own;
+  const bytes = (all === null ? bytesBefore : 0) + part.length + reply.length;
+  return writeKept({ bytes, before: all === null ? before : [], reply }, part);
 }
 
-const ofPart = new Set(['settings', 'messages']);
-
-function writePart({ settings, messages }: ThreadPart): string {
-  return `{"settings":${settings},"messages":[${messages}]}`;
-}
-
-function readPart(text: string): ThreadPart {
-  const taken = withoutMembers(Buffer.from(text), ofPart)?.taken;
-  return {
-    settings: taken?.get('settings') ?? noSettings,
-    messages: (taken?.get('messages') ?? '[]').slice(1, -1),
-  };
-}
-
-const ofReply = new Set(['id', 'content', 'stop_reason']);
+const ofReply = new Set(['content', 'stop_reason']);
 
 /** @returns null for an answer that nobody goes on from: after a refusal the SDK drops the turn */
 function replyOf(answer: Buffer): string | null {
@@ -222,6 +188,7 @@ function holderKeep(value: string): Keep {
     isAsked: false,
     bytes: 0,
     echo: null,
+    needed: [],
     see: (run) => {
       if (streamed.id === null) streamed.see(run);
     },
@@ -235,7 +202,9 @@ function holderKeep(value: string): Keep {
   };
 }
 
+const ofId = new Set(['id']);
+
 function idOf(answer: Buffer): string | null {
-  const id = parseJson(withoutMembers(answer, ofReply)?.taken.get('id') ?? 'null');
+  const id = parseJson(withoutMembers(answer, ofId)?.taken.get('id') ?? 'null');
   return typeof id === 'string' ? id : null;
 }

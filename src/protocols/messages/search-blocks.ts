@@ -1,7 +1,7 @@
 import type { UrlCitation } from '../../conversation/answer.js';
 import { searchToken } from '../../conversation/signature.js';
 import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
  * Searches and their sources as blocks of an answer: the upstream's call of its own tool, what it found, and citations on
@@ -18,14 +18,6 @@ export function isSearchCall({ type, name }: JsonObject): boolean {
 /** What a call of the search asks for. @param input the call's input, parsed */
 export function queryOf(input: unknown): string {
   return isObject(input) ? (textOrNull(input.query) ?? '') : '';
-}
-
-/** @param content results, or the object that says why there are none */
-export function resultsIn(content: unknown): SearchResult[] {
-  return listOf(content).flatMap((result) => {
-    const url = isObject(result) ? textOrNull(result.url) : null;
-    return isObject(result) && url !== null ? [{ url, title: textOrNull(result.title) ?? '' }] : [];
-  });
 }
 
 /** The source that a citation names, or null for one of another type: of documents, which are not translated. */

@@ -1,8 +1,8 @@
 import type { AnswerSource } from '../../conversation/codec.js';
 import type { StreamEvent } from '../../conversation/events.js';
-import type { SearchResult } from '../../conversation/web-search.js';
+import { resultsIn, type SearchResult } from '../../conversation/web-search.js';
 import { type JsonObject, parseObject } from '../../wire/json.js';
-import { isSearchCall, queryOf, resultsIn, sourceOf } from './search-blocks.js';
+import { isSearchCall, queryOf, sourceOf } from './search-blocks.js';
 import { nameOfBlock } from './server-blocks.js';
 
 /** Longest input of a search that is kept, in characters. */

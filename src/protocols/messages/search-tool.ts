@@ -1,8 +1,8 @@
 import {
-  domainsIn,
   locationIn,
   plainSearch,
   saidOf,
+  textsIn,
   usesIn,
   type WebSearch,
 } from '../../conversation/web-search.js';
@@ -32,21 +32,21 @@ export function decodeSearch(tool: JsonObject, at: string, choice: unknown): Web
   return {
     ...plainSearch(String(tool.type), at),
     forced,
-    allowedDomains: domainsIn(tool.allowed_domains),
-    blockedDomains: domainsIn(tool.blocked_domains),
+    allowedDomains: textsIn(tool.allowed_domains),
+    blockedDomains: textsIn(tool.blocked_domains),
     location: locationIn(tool.user_location),
     maxUses: usesIn(tool.max_uses),
   };
 }
 
-/** The vendor takes allowed or blocked domains, not both: those that are allowed say more. */
+/** A search with both allowed and blocked domains, which the vendor refuses, has been left out (`fit/web-search.ts`). */
 export function encodeSearch({ allowedDomains, blockedDomains, location, maxUses }: WebSearch): JsonObject {
   return {
     type: version,
     name: searchName,
     max_uses: maxUses ?? undefined,
     allowed_domains: allowedDomains.length > 0 ? allowedDomains : undefined,
-    blocked_domains: allowedDomains.length === 0 && blockedDomains.length > 0 ? blockedDomains : undefined,
+    blocked_domains: blockedDomains.length > 0 ? blockedDomains : undefined,
     user_location: location === null ? undefined : { type: 'approximate', ...saidOf(location) },
   };
 }

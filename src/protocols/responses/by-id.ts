@@ -1,4 +1,4 @@
-import { isLegalId } from '../../conversation/kept-turns.js';
+import { shownId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
@@ -51,8 +51,7 @@ export function upstreamRequest(
 
 /** The 404 for a response that is not kept, or not for this key. */
 export function responseNotFound(id: string): GatewayError {
-  const shown = isLegalId(id) ? ` '${id}'` : '';
-  return new GatewayError('item_not_found', `Response with id${shown} not found.`);
+  return new GatewayError('item_not_found', `Response with id${shownId(id)} not found.`);
 }
 
 /** The 400 for a response that is whole already: none of the gateway's own is made in the background. */

@@ -8,10 +8,9 @@ import type {
   KeptTurn,
   Recall,
   Recalled,
-  Renewal,
   Watch,
 } from '../../conversation/kept-turns.js';
-import { isLegalId, turnAfter, writeHolder } from '../../conversation/kept-turns.js';
+import { isHolder, isLegalId, shownId, turnAfter, writeHolder } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
@@ -20,7 +19,6 @@ import { firstEventEnd, parseEvent } from '../../wire/sse.js';
 import {
   clientItemNumber,
   idsOf,
-  isHolder,
   type KeptResponse,
   outputItems,
   outputOf,
@@ -83,7 +81,7 @@ function recall(body: Buffer): Recall | null {
     if (references.length > mostReferences) throw tooManyReferences();
   }
   if (previousId === null && references.length === 0) return null;
-  const asked = { previousId, elements, references, withItems: conversation.withItems };
+  const asked = { previousId, ids, elements, references, withItems: conversation.withItems };
   return {
     ids: ids.list,
     before(found) {
@@ -92,7 +90,7 @@ function recall(body: Buffer): Recall | null {
         ? { ids: [], bytes: 0 }
         : { ids: previous.before, bytes: previous.bytes };
     },
-    join: (found, before, renewal) => join(asked, found, before, renewal),
+    join: (found, before, recordBytes) => join(asked, { found, before, recordBytes }),
   };
 }
 
@@ -107,6 +105,11 @@ class Places {
     this.#places.set(id, this.list.length);
     return this.list.push(id) - 1;
   }
+
+  /** @returns -1 for one that is not looked for */
+  placeOf(id: string): number {
+    return this.#places.get(id) ?? -1;
+  }
 }
 
 function tooManyReferences(): GatewayError {
@@ -120,6 +123,8 @@ function tooManyReferences(): GatewayError {
 /** What a body names. */
 interface Asked {
   readonly previousId: string | null;
+  /** Of the records that are looked for. */
+  readonly ids: Places;
   /** JSON texts of the items of the input. */
   readonly elements: readonly string[];
   readonly references: readonly Reference[];
@@ -144,9 +149,17 @@ function referredTo(element: string): string | null {
   return type === 'item_reference' && typeof id === 'string' ? id : null;
 }
 
-function join(asked: Asked, found: Found, before: Found, renewal: Renewal): Recalled {
+interface FoundRecords {
+  readonly found: Found;
+  /** Of the turns before the one that is gone on from. */
+  readonly before: Found;
+  readonly recordBytes: number;
+}
+
+function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recalled {
   const { previousId } = asked;
-  const resolved = resolve(asked, found);
+  const turns = new ReferredTurns(asked.ids, found);
+  const resolved = resolve(asked, turns);
   const previous = previousOf(asked, found);
   const history = previous === null || isHolder(previous) ? null : historyOf(previous, before);
   const holder = previous !== null && isHolder(previous) ? previous : resolved.holder;
@@ -161,7 +174,10 @@ function join(asked: Asked, found: Found, before: Found, renewal: Renewal): Reca
     body: !isChanged ? null : isPreviousOpen ? withPrevious(asked, own) : asked.withItems(all),
     holder,
     unfound,
-    turn: unfound !== null ? null : turnOf(previousId, history, { own, all: () => all }, renewal),
+    turn:
+      unfound !== null
+        ? null
+        : turnOf(asked, { history, items: resolved.items, all: () => all, turns, recordBytes }),
     echo: previousId === null ? null : { previous_response_id: previousId },
     input: unfound !== null ? null : all,
   };
@@ -179,39 +195,52 @@ function withPrevious({ previousId, withItems }: Asked, items: string): Buffer {
 interface History {
   readonly items: string;
   readonly previous: KeptResponse;
-  /** When the oldest of its records was made. */
-  readonly oldest: number;
 }
 
 /** @returns null when a part of it is gone */
 function historyOf(previous: KeptResponse, before: Found): History | null {
   let items = '';
-  let oldest = previous.at;
   for (const value of before) {
     const kept = value === null ? null : readKept(value);
     if (kept === null || isHolder(kept)) return null;
-    oldest = Math.min(oldest, kept.at);
     items = joinItems(items, turnItems(kept));
   }
   if (before.length < previous.before.length) return null;
-  return { items: joinItems(items, turnItems(previous)), previous, oldest };
+  return { items: joinItems(items, turnItems(previous)), previous };
 }
 
 function turnItems({ items, response }: KeptResponse): string {
   return joinItems(items.trim(), outputItems(response));
 }
 
-function turnOf(
-  previousId: string | null,
-  history: History | null,
-  texts: { readonly own: string; readonly all: () => string },
-  renewal: Renewal,
-): KeptTurn | null {
-  if (previousId === null || history === null)
-    return { before: [], bytesBefore: 0, own: texts.own, all: null };
-  const { previous, oldest } = history;
-  const said = { before: [...previous.before, previousId], bytesBefore: previous.bytes, oldest };
-  return turnAfter(said, texts, renewal);
+interface TurnParts {
+  readonly history: History | null;
+  /** Of the input, with those in their places that references stood for. */
+  readonly items: readonly string[];
+  readonly all: () => string;
+  readonly turns: ReferredTurns;
+  readonly recordBytes: number;
+}
+
+function turnOf({ previousId, references }: Asked, parts: TurnParts): KeptTurn | null {
+  const { history, items, all, turns, recordBytes } = parts;
+  const referred = turns.ids;
+  if (previousId !== null && history !== null) {
+    const { previous } = history;
+    const said = { before: [...previous.before, previousId], bytesBefore: previous.bytes };
+    return needing(turnAfter(said, { own: items.join(','), all }, recordBytes), referred);
+  }
+  const last = references.at(-1);
+  const said = last === undefined ? null : turns.repeatedBy(items, last.own);
+  if (said === null) return { before: [], bytesBefore: 0, own: items.join(','), all: null, needed: referred };
+  const own = items.slice(said.length).join(',');
+  return needing(turnAfter(said, { own, all }, recordBytes), referred);
+}
+
+/** Records that hold what a client refers to are needed by its next turn, too. */
+function needing(turn: KeptTurn | null, referred: readonly string[]): KeptTurn | null {
+  if (turn === null || referred.length === 0) return turn;
+  return { ...turn, needed: [...new Set([...turn.needed, ...referred])] };
 }
 
 /** The items of an input with those in their places that references stood for. */
@@ -221,13 +250,12 @@ interface Resolved {
   readonly unfound: GatewayError | null;
 }
 
-function resolve({ elements, references }: Asked, found: Found): Resolved {
+function resolve({ elements, references }: Asked, turns: ReferredTurns): Resolved {
   if (references.length === 0) return { items: elements, holder: null, unfound: null };
   const items = [...elements];
   let holder: Holder | null = null;
   let unfound: GatewayError | null = null;
   let isChanged = false;
-  const turns = new ReferredTurns(found);
   for (const { index, id, own, held } of references) {
     const item = own === -1 ? null : turns.item(id, own);
     if (item !== null) {
@@ -243,23 +271,72 @@ function resolve({ elements, references }: Asked, found: Found): Resolved {
 
 /** What a request refers to, each record read once. */
 class ReferredTurns {
+  readonly #ids: Places;
   readonly #found: Found;
   readonly #records = new Map<number, KeptResponse | Holder | null>();
-  readonly #outputs = new Map<number, ReadonlyMap<string, string>>();
+  readonly #outputs = new Map<number, OutputItems>();
   readonly #inputs = new Map<number, readonly string[]>();
 
-  constructor(found: Found) {
+  /** @param ids of what was found */
+  constructor(ids: Places, found: Found) {
+    this.#ids = ids;
     this.#found = found;
+  }
+
+  /** Ids of the turns that items were taken from. */
+  get ids(): readonly string[] {
+    return [...new Set([...this.#outputs.keys(), ...this.#inputs.keys()])].map(
+      (at) => this.#ids.list[at] ?? '',
+    );
+  }
+
+  /**
+   * Clients that refer to items send the whole conversation with each turn.
+   * @param items of the input
+   * @param last place of the turn that the last reference is to
+   * @returns the conversation up to that turn where the input begins with it, and how many items it has: these need not be
+   * kept again. Null where it is another one, or not all of it is referred to.
+   */
+  repeatedBy(
+    items: readonly string[],
+    last: number,
+  ): (Pick<KeptTurn, 'before' | 'bytesBefore'> & { readonly length: number }) | null {
+    const turn = this.#turn(last);
+    if (turn === null) return null;
+    const before = [...turn.before, this.#ids.list[last] ?? ''];
+    let length = 0;
+    for (const id of before) {
+      const at = this.#ids.placeOf(id);
+      const kept = this.#turn(at);
+      if (kept === null) return null;
+      const said = [...this.#inputItems(at, kept), ...this.#outputItems(at, kept).list];
+      if (said.some((item, index) => items[length + index] !== item)) return null;
+      length += said.length;
+    }
+    return { before, bytesBefore: turn.bytes, length };
   }
 
   /** JSON text of an item of the kept turn at a place. */
   item(id: string, at: number): string | null {
-    const kept = this.#record(at);
-    if (kept === null || isHolder(kept)) return null;
+    const kept = this.#turn(at);
+    if (kept === null) return null;
     const number = clientItemNumber(id);
-    if (number === null) return known(this.#outputs, at, () => itemsById(kept.response)).get(id) ?? null;
-    const inputs = known(this.#inputs, at, () => elementsOf(Buffer.from(`[${kept.items}]`)) ?? []);
-    return inputs[number] ?? null;
+    return number === null
+      ? (this.#outputItems(at, kept).byId.get(id) ?? null)
+      : (this.#inputItems(at, kept)[number] ?? null);
+  }
+
+  #turn(at: number): KeptResponse | null {
+    const record = this.#record(at);
+    return record === null || isHolder(record) ? null : record;
+  }
+
+  #inputItems(at: number, { items }: KeptResponse): readonly string[] {
+    return known(this.#inputs, at, () => elementsOf(Buffer.from(`[${items}]`)) ?? []);
+  }
+
+  #outputItems(at: number, { response }: KeptResponse): OutputItems {
+    return known(this.#outputs, at, () => outputItemsOf(response));
   }
 
   holder(at: number): Holder | null {
@@ -280,36 +357,42 @@ function known<Value>(map: Map<number, Value>, at: number, make: () => Value): V
   return made;
 }
 
-function itemsById(response: string): ReadonlyMap<string, string> {
+/** JSON texts of a response's items. */
+interface OutputItems {
+  readonly list: readonly string[];
+  readonly byId: ReadonlyMap<string, string>;
+}
+
+function outputItemsOf(response: string): OutputItems {
+  const list = elementsOf(Buffer.from(outputOf(response))) ?? [];
   const byId = new Map<string, string>();
-  for (const element of elementsOf(Buffer.from(outputOf(response))) ?? []) {
+  for (const element of list) {
     const id = parseObject(element)?.id;
     if (typeof id === 'string') byId.set(id, element);
   }
-  return byId;
-}
-
-/** Ids are shown only where they are ones that somebody can have been given. */
-function shown(id: string): string {
-  return isLegalId(id) ? ` '${id}'` : '';
+  return { list, byId };
 }
 
 function previousNotFound(id: string): GatewayError {
-  return new GatewayError('previous_response_not_found', `Previous response with id${shown(id)} not found.`, {
-    param: 'previous_response_id',
-  });
+  return new GatewayError(
+    'previous_response_not_found',
+    `Previous response with id${shownId(id)} not found.`,
+    {
+      param: 'previous_response_id',
+    },
+  );
 }
 
 function itemNotFound(id: string): GatewayError {
-  return new GatewayError('item_not_found', `Item with id${shown(id)} not found.`, { param: 'input' });
+  return new GatewayError('item_not_found', `Item with id${shownId(id)} not found.`, { param: 'input' });
 }
 
 /** A quoted text cannot stand inside another one. */
 const compactionTrigger = '"compaction_trigger"';
-const ofKeep = new Set(['input', 'store']);
+const ofStore = new Set(['store']);
 
-function keep({ body, recalled, newId, model, now, recordBytes }: KeepRequest): Keep | null {
-  const taken = withoutMembers(body, ofKeep)?.taken;
+function keep({ body, recalled, newId, recordBytes }: KeepRequest): Keep | null {
+  const taken = withoutMembers(body, ofStore)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
   const turn = recalled === null ? firstTurn(body) : recalled.turn;
   // What a compaction is made of would stand beside it in every turn that follows.
@@ -321,11 +404,12 @@ function keep({ body, recalled, newId, model, now, recordBytes }: KeepRequest): 
     isAsked: taken.get('store') === 'true',
     bytes: turn.own.length + (turn.all?.length ?? 0),
     echo: { store: true },
+    needed: turn.needed,
     see: null,
     records(end, isStream) {
       const response = responseOf(end, isStream);
       if (response === null) return [];
-      return [{ id: `resp_${id}`, value: recordOf(turn, { response, model, now }) }];
+      return [{ id: `resp_${id}`, value: recordOf(turn, response) }];
     },
     unkept: (end, isStream) => withoutStore(end, isStream),
   };
@@ -334,17 +418,14 @@ function keep({ body, recalled, newId, model, now, recordBytes }: KeepRequest): 
 function firstTurn(body: Buffer): KeptTurn | null {
   const conversation = readConversation(body);
   if (conversation === null || conversation.previousId !== null) return null;
-  return { before: [], bytesBefore: 0, own: conversation.items, all: null };
+  return { before: [], bytesBefore: 0, own: conversation.items, all: null, needed: [] };
 }
 
-function recordOf(
-  { before, bytesBefore, own, all }: KeptTurn,
-  { response, model, now }: { readonly response: string; readonly model: string; readonly now: number },
-): string {
+function recordOf({ before, bytesBefore, own, all }: KeptTurn, response: string): string {
   const bytes = (all ?? own).length + response.length;
   return all === null
-    ? writeKept({ at: now, model, bytes: bytesBefore + bytes, before, items: own, response })
-    : writeKept({ at: now, model, bytes, before: [], items: all, response });
+    ? writeKept({ bytes: bytesBefore + bytes, before, items: own, response })
+    : writeKept({ bytes, before: [], items: all, response });
 }
 
 /** The last event of a stream: what stands before the response, the response, and what stands behind it. */
@@ -373,8 +454,6 @@ function responseOf(end: Buffer, isStream: boolean): string | null {
   if (isStream) return lastEvent(end)?.response ?? null;
   return end.toString('utf8');
 }
-
-const ofStore = new Set(['store']);
 
 /** The same end, which says that nothing is kept. */
 function withoutStore(end: Buffer, isStream: boolean): Buffer {
@@ -417,9 +496,10 @@ function holderKeep(value: string): Keep {
     isAsked: false,
     bytes: 0,
     echo: null,
+    needed: [],
     see: null,
     records(end, isStream): readonly KeptRecord[] {
-      const response = isStream ? endedResponse(end) : end.toString('utf8');
+      const response = isStream ? endedResponse(end) : parseObject(end.toString('utf8'));
       const ids = response === null ? [] : idsOf(response);
       return ids.filter(isLegalId).map((id) => ({ id, value }));
     },
@@ -428,13 +508,13 @@ function holderKeep(value: string): Keep {
 }
 
 /** The response that ends an upstream's stream, which may be written in any way; null for one that failed. */
-function endedResponse(run: Buffer): string | null {
+function endedResponse(run: Buffer): JsonObject | null {
   if (!endWords.some((word) => run.includes(word))) return null;
   for (let start = 0; start < run.length; ) {
     const next = firstEventEnd(run, start, run.length);
     const end = next === -1 ? run.length : next;
     const event = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
-    if (event !== null && isEnd(event) && isObject(event.response)) return JSON.stringify(event.response);
+    if (event !== null && isEnd(event) && isObject(event.response)) return event.response;
     start = end;
   }
   return null;

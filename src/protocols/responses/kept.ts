@@ -1,12 +1,10 @@
 import { type Holder, readHolder } from '../../conversation/kept-turns.js';
-import { isObject, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
+import { answerOfSearch } from './search-item.js';
 
 /** A turn as it is kept: a response, and what was asked for with it. */
 export interface KeptResponse {
-  /** When it was made (Unix milliseconds). */
-  readonly at: number;
-  readonly model: string;
   /** Bytes of this turn and of all before it. */
   readonly bytes: number;
   /** Ids of the responses of the turns before it, oldest first. */
@@ -18,12 +16,12 @@ export interface KeptResponse {
 }
 
 const own = '"responses"';
-const names = new Set(['v', 'at', 'model', 'bytes', 'before', 'items', 'response', 'held', 'of']);
+const names = new Set(['v', 'bytes', 'before', 'items', 'response', 'held', 'of']);
 
 /** The value of a turn's record: a JSON text whose first member is the version of its form. */
-export function writeKept({ at, model, bytes, before, items, response }: KeptResponse): string {
+export function writeKept({ bytes, before, items, response }: KeptResponse): string {
   return (
-    `{"v":1,"at":${at},"model":${JSON.stringify(model)},"bytes":${bytes},"before":${JSON.stringify(before)},` +
+    `{"v":1,"bytes":${bytes},"before":${JSON.stringify(before)},` +
     `"items":[${items}],"response":${response}}`
   );
 }
@@ -37,17 +35,11 @@ export function readKept(value: string): KeptResponse | Holder | null {
   const [items, response, before] = [taken.get('items'), taken.get('response'), taken.get('before')];
   if (items === undefined || response === undefined || before === undefined) return null;
   return {
-    at: Number(taken.get('at')),
-    model: JSON.parse(taken.get('model') ?? '""') as string,
     bytes: Number(taken.get('bytes')),
     before: JSON.parse(before) as string[],
     items: items.slice(1, -1),
     response,
   };
-}
-
-export function isHolder(kept: KeptResponse | Holder): kept is Holder {
-  return 'upstream' in kept;
 }
 
 /** JSON texts of the items of a response, with commas between them. @param response its JSON text */
@@ -61,21 +53,18 @@ export function outputOf(response: string): string {
   return output?.startsWith('[') ? output : '[]';
 }
 
-/** Ids of a response and of its items, by its JSON text. */
-export function idsOf(response: string): readonly string[] {
-  const { id, output } = parseObject(response) ?? {};
-  const items = Array.isArray(output) ? output : [];
-  return [id, ...items.map((item: unknown) => (isObject(item) ? item.id : null))].filter(
-    (each) => typeof each === 'string',
-  );
+/** Ids of a response and of its items. */
+export function idsOf({ id, output }: JsonObject): readonly string[] {
+  const ids = [id, ...listOf(output).map((item) => (isObject(item) ? item.id : null))];
+  return ids.filter((each) => typeof each === 'string');
 }
 
 /** Of the gateway's own items: prefix, id of the answer, number of the item, after an `i` for one of the client's. */
-const ownItem = /^[a-z]{2,4}_([0-9a-f]{8,64})(?:_(?:i\d+|\d+))?$/;
+const ownItem = /^[a-z]{2,4}_([0-9a-f]{8,64})(?:_i?\d+)?$/;
 
 /** Id of the response that an item of the gateway's own belongs to, by the item's; null for any other. */
 export function responseOfItem(id: string): string | null {
-  const made = ownItem.exec(id)?.[1];
+  const made = answerOfSearch(id) ?? ownItem.exec(id)?.[1];
   return made === undefined ? null : `resp_${made}`;
 }
 

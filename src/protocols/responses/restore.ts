@@ -3,12 +3,12 @@ import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
 import { openReasoning } from './reasoning.js';
-import { ownSearchId } from './search-item.js';
+import { answerOfSearch, ownSearchMark } from './search-item.js';
 
 /** What a text that was sealed here begins with. */
 const sealTag = sealMark.toString('latin1', 1);
 
-const marks = [...tokenMarks, sealMark, Buffer.from(`"${ownSearchId}`)];
+const marks = [...tokenMarks, sealMark, ownSearchMark];
 
 /** Tokens, a compaction, or a search that another vendor ran; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
@@ -35,7 +35,7 @@ export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
 
 /** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
 function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
-  if (item.type === 'web_search_call' && textOrNull(item.id)?.startsWith(ownSearchId)) return null;
+  if (item.type === 'web_search_call' && answerOfSearch(textOrNull(item.id) ?? '') !== null) return null;
   const carried = textOrNull(item.encrypted_content);
   if (carried === null) return item;
   if (item.type === 'reasoning') return restoreReasoning(item, carried);

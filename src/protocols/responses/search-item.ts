@@ -1,5 +1,5 @@
-import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-search.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import type { EventWriter } from './event-writer.js';
 
 /*
@@ -9,33 +9,39 @@ import type { EventWriter } from './event-writer.js';
 /** So many queries of one search are told apart. */
 const mostQueries = 16;
 
+/** An item of a search that the vendor charges as one, whatever the number of its queries. */
+export function isSearch(item: unknown): boolean {
+  return isObject(item) && item.type === 'web_search_call' && searchesOf(item).length > 0;
+}
+
 /**
  * The searches of a `web_search_call`: one for each query. None for a page that was opened, or looked through: other
  * protocols have nothing of the kind.
  */
 export function searchesOf({ action }: JsonObject): SearchPart[] {
   if (!isObject(action) || (action.type ?? 'search') !== 'search') return [];
-  const queries = listOf(action.queries).filter((query) => typeof query === 'string' && query !== '');
-  const [query = textOrNull(action.query) ?? '', ...more] = (queries as string[]).slice(0, mostQueries);
+  const queries = textsIn(action.queries).slice(0, mostQueries);
+  const [query = textOrNull(action.query) ?? '', ...more] = queries;
   const searches = [query, ...more].map((each): SearchPart => ({ kind: 'search', query: each, results: [] }));
   // Nothing says which of the pages was found by which query.
   const last = searches.pop() as SearchPart;
-  return [...searches, { ...last, results: sourcesOf(action) }];
+  return [...searches, { ...last, results: resultsIn(action.sources) }];
 }
 
-function sourcesOf({ sources }: JsonObject): SearchResult[] {
-  return listOf(sources).flatMap((source) => {
-    const url = isObject(source) ? textOrNull(source.url) : null;
-    return isObject(source) && url !== null ? [{ url, title: textOrNull(source.title) ?? '' }] : [];
-  });
-}
+/** What the ids of these items begin with. */
+const ownId = 'ws_gw1_';
+/** What a body must hold for such an id to be in it. */
+export const ownSearchMark = Buffer.from(`"${ownId}`);
+const ownSearchId = /^ws_gw1_([0-9a-f]{1,64})_\d{1,9}$/;
 
-/** What the ids of these items begin with: `restore.ts` knows by it those that no upstream has made. */
-export const ownSearchId = 'ws_gw1_';
+/** Id of the answer that a search was written in here, by the id of its item; null for any other id. */
+export function answerOfSearch(id: string): string | null {
+  return ownSearchId.exec(id)?.[1] ?? null;
+}
 
 /** @param index number of the item in `output` */
 export function searchItemId(answer: string, index: number): string {
-  return `${ownSearchId}${answer}_${index}`;
+  return `${ownId}${answer}_${index}`;
 }
 
 export function searchItem(

@@ -1,4 +1,4 @@
-import { domainsIn, locationIn, plainSearch, saidOf, type WebSearch } from '../../conversation/web-search.js';
+import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
@@ -16,8 +16,8 @@ export function decodeSearch(tool: JsonObject, at: string, choice: unknown): Web
   return {
     ...plainSearch(String(tool.type), at),
     forced: isObject(choice) && isSearchTool(choice.type),
-    allowedDomains: domainsIn(filters.allowed_domains),
-    blockedDomains: domainsIn(filters.blocked_domains),
+    allowedDomains: textsIn(filters.allowed_domains),
+    blockedDomains: textsIn(filters.blocked_domains),
     location: locationIn(tool.user_location),
     contextSize: textOrNull(tool.search_context_size),
     live: tool.external_web_access !== false,

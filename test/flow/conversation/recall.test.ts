@@ -1,5 +1,8 @@
+import { open } from 'lmdb';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../../src/keys/secret.js';
+import { createEmbeddedStore } from '../../../src/store/embedded.js';
+import { openBase } from '../../../src/store/embedded-base.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { askResponse, chatStream, keptIn } from '../../support/conversations.js';
 import { startGateway, testKey } from '../../support/gateway.js';
@@ -118,6 +121,39 @@ test('references to items are replaced by the items', async (t) => {
   });
   t.equal(mixed.status, 200);
   t.match(lastMessages(gateway), [{ content: 'one' }, { role: 'assistant', content: `${said}${said}` }]);
+});
+
+test('what a turn refers to is not kept again, and lives as long as the turn', async (t) => {
+  const path = temporaryFolder(t);
+  const gateway = await stage(t, { hours: 1 }, path);
+  const store = createEmbeddedStore({ path });
+  t.teardown(() => store.close());
+  const recordOf = async (id: unknown): Promise<string> =>
+    (await store.owned.find('test', [String(id)], 1_000_000))?.[0] ?? '';
+  const expiryOf = (record: string): number => {
+    const base = openBase(open, path);
+    const found = [...base.owned().values.getRange({})].find(({ value }) => value.includes(record));
+    base.close();
+    return found?.value.readDoubleBE(0) ?? 0;
+  };
+  const one = { role: 'user', content: 'one' };
+  const two = { role: 'user', content: 'two' };
+  const first = await askResponse(gateway, { input: [one] });
+  const [item] = first.body.output as JsonObject[];
+  const record = await recordOf(first.body.id);
+  const dueMs = 60_000;
+  const bounds = { owner: 1_000_000, all: 1_000_000 };
+  await store.owned.keep('test', [{ id: String(first.body.id), value: record }], dueMs, bounds);
+  const due = expiryOf(record);
+  const input = [one, { type: 'item_reference', id: item?.id }, two];
+  const second = await askResponse(gateway, { input });
+  t.match(second, { status: 200, body: { store: true } });
+  t.match(JSON.parse(await recordOf(second.body.id)), { before: [first.body.id], items: [two] });
+  t.ok(expiryOf(record) > due + 50 * 60_000, 'an hour from then on');
+  const third = await askResponse(gateway, { input: 'three', previous_response_id: second.body.id });
+  t.equal(third.status, 200);
+  const texts = (lastMessages(gateway) as JsonObject[]).map(({ content }) => content);
+  t.same(texts, ['one', said, 'two', said, 'three']);
 });
 
 test('what is not kept is not found, in the words of the vendor, and reaches no upstream', async (t) => {

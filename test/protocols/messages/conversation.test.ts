@@ -21,18 +21,18 @@ const answer = (content: readonly object[], stop_reason = 'tool_use') =>
 class Kept {
   readonly records = new Map<string, string>();
 
-  recall(body: Buffer, renewed = 0): Recalled | null {
+  recall(body: Buffer): Recalled | null {
     const recall = rules.recall(body);
     if (recall === null) return null;
     const found = recall.ids.map((id) => this.records.get(id) ?? null);
     const before = recall.before(found).ids.map((id) => this.records.get(id) ?? null);
-    return recall.join(found, before, { before: renewed, recordBytes: plenty });
+    return recall.join(found, before, plenty);
   }
 
   /** A call that is answered: what it asks for in all. */
-  turn(id: string, body: Buffer, end: Buffer, now = 1): Record<string, unknown> {
-    const recalled = this.recall(body, now - 1000);
-    const keep = rules.keep({ body, recalled, newId: () => id, model: 'm', now, recordBytes: plenty });
+  turn(id: string, body: Buffer, end: Buffer): Record<string, unknown> {
+    const recalled = this.recall(body);
+    const keep = rules.keep({ body, recalled, newId: () => id, recordBytes: plenty });
     for (const record of keep?.records(end, false) ?? []) this.records.set(record.id, record.value);
     return JSON.parse((recalled?.body ?? body).toString());
   }
@@ -80,7 +80,7 @@ test('a message that is not known is the vendor’s error', async (t) => {
   t.notMatch(hostile, 'msg 9');
 });
 
-test('many turns, and old ones, are written anew with all that was said', async (t) => {
+test('many turns are written anew with all that was said', async (t) => {
   const kept = new Kept();
   kept.turn('0', bytesOf({ ...begun, thread: { type: 'create' } }), answer(called.content));
   for (let turn = 1; turn <= 300; turn++)
@@ -91,8 +91,9 @@ test('many turns, and old ones, are written anew with all that was said', async 
   const { messages, tools: kepTools } = kept.turn('301', continued('msg_300', { messages: [] }), answer([]));
   t.equal((messages as unknown[]).length, 302);
   t.strictSame(kepTools, tools);
-  kept.turn('302', continued('msg_301', { messages: [] }), answer([]), 5000);
-  t.match(readKept(kept.records.get('msg_302') ?? ''), { before: [], at: 5000, model: 'm' });
+  const recalled = kept.recall(continued('msg_301', { messages: [] }));
+  const needed = last !== null && 'before' in last ? [...last.before, 'msg_300', 'msg_301'] : [];
+  t.same(recalled?.turn?.needed, needed, 'these have to live as long as the turn that goes on from them');
 });
 
 test('what the turns of a long thread say of its settings is read once each', async (t) => {
@@ -131,8 +132,7 @@ function seenBy(keep: Keep | null, runs: readonly Buffer[]): readonly { id: stri
 
 test('a stream is kept as the message that it brings, once it is whole', async (t) => {
   const body = bytesOf({ ...begun, thread: { type: 'create' } });
-  const keep = () =>
-    rules.keep({ body, recalled: null, newId: () => '7', model: 'm', now: 3, recordBytes: plenty });
+  const keep = () => rules.keep({ body, recalled: null, newId: () => '7', recordBytes: plenty });
   const [record] = seenBy(keep(), [started, events(...grown), ended('end_turn')]);
   t.equal(record?.id, 'msg_7');
   t.match(readKept(record?.value ?? ''), {
@@ -151,8 +151,6 @@ test('an answer that passes as it came is kept under the id that it has', async 
       body,
       recalled: null,
       newId: () => '7',
-      model: 'm',
-      now: 3,
       recordBytes: 1_000_000,
       isPassed: true,
     });

@@ -16,27 +16,20 @@ function responseOf(number: number, more: object = {}): JsonObject {
 }
 
 /** Goes on from what is in `records`, as the flow would. */
-function goOn(
-  body: object,
-  records: ReadonlyMap<string, string>,
-  renewed = 0,
-  recordBytes = plenty,
-): Recalled {
+function goOn(body: object, records: ReadonlyMap<string, string>, recordBytes = plenty): Recalled {
   const recall = rules.recall(bytesOf(body));
   if (recall === null) throw new Error('the body names nothing');
   const find = (ids: readonly string[]) => ids.map((each) => records.get(each) ?? null);
   const found = find(recall.ids);
-  return recall.join(found, find(recall.before(found).ids), { before: renewed, recordBytes });
+  return recall.join(found, find(recall.before(found).ids), recordBytes);
 }
 
-function keepOf(body: object, recalled: Recalled | null, number: number, now = 1000): Keep {
+function keepOf(body: object, recalled: Recalled | null, number: number): Keep {
   const bytes = recalled?.body ?? bytesOf(body);
   const keep = rules.keep({
     body: bytes,
     recalled,
     newId: () => id(number),
-    model: 'm',
-    now,
     recordBytes: plenty,
   });
   if (keep === null) throw new Error('the turn is not kept');
@@ -44,13 +37,13 @@ function keepOf(body: object, recalled: Recalled | null, number: number, now = 1
 }
 
 /** Has turns made one after the other, each going on from the one before. */
-function talk(turns: number, now = 1000): Map<string, string> {
+function talk(turns: number): Map<string, string> {
   const records = new Map<string, string>();
   for (let number = 0; number < turns; number += 1) {
     const previous = number === 0 ? {} : { previous_response_id: `resp_${id(number - 1)}` };
     const body = { model: 'm', input: `asked ${number}`, ...previous };
     const recalled = number === 0 ? null : goOn(body, records);
-    const [record] = keepOf(body, recalled, number, now).records(bytesOf(responseOf(number)), false);
+    const [record] = keepOf(body, recalled, number).records(bytesOf(responseOf(number)), false);
     if (record === undefined) throw new Error('there is no record');
     records.set(record.id, record.value);
   }
@@ -69,8 +62,6 @@ test('a body that names nothing is left alone', (t) => {
 
 test('a record is read as it was written', (t) => {
   const kept = {
-    at: 5,
-    model: 'a "model"',
     bytes: 7,
     before: ['resp_1', 'resp_2'],
     items: '{"a":1.0},{"b":"]"}',
@@ -127,33 +118,111 @@ test('a conversation of many turns is found by few records', (t) => {
   t.end();
 });
 
-test('what is about to go is written anew with the turn that needs it', (t) => {
-  const records = talk(2, 1000);
+test('a turn says which records have to live as long as its own', (t) => {
+  const records = talk(2);
   const body = { model: 'm', input: 'now', previous_response_id: `resp_${id(1)}` };
-  t.equal(goOn(body, records, 1000).turn?.all, null);
-  const recalled = goOn(body, records, 1001);
-  const [record] = keepOf(body, recalled, 2, 2000).records(bytesOf(responseOf(2)), false);
-  records.clear();
-  records.set(record?.id ?? '', record?.value ?? '');
-  const next = goOn({ model: 'm', input: 'more', previous_response_id: `resp_${id(2)}` }, records);
-  t.equal(inputOf(next).length, 7, 'and is found without the others');
+  t.same(keepOf(body, goOn(body, records), 2).needed, [`resp_${id(0)}`, `resp_${id(1)}`]);
+  t.same(keepOf({ input: 'first' }, null, 3).needed, []);
+  t.end();
+});
+
+/** What a client sends that has its conversation by heart: its own items, and references to those of the answers. */
+function byReferences(turns: number): JsonObject[] {
+  const said = Array.from({ length: turns }, (_, number) => [
+    userItem(`asked ${number}`),
+    { type: 'item_reference', id: `msg_${id(number)}` },
+  ]);
+  return [...said.flat(), userItem(`asked ${turns}`)];
+}
+
+/** The same conversation as `talk` has. */
+function talkByReferences(turns: number): Map<string, string> {
+  const records = new Map<string, string>();
+  for (let number = 0; number < turns; number += 1) {
+    const body = { model: 'm', input: byReferences(number) };
+    const keep = keepOf(body, number === 0 ? null : goOn(body, records), number);
+    for (const { id, value } of keep.records(bytesOf(responseOf(number)), false)) records.set(id, value);
+  }
+  return records;
+}
+
+test('the phase of messages is kept as it came, for a target that takes it', (t) => {
+  const phased = { type: 'message', role: 'assistant', content: 'I look.', phase: 'commentary' };
+  const answered = { ...phased, id: `msg_${id(0)}`, content: 'Done.', phase: 'final_answer' };
+  const body = { model: 'm', input: [userItem('go'), phased] };
+  const end = bytesOf(responseOf(0, { output: [answered] }));
+  const records = new Map(
+    keepOf(body, null, 0)
+      .records(end, false)
+      .map((each) => [each.id, each.value]),
+  );
+  const chained = goOn({ input: [userItem('on')], previous_response_id: `resp_${id(0)}` }, records);
+  const said = [userItem('go'), phased, answered, userItem('on')];
+  t.equal(chained.body?.toString(), JSON.stringify({ input: said }));
+  const reference = { type: 'item_reference', id: answered.id };
+  const referring = goOn({ input: [userItem('go'), phased, reference, userItem('on')] }, records);
+  t.equal(referring.body?.toString(), JSON.stringify({ input: said }));
+  t.end();
+});
+
+test('what references repeat of a kept conversation is not kept again', (t) => {
+  const records = talkByReferences(3);
+  t.same(records, talk(3), 'the records are those of a conversation that goes on by ids');
+  const body = { model: 'm', input: byReferences(3) };
+  const recalled = goOn(body, records);
+  t.equal(inputOf(recalled).length, 7);
+  t.match(recalled.turn, { own: JSON.stringify(userItem('asked 3')), all: null });
+  const ids = [0, 1, 2].map((number) => `resp_${id(number)}`);
+  t.same(recalled.turn?.before, ids);
+  t.same(keepOf(body, recalled, 3).needed, ids, 'but lives as long');
+  t.end();
+});
+
+test('a conversation by references stays in few and small records however long it is', (t) => {
+  const records = talkByReferences(300);
+  const kept = [...records.values()].map((value) => readKept(value)).filter((each) => each !== null);
+  const befores = kept.map((each) => ('before' in each ? each.before.length : -1));
+  t.equal(Math.max(...befores), 255);
+  t.ok([...records.values()].filter((value) => value.length > 20_000).length <= 2);
+  const recalled = goOn({ input: byReferences(300) }, records);
+  t.equal(inputOf(recalled).length, 601);
+  t.equal(recalled.turn?.needed.length, 300, 'what is referred to by its own id is needed under it');
+  t.end();
+});
+
+test('a conversation that references repeat otherwise than it was is kept whole', (t) => {
+  const records = talkByReferences(3);
+  const [first, ...others] = byReferences(3);
+  const cases = [
+    { input: [userItem('asked something else'), ...others], needed: 3 },
+    { input: others, needed: 3 },
+    { input: [first, ...others.slice(2)], needed: 2 },
+    { input: [...others.slice(-2), { type: 'item_reference', id: `msg_${id(0)}` }], needed: 2 },
+  ];
+  for (const { input, needed } of cases) {
+    const { turn } = goOn({ input }, records);
+    t.match(turn, { before: [], bytesBefore: 0, all: null });
+    t.equal(turn?.needed.length, needed);
+    t.equal((JSON.parse(`[${turn?.own}]`) as unknown[]).length, input.length);
+  }
   t.end();
 });
 
 test('a conversation that is too large for one record goes on in many, up to a bound', (t) => {
-  const records = talk(3);
-  const body = { model: 'm', input: 'now', previous_response_id: `resp_${id(2)}` };
-  const all = goOn(body, records, 2000).turn?.all ?? '';
-  t.equal(goOn(body, records, 2000, all.length).turn?.all, null, 'its reply would have no room');
-  t.equal(goOn(body, records, 2000, all.length).turn?.before.length, 3);
-  t.equal(goOn(body, records, 2000, all.length * 2).turn?.all, all);
-  const value = records.get(`resp_${id(2)}`) ?? '';
+  const records = talk(256);
+  const body = { model: 'm', input: 'now', previous_response_id: `resp_${id(255)}` };
+  const all = goOn(body, records).turn?.all ?? '';
+  t.ok(all.length > 256 * 50);
+  t.equal(goOn(body, records, all.length).turn?.all, null, 'its reply would have no room');
+  t.equal(goOn(body, records, all.length).turn?.before.length, 256);
+  t.equal(goOn(body, records, all.length * 2).turn?.all, all);
+  const value = records.get(`resp_${id(255)}`) ?? '';
   const last = readKept(value);
   if (last === null || 'upstream' in last) throw new Error('there is no turn');
   const chain = (length: number): Recalled => {
     const before = Array.from({ length }, () => `resp_${id(0)}`);
-    const long = new Map(records).set(`resp_${id(2)}`, writeKept({ ...last, before }));
-    return goOn(body, long, 0, 1000);
+    const long = new Map(records).set(`resp_${id(255)}`, writeKept({ ...last, before }));
+    return goOn(body, long, 1000);
   };
   t.equal(chain(4095).turn?.before.length, 4096);
   t.match(chain(4096), { unfound: null, turn: null }, 'it goes on, and is not kept');
@@ -162,8 +231,7 @@ test('a conversation that is too large for one record goes on in many, up to a b
 
 test('a turn whose own part is too large is not kept from the start', (t) => {
   const body = bytesOf({ input: 'x'.repeat(1000) });
-  const keep = (recordBytes: number) =>
-    rules.keep({ body, recalled: null, newId: () => id(0), model: 'm', now: 0, recordBytes });
+  const keep = (recordBytes: number) => rules.keep({ body, recalled: null, newId: () => id(0), recordBytes });
   t.equal(keep(1000), null);
   t.not(keep(2000), null);
   t.end();
@@ -185,6 +253,21 @@ test('a record is asked for once, however many items of it are referred to', (t)
     bytesOf({ input: Array.from({ length }, (_, index) => ({ ...own, id: `msg_${id(index)}` })) });
   t.ok(rules.recall(many(4096)));
   t.throws(() => rules.recall(many(4097)), /more than 4096 items/);
+  t.end();
+});
+
+test('a search of the web that an answer tells of is found by its own id, and by no other', (t) => {
+  const at = id(0);
+  const search = { id: `ws_gw1_${at}_0`, type: 'web_search_call', status: 'completed' };
+  const [record] = keepOf({ input: 'a' }, null, 0).records(
+    bytesOf(responseOf(0, { output: [search] })),
+    false,
+  );
+  const records = new Map([[record?.id ?? '', record?.value ?? '']]);
+  const referring = (named: string) => ({ input: [{ type: 'item_reference', id: named }] });
+  t.same(inputOf(goOn(referring(search.id), records)), [search]);
+  for (const other of [`ws_gw1_${at}`, `ws_gw1_${at}_i0`, `ws_gw1_${at}_0_1`, `ws_gw1_gw1_${at}_0`])
+    t.notOk(rules.recall(bytesOf(referring(other)))?.ids.includes(`resp_${at}`), other);
   t.end();
 });
 
@@ -229,8 +312,6 @@ test('what is not to be stored is not kept', (t) => {
       body: bytesOf({ store: false }),
       recalled: null,
       newId: () => id(0),
-      model: 'm',
-      now: 0,
       recordBytes: plenty,
     }),
     null,
@@ -241,7 +322,6 @@ test('what is not to be stored is not kept', (t) => {
     body: bytesOf({ input }),
     recalled: null,
     newId: () => id(0),
-    model: 'm',
     now: 0,
     recordBytes: 1000,
   };

@@ -139,4 +139,10 @@ test('searches that another vendor ran are left out, and those of its own stay',
   const native = { input: [user, { type: 'web_search_call', id: 'ws_67c9', status: 'completed' }, user] };
   t.notOk(responses.translation?.mayCarry(Buffer.from(JSON.stringify(native))));
   t.equal(restore(native), null);
+  for (const id of ['ws_gw1_ab', 'ws_gw1_ab_0x', 'ws_gw1_ab_0_1', 'ws_gw1_upstream_0', 'xws_gw1_ab_0'])
+    t.equal(
+      restore({ input: [user, { type: 'web_search_call', id }] }),
+      null,
+      `${id} is not of this gateway`,
+    );
 });

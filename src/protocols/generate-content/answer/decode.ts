@@ -1,6 +1,7 @@
 import type { Answer, AnswerChoice, AnswerPart, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { tagSignature } from '../../../conversation/signature.js';
+import { withSearches } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
@@ -16,15 +17,20 @@ import { decodeUsage } from './usage.js';
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw failureOf(body.error);
-  const usage = decodeUsage(body.usageMetadata);
   const candidates = candidatesOf(body);
   if (candidates.length === 0) {
     if (!isBlocked(body))
       throw new GatewayError('upstream_error', 'The upstream answered without a candidate.');
-    return { choices: [{ parts: [], finish: 'filtered', stopSequence: null }], usage };
+    return {
+      choices: [{ parts: [], finish: 'filtered', stopSequence: null }],
+      usage: decodeUsage(body.usageMetadata),
+    };
   }
   candidates.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
-  return { choices: candidates.map((candidate) => decodeCandidate(candidate, source)), usage };
+  const choices = candidates.map((candidate) => decodeCandidate(candidate, source));
+  const usage = decodeUsage(body.usageMetadata);
+  const searches = choices.flatMap(({ parts }) => parts).filter(({ kind }) => kind === 'search').length;
+  return { choices, usage: usage === null ? null : withSearches(usage, searches) };
 }
 
 /** The candidates of a response, or none. */

@@ -1,10 +1,11 @@
 import type { Answer, AnswerPart, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { tagSignature } from '../../../conversation/signature.js';
+import { resultsIn } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
-import { isSearchCall, queryOf, resultsIn, sourceOf } from '../search-blocks.js';
+import { isSearchCall, queryOf, sourceOf } from '../search-blocks.js';
 import { nameOfBlock } from '../server-blocks.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';

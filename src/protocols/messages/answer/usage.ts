@@ -1,4 +1,4 @@
-import type { Usage } from '../../../conversation/usage.js';
+import { type Usage, withSearches } from '../../../conversation/usage.js';
 import { isObject } from '../../../wire/json.js';
 import { lastObjectStart, numberNames, objectAfterKey, readNumbers } from '../../../wire/json-skip.js';
 import { searchUsage } from '../search-blocks.js';
@@ -10,6 +10,7 @@ const wanted = numberNames([
   'cache_read_input_tokens',
   'cache_creation_input_tokens',
   'thinking_tokens',
+  'web_search_requests',
 ]);
 const found: number[] = [];
 
@@ -21,6 +22,7 @@ interface Counts {
   readonly cached: number;
   readonly cacheWritten: number;
   readonly reasoning: number;
+  readonly searches: number;
 }
 
 /**
@@ -52,9 +54,9 @@ export function firstUsage(bytes: Buffer): Usage | null {
 
 function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   if (!readNumbers(bytes, at, wanted, found)) return null;
-  const [plain = -1, output = -1, cached = -1, cacheWritten = -1, reasoning = -1] = found;
+  const [plain = -1, output = -1, cached = -1, cacheWritten = -1, reasoning = -1, searches = -1] = found;
   if (plain === -1 && output === -1) return null;
-  return sum({ plain, output, cached, cacheWritten, reasoning }, start);
+  return sum({ plain, output, cached, cacheWritten, reasoning, searches }, start);
 }
 
 /**
@@ -68,12 +70,14 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
   const output = wholeNumber(usage.output_tokens);
   if (plain === -1 && output === -1) return start;
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : usage;
+  const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : usage;
   const counts: Counts = {
     plain,
     output,
     cached: wholeNumber(usage.cache_read_input_tokens),
     cacheWritten: wholeNumber(usage.cache_creation_input_tokens),
     reasoning: wholeNumber(details.thinking_tokens),
+    searches: wholeNumber(tools.web_search_requests),
   };
   return sum(counts, start);
 }
@@ -83,18 +87,19 @@ function sum(counts: Counts, start: Usage | null): Usage {
   const cached = counts.cached > 0 ? counts.cached : (start?.cached ?? 0);
   const cacheWritten = counts.cacheWritten > 0 ? counts.cacheWritten : (start?.cacheWritten ?? 0);
   const plain = counts.plain > 0 ? counts.plain : plainInput(start);
-  return {
+  const usage = {
     input: plain + cached + cacheWritten,
     output: counts.output >= 0 ? counts.output : (start?.output ?? 0),
     cached,
     cacheWritten,
     reasoning: counts.reasoning > 0 ? counts.reasoning : (start?.reasoning ?? 0),
   };
+  return withSearches(usage, counts.searches > 0 ? counts.searches : (start?.searches ?? 0));
 }
 
 /**
  * Writes the JSON text of a `usage` object, which clients need in any case: zeros for what is not known.
- * @param searches that the answer tells of
+ * @param searches that the answer tells of, where the upstream has not counted them
  */
 export function encodeUsage(usage: Usage | null, searches = 0): string {
   const { output = 0, cached = 0, cacheWritten = 0, reasoning = 0 } = usage ?? {};
@@ -102,7 +107,7 @@ export function encodeUsage(usage: Usage | null, searches = 0): string {
   if (cacheWritten > 0) text += `,"cache_creation_input_tokens":${cacheWritten}`;
   if (cached > 0) text += `,"cache_read_input_tokens":${cached}`;
   if (reasoning > 0) text += `,"output_tokens_details":{"thinking_tokens":${reasoning}}`;
-  return `${text}${searchUsage(searches)}}`;
+  return `${text}${searchUsage(usage?.searches ?? searches)}}`;
 }
 
 /** The protocol counts input apart from what the cache had a part in. */

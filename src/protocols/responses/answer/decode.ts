@@ -12,7 +12,7 @@ import { failureOf } from '../failure.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
-import { searchesOf } from '../search-item.js';
+import { isSearch, searchesOf } from '../search-item.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
@@ -36,7 +36,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const hasCalls = parts.some(({ kind }) => kind === 'toolCall');
   return {
     choices: [{ parts, finish: decodeFinish(body, hasCalls), stopSequence: null }],
-    usage: decodeUsage(body.usage),
+    usage: decodeUsage(body.usage, body.output.filter(isSearch).length),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../../../conversation/usage.js';
+import { type Usage, withSearches } from '../../../conversation/usage.js';
 import { countOf, isObject } from '../../../wire/json.js';
 import { lastObjectStart } from '../../../wire/json-skip.js';
 import { createUsageReader, tokenNames } from '../../openai-shared/usage.js';
@@ -22,19 +22,24 @@ export function lastUsage(bytes: Buffer): Usage | null {
   return null;
 }
 
-/** Reads the `usage` of a parsed response; null when it is none or names no tokens. */
-export function decodeUsage(value: unknown): Usage | null {
+/**
+ * Reads the `usage` of a parsed response.
+ * @param searches among the response's items, which alone tell of them
+ * @returns null when it is none or names no tokens
+ */
+export function decodeUsage(value: unknown, searches = 0): Usage | null {
   if (!isObject(value)) return null;
   if (typeof value.input_tokens !== 'number' && typeof value.output_tokens !== 'number') return null;
   const input = isObject(value.input_tokens_details) ? value.input_tokens_details : {};
   const output = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
-  return {
+  const usage = {
     input: countOf(value.input_tokens),
     output: countOf(value.output_tokens),
     cached: countOf(input.cached_tokens),
     cacheWritten: countOf(input.cache_write_tokens),
     reasoning: countOf(output.reasoning_tokens),
   };
+  return withSearches(usage, searches);
 }
 
 /** The JSON text of a response's `usage`. Clients want the object: for what is not known it is all zeros. */

@@ -16,6 +16,7 @@ import { decodeUsage } from '../answer/usage.js';
 import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
 import { joinedTexts } from '../request/decode.js';
+import { isSearch } from '../search-item.js';
 
 /** Most characters of a call's arguments that may come before its name. */
 const mostEarly = 8 * 1024 * 1024;
@@ -30,6 +31,7 @@ class ResponseDecoder implements StreamDecoder {
   readonly #source: AnswerSource;
   readonly #items = new ItemStates();
   #calls = 0;
+  #searches = 0;
   /**
    * Length of the texts of the parts that have ended. Counted by the events that repeat a text: those that bring it
    * need not pass here.
@@ -263,6 +265,7 @@ class ResponseDecoder implements StreamDecoder {
 
   /** Something that the upstream ran itself. */
   #tool(item: JsonObject, out: StreamEvent[]): void {
+    if (isSearch(item)) this.#searches++;
     for (const part of partsOfItem(item, this.#source, ''))
       if (part.kind === 'search') out.push({ ...part, choice: 0 });
   }
@@ -298,7 +301,7 @@ class ResponseDecoder implements StreamDecoder {
       if (state.call !== -1) this.#endCall(state, state.unnamed, out);
     }
     const status = type === 'response.incomplete' ? 'incomplete' : 'completed';
-    const usage = decodeUsage(response.usage);
+    const usage = decodeUsage(response.usage, this.#searches);
     const reason = decodeFinish({ ...response, status }, this.#calls > 0);
     if (usage !== null) out.push({ kind: 'usage', usage });
     out.push({ kind: 'finish', choice: 0, reason, stopSequence: null }, { kind: 'end' });
