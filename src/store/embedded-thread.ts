@@ -36,8 +36,8 @@ const waiting: NumberedCall[] = [];
 let base: EmbeddedBase | null = null;
 let busy = false;
 
-port?.on('message', (message: NumberedCall) => {
-  waiting.push(message);
+port?.on('message', (calls: readonly NumberedCall[]) => {
+  for (const call of calls) waiting.push(call);
   if (busy) return;
   busy = true;
   // What came at the same time is taken together: one commit for all of it.

@@ -8,7 +8,17 @@ import type { Services } from '../services.js';
 import { noteRecord } from './records.js';
 
 /** The ids of calls follow each other, and the users behind one key are not to guess what others have kept. */
-const secretBytes = 12;
+const secretDigits = 24;
+/** Hexadecimal digits that no id has yet: random bytes cost as much for one id as for many. */
+let secrets = '';
+const secretsBytes = 6144;
+
+function newSecret(): string {
+  if (secrets.length < secretDigits) secrets = randomBytes(secretsBytes).toString('hex');
+  const secret = secrets.slice(0, secretDigits);
+  secrets = secrets.slice(secretDigits);
+  return secret;
+}
 
 /** A target that takes a call as it came. */
 export interface NativeAttempt {
@@ -86,7 +96,7 @@ export function answerKeep(call: Call, conversation: ConversationRules, isPassed
   return conversation.keep({
     body: call.wholeBody(),
     recalled,
-    newId: () => answerId(call) + randomBytes(secretBytes).toString('hex'),
+    newId: () => answerId(call) + newSecret(),
     isPassed,
     recordBytes: settings.recordBytes,
   });

@@ -368,7 +368,7 @@ export class ResponseHistory {
     const all = joinItems(before, message.items);
     // What cannot be gone back to is not kept: its beginning is missing.
     if ((message.previousId === null || isKept) && all.length <= this.#most) this.#running = all;
-    this.#isStored = message.isStored;
+    this.#isStored = message.store !== false;
     if (!isKept || isKnown) return { body, previousId: message.previousId };
     return { body: message.withItems(all), previousId: null };
   }

@@ -27,7 +27,7 @@ import {
   writeKept,
 } from './kept.js';
 import { idOfBeginning, idOfEvents } from './made-id.js';
-import { joinItems, readConversation } from './socket-message.js';
+import { joinItems, readConversation, storeOf } from './socket-message.js';
 
 const mention = Buffer.from('"item_reference"');
 /** Each may be an item of another response, whose record is read for it. */
@@ -392,16 +392,15 @@ const compactionTrigger = '"compaction_trigger"';
 const ofStore = new Set(['store']);
 
 function keep({ body, recalled, newId, recordBytes }: KeepRequest): Keep | null {
-  const taken = withoutMembers(body, ofStore)?.taken;
-  if (taken === undefined || taken.get('store') === 'false') return null;
-  const turn = recalled === null ? firstTurn(body) : recalled.turn;
+  const { store, turn } = recalled === null ? firstTurn(body) : { store: storeIn(body), turn: recalled.turn };
+  if (store === false) return null;
   // What a compaction is made of would stand beside it in every turn that follows.
   if (turn === null || turn.own.includes(compactionTrigger)) return null;
   if (Buffer.byteLength(turn.own) > recordBytes) return null;
   const id = newId();
   return {
     id,
-    isAsked: taken.get('store') === 'true',
+    isAsked: store === true,
     bytes: turn.own.length + (turn.all?.length ?? 0),
     echo: { store: true },
     needed: turn.needed,
@@ -415,10 +414,16 @@ function keep({ body, recalled, newId, recordBytes }: KeepRequest): Keep | null 
   };
 }
 
-function firstTurn(body: Buffer): KeptTurn | null {
+/** What a request that goes on from nothing says, and whether that is to be kept. */
+function firstTurn(body: Buffer): { readonly store: boolean | null; readonly turn: KeptTurn | null } {
   const conversation = readConversation(body);
-  if (conversation === null || conversation.previousId !== null) return null;
-  return { before: [], bytesBefore: 0, own: conversation.items, all: null, needed: [] };
+  if (conversation === null || conversation.previousId !== null) return { store: null, turn: null };
+  const { items, store } = conversation;
+  return { store, turn: { before: [], bytesBefore: 0, own: items, all: null, needed: [] } };
+}
+
+function storeIn(body: Buffer): boolean | null {
+  return storeOf(withoutMembers(body, ofStore)?.taken.get('store'));
 }
 
 function recordOf({ before, bytesBefore, own, all }: KeptTurn, response: string): string {

@@ -63,8 +63,8 @@ export interface MessageConversation {
   readonly items: string;
   /** The response that it goes on from, or null. */
   readonly previousId: string | null;
-  /** The upstream is to keep the response. */
-  readonly isStored: boolean;
+  /** Whether the response is to be kept; null where nothing is said of that. */
+  readonly store: boolean | null;
   /** Everything else, and how it is put together again with other items. */
   withItems(items: string): Buffer;
 }
@@ -87,9 +87,14 @@ export function readConversation(body: Buffer): MessageConversation | null {
   return {
     items,
     previousId,
-    isStored: store !== 'false',
+    store: storeOf(store),
     withItems: (all) => objectOf(`${kept}"input":[${all}]`, rest),
   };
+}
+
+/** Whether a response is to be kept, by the JSON text of `store`; null where that says nothing. */
+export function storeOf(text: string | undefined): boolean | null {
+  return text === 'true' ? true : text === 'false' ? false : null;
 }
 
 /** @returns null for none, undefined for what is no id: members that are passed by are not looked into before */

@@ -37,12 +37,12 @@ test('a message is the body of a POST with a stream', (t) => {
 
 test('a conversation is put together from the items of its messages', (t) => {
   const first = readConversation(text({ model: 'm', input: 'say "hi"', store: false }));
-  t.match(first, { previousId: null, isStored: false });
+  t.match(first, { previousId: null, store: false });
   t.strictSame(JSON.parse(`[${first?.items}]`), [{ type: 'message', role: 'user', content: 'say "hi"' }]);
   const next = readConversation(
     text('{"stream":true,"previous_response_id":"resp_1","input":[ {"a":1} , {"b":[2]} ],"model":"m"}'),
   );
-  t.match(next, { previousId: 'resp_1', isStored: true });
+  t.match(next, { previousId: 'resp_1', store: null });
   const all = joinItems(first?.items ?? '', next?.items ?? '');
   t.strictSame(JSON.parse(next?.withItems(all).toString() ?? ''), {
     stream: true,
