@@ -31,3 +31,18 @@ export function keyOf(object: JsonObject, name: string): string {
 export function memberOf(object: JsonObject, name: string): unknown {
   return object[name] ?? object[snakeCase(name)] ?? null;
 }
+
+/** The object with its own members in lowerCamelCase, whichever names they have; itself where they have these. */
+export function inCamelCase(object: JsonObject): JsonObject {
+  const names = Object.keys(object);
+  if (names.every((name) => camelCase(name) === name)) return object;
+  const renamed: Record<string, unknown> = {};
+  for (const name of names) renamed[camelCase(name)] = memberOf(object, camelCase(name));
+  return renamed;
+}
+
+function camelCase(name: string): string {
+  // One at the beginning is part of either name.
+  if (!name.includes('_', 1)) return name;
+  return name.replaceAll(/(?<!^)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -31,7 +31,7 @@ import { readMembers } from '../read-members.js';
 import { decodeReasoning } from '../reasoning.js';
 import { decodeSchema } from '../schema-decode.js';
 import { decodeSearch, isSearchTool } from '../search-tool.js';
-import { keyOf, memberOf, snakeCase } from '../spelling.js';
+import { inCamelCase, keyOf, memberOf, snakeCase } from '../spelling.js';
 
 /**
  * Reads the body of a generateContent request; see `TextCodec.decodeRequest`. Members may have either of their names.
@@ -41,9 +41,10 @@ import { keyOf, memberOf, snakeCase } from '../spelling.js';
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
   if (textOrNull(memberOf(body, 'cachedContent'))) throw untranslatable(keyOf(body, 'cachedContent'));
   const named = memberOf(body, 'generationConfig');
-  const config = isObject(named) ? named : {};
+  const given = isObject(named) ? named : {};
+  const config = inCamelCase(given);
   const configAt = keyOf(body, 'generationConfig');
-  requireText(config, configAt);
+  requireText(config, given, configAt);
   const { tools, hostedTools, search } = decodeTools(body);
   return {
     from: 'generateContent',
@@ -56,22 +57,19 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     search,
     toolChoice: decodeToolChoice(body),
     parallelCalls: null,
-    format: decodeFormat(config, configAt),
-    reasoning: decodeReasoning(
-      memberOf(config, 'thinkingConfig'),
-      `${configAt}.${keyOf(config, 'thinkingConfig')}`,
-    ),
-    maxTokens: numberOrNull(memberOf(config, 'maxOutputTokens')),
+    format: decodeFormat(config, given, configAt),
+    reasoning: decodeReasoning(config.thinkingConfig, `${configAt}.${keyOf(given, 'thinkingConfig')}`),
+    maxTokens: numberOrNull(config.maxOutputTokens),
     temperature: numberOrNull(config.temperature),
-    topP: numberOrNull(memberOf(config, 'topP')),
-    topK: wholeOrNull(memberOf(config, 'topK')),
-    stop: decodeStop(memberOf(config, 'stopSequences')),
-    candidates: numberOrNull(memberOf(config, 'candidateCount')) ?? 1,
+    topP: numberOrNull(config.topP),
+    topK: wholeOrNull(config.topK),
+    stop: decodeStop(config.stopSequences),
+    candidates: numberOrNull(config.candidateCount) ?? 1,
     seed: numberOrNull(config.seed),
-    presencePenalty: numberOrNull(memberOf(config, 'presencePenalty')),
-    frequencyPenalty: numberOrNull(memberOf(config, 'frequencyPenalty')),
+    presencePenalty: numberOrNull(config.presencePenalty),
+    frequencyPenalty: numberOrNull(config.frequencyPenalty),
     logitBias: null,
-    logprobs: memberOf(config, 'responseLogprobs') === true ? (numberOrNull(config.logprobs) ?? 0) : null,
+    logprobs: config.responseLogprobs === true ? (numberOrNull(config.logprobs) ?? 0) : null,
     verbosity: null,
     user: null,
     includeUsage: true,
@@ -80,18 +78,21 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   };
 }
 
-/** Refuses what asks for an answer in images or sound. */
-function requireText(config: JsonObject, at: string): void {
-  const modalities = memberOf(config, 'responseModalities');
+/**
+ * Refuses what asks for an answer in images or sound.
+ * @param given the config as the client spelled it
+ */
+function requireText(config: JsonObject, given: JsonObject, at: string): void {
+  const modalities = config.responseModalities;
   if (Array.isArray(modalities)) {
     const other: unknown = modalities.find(isNoText);
     if (other !== undefined) {
       const detail = typeof other === 'string' ? `with '${other}'` : '';
-      throw untranslatable(`${at}.${keyOf(config, 'responseModalities')}`, detail);
+      throw untranslatable(`${at}.${keyOf(given, 'responseModalities')}`, detail);
     }
   }
   for (const name of ['imageConfig', 'speechConfig'])
-    if (memberOf(config, name) !== null) throw untranslatable(`${at}.${keyOf(config, name)}`);
+    if ((config[name] ?? null) !== null) throw untranslatable(`${at}.${keyOf(given, name)}`);
 }
 
 function isNoText(modality: unknown): boolean {
@@ -100,12 +101,12 @@ function isNoText(modality: unknown): boolean {
   return upper !== 'TEXT' && upper !== 'MODALITY_UNSPECIFIED';
 }
 
-function decodeFormat(config: JsonObject, at: string): OutputFormat | null {
-  const mediaType = textOrNull(memberOf(config, 'responseMimeType')) ?? '';
+function decodeFormat(config: JsonObject, given: JsonObject, at: string): OutputFormat | null {
+  const mediaType = textOrNull(config.responseMimeType) ?? '';
   const schema = outputSchema(config);
   const isWord = mediaType === enumType && schema !== null;
   if (!isWord && mediaType !== '' && mediaType !== 'text/plain' && mediaType !== 'application/json')
-    throw untranslatable(`${at}.${keyOf(config, 'responseMimeType')}`, `of '${mediaType}'`);
+    throw untranslatable(`${at}.${keyOf(given, 'responseMimeType')}`, `of '${mediaType}'`);
   if (schema !== null)
     return { kind: 'schema', name: null, description: null, schema, strict: null, bare: isWord || undefined };
   return mediaType === 'application/json' ? { kind: 'object' } : null;
@@ -117,9 +118,9 @@ const enumType = 'text/x.enum';
 /** The schema of the answer as JSON Schema. */
 function outputSchema(config: JsonObject): JsonObject | null {
   for (const name of ['responseJsonSchema', '_responseJsonSchema', 'responseSchema']) {
-    const given = memberOf(config, name);
-    if (!isObject(given)) continue;
-    return name === 'responseSchema' ? decodeSchema(given) : given;
+    const schema = config[name];
+    if (!isObject(schema)) continue;
+    return name === 'responseSchema' ? decodeSchema(schema) : schema;
   }
   return null;
 }
