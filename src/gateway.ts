@@ -35,7 +35,6 @@ import { createKeyTable } from './keys/table.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
-import { PoolTable } from './limits/pools.js';
 import type { CallRecord } from './metrics/call-record.js';
 import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
@@ -364,7 +363,6 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
     ),
     proxies: proxies === null ? null : trustedProxies(proxies),
     sealer: createSealer(snapshot.secret),
-    pools: new PoolTable(),
     errorFormatForPath: createErrorFormatForPath(snapshot.vendors),
   };
 }

@@ -248,6 +248,7 @@ function buildKeys(config: ResolvedConfig, models: ReadonlyMap<string, Model>): 
         limits: key.limits,
         budget: key.budget,
         mayRoute: key.mayRoute,
+        pools: null,
         ...shareOf(key.groups),
       },
     ]),

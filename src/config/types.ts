@@ -226,6 +226,8 @@ export interface Key {
   readonly groupLimits: readonly { readonly group: string; readonly limits: RateLimits }[];
   /** Its calls may name the targets that they want, and those that they do not. */
   readonly mayRoute: boolean;
+  /** What its calls take of limits, once that was asked for: see `poolsOfKey`. Nobody else's business. */
+  pools?: object | null;
 }
 
 export interface Timeouts {

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/pool.js';
-import { type CallPools, demandsOf } from '../limits/pools.js';
+import { type CallPools, demandsOf, poolsOfKey } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { account } from './account.js';
@@ -32,7 +32,7 @@ export interface AdmissionListener {
  * @throws {GatewayError} as `admitResolved` does
  */
 export function admit(services: Services, call: AuthenticatedCall, waiter: AdmissionListener): boolean {
-  return !hasLimits(call.key) || takeFirst(services, call, call.running.pools.first(call.key), waiter);
+  return !hasLimits(call.key) || takeFirst(services, call, poolsOfKey(call.key).first, waiter);
 }
 
 function hasLimits({ limits, groupLimits }: Key): boolean {
@@ -95,9 +95,9 @@ export function admitDownload(
   call: AuthenticatedCall,
   next: Next<AuthenticatedCall>,
 ): void {
-  const { key, running } = call;
+  const { key } = call;
   const queued = new Queued(services, call, next);
-  if (!hasLimits(key) || takeFirst(services, call, running.pools.atOnce(key), queued)) next(services, call);
+  if (!hasLimits(key) || takeFirst(services, call, poolsOfKey(key).atOnce, queued)) next(services, call);
   else call.exchange.listener = queued;
 }
 
@@ -114,7 +114,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
     next(services, call);
     return;
   }
-  const pools = call.running.pools.rest(key, model);
+  const pools = poolsOfKey(key).rest(model);
   call.limited ??= new LimitedCall(services.limits, pools.rateLines);
   const { limited } = call;
   limited.rateLines = pools.rateLines;

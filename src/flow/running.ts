@@ -2,7 +2,6 @@ import type { Snapshot } from '../config/types.js';
 import type { TrustedProxies } from '../http/client-address.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
-import type { PoolTable } from '../limits/pools.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { Sealer } from '../wire/seal.js';
@@ -15,6 +14,5 @@ export interface Running {
   /** Null where nobody wants to know the addresses of clients. */
   readonly proxies: TrustedProxies | null;
   readonly sealer: Sealer;
-  readonly pools: PoolTable;
   readonly errorFormatForPath: (method: string, path: string) => ErrorFormat;
 }

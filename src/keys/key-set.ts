@@ -88,6 +88,7 @@ export function createKeyResolver(shareOf: KeyShares): KeyResolver {
     limits: key.limits,
     budget: key.budget,
     mayRoute: key.mayRoute,
+    pools: null,
     ...shareOf(key.groups),
   });
 }

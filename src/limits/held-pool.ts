@@ -18,6 +18,12 @@ const busyCalls = 8;
 const askAheadSeconds = 0.25;
 /** Sweeps that lie further ahead than this are looked at again then. A power of two. */
 const mostTicks = 1024;
+/**
+ * Pools of which no more than the slice is held are swept at some tick of so many: some that were made, or swept, one after
+ * the other at one tick, since they are neighbours in memory, and the next ones at the next.
+ */
+const spreadTicks = 400;
+const neighbours = 64;
 
 /** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `inWindow` make `held`. */
 export interface HeldUnits {
@@ -357,6 +363,7 @@ export class HeldPools {
   /** Pools by the tick at which they are swept, modulo the length. One that is swept at another tick by now is passed over. */
   readonly #sweeps: HeldPool[][] = Array.from({ length: mostTicks }, () => []);
   #tick = 0;
+  #spread = 0;
   #slices: Slices = { sliceDivisor: 0, usedUntil: null };
 
   /** Before any pool is used. */
@@ -397,7 +404,7 @@ export class HeldPools {
     held.idle = held.available;
     this.#byName.set(pool.name, held);
     // It may be one of very many that are used once: nothing is to be done for it but to forget it.
-    this.sweepIn(held, mostTicks / 2);
+    this.sweepAfter(held, mostTicks / 4);
     return held;
   }
 
@@ -415,6 +422,11 @@ export class HeldPools {
     if (held.sweepAt > this.#tick && held.sweepAt <= at) return;
     held.sweepAt = at;
     (this.#sweeps[at % mostTicks] as HeldPool[]).push(held);
+  }
+
+  /** The same for one of very many that have nothing to give back. They are spread over many ticks, and delay no call. */
+  sweepAfter(held: HeldPool, ticks: number): void {
+    this.sweepIn(held, ticks + (Math.floor(this.#spread++ / neighbours) % spreadTicks));
   }
 
   /** @returns the pools that are to be swept at the next tick, which begins */

@@ -502,13 +502,14 @@ class Holder implements LeaseHolder, AdmissionHost {
       this.#recalled.delete(held);
       return;
     }
-    let ticks = sweepTicks;
-    if (held.isSettled(now)) {
-      held.asked = null;
-      const lastAt = held.window?.lastAt() ?? null;
-      ticks = lastAt === null ? slotTicks : Math.ceil((lastAt - now) / bucketMs) + 1;
+    if (!held.isSettled(now)) {
+      this.pools.sweepIn(held, sweepTicks);
+      return;
     }
-    this.pools.sweepIn(held, Math.max(sweepTicks, ticks));
+    held.asked = null;
+    const lastAt = held.window?.lastAt() ?? null;
+    const ticks = lastAt === null ? slotTicks : Math.ceil((lastAt - now) / bucketMs) + 1;
+    this.pools.sweepAfter(held, Math.max(sweepTicks, ticks));
   }
 
   /** Sends what is to be sent, then tells what was decided. */

@@ -29,11 +29,7 @@ export function poolViewOf(pool: Pool, held: HeldPool, now: number): PoolView {
   return { limit, remaining, resetMs };
 }
 
-/** The view of which the least share remains, or null where there is none: what a caller meets first. */
-export function tightest(views: readonly PoolView[]): PoolView | null {
-  let found: PoolView | null = null;
-  for (const view of views) {
-    if (found === null || view.remaining * found.limit < found.remaining * view.limit) found = view;
-  }
-  return found;
+/** The view of which the least share remains: what a caller meets first. The first of two with the same. */
+export function tighter(one: PoolView | null, other: PoolView): PoolView {
+  return one === null || other.remaining * one.limit < one.remaining * other.limit ? other : one;
 }

@@ -1,7 +1,7 @@
 import { inOnePiece } from '../wire/head.js';
 import type { LeaseHolder } from './lease-holder.js';
 import type { Pool } from './pool.js';
-import { type PoolView, tightest } from './pool-view.js';
+import { type PoolView, tighter } from './pool-view.js';
 
 /** What an answer tells of its caller's limits; null where there is none. */
 export interface RateViews {
@@ -94,17 +94,22 @@ export type RateFamily = 'chat' | 'messages';
 
 /** What the callers that fall under the same limits are told of them. */
 export class RateLines {
-  /** Limits of each kind, of which there is most often one. */
-  readonly requests: readonly Pool[];
-  readonly tokens: readonly Pool[];
+  /** Limits of requests, then of tokens: in one list, which is as long as need be, since there are thousands of keys. */
+  readonly pools: readonly Pool[];
+  readonly #requests: number;
   #family: RateFamily | null = null;
   /** At which tick of the holder they were told last, and what is told again until its end; null where it is not. */
   #tick = -1;
   #text: string | null = null;
 
   constructor(requests: readonly Pool[], tokens: readonly Pool[]) {
-    this.requests = requests;
-    this.tokens = tokens;
+    this.pools = requests.concat(tokens);
+    this.#requests = requests.length;
+  }
+
+  /** Limits of tokens. */
+  get tokens(): readonly Pool[] {
+    return this.pools.slice(this.#requests);
   }
 
   /**
@@ -122,8 +127,8 @@ export class RateLines {
    */
   text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
-      requests: tightestOf(this.requests, holder),
-      tokens: tightestOf(this.tokens, holder),
+      requests: this.#tightest(0, this.#requests, holder),
+      tokens: this.#tightest(this.#requests, this.pools.length, holder),
     };
     const lines = family === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), vendor);
     const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
@@ -135,11 +140,14 @@ export class RateLines {
     this.#text = isKept ? inOnePiece(lines) : null;
     return this.#text ?? lines;
   }
-}
 
-function tightestOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
-  if (pools.length === 1) return holder.peek(pools[0] as Pool);
-  return tightest(pools.map((pool) => holder.peek(pool)));
+  /** @returns null where there is none between the two places */
+  #tightest(from: number, until: number, holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
+    let found: PoolView | null = null;
+    for (let place = from; place < until; place++)
+      found = tighter(found, holder.peek(this.pools[place] as Pool));
+    return found;
+  }
 }
 
 /** Nobody counts on the last unit of what there is a lot of. */

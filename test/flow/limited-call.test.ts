@@ -4,13 +4,12 @@ import type { Call } from '../../src/flow/call.js';
 import { LimitedCall } from '../../src/flow/limited-call.js';
 import type { LeaseHolder } from '../../src/limits/lease-holder.js';
 import type { Pool } from '../../src/limits/pool.js';
-import { PoolTable } from '../../src/limits/pools.js';
+import { poolsOfKey } from '../../src/limits/pools.js';
 
 test('an admitted call is told what was told a moment ago, a refused one what is left now', (t) => {
   const limits = { requestsPerMinute: 10_000, tokensPerMinute: null, concurrent: null };
   const key = { id: 'a', limits, groupLimits: [] } as unknown as Key;
   const model = { name: 'm', limits: null } as unknown as Model;
-  const pools = new PoolTable();
   let remaining = 9000;
   const peek = ({ limit }: Pool) => ({ limit, remaining, resetMs: 0 });
   const holder = { ticks: 1, peek } as unknown as LeaseHolder;
@@ -19,7 +18,7 @@ test('an admitted call is told what was told a moment ago, a refused one what is
     running: { snapshot: { vendors: { vendorc: [] } } },
   } as unknown as Call;
   const remainingToldTo = (isAdmitted: boolean) => {
-    const limited = new LimitedCall(holder, pools.rest(key, model).rateLines);
+    const limited = new LimitedCall(holder, poolsOfKey(key).rest(model).rateLines);
     limited.isAdmitted = isAdmitted;
     return /remaining-requests: (\d+)/.exec(limited.lines(call))?.[1];
   };

@@ -2,15 +2,13 @@ import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { untouched } from '../../src/limits/pool-view.js';
-import { allPools, type CallPools, demandsOf, PoolTable } from '../../src/limits/pools.js';
+import { allPools, type CallPools, demandsOf, poolsOfKey } from '../../src/limits/pools.js';
 
 const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({
   requestsPerMinute: requests,
   tokensPerMinute: tokens,
   concurrent,
 });
-
-const pools = new PoolTable();
 
 /** The limits whose units a call takes together. */
 function poolsOf({ ones }: CallPools): Pool[] {
@@ -47,14 +45,14 @@ function makeModel(own: RateLimits | null): Model {
 
 test('a call has the limits of its key, its groups and its model, in this order: tokens and the model last', (t) => {
   const key = makeKey(limits(600, 1000, 5), ['g', limits(null, 2000, null)], ['h', limits(7, null, null)]);
-  const first = pools.first(key);
+  const first = poolsOfKey(key).first;
   t.strictSame(poolsOf(first), [
     { name: 'key:a:requests', kind: 'window', limit: 600 },
     { name: 'key:a:concurrent', kind: 'slots', limit: 5 },
     { name: 'group:h:requests', kind: 'window', limit: 7 },
   ]);
   t.strictSame(first.tokens, []);
-  const found = pools.rest(key, makeModel(limits(null, null, 9)));
+  const found = poolsOfKey(key).rest(makeModel(limits(null, null, 9)));
   t.strictSame(poolsOf(found), [
     { name: 'key:a:tokens', kind: 'window', limit: 1000 },
     { name: 'group:g:tokens', kind: 'window', limit: 2000 },
@@ -82,11 +80,11 @@ test('a call has the limits of its key, its groups and its model, in this order:
 test('the list is made once for a key and a model, and a pool stands in it once', (t) => {
   const key = makeKey(null, ['g', limits(3, null, null)], ['g', limits(3, null, null)]);
   const [one, other] = [makeModel(null), makeModel(limits(1, null, null))];
-  t.equal(pools.rest(key, one), pools.rest(key, one));
-  t.not(pools.rest(key, one), pools.rest(key, other));
-  t.equal(pools.first(key), pools.first(key));
-  t.equal(pools.first(key).ones.length, 1);
-  t.equal(demandsOf(pools.first(key), 5), demandsOf(pools.first(key), 6));
+  t.equal(poolsOfKey(key).rest(one), poolsOfKey(key).rest(one));
+  t.not(poolsOfKey(key).rest(one), poolsOfKey(key).rest(other));
+  t.equal(poolsOfKey(key).first, poolsOfKey(key).first);
+  t.equal(poolsOfKey(key).first.ones.length, 1);
+  t.equal(demandsOf(poolsOfKey(key).first, 5), demandsOf(poolsOfKey(key).first, 6));
   t.end();
 });
 
@@ -94,13 +92,13 @@ test('keys and models that take turns have the list of their own each time', (t)
   const keys = [makeKey(limits(1, 10, null)), makeKey(limits(2, 20, null)), makeKey(null)];
   const models = [makeModel(null), makeModel(limits(null, null, 4))];
   const pairs = keys.flatMap((key) => models.map((model) => [key, model] as const));
-  const made = pairs.map(([key, model]) => pools.rest(key, model));
+  const made = pairs.map(([key, model]) => poolsOfKey(key).rest(model));
   t.equal(new Set(made).size, pairs.length);
   for (const step of [1, 5, 2, 3]) {
     for (let turn = 0; turn < 2 * pairs.length; turn++) {
       const index = (turn * step) % pairs.length;
       const [key, model] = pairs[index] as (typeof pairs)[number];
-      t.equal(pools.rest(key, model), made[index]);
+      t.equal(poolsOfKey(key).rest(model), made[index]);
     }
   }
   t.strictSame(
@@ -108,15 +106,15 @@ test('keys and models that take turns have the list of their own each time', (t)
     [[10], [10, 4], [20], [20, 4], [], [4]],
   );
   t.strictSame(
-    keys.map((key) => poolsOf(pools.first(key)).map(({ limit }) => limit)),
+    keys.map((key) => poolsOf(poolsOfKey(key).first).map(({ limit }) => limit)),
     [[1], [2], []],
   );
   t.end();
 });
 
 test('where nothing is limited, nothing is demanded', (t) => {
-  const found = pools.rest(makeKey(null), makeModel(null));
-  t.strictSame(poolsOf(pools.first(makeKey(null))), []);
+  const found = poolsOfKey(makeKey(null)).rest(makeModel(null));
+  t.strictSame(poolsOf(poolsOfKey(makeKey(null)).first), []);
   t.strictSame(poolsOf(found), []);
   t.strictSame(demandsOf(found, 5), []);
   t.end();

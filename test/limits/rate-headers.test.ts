@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { tightest } from '../../src/limits/pool-view.js';
+import { tighter } from '../../src/limits/pool-view.js';
 import { chatRateLines, durationText, messagesRateLines } from '../../src/limits/rate-headers.js';
 
 const requests = { limit: 600, remaining: 599, resetMs: 59_900 };
@@ -34,7 +34,8 @@ test('a duration is written as the largest units that it fills', (t) => {
 });
 
 test('of several limits, the one is shown that is met first', (t) => {
-  t.equal(tightest([requests, tokens]), tokens);
-  t.equal(tightest([]), null);
+  t.equal(tighter(requests, tokens), tokens);
+  t.equal(tighter(tokens, requests), tokens);
+  t.equal(tighter(null, requests), requests);
   t.end();
 });

@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import type { Decision } from '../../src/limits/decision.js';
+import { createLeaseHolder } from '../../src/limits/lease-holder.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
@@ -49,6 +50,27 @@ test('a worker admits within its slice without a message, again and again', (t) 
   }
   t.strictSame(host.sent, []);
   isForgotten(t, host);
+  t.end();
+});
+
+test('pools of thousands that call at once and fall silent are forgotten some at a time', (t) => {
+  let now = 0;
+  const holder = createLeaseHolder({ now: () => now, send: () => {}, outageRates: () => 'closed' });
+  holder.receive({ type: 'lease-order', slices: { sliceDivisor: 4, usedUntil: null } });
+  for (let i = 0; i < 3500; i++) {
+    const admission = holder.take([{ pool: { ...requests, name: `key:${i}:requests` }, amount: 1 }], now);
+    t.equal(admission?.outcome, 'admitted');
+  }
+  let held = 3500;
+  let most = 0;
+  for (; held > 0 && now < 120_000; now += 100) {
+    holder.tick();
+    const left = holder.inspect().length;
+    most = Math.max(most, held - left);
+    held = left;
+  }
+  t.equal(held, 0);
+  t.ok(most <= 64, `${most} at one tick`);
   t.end();
 });
 

@@ -73,3 +73,41 @@ test('a log is merged before it is long', async (t) => {
   t.equal(entries, 5, '8 MB each');
   t.equal(change(() => takeSumLog(sumLog, 'l')).length, 20_000);
 });
+
+test('entries are added up by their ids and names, and last as long as the longest of them', async (t) => {
+  const base = openBase(open, temporaryFolder(t));
+  t.teardown(() => base.close());
+  const { sumLog, change } = base.ledgers();
+  const ids = Array.from({ length: 100 }, (_, index) => `id-${`${index}`.padStart(2, '0')}`);
+  const entries = [
+    { expiresAt: 3, sums: [{ id: 'id-07', add: { early: 5 } }] },
+    {
+      expiresAt: 2,
+      sums: ids.map((id, index) => ({ id, add: { n: index, ...(index % 10 === 7 ? { m: 1 } : {}) } })),
+    },
+    { expiresAt: 1, sums: [{ id: 'id-99', add: { late: 8, n: Number.MAX_SAFE_INTEGER } }] },
+  ];
+  const changes = change(() => {
+    for (const { expiresAt, sums } of entries) {
+      const table = sumTable(1, sums);
+      appendToSumLog(sumLog, 'l', { expiresAt, ids: table.ids, names: table.names, values: table.values });
+    }
+    return takeSumLog(sumLog, 'l');
+  });
+  const written = changes.map(({ id, expiresAt, add }) => ({ id, expiresAt, add: Object.fromEntries(add) }));
+  const expected = ids.map((id, index) => ({
+    id,
+    expiresAt: 2,
+    add: { n: index, ...(index % 10 === 7 ? { m: 1 } : {}) },
+  }));
+  expected.shift();
+  t.same(
+    written,
+    expected.map((sum) => {
+      if (sum.id === 'id-07') return { id: sum.id, expiresAt: 3, add: { early: 5, n: 7, m: 1 } };
+      if (sum.id === 'id-99') return { ...sum, add: { n: Number.MAX_SAFE_INTEGER, late: 8 } };
+      return sum;
+    }),
+    'id-00 has nothing but zeros',
+  );
+});
