@@ -11,7 +11,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
-import { signatureFor } from '../../../conversation/signature.js';
+import { type Signature, signatureFor } from '../../../conversation/signature.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
@@ -198,8 +198,8 @@ function userParts(turns: readonly Turn[], writing: Writing): string {
 
 function modelParts(turns: readonly Turn[], { target, names }: Writing): string {
   let parts = '';
-  // Stands on the part after the reasoning.
-  let signature: string | null = null;
+  // Stands on the part after the reasoning, or on the next call where the vendor had it on one: Gemini 3 wants it there.
+  let signature: Pick<Signature, 'value' | 'isOfCall'> | null = null;
   let calls = 0;
   for (const turn of turns) {
     if (turn.role !== 'assistant') continue;
@@ -207,22 +207,26 @@ function modelParts(turns: readonly Turn[], { target, names }: Writing): string 
       if (part.kind === 'reasoning') {
         const own = signatureFor('generateContent', part.signature);
         if (own === null) continue;
-        if (signature !== null) parts = joined(parts, signed('"text":""', signature));
+        if (signature !== null) parts = joined(parts, signed('"text":""', signature.value));
         if (part.text !== '') parts = joined(parts, `{"text":${quoted(part.text)},"thought":true}`);
-        signature = own.value;
+        signature = own;
         continue;
       }
       if (part.kind === 'toolCall') {
         names.set(part.id, part.name);
-        if (calls++ === 0 && target.thinkingLevels) signature ??= unsigned;
+        if (calls++ === 0 && target.thinkingLevels) signature ??= { value: unsigned };
       }
       const members = modelMembers(part);
       if (members === '') continue;
-      parts = joined(parts, signature === null ? `{${members}}` : signed(members, signature));
+      if (signature === null || (signature.isOfCall && part.kind !== 'toolCall')) {
+        parts = joined(parts, `{${members}}`);
+        continue;
+      }
+      parts = joined(parts, signed(members, signature.value));
       signature = null;
     }
   }
-  return signature === null ? parts : joined(parts, signed('"text":""', signature));
+  return signature === null ? parts : joined(parts, signed('"text":""', signature.value));
 }
 
 /** The members of a part, or nothing for an empty text. */
