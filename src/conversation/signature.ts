@@ -71,6 +71,14 @@ export function withoutWords(token: string): string {
   return tagSignature(words === '' ? bare : { ...bare, isWordless: true });
 }
 
+/** Stands for the signature of reasoning that has none, where clients leave out or refuse reasoning without one. */
+export const noSignature = tagSignature({
+  protocol: 'generateContent',
+  model: '',
+  value: '',
+  redacted: false,
+});
+
 /** A token for a field that is bytes: SDKs decode it as base64, and do not all write it in the same alphabet again. */
 export function tokenAsBytes(token: string): string {
   return Buffer.from(token).toString('base64');
@@ -86,14 +94,14 @@ export function tokenIn(text: string): string | null {
 
 /**
  * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, tagged as
- * its own vendor's when an upstream of the client's protocol did, and null for nothing.
+ * its own vendor's when an upstream of the client's protocol did, and null for nothing and for `noSignature`.
  */
 export function carriedSignature(
   protocol: TextProtocolName,
   value: string,
   redacted: boolean,
 ): string | null {
-  if (value === '') return null;
+  if (value === '' || value === noSignature) return null;
   return tokenIn(value) ?? tagSignature({ protocol, model: '', value, redacted });
 }
 

@@ -20,7 +20,7 @@ export function fitHiddenReasoning(request: ConversationRequest, rules: RequestR
   const isCarried =
     rules.signatures === 'messages'
       ? !keepsText
-      : rules.reasoning === 'unsigned' && signatures === 'field' && !keepsText;
+      : rules.reasoning === 'unsigned' && signatures !== 'call' && !keepsText;
   return { request, restorer: isCarried ? new HiddenReasoning(rules.signatures) : null };
 }
 

@@ -1,3 +1,4 @@
+import { carryingMark, withoutOwnTokens } from '../../conversation/carrying-id.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { mayHoldToken, searchToken, untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
@@ -10,7 +11,8 @@ const QUOTE = 0x22;
 
 /** Tokens, or an empty signature; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
-  return mayHoldToken(body) || body.includes(ownSearchMark) || mayHoldEmptySignature(body);
+  if (mayHoldToken(body) || body.includes(carryingMark)) return true;
+  return body.includes(ownSearchMark) || mayHoldEmptySignature(body);
 }
 
 function mayHoldEmptySignature(body: Buffer): boolean {
@@ -25,7 +27,7 @@ function mayHoldEmptySignature(body: Buffer): boolean {
  * Makes a body fit for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
  * signature that is in it, or becomes the encrypted block that it stands for; another vendor's is left out, and so are
  * a block whose signature is empty, which the vendor refuses, searches that another vendor ran, citations of what they found,
- * and a message of the assistant that had nothing else.
+ * and a message of the assistant that had nothing else. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
   const messages = changed(body.messages, restoreMessage);
@@ -104,6 +106,8 @@ function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonOb
   if (block.type === 'web_search_tool_result') return searches.has(block.tool_use_id) ? null : block;
   if (block.type === 'server_tool_use') return searches.has(block.id) ? null : block;
   if (block.type === 'text') return withoutOwnCitations(block);
+  if (block.type === 'tool_use') return withBareId(block, 'id');
+  if (block.type === 'tool_result') return withBareId(block, 'tool_use_id');
   const isRedacted = block.type === 'redacted_thinking';
   if (block.type !== 'thinking' && !isRedacted) return block;
   const token = isRedacted ? block.data : block.signature;
@@ -114,6 +118,13 @@ function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonOb
   if (protocol !== 'messages') return null;
   if (redacted) return { type: 'redacted_thinking', data: value };
   return isRedacted || (isWordless && words === '') ? null : { ...block, thinking: words, signature: value };
+}
+
+/** @param member where the block has the id of a call, which carries no tokens to the vendor */
+function withBareId(block: JsonObject, member: 'id' | 'tool_use_id'): JsonObject {
+  const id = block[member];
+  const bare = typeof id === 'string' ? withoutOwnTokens(id) : id;
+  return bare === id ? block : { ...block, [member]: bare };
 }
 
 function withoutOwnCitations(block: JsonObject): JsonObject {
