@@ -12,6 +12,7 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { type Signature, signatureFor } from '../../../conversation/signature.js';
+import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
@@ -246,8 +247,6 @@ function signed(members: string, signature: string): string {
   return `{${members},"thoughtSignature":${JSON.stringify(signature)}}`;
 }
 
-const noParameters: JsonObject = { type: 'object', properties: {} };
-
 /**
  * Writes `tools`, or undefined where there are none; `strict` is dropped.
  * @throws {GatewayError} of status 400, naming the client's field, for tools that are no functions
@@ -301,7 +300,7 @@ function callingConfig(choice: ToolChoice): JsonObject {
 
 function encodeFunction({ name, description, parameters }: Tool, target: TargetOptions): JsonObject {
   const described = { name, description: description ?? undefined };
-  if (target.jsonSchema) return { ...described, parametersJsonSchema: parameters ?? noParameters };
+  if (target.jsonSchema) return { ...described, parametersJsonSchema: toolParameters(parameters) };
   if (parameters === null) return described;
   return { ...described, parameters: encodeSchema(parameters) ?? undefined };
 }

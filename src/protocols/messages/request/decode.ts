@@ -69,7 +69,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logitBias: null,
     logprobs: null,
     verbosity: null,
-    user: isObject(body.metadata) ? textOrNull(body.metadata.user_id) : null,
+    user: (isObject(body.metadata) && textOrNull(body.metadata.user_id)) || null,
     includeUsage: true,
     echo: null,
     compaction: null,

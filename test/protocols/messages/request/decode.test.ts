@@ -52,6 +52,7 @@ test('settings', async (t) => {
     toolChoice: null,
     parallelCalls: null,
   });
+  t.equal(decode({ metadata: { user_id: '' } }).user, null);
   t.equal(decode({ max_tokens: 0 }).maxTokens, 1, 'elsewhere no answer is as short');
   t.equal(decode({ max_tokens: undefined }).maxTokens, null);
 });
