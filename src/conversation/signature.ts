@@ -3,7 +3,8 @@ import { type TextProtocolName, textProtocols } from './request.js';
 /*
  * Signatures of reasoning (and reasoning that its vendor encrypted) mean something to their vendor alone. A client of
  * another protocol carries them in its own opaque field, as a token that says where they belong:
- * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`. A vendor that refuses a signature without the very
+ * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`, with `c` for what stood on a call of a tool,
+ * since some clients put all reasoning of an answer before its text. A vendor that refuses a signature without the very
  * words that it signed has them in the token where the client may not return them: `gw1.t.….<words in base64url>.<…>`, or
  * `gw1.w.…` where they were too long for that: then it is of use beside the words alone. A token is no secret and proves
  * nothing: what is in it goes where the client could have sent it without the gateway.
@@ -30,14 +31,22 @@ export interface Signature {
   readonly words?: string;
   /** It signs words that the token was to carry and could not. */
   readonly isWordless?: true;
+  /** It stood on a call of a tool. */
+  readonly isOfCall?: true;
 }
 
 /** Makes the token that a client carries. */
-export function tagSignature({ protocol, model, value, redacted, words, isWordless }: Signature): string {
+export function tagSignature(signature: Signature): string {
+  const { protocol, model, value, words } = signature;
   const name = Buffer.from(model).toString('base64url');
-  if (words === undefined)
-    return `${tag}${redacted ? 'r' : isWordless ? 'w' : 's'}.${protocol}.${name}.${value}`;
+  if (words === undefined) return `${tag}${kindOf(signature)}.${protocol}.${name}.${value}`;
   return `${tag}t.${protocol}.${name}.${Buffer.from(words).toString('base64url')}.${value}`;
+}
+
+function kindOf({ redacted, isWordless, isOfCall }: Signature): string {
+  if (redacted) return 'r';
+  if (isWordless) return 'w';
+  return isOfCall ? 'c' : 's';
 }
 
 /**
@@ -58,6 +67,14 @@ export function withoutWords(token: string): string {
   return tagSignature(words === '' ? bare : { ...bare, isWordless: true });
 }
 
+/** Stands for the signature of reasoning that has none, where clients leave out or refuse reasoning without one. */
+export const noSignature = tagSignature({
+  protocol: 'generateContent',
+  model: '',
+  value: '',
+  redacted: false,
+});
+
 /** A token for a field that is bytes: SDKs decode it as base64, and do not all write it in the same alphabet again. */
 export function tokenAsBytes(token: string): string {
   return Buffer.from(token).toString('base64');
@@ -73,14 +90,14 @@ export function tokenIn(text: string): string | null {
 
 /**
  * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, tagged as
- * its own vendor's when an upstream of the client's protocol did, and null for nothing.
+ * its own vendor's when an upstream of the client's protocol did, and null for nothing and for `noSignature`.
  */
 export function carriedSignature(
   protocol: TextProtocolName,
   value: string,
   redacted: boolean,
 ): string | null {
-  if (value === '') return null;
+  if (value === '' || value === noSignature) return null;
   return tokenIn(value) ?? tagSignature({ protocol, model: '', value, redacted });
 }
 
@@ -98,6 +115,7 @@ export function untagSignature(carried: string | null): Signature | null {
   const model = Buffer.from(token.slice(protocolEnd + 1, modelEnd), 'base64url').toString();
   const rest = token.slice(modelEnd + 1);
   if (kind === 'w') return { protocol, model, value: rest, redacted: false, isWordless: true };
+  if (kind === 'c') return { protocol, model, value: rest, redacted: false, isOfCall: true };
   if (kind !== 't') return { protocol, model, value: rest, redacted: kind === 'r' };
   const wordsEnd = rest.indexOf('.');
   if (wordsEnd === -1) return null;

@@ -20,7 +20,7 @@ export function fitHiddenReasoning(request: ConversationRequest, rules: RequestR
   const isCarried =
     rules.signatures === 'messages'
       ? !keepsText
-      : rules.reasoning === 'unsigned' && signatures === 'field' && !keepsText;
+      : rules.reasoning === 'unsigned' && signatures !== 'call' && !keepsText;
   return isCarried ? { request, restorer: new HiddenReasoning(rules.signatures) } : null;
 }
 

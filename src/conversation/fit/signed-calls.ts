@@ -5,15 +5,14 @@ import { clientTraits } from '../client-traits.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
-import type { ConversationRequest, ToolCallPart } from '../request.js';
+import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
 import { signatureFor, withoutWords } from '../signature.js';
 import { unsignedReasoning } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
-import { mapParts } from './parts.js';
 
 /**
  * Clients without a field for the signatures that upstreams want to see again beside the calls of a tool loop have the
- * calls carry them, see `carrying-id.ts`. Reasoning that such a client sends along is for upstreams of its own protocol.
+ * calls carry them, see `carrying-id.ts`; so do those that would not return what stands in the field.
  */
 export function fitSignedCalls(
   request: ConversationRequest,
@@ -21,43 +20,90 @@ export function fitSignedCalls(
   _target: TargetOptions,
   leftOut: LeftOut,
 ): Fitted | null {
-  if (clientTraits[request.from].signatures === 'field' || reasoning === 'unsigned') return null;
-  for (const turn of request.turns) {
+  const { signatures } = clientTraits[request.from];
+  if (signatures === 'shown')
+    return { request, restorer: new SignedCalls(request.reasoning?.show === true ? 'shown' : 'tooLong') };
+  if (signatures === 'field' || reasoning === 'unsigned') return null;
+  nameTexts(request, leftOut);
+  return reasoning === 'signed' ? { request, restorer: new SignedCalls('none') } : null;
+}
+
+/** Reasoning that such a client sends along as text is for upstreams of its own protocol. */
+function nameTexts({ turns }: ConversationRequest, leftOut: LeftOut): void {
+  for (const turn of turns) {
     if (turn.role !== 'assistant') continue;
     for (const part of turn.parts) {
       const own = part.kind === 'reasoning' ? unsignedReasoning(part, '') : null;
       if (own !== null) leftOut.add(own.name);
     }
   }
-  return reasoning === 'signed' ? { request, restorer: new SignedCalls() } : null;
 }
 
 type Call = Pick<ToolCallPart, 'id' | 'signature'>;
+
+/**
+ * What stands in the client's field: what an id has no room for; beside that what comes with shown text, or before a text
+ * of the answer; or nothing, since there is none.
+ */
+type InField = 'tooLong' | 'shown' | 'none';
 
 /** Moves the signatures of reasoning to the call that comes next. */
 class SignedCalls implements AnswerRestorer {
   readonly changesText = false;
   /** Tokens of each choice that no call carries yet. */
   readonly #waiting = new Map<number, string[]>();
+  /** Choices with text of reasoning that has had no signature yet. */
+  readonly #shown = new Set<number>();
+  readonly #inField: InField;
+
+  constructor(inField: InField) {
+    this.#inField = inField;
+  }
 
   event(event: StreamEvent, out: StreamEvent[]): void {
-    if (event.kind === 'signature') this.#wait(event.choice, event.signature);
-    else if (event.kind === 'callStart') out.push({ ...event, ...this.#carrying(event.choice, event.id) });
-    else {
-      if (event.kind === 'text') this.#passText(event.choice);
-      out.push(event);
+    switch (event.kind) {
+      case 'signature':
+        if (this.#shown.delete(event.choice)) out.push(event);
+        else this.#wait(event.choice, event.signature);
+        return;
+      case 'callStart': {
+        const { tokens, call } = this.#carrying(event.choice, event.id);
+        this.#pushField(event.choice, tokens, out);
+        out.push({ ...event, ...call });
+        return;
+      }
+      case 'reasoning':
+        if (this.#inField === 'shown' && event.text !== '') this.#shown.add(event.choice);
+        break;
+      case 'text':
+        this.#shown.delete(event.choice);
+        this.#pushField(event.choice, this.#pass(event.choice), out);
     }
+    out.push(event);
   }
 
   answer(answer: Answer): Answer {
-    return mapParts(answer, (part, choice) => this.#restored(part, choice));
+    const choices = answer.choices.map((choice, index) => ({
+      ...choice,
+      parts: choice.parts.flatMap((part) => this.#restored(part, index)),
+    }));
+    return { ...answer, choices };
   }
 
-  #restored(part: AnswerPart, choice: number): AnswerPart {
-    if (part.kind === 'toolCall') return { ...part, ...this.#carrying(choice, part.id) };
-    if (part.kind === 'text') this.#passText(choice);
-    if (part.kind === 'reasoning' && part.signature !== null) this.#wait(choice, part.signature);
-    return part;
+  #restored(part: AnswerPart, choice: number): AnswerPart | AnswerPart[] {
+    if (part.kind === 'toolCall') {
+      const { tokens, call } = this.#carrying(choice, part.id);
+      return [...tokens.map(signatureAlone), { ...part, ...call }];
+    }
+    if (part.kind === 'text') return [...this.#pass(choice).map(signatureAlone), part];
+    if (part.kind !== 'reasoning' || part.signature === null) return part;
+    if (this.#inField === 'shown' && part.text !== '') return part;
+    this.#wait(choice, part.signature);
+    return this.#inField === 'none' ? part : { ...part, signature: null };
+  }
+
+  #pushField(choice: number, tokens: readonly string[], out: StreamEvent[]): void {
+    for (const signature of tokens) out.push({ kind: 'signature', choice, signature });
   }
 
   #wait(choice: number, token: string): void {
@@ -66,23 +112,38 @@ class SignedCalls implements AnswerRestorer {
     else waiting.push(token);
   }
 
-  /** A generateContent upstream signs a part: what stood on a text is not for the call behind it. */
-  #passText(choice: number): void {
-    const waiting = this.#waiting.get(choice);
-    if (waiting === undefined) return;
-    const others = waiting.filter((token) => signatureFor('generateContent', token) === null);
-    if (others.length < waiting.length) this.#waiting.set(choice, others);
+  /**
+   * A text comes next. A generateContent upstream signs a part: what stood on a text is not for the call behind it.
+   * @returns what the client is to get in its field
+   */
+  #pass(choice: number): readonly string[] {
+    const waiting = this.#waiting.get(choice) ?? [];
+    const isKept = (token: string) =>
+      this.#inField !== 'shown' && signatureFor('generateContent', token) === null;
+    const kept = waiting.filter(isKept);
+    if (kept.length < waiting.length) this.#waiting.set(choice, kept);
+    return this.#inField === 'shown' ? waiting : [];
   }
 
-  #carrying(choice: number, givenId: string): Call {
+  /** @returns the call, and tokens that have to stand before it in the field of the client's protocol */
+  #carrying(choice: number, givenId: string): { readonly tokens: readonly string[]; readonly call: Call } {
     const tokens = this.#waiting.get(choice) ?? [];
     this.#waiting.delete(choice);
-    if (tokens.length === 0) return { id: givenId };
+    if (tokens.length === 0) return { tokens, call: { id: givenId } };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;
+    if (this.#inField !== 'none') {
+      const carrying = carryInId(id, tokens);
+      return carrying === null ? { tokens, call: { id } } : { tokens: [], call: { id: carrying } };
+    }
     // An id always comes back, and the field beside it from some clients. Without their words tokens are of use where
     // the client returns those.
-    return carriedBy(id, tokens) ?? carriedBy(id, tokens.map(withoutWords)) ?? { id };
+    const call = carriedBy(id, tokens) ?? carriedBy(id, tokens.map(withoutWords)) ?? { id };
+    return { tokens: [], call };
   }
+}
+
+function signatureAlone(signature: string): ReasoningPart {
+  return { kind: 'reasoning', text: '', signature };
 }
 
 /** The call with the tokens in its id or, where they are too long for that, beside it; null where they are for both. */

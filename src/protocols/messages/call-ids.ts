@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isLegalCallId } from '../../conversation/call-id.js';
+import { withoutOwnTokens } from '../../conversation/carrying-id.js';
 import type { AnswerContext } from '../../conversation/codec.js';
 
 const mapped = 'gwid_';
@@ -25,9 +26,11 @@ export function originalCallId(id: string): string {
 
 /**
  * The id of a call in an answer to a client.
- * @param id the upstream's own, empty where it gave none
+ * @param id the upstream's own with the tokens that it is to carry, empty where it gave none
  * @param call number of the call in the answer
  */
 export function toolUseId(id: string, context: AnswerContext, call: number): string {
-  return id === '' ? `toolu_${context.id}_${call}` : legalCallId(id);
+  if (id === '') return `toolu_${context.id}_${call}`;
+  const bare = withoutOwnTokens(id);
+  return legalCallId(bare) + id.slice(bare.length);
 }

@@ -1,3 +1,4 @@
+import { carryingMark, withoutOwnTokens } from '../../conversation/carrying-id.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
@@ -5,7 +6,7 @@ import { afterColon } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
-const marks = [...tokenMarks, ownSearchMark];
+const marks = [...tokenMarks, carryingMark, ownSearchMark];
 const signatureMember = Buffer.from('"signature"');
 const QUOTE = 0x22;
 
@@ -26,7 +27,7 @@ function mayHoldEmptySignature(body: Buffer): boolean {
  * Makes a body fit for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
  * signature that is in it, or becomes the encrypted block that it stands for; another vendor's is left out, and so are
  * a block whose signature is empty, which the vendor refuses, searches that another vendor ran, citations of what they found,
- * and a message of the assistant that had nothing else.
+ * and a message of the assistant that had nothing else. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
   const messages = changed(body.messages, restoreMessage);
@@ -105,6 +106,8 @@ function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonOb
   if (block.type === 'web_search_tool_result') return searches.has(block.tool_use_id) ? null : block;
   if (block.type === 'server_tool_use') return searches.has(block.id) ? null : block;
   if (block.type === 'text') return withoutOwnCitations(block);
+  if (block.type === 'tool_use') return withBareId(block, 'id');
+  if (block.type === 'tool_result') return withBareId(block, 'tool_use_id');
   const isRedacted = block.type === 'redacted_thinking';
   if (block.type !== 'thinking' && !isRedacted) return block;
   const token = isRedacted ? block.data : block.signature;
@@ -115,6 +118,13 @@ function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonOb
   if (protocol !== 'messages') return null;
   if (redacted) return { type: 'redacted_thinking', data: value };
   return isRedacted || (isWordless && words === '') ? null : { ...block, thinking: words, signature: value };
+}
+
+/** @param member where the block has the id of a call, which carries no tokens to the vendor */
+function withBareId(block: JsonObject, member: 'id' | 'tool_use_id'): JsonObject {
+  const id = block[member];
+  const bare = typeof id === 'string' ? withoutOwnTokens(id) : id;
+  return bare === id ? block : { ...block, [member]: bare };
 }
 
 function withoutOwnCitations(block: JsonObject): JsonObject {

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import type { AnswerPart } from '../../../src/conversation/answer.js';
 import { cutId, tokensIn } from '../../../src/conversation/carrying-id.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitSignedCalls } from '../../../src/conversation/fit/signed-calls.js';
@@ -36,7 +37,7 @@ function carried(...events: readonly StreamEvent[]) {
 
 test('only what chat has no field for is carried by calls', async (t) => {
   t.ok(fit(plain));
-  t.equal(fit({ ...plain, from: 'messages' }), null);
+  for (const from of ['responses', 'generateContent'] as const) t.equal(fit({ ...plain, from }), null, from);
   t.equal(fit(plain, chatCodec), null);
   t.equal(fit(plain, responsesCodec), null);
 });
@@ -143,4 +144,89 @@ test('a chat client’s own reasoning is told to be left out where it cannot go'
     fit(request, codec, leftOut);
     t.strictSame(leftOut.names, names);
   }
+});
+
+const silent = { ...plain, from: 'messages', reasoning: null } as const;
+const shown = {
+  ...silent,
+  reasoning: { effort: null, budget: 2048, show: true, summary: null },
+} as const;
+const thought: StreamEvent = { kind: 'reasoning', choice: 0, text: 'hm' };
+const text: StreamEvent = { kind: 'text', choice: 0, text: 'so' };
+const finish: StreamEvent = { kind: 'finish', choice: 0, reason: 'stop', stopSequence: null };
+const call = { kind: 'toolCall', id: 'c1', name: 'f', input: '{}', custom: false, at: '' } as const;
+
+/** What a client gets of a stream: kinds of events, tokens in the field, and what calls carry. */
+function told(request: ConversationRequest, ...events: readonly StreamEvent[]) {
+  const out: StreamEvent[] = [];
+  const restorer = fit(request, chatCodec);
+  for (const event of events) restorer?.event(event, out);
+  return out.map((event) => {
+    if (event.kind === 'signature') return event.signature;
+    return event.kind === 'callStart' ? cutId(event.id) : event.kind;
+  });
+}
+
+/** The same of a whole answer. */
+function toldWhole(request: ConversationRequest, ...parts: readonly AnswerPart[]) {
+  const choice = { parts, finish: 'stop', stopSequence: null } as const;
+  const answer = fit(request, chatCodec)?.answer({ choices: [choice], usage: null });
+  return answer?.choices[0]?.parts.map((part) => {
+    if (part.kind === 'reasoning') return part.signature;
+    return part.kind === 'toolCall' ? cutId(part.id) : part.kind;
+  });
+}
+
+test('a messages client that asked for no reasoning gets it with its calls alone', async (t) => {
+  const [one, two] = [tagUnsigned('reasoning', 'm'), seal('generateContent', 'two')];
+  const carrying = { id: 'c1', tokens: [one, two] };
+  t.strictSame(told(silent, thought, signature(one), text, signature(two), start(0, 'c1'), finish), [
+    'reasoning',
+    'text',
+    carrying,
+    'finish',
+  ]);
+  t.strictSame(told(silent, thought, signature(one), text, finish), ['reasoning', 'text', 'finish']);
+  const reasoning = { kind: 'reasoning', text: 'hm', signature: one } as const;
+  const alone = { kind: 'reasoning', text: '', signature: two } as const;
+  t.strictSame(toldWhole(silent, reasoning, { kind: 'text', text: 'so' }, alone, call), [
+    null,
+    'text',
+    null,
+    carrying,
+  ]);
+  t.strictSame(toldWhole(silent, reasoning, { kind: 'text', text: 'so' }), [null, 'text']);
+});
+
+test('what an id has no room for stands in the field of a messages client', async (t) => {
+  const long = seal('generateContent', 'x'.repeat(20_000));
+  const bare = { id: 'c1', tokens: [] };
+  t.strictSame(told(silent, signature(long), start(0, 'c1')), [long, bare]);
+  t.strictSame(toldWhole(silent, { kind: 'reasoning', text: '', signature: long }, call), [null, long, bare]);
+});
+
+test('a messages client that asked for reasoning returns what stands beside its text, and calls carry the rest', async (t) => {
+  const [one, two] = [tagUnsigned('reasoning', 'm'), seal('generateContent', 'two')];
+  const carrying = { id: 'c1', tokens: [two] };
+  t.strictSame(told(shown, thought, signature(one), text, signature(two), start(0, 'c1')), [
+    'reasoning',
+    one,
+    'text',
+    carrying,
+  ]);
+  t.strictSame(
+    told(shown, thought, text, signature(two), start(0, 'c1')),
+    ['reasoning', 'text', carrying],
+    'it does not sign the text that came long before it',
+  );
+  t.strictSame(told(shown, signature(two), text, finish), [two, 'text', 'finish']);
+  const reasoning = { kind: 'reasoning', text: 'hm', signature: one } as const;
+  const alone = { kind: 'reasoning', text: '', signature: two } as const;
+  t.strictSame(toldWhole(shown, reasoning, { kind: 'text', text: 'so' }, alone, call), [
+    one,
+    'text',
+    null,
+    carrying,
+  ]);
+  t.strictSame(toldWhole(shown, alone, { kind: 'text', text: 'so' }), [null, two, 'text']);
 });

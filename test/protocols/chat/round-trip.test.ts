@@ -16,7 +16,7 @@ const name = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
 const bytes = fc.constantFrom('AA==', 'AAAA', '/+8=');
 const schema = fc.constantFrom<JsonObject>(
   { type: 'object', properties: {} },
-  { type: 'object', title: 'é' },
+  { type: 'object', title: 'é', properties: { a: { type: 'string' } } },
 );
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 

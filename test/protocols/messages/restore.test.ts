@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { tagSignature } from '../../../src/conversation/signature.js';
+import { carryInId } from '../../../src/conversation/carrying-id.js';
+import { noSignature, tagSignature } from '../../../src/conversation/signature.js';
 import { countTokens, messages, messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
@@ -92,6 +93,27 @@ test('thinking with a budget goes where the calls that are answered lost theirs'
     { ...body(user, assistant(thinking('s'), call), results), ...enabled },
     'its own thinking is there',
   );
+});
+
+test('reasoning without a signature of any vendor is left out', async (t) => {
+  t.same(
+    restore(body(user, assistant(thinking(noSignature), text), user)),
+    body(user, assistant(text), user),
+  );
+});
+
+test('ids of calls lose the tokens that they carry', async (t) => {
+  const carrying = carryInId('toolu_1', [foreign]) ?? '';
+  const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: { id: carrying } });
+  const result = (id: string) => ({
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: id, content: 'x' }],
+  });
+  const sent = body(user, assistant(text, use(carrying)), result(carrying));
+  t.ok(messages.translation?.mayCarry(Buffer.from(JSON.stringify(sent))));
+  t.same(restore(sent), body(user, assistant(text, use('toolu_1')), result('toolu_1')));
+  const others = carrying.replace('__thought__Z3cx', '__thought__AAAA');
+  t.equal(restore(body(user, assistant(use(others)), result(others))), null, 'of another gateway');
 });
 
 test('a body that holds nothing of the gateway needs no change', async (t) => {

@@ -103,7 +103,7 @@ const body = fc
     max_tokens: fc.integer({ min: 8000, max: 64_000 }),
     stream: maybe(fc.constant(true)),
     stop_sequences: maybe(fc.array(words, { minLength: 1, maxLength: 6 })),
-    metadata: maybe(fc.record({ user_id: fc.string() })),
+    metadata: maybe(fc.record({ user_id: fc.string({ minLength: 1 }) })),
     output_config: maybe(json.map((schema) => ({ format: { type: 'json_schema', schema } }))),
     system: maybe(fc.array(textBlock, { minLength: 1, maxLength: 2 })),
     tools: fc.array(tool, { minLength: 1, maxLength: 1 }),

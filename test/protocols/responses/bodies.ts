@@ -101,7 +101,13 @@ export const everything = {
   temperature: 2,
   top_p: 0,
   tools: [
-    { type: 'function', name: 'f', parameters: { type: 'object' }, strict: null, description: 'd' },
+    {
+      type: 'function',
+      name: 'f',
+      parameters: { type: 'object', properties: {} },
+      strict: null,
+      description: 'd',
+    },
     { type: 'custom', name: 'g', format: { type: 'text' } },
     { type: 'web_search' },
   ],

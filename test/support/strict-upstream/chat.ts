@@ -41,7 +41,8 @@ const membersOfRole: Readonly<Record<string, string>> = {
   developer: 'role content name',
   user: 'role content name',
   assistant: 'role content name refusal audio function_call tool_calls reasoning_content annotations',
-  tool: 'role content tool_call_id',
+  // The vendor's own examples name the function there (https://github.com/openai/openai-cookbook, function calling).
+  tool: 'role content tool_call_id name',
 };
 
 /**

@@ -29,6 +29,7 @@ const schemaMembers =
   'minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum';
 /** What may stand in the place of a signature where another model made the call. */
 const noSignature = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']);
+const levels = 'minimal low medium high thinking_level_unspecified';
 const name = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/;
 
 /**
@@ -46,7 +47,7 @@ export function readGenerateContent(body: JsonObject, memory: Memory): Omit<Aske
     thinking.thinkingBudget === undefined || thinking.thinkingLevel === undefined,
     'thinkingConfig: thinkingBudget and thinkingLevel',
   );
-  oneOf(thinking.thinkingLevel, 'minimal low medium high MINIMAL LOW MEDIUM HIGH', 'thinkingLevel');
+  oneOf(thinking.thinkingLevel, `${levels} ${levels.toUpperCase()}`, 'thinkingLevel');
   if (Array.isArray(config.stopSequences)) rule(config.stopSequences.length <= 5, 'stopSequences: above 5');
   if (config.responseSchema !== undefined) {
     rule(config.responseJsonSchema === undefined, 'responseSchema and responseJsonSchema');

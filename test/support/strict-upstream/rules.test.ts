@@ -153,6 +153,17 @@ const readers: Readonly<Record<string, [Refused, (body: JsonObject, memory: Memo
   generateContent: [generateContent, readGenerateContent],
 };
 
+test('a strict upstream takes what its vendor does', async (t) => {
+  const named = { role: 'tool', tool_call_id: 'c1', name: 'f', content: 'x' };
+  t.ok(readChat({ model: 'm', messages: [user, assistant, named] }, newMemory()));
+  const thinking = { type: 'enabled', budget_tokens: 32_000 };
+  const body = { model: 'm', max_tokens: 8000, messages: [user], thinking };
+  t.ok(readMessages(body, newMemory(), 'interleaved-thinking-2025-05-14'));
+  t.throws(() => readMessages(body, newMemory(), 'context-1m-2025-08-07'));
+  const thinkingConfig = { thinkingLevel: 'THINKING_LEVEL_UNSPECIFIED' };
+  t.ok(readGenerateContent({ contents: [asked], generationConfig: { thinkingConfig } }, newMemory()));
+});
+
 for (const [wire, [refused, read]] of Object.entries(readers))
   test(`a strict ${wire} upstream refuses what its vendor does`, async (t) => {
     for (const [words, body] of Object.entries(refused)) {

@@ -62,7 +62,8 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logitBias: decodeBias(body.logit_bias),
     logprobs: body.logprobs === true ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(body.verbosity),
-    user: textOrNull(body.safety_identifier) ?? textOrNull(body.user),
+    // Some clients send an empty text where they have no user (LlamaIndex).
+    user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
     ...decodeServing(body),
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     echo: null,

@@ -12,6 +12,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
+import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
@@ -267,15 +268,13 @@ function toolCall({ id, name, input, custom }: ToolCallPart): string {
   return `{"id":${JSON.stringify(id)},"type":"${type}","${type}":{${call}}}`;
 }
 
-const noParameters: JsonObject = { type: 'object', properties: {} };
-
 /** Writes one entry of `tools`. */
 function encodeTool(tool: Tool): JsonObject {
   const { name, custom, strict } = tool;
   const description = tool.description ?? undefined;
   if (custom !== undefined)
     return { type: 'custom', custom: { name, description, format: inputFormat(custom.format) } };
-  const parameters = tool.parameters ?? noParameters;
+  const parameters = toolParameters(tool.parameters);
   return { type: 'function', function: { name, description, parameters, strict: strict ?? undefined } };
 }
 

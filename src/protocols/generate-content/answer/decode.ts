@@ -51,7 +51,9 @@ export function isBlocked({ promptFeedback }: JsonObject): boolean {
 /** The tagged signature that stands on a part, or null. */
 export function signatureOf(part: JsonObject, { model }: AnswerSource): string | null {
   const value = textOrNull(part.thoughtSignature) || null;
-  return value && tagSignature({ protocol: 'generateContent', model, value, redacted: false });
+  if (value === null) return null;
+  const signature = { protocol: 'generateContent', model, value, redacted: false } as const;
+  return tagSignature(isObject(part.functionCall) ? { ...signature, isOfCall: true } : signature);
 }
 
 /** What is called by a part, or null for one that calls nothing. Ids are left out by most models. */

@@ -11,7 +11,8 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
-import { signatureFor } from '../../../conversation/signature.js';
+import { type Signature, signatureFor } from '../../../conversation/signature.js';
+import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
@@ -198,8 +199,8 @@ function userParts(turns: readonly Turn[], writing: Writing): string {
 
 function modelParts(turns: readonly Turn[], { target, names }: Writing): string {
   let parts = '';
-  // Stands on the part after the reasoning.
-  let signature: string | null = null;
+  // Stands on the part after the reasoning, or on the next call where the vendor had it on one: Gemini 3 wants it there.
+  let signature: Pick<Signature, 'value' | 'isOfCall'> | null = null;
   let calls = 0;
   for (const turn of turns) {
     if (turn.role !== 'assistant') continue;
@@ -207,22 +208,26 @@ function modelParts(turns: readonly Turn[], { target, names }: Writing): string 
       if (part.kind === 'reasoning') {
         const own = signatureFor('generateContent', part.signature);
         if (own === null) continue;
-        if (signature !== null) parts = joined(parts, signed('"text":""', signature));
+        if (signature !== null) parts = joined(parts, signed('"text":""', signature.value));
         if (part.text !== '') parts = joined(parts, `{"text":${quoted(part.text)},"thought":true}`);
-        signature = own.value;
+        signature = own;
         continue;
       }
       if (part.kind === 'toolCall') {
         names.set(part.id, part.name);
-        if (calls++ === 0 && target.thinkingLevels) signature ??= unsigned;
+        if (calls++ === 0 && target.thinkingLevels) signature ??= { value: unsigned };
       }
       const members = modelMembers(part);
       if (members === '') continue;
-      parts = joined(parts, signature === null ? `{${members}}` : signed(members, signature));
+      if (signature === null || (signature.isOfCall && part.kind !== 'toolCall')) {
+        parts = joined(parts, `{${members}}`);
+        continue;
+      }
+      parts = joined(parts, signed(members, signature.value));
       signature = null;
     }
   }
-  return signature === null ? parts : joined(parts, signed('"text":""', signature));
+  return signature === null ? parts : joined(parts, signed('"text":""', signature.value));
 }
 
 /** The members of a part, or nothing for an empty text. */
@@ -241,8 +246,6 @@ function callMembers({ id, name, input }: ToolCallPart): string {
 function signed(members: string, signature: string): string {
   return `{${members},"thoughtSignature":${JSON.stringify(signature)}}`;
 }
-
-const noParameters: JsonObject = { type: 'object', properties: {} };
 
 /**
  * Writes `tools`, or undefined where there are none; `strict` is dropped.
@@ -297,7 +300,7 @@ function callingConfig(choice: ToolChoice): JsonObject {
 
 function encodeFunction({ name, description, parameters }: Tool, target: TargetOptions): JsonObject {
   const described = { name, description: description ?? undefined };
-  if (target.jsonSchema) return { ...described, parametersJsonSchema: parameters ?? noParameters };
+  if (target.jsonSchema) return { ...described, parametersJsonSchema: toolParameters(parameters) };
   if (parameters === null) return described;
   return { ...described, parameters: encodeSchema(parameters) ?? undefined };
 }

@@ -2,7 +2,7 @@ import type { Answer, AnswerText } from '../../../conversation/answer.js';
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
-import { isRedacted } from '../../../conversation/signature.js';
+import { isRedacted, noSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObjectText, quoted } from '../../../wire/json.js';
 import { toolUseId } from '../call-ids.js';
@@ -66,7 +66,7 @@ function encodeThinkingBlock(
   const thinking = showReasoning ? text : '';
   if (thinking === '' && signature === null) return null;
   if (thinking === '' && signature !== null && isRedacted(signature)) return redactedBlock(signature);
-  return `{"type":"thinking","thinking":${quoted(thinking)},"signature":${JSON.stringify(signature ?? '')}}`;
+  return `{"type":"thinking","thinking":${quoted(thinking)},"signature":${JSON.stringify(signature ?? noSignature)}}`;
 }
 
 /** An encrypted block, which the client carries and does not show. */

@@ -1,3 +1,4 @@
+import { cutId } from '../../../conversation/carrying-id.js';
 import { effortOfBudget, effortOfWord } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
 import {
@@ -68,7 +69,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logitBias: null,
     logprobs: null,
     verbosity: null,
-    user: isObject(body.metadata) ? textOrNull(body.metadata.user_id) : null,
+    user: (isObject(body.metadata) && textOrNull(body.metadata.user_id)) || null,
     includeUsage: true,
     echo: null,
     compaction: null,
@@ -327,7 +328,7 @@ function decodeUser(
 }
 
 function decodeResult(block: JsonObject, at: string, { toolNames, leftOut }: History): ToolResultPart {
-  const callId = originalCallId(requireText(block, 'tool_use_id', at));
+  const callId = originalCallId(cutId(requireText(block, 'tool_use_id', at)).id);
   const content: (TextPart | MediaPart)[] = [];
   blocksOf(block.content, `${at}.content`).forEach((inner, index) => {
     decodeBlock(inner, `${at}.content[${index}]`, { parts: content, leftOut });
@@ -349,7 +350,9 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
         isApart = false;
         return;
       case 'tool_use': {
-        const call = decodeCall(block, blockAt);
+        const { id, tokens } = cutId(requireText(block, 'id', blockAt));
+        for (const signature of tokens) parts.push({ kind: 'reasoning', text: '', signature });
+        const call = decodeCall(block, originalCallId(id), blockAt);
         history.toolNames.set(call.id, call.name);
         parts.push(call);
         return;
@@ -375,12 +378,12 @@ function textBehind(parts: readonly AssistantPart[], text: string, isApart: bool
   return { kind: 'text', text: isApart && parts.at(-1)?.kind === 'text' ? `\n\n${text}` : text };
 }
 
-function decodeCall(block: JsonObject, at: string): ToolCallPart {
+function decodeCall(block: JsonObject, id: string, at: string): ToolCallPart {
   const { input } = block;
   if (input !== undefined && !isObject(input)) throw wrongValue(`${at}.input`, 'an object');
   return {
     kind: 'toolCall',
-    id: originalCallId(requireText(block, 'id', at)),
+    id,
     name: requireName(block, at),
     input: input === undefined ? '{}' : JSON.stringify(input),
     custom: false,

@@ -16,6 +16,7 @@ import type {
 } from '../../../conversation/request.js';
 import { leaveOut } from '../../../conversation/setting-names.js';
 import { signatureFor } from '../../../conversation/signature.js';
+import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
@@ -447,16 +448,10 @@ function encodeTool({ name, description, parameters, strict, cache }: Tool): Jso
   return {
     name,
     description: description ?? undefined,
-    input_schema: inputSchema(parameters),
+    input_schema: toolParameters(parameters),
     strict: strict === true ? true : undefined,
     cache_control: cacheControl(cache),
   };
-}
-
-/** The upstream wants the type to be said. */
-function inputSchema(parameters: JsonObject | null): JsonObject {
-  if (parameters === null) return { type: 'object', properties: {} };
-  return parameters.type === undefined ? { type: 'object', ...parameters } : parameters;
 }
 
 function encodeToolChoice(choice: ToolChoice | null, parallelCalls: boolean | null): JsonObject | undefined {

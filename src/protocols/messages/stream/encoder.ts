@@ -1,7 +1,7 @@
 import type { UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
-import { isRedacted } from '../../../conversation/signature.js';
+import { isRedacted, noSignature } from '../../../conversation/signature.js';
 import type { Usage } from '../../../conversation/usage.js';
 import type { SearchPart } from '../../../conversation/web-search.js';
 import { framed, type RawTextFrame } from '../../../wire/raw-text.js';
@@ -120,8 +120,14 @@ class Encoder implements StreamEncoder {
     return `event: message_start\ndata: {"type":"message_start","message":${message}}\n\n${anthropic.keepAlive}`;
   }
 
+  /** A block of thinking is signed before it ends, as the vendor's are: some clients take one that is not for a text. */
   #closeBlock(): string {
     if (this.#open === null) return '';
+    const signed = this.#open === 'thinking' ? this.#signature(noSignature) : '';
+    return signed + this.#endBlock();
+  }
+
+  #endBlock(): string {
     this.#open = null;
     this.#frame = null;
     return `event: content_block_stop\ndata: {"type":"content_block_stop","index":${this.#index++}}\n\n`;
@@ -171,9 +177,11 @@ class Encoder implements StreamEncoder {
     this.#late = null;
     if (this.#open !== 'thinking' && isRedacted(signature))
       return this.#openBlock('redacted', redactedBlock(signature)) + this.#closeBlock();
-    return (
-      this.#need('thinking') + this.#delta('signature_delta', 'signature', signature) + this.#closeBlock()
-    );
+    return this.#need('thinking') + this.#signature(signature) + this.#endBlock();
+  }
+
+  #signature(signature: string): string {
+    return this.#delta('signature_delta', 'signature', signature);
   }
 
   #callStart(id: string, name: string): string {

@@ -121,7 +121,8 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     logitBias: null,
     logprobs: decodeLogprobs(body),
     verbosity: textOrNull(text.verbosity),
-    user: textOrNull(body.safety_identifier) ?? textOrNull(body.user),
+    // Some clients send an empty text where they have no user (LlamaIndex).
+    user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
     ...decodeServing(body),
     ...(typeof body.store === 'boolean' ? { stored: body.store } : {}),
     includeUsage: true,

@@ -12,6 +12,7 @@ import type {
   Turn,
   UserPart,
 } from '../../../conversation/request.js';
+import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { quoted } from '../../../wire/json.js';
 import { userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
@@ -235,16 +236,13 @@ function outputItem(part: ToolResultPart, customCalls: ReadonlySet<string>): str
 }
 
 const plainText = { type: 'text' };
-const noParameters = '{"type":"object","properties":{}}';
-
 /** Writes a tool. */
 function encodeTool({ name, description, parameters, strict, custom }: Tool): string {
   let tool = `{"type":"${custom === undefined ? 'function' : 'custom'}","name":${JSON.stringify(name)}`;
   if (description !== null) tool += `,"description":${JSON.stringify(description)}`;
   if (custom !== undefined) return `${tool},"format":${JSON.stringify(custom.format ?? plainText)}}`;
   // Left out, `strict` would be taken for true, which it is in no other protocol.
-  const schema = parameters === null ? noParameters : JSON.stringify(parameters);
-  return `${tool},"parameters":${schema},"strict":${strict ?? false}}`;
+  return `${tool},"parameters":${JSON.stringify(toolParameters(parameters))},"strict":${strict ?? false}}`;
 }
 
 /** Writes `tool_choice`. */

@@ -76,6 +76,8 @@ test('settings that are null or empty are as good as absent', async (t) => {
   t.equal(decode({ logprobs: true }).logprobs, 0);
   t.equal(decode({ max_tokens: 6 }).maxTokens, 6);
   t.equal(decode({ user: 'u' }).user, 'u');
+  for (const empty of [{ user: '' }, { safety_identifier: '' }]) t.equal(decode(empty).user, null);
+  t.equal(decode({ user: 'u', safety_identifier: '' }).user, 'u');
 });
 
 test('formats of the answer', async (t) => {

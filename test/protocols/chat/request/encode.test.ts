@@ -105,7 +105,7 @@ test('tools of both kinds, and choices among them', async (t) => {
   const bare = { description: null, parameters: null, strict: null };
   const grammar = { type: 'grammar', syntax: 'lark', definition: 'x' };
   const tools = [
-    { name: 'f', description: 'd', parameters: { type: 'object' }, strict: false },
+    { name: 'f', description: 'd', parameters: { type: 'object', properties: {} }, strict: false },
     { name: 'g', ...bare },
     { name: 'h', ...bare, custom: { format: grammar } },
     { name: 'i', ...bare, custom: { format: null } },
@@ -114,7 +114,12 @@ test('tools of both kinds, and choices among them', async (t) => {
   t.strictSame(body.tools, [
     {
       type: 'function',
-      function: { name: 'f', description: 'd', parameters: { type: 'object' }, strict: false },
+      function: {
+        name: 'f',
+        description: 'd',
+        parameters: { type: 'object', properties: {} },
+        strict: false,
+      },
     },
     { type: 'function', function: { name: 'g', parameters: { type: 'object', properties: {} } } },
     {

@@ -50,7 +50,7 @@ test('a response is read', async (t) => {
             { kind: 'reasoning', text: 'hm', signature: token('s') },
             { kind: 'text', text: 'Hello' },
             { kind: 'toolCall', id: '', name: 'f', input: '{"a":1}', custom: false, at: '' },
-            { kind: 'reasoning', text: '', signature: token('t') },
+            { kind: 'reasoning', text: '', signature: token('t').replace('gw1.s.', 'gw1.c.') },
             { kind: 'toolCall', id: 'y', name: 'g', input: '{}', custom: false, at: '' },
           ],
           finish: 'toolCalls',

@@ -325,6 +325,25 @@ test('signatures go back to their vendor on the part after the reasoning', async
   t.same(partsOf([reasoning('', token('s')), call()], true), [{ ...callPart, thoughtSignature: 's' }]);
 });
 
+test('the signature of a call stands on the call where a client puts its reasoning before the text', (t) => {
+  const partsOf = (parts: AssistantPart[], thinkingLevels = false) =>
+    (encodeTurns([says('q'), answers(...parts)], { thinkingLevels }) as { parts: object[] }[])[1]?.parts;
+  const ofCall = reasoning('', token('s').replace('gw1.s.', 'gw1.c.'));
+  const second = { functionCall: { ...callPart.functionCall, id: 'call_2' } };
+  for (const thinkingLevels of [false, true])
+    t.same(partsOf([ofCall, text('a'), call(), call({ id: 'call_2' })], thinkingLevels), [
+      { text: 'a' },
+      { ...callPart, thoughtSignature: 's' },
+      second,
+    ]);
+  t.same(partsOf([reasoning('', token('t')), text('a'), ofCall, call()]), [
+    { text: 'a', thoughtSignature: 't' },
+    { ...callPart, thoughtSignature: 's' },
+  ]);
+  t.same(partsOf([ofCall, text('a')]), [{ text: 'a' }, { text: '', thoughtSignature: 's' }]);
+  t.end();
+});
+
 test('what the protocol cannot say is refused by the field of the client', async (t) => {
   const refusals: [Partial<ConversationRequest>, string][] = [
     [{ logitBias: { 50256: -100 } }, 'logit_bias'],

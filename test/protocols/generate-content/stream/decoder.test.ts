@@ -70,7 +70,7 @@ test('a signature comes before the part that it stands on', async (t) => {
     ).slice(1, -3),
     [
       { kind: 'reasoning', choice: 0, text: 'hm' },
-      signature,
+      { ...signature, signature: token('s').replace('gw1.s.', 'gw1.c.') },
       ...call(0, 'x', 'f', '{}'),
       signature,
       { kind: 'text', choice: 0, text: 'a' },

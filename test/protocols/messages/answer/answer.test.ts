@@ -1,6 +1,8 @@
 import { test } from 'tap';
 import type { Answer, AnswerChoice, AnswerPart } from '../../../../src/conversation/answer.js';
+import { carryInId } from '../../../../src/conversation/carrying-id.js';
 import type { AnswerContext } from '../../../../src/conversation/codec.js';
+import { noSignature } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { messagesCodec } from '../../../../src/protocols/messages/index.js';
 import { context, source, token } from '../samples.js';
@@ -168,7 +170,7 @@ test('reasoning that is not shown leaves its signature behind', async (t) => {
   ]);
   t.match(written(answerOf(parts)).content, [
     { thinking: 'hm' },
-    { thinking: 'hm', signature: '' },
+    { thinking: 'hm', signature: noSignature },
     { type: 'redacted_thinking', data: token('enc', true) },
   ]);
 });
@@ -199,4 +201,13 @@ test('arguments that are no object are put into one, unless they were cut', asyn
     stop_reason: 'max_tokens',
     content: { length: 1 },
   });
+});
+
+test('the tokens that a call carries stand behind an id that the protocol takes', async (t) => {
+  const idOf = (id: string) => written(answerOf([{ ...call, id }])).content[0].id;
+  const carrying = carryInId('functions.f:0', [token('s')]) ?? '';
+  const tokens = carrying.slice('functions.f:0'.length);
+  t.match(idOf(carrying), /^gwid_[A-Za-z0-9_-]+$/);
+  t.equal(idOf(carrying), idOf('functions.f:0') + tokens);
+  t.equal(idOf(carryInId('toolu_1', [token('s')]) ?? ''), `toolu_1${tokens}`);
 });

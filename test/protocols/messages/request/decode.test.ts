@@ -1,4 +1,6 @@
 import { test } from 'tap';
+import { carryInId } from '../../../../src/conversation/carrying-id.js';
+import { noSignature } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { decode, encode, token } from '../samples.js';
@@ -50,6 +52,7 @@ test('settings', async (t) => {
     toolChoice: null,
     parallelCalls: null,
   });
+  t.equal(decode({ metadata: { user_id: '' } }).user, null);
   t.equal(decode({ max_tokens: 0 }).maxTokens, 1, 'elsewhere no answer is as short');
   t.equal(decode({ max_tokens: undefined }).maxTokens, null);
 });
@@ -206,14 +209,41 @@ test('thinking keeps the token that stands for its signature', async (t) => {
       'assistant',
       { type: 'thinking', thinking: 'hm', signature: token('s') },
       { type: 'thinking', thinking: 'hm', signature: '' },
+      { type: 'thinking', thinking: 'hm', signature: noSignature },
       { type: 'redacted_thinking', data: 'enc' },
     ),
     [
       { kind: 'reasoning', text: 'hm', signature: token('s') },
       { kind: 'reasoning', text: 'hm', signature: null },
+      { kind: 'reasoning', text: 'hm', signature: null },
       { kind: 'reasoning', text: '', signature: 'gw1.r.messages..enc' },
     ],
   );
+});
+
+test('the signatures that a call carries stand before it', async (t) => {
+  const id = carryInId('c1', [token('s'), token('t')]) ?? '';
+  const turns = turnsOf(
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'so' },
+        { ...call, id },
+      ],
+    },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'x' }] },
+  );
+  t.match(turns, [
+    {
+      parts: [
+        text('so'),
+        { kind: 'reasoning', text: '', signature: token('s') },
+        { kind: 'reasoning', text: '', signature: token('t') },
+        { kind: 'toolCall', id: 'c1', name: 'f' },
+      ],
+    },
+    { parts: [{ kind: 'toolResult', callId: 'c1', name: 'f' }] },
+  ]);
 });
 
 test('ids of calls that were changed for the client are changed back', async (t) => {

@@ -3,6 +3,7 @@ import Anthropic1 from 'anthropic1';
 import { test } from 'tap';
 import type { FinishReason } from '../../../../src/conversation/answer.js';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
+import { noSignature } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { decodeStream, encodeStream, sse, token } from '../samples.js';
 
@@ -112,6 +113,7 @@ test('one block is open at a time', async (t) => {
     closed(0),
     opened(1, thinking),
     piece(1, { type: 'thinking_delta', thinking: 'c' }),
+    piece(1, { type: 'signature_delta', signature: noSignature }),
     closed(1),
     opened(2, { type: 'text', text: '' }),
     piece(2, { type: 'text_delta', text: 'd' }),

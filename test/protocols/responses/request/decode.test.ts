@@ -271,6 +271,8 @@ test('settings: text, reasoning, log probabilities, the user', async (t) => {
   t.equal(decode({ include, top_logprobs: 5 }).logprobs, 5);
   t.equal(decode({ top_logprobs: 5 }).logprobs, null);
   t.equal(decode({ user: 'u' }).user, 'u');
+  for (const empty of [{ user: '' }, { safety_identifier: '' }]) t.equal(decode(empty).user, null);
+  t.equal(decode({ user: 'u', safety_identifier: '' }).user, 'u');
   t.equal(decode({ user: 'u', safety_identifier: 's' }).user, 's');
   t.match(decode({ max_output_tokens: 5, temperature: 0.5, top_p: 0.9, parallel_tool_calls: false }), {
     maxTokens: 5,
