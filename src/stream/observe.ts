@@ -140,6 +140,8 @@ export class ObservedTransform implements AnswerTransform {
   #ended = false;
   /** How the stream has ended, where its last event was an error that is longer than the tail. */
   #failed: StreamEnding | null = null;
+  /** What is known of its end by what has passed; asked for several times at the end. */
+  #ending: StreamEnding | null = null;
   /** Bytes of the answer that have passed. */
   #passed = 0;
   /** How many of them were images and sounds in base64, whose tokens their length does not tell. */
@@ -221,6 +223,7 @@ export class ObservedTransform implements AnswerTransform {
     if (run.includes(errorWord)) run = this.#withoutVendorAccount(run);
     this.#tail ??= new Tail();
     this.#tail.add(run);
+    this.#ending = null;
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null && !this.#ended) this.#noteEnd(run, this.#rules.marksEnd(run));
@@ -416,7 +419,8 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   #judgeEnd(): StreamEnding {
-    return this.#failed ?? this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+    this.#ending ??= this.#failed ?? this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+    return this.#ending;
   }
 
   get #facts(): StreamFacts {

@@ -89,5 +89,10 @@ const special = /[^ !#-[\]-\u007f]/;
  * escaped, as those are that are files in base64.
  */
 export function quoted(text: string): string {
-  return text.length < leastLength || special.test(text) ? JSON.stringify(text) : `"${text}"`;
+  return text.length < leastLength || hasSpecial(text) ? JSON.stringify(text) : `"${text}"`;
+}
+
+/** What most texts have of it is found without a look at each character. */
+function hasSpecial(text: string): boolean {
+  return text.includes('\n') || text.includes('"') || special.test(text);
 }

@@ -1,3 +1,4 @@
+import type { Answer } from '../answer.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
@@ -85,18 +86,32 @@ function inOrder(
 
 /** @param restorers the one of the last change first */
 function joined(restorers: readonly AnswerRestorer[]): AnswerRestorer | null {
-  if (restorers.length < 2) return restorers[0] ?? null;
-  return {
-    changesText: restorers.some(({ changesText }) => changesText),
-    event: (event, out) => {
-      let events = [event];
-      for (const restorer of restorers) {
-        const next: StreamEvent[] = [];
-        for (const each of events) restorer.event(each, next);
-        events = next;
-      }
-      out.push(...events);
-    },
-    answer: (answer) => restorers.reduce((each, restorer) => restorer.answer(each), answer),
-  };
+  return restorers.length < 2 ? (restorers[0] ?? null) : new Joined(restorers);
+}
+
+/** Restorers one after the other. */
+class Joined implements AnswerRestorer {
+  readonly #restorers: readonly AnswerRestorer[];
+
+  constructor(restorers: readonly AnswerRestorer[]) {
+    this.#restorers = restorers;
+  }
+
+  get changesText(): boolean {
+    return this.#restorers.some(({ changesText }) => changesText);
+  }
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    let events = [event];
+    for (const restorer of this.#restorers) {
+      const next: StreamEvent[] = [];
+      for (const each of events) restorer.event(each, next);
+      events = next;
+    }
+    out.push(...events);
+  }
+
+  answer(answer: Answer): Answer {
+    return this.#restorers.reduce((each, restorer) => restorer.answer(each), answer);
+  }
 }

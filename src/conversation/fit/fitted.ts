@@ -6,7 +6,7 @@ import type { ConversationRequest } from '../request.js';
 
 /** Makes an answer again what the client expects, after its request was changed. One for each attempt. */
 export interface AnswerRestorer {
-  /** Texts may come out otherwise than they went in; else they need not be decoded on their way. */
+  /** Texts may come out otherwise than they went in, or with something else; else they need not be decoded on their way. */
   readonly changesText: boolean;
   /**
    * Takes the events of a stream in their order (`stream/sequence.ts`).

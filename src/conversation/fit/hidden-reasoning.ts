@@ -6,7 +6,7 @@ import type { ConversationRequest, TextProtocolName } from '../request.js';
 import { signatureFor, withWords } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
-import { mapParts } from './parts.js';
+import { hasReasoning, mapParts } from './parts.js';
 
 /**
  * Reasoning without a signature has to come back to its upstream, and so do the words that a messages upstream signed,
@@ -53,7 +53,7 @@ class HiddenReasoning implements AnswerRestorer {
   }
 
   answer(answer: Answer): Answer {
-    return mapParts(answer, (part) => this.#restored(part));
+    return hasReasoning(answer) ? mapParts(answer, (part) => this.#restored(part)) : answer;
   }
 
   #restored(part: AnswerPart): AnswerPart {

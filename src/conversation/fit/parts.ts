@@ -8,3 +8,9 @@ export function mapParts(answer: Answer, change: (part: AnswerPart, choice: numb
   }));
   return { ...answer, choices };
 }
+
+/** Whether an answer has a part of reasoning: most have none, and then nothing of them is to be moved. */
+export function hasReasoning({ choices }: Answer): boolean {
+  for (const { parts } of choices) for (const { kind } of parts) if (kind === 'reasoning') return true;
+  return false;
+}

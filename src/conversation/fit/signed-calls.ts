@@ -9,6 +9,7 @@ import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../reques
 import { signatureFor, withoutWords } from '../signature.js';
 import { unsignedReasoning } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
+import { hasReasoning } from './parts.js';
 
 /**
  * Clients without a field for the signatures that upstreams want to see again beside the calls of a tool loop have the
@@ -49,7 +50,6 @@ type InField = 'tooLong' | 'shown' | 'none';
 
 /** Moves the signatures of reasoning to the call that comes next. */
 class SignedCalls implements AnswerRestorer {
-  readonly changesText = false;
   /** Tokens of each choice that no call carries yet. */
   readonly #waiting = new Map<number, string[]>();
   /** Choices with text of reasoning that has had no signature yet. */
@@ -58,6 +58,11 @@ class SignedCalls implements AnswerRestorer {
 
   constructor(inField: InField) {
     this.#inField = inField;
+  }
+
+  /** A text tells where the tokens that wait belong. */
+  get changesText(): boolean {
+    return this.#waiting.size > 0 || this.#shown.size > 0;
   }
 
   event(event: StreamEvent, out: StreamEvent[]): void {
@@ -76,13 +81,14 @@ class SignedCalls implements AnswerRestorer {
         if (this.#inField === 'shown' && event.text !== '') this.#shown.add(event.choice);
         break;
       case 'text':
-        this.#shown.delete(event.choice);
-        this.#pushField(event.choice, this.#pass(event.choice), out);
+        if (this.#shown.size > 0) this.#shown.delete(event.choice);
+        if (this.#waiting.size > 0) this.#pushField(event.choice, this.#pass(event.choice), out);
     }
     out.push(event);
   }
 
   answer(answer: Answer): Answer {
+    if (!hasReasoning(answer)) return answer;
     const choices = answer.choices.map((choice, index) => ({
       ...choice,
       parts: choice.parts.flatMap((part) => this.#restored(part, index)),
