@@ -1,25 +1,39 @@
-import type { TextProtocolName } from './request.js';
+import type { ConversationRequest, TextProtocolName } from './request.js';
 
 /** What clients of a protocol do with an answer that translations have to know. */
 export interface ClientTraits {
   /**
    * Where a client keeps the signature of reasoning for the next turn: in a field for it, or, where the protocol has none,
-   * in the calls that follow it; `shown`: in the field where it stands beside text that the client asked to see, and else
+   * in the calls that follow it; `unreturned`: in the calls, and in the field what they have no room for; `shown`: in the field where it stands beside text that the client asked to see, and else
    * in the calls. Clients leave out what they did not expect, and what has no text (LlamaIndex, Continue, pi), and some take
    * the first block of an answer for its text.
    */
-  readonly signatures: 'field' | 'call' | 'shown';
+  readonly signatures: 'field' | 'call' | 'unreturned' | 'shown';
   /** It returns the text of reasoning that it was shown: many leave it out of their history and keep signatures or calls. */
   readonly returnsReasoning: boolean;
   /** It reads the arguments of a call, which a stream has in pieces of text, as an object. */
   readonly objectArguments: boolean;
 }
 
-/** By the protocol of the client. */
-export const clientTraits: Readonly<Record<TextProtocolName, ClientTraits>> = {
+const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
   chat: { signatures: 'call', returnsReasoning: false, objectArguments: false },
   responses: { signatures: 'field', returnsReasoning: true, objectArguments: false },
   messages: { signatures: 'shown', returnsReasoning: true, objectArguments: true },
   // Calls come whole, and are written as objects.
   generateContent: { signatures: 'field', returnsReasoning: false, objectArguments: false },
 };
+
+/** A client of the responses protocol that did not ask for what it is to return (LangChain, LlamaIndex). */
+const withoutReasoningItems: ClientTraits = {
+  ...byProtocol.responses,
+  signatures: 'unreturned',
+  returnsReasoning: false,
+};
+
+/** What the client that sent a request does. */
+export function clientTraitsOf({
+  from,
+  returnsEncrypted,
+}: Pick<ConversationRequest, 'from' | 'returnsEncrypted'>): ClientTraits {
+  return returnsEncrypted === false ? withoutReasoningItems : byProtocol[from];
+}

@@ -197,6 +197,11 @@ export interface ConversationRequest {
   readonly serving?: JsonObject | undefined;
   /** Whether the vendor may keep the answer; absent where the client leaves that to the protocol. */
   readonly stored?: boolean | undefined;
+  /**
+   * Whether the client asked for reasoning in encrypted form, to return it with its next turn; absent where its protocol
+   * has no such wish.
+   */
+  readonly returnsEncrypted?: boolean | undefined;
   /** The client asked for the usage of a stream, or its protocol always has it. */
   readonly includeUsage: boolean;
   /** Settings that the responses protocol repeats in its answers, as the client sent them; else null. */

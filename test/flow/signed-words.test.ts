@@ -115,3 +115,42 @@ test('a turn that a chat of genai’s SDK keeps event by event is one message fo
     ]);
   }
 });
+
+test('a responses client that keeps calls alone returns what their upstream wants to see again', async (t) => {
+  for (const wire of ['generateContent', 'messages', 'chat'] as const)
+    for (const stream of [false, true]) {
+      const { port, upstream } = await startStrictStage(t, wire);
+      const input: object[] = [{ role: 'user', content: question }];
+      const ask = async (more: object = {}) => {
+        const { status, body } = await post(port, '/v1/responses', {
+          model: 'm',
+          stream,
+          input,
+          store: false,
+          reasoning: { effort: 'high', summary: 'auto' },
+          tools: [{ type: 'function', name: 'get_weather', parameters: schema }],
+          ...more,
+        });
+        t.equal(status, 200, body);
+        const last = stream
+          ? at(readEvents(body).map(readData).at(-1), 'response')
+          : (JSON.parse(body) as unknown);
+        return listAt(last, 'output');
+      };
+      for (let round = 0; round < 2; round++)
+        for (const item of await ask()) {
+          if (item.type !== 'function_call') continue;
+          t.match(item.call_id, /__thought__Z3cx/);
+          t.match(item.id, /^fc_/);
+          input.push(item, { type: 'function_call_output', call_id: item.call_id, output: 'sunny in Rome' });
+        }
+      t.match(JSON.stringify(await ask()), 'The tools said');
+      t.strictSame(
+        upstream.heard.map(({ broken }) => broken),
+        [null, null, null],
+        wire,
+      );
+      const included = await ask({ input: [input[0]], include: ['reasoning.encrypted_content'] });
+      t.notMatch(JSON.stringify(included), '__thought__', 'it returns the items');
+    }
+});

@@ -1,7 +1,7 @@
 import { isObjectText } from '../../wire/json.js';
 import type { Answer } from '../answer.js';
 import { objectArguments } from '../call-arguments.js';
-import { clientTraits } from '../client-traits.js';
+import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
@@ -18,7 +18,7 @@ export function fitCallArguments(
   { callArguments }: RequestRules,
 ): Fitted | null {
   const fitted = callArguments === 'object' ? withObjects(request) : request;
-  const restorer = clientTraits[request.from].objectArguments ? new CallObjects() : null;
+  const restorer = clientTraitsOf(request).objectArguments ? new CallObjects() : null;
   return fitted === request && restorer === null ? null : { request: fitted, restorer };
 }
 

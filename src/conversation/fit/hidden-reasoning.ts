@@ -1,5 +1,5 @@
 import type { Answer, AnswerPart } from '../answer.js';
-import { clientTraits } from '../client-traits.js';
+import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, TextProtocolName } from '../request.js';
@@ -14,8 +14,7 @@ import { hasReasoning, mapParts } from './parts.js';
  * for them returns its token alone and carries them inside it, and so does one that leaves them out of its history.
  */
 export function fitHiddenReasoning(request: ConversationRequest, rules: RequestRules): Fitted | null {
-  const { from } = request;
-  const { signatures, returnsReasoning } = clientTraits[from];
+  const { signatures, returnsReasoning } = clientTraitsOf(request);
   const keepsText = returnsReasoning && request.reasoning?.show === true;
   const isCarried =
     rules.signatures === 'messages'

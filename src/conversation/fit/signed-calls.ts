@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer, AnswerPart } from '../answer.js';
 import { carryBeside, carryInId } from '../carrying-id.js';
-import { clientTraits } from '../client-traits.js';
+import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
@@ -21,9 +21,10 @@ export function fitSignedCalls(
   _target: TargetOptions,
   leftOut: LeftOut,
 ): Fitted | null {
-  const { signatures } = clientTraits[request.from];
+  const { signatures } = clientTraitsOf(request);
   if (signatures === 'shown')
     return { request, restorer: new SignedCalls(request.reasoning?.show === true ? 'shown' : 'tooLong') };
+  if (signatures === 'unreturned') return { request, restorer: new SignedCalls('tooLong') };
   if (signatures === 'field' || reasoning === 'unsigned') return null;
   nameTexts(request, leftOut);
   return reasoning === 'signed' ? { request, restorer: new SignedCalls('none') } : null;

@@ -1,4 +1,5 @@
 import { isLegalCallId } from '../../conversation/call-id.js';
+import { withoutOwnTokens } from '../../conversation/carrying-id.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
 
 /**
@@ -7,4 +8,10 @@ import { hashOf } from '../openai-shared/hashed-id.js';
  */
 export function legalCallId(id: string): string {
   return isLegalCallId(id) ? id : `call_${hashOf(id)}`;
+}
+
+/** The same for a call of an answer, whose id may carry tokens to the client. */
+export function carryingCallId(id: string): string {
+  const bare = withoutOwnTokens(id);
+  return legalCallId(bare) + id.slice(bare.length);
 }

@@ -38,6 +38,8 @@ function carried(...events: readonly StreamEvent[]) {
 test('only what chat has no field for is carried by calls', async (t) => {
   t.ok(fit(plain));
   for (const from of ['responses', 'generateContent'] as const) t.equal(fit({ ...plain, from }), null, from);
+  t.ok(fit({ ...plain, from: 'responses', returnsEncrypted: false }));
+  t.equal(fit({ ...plain, from: 'responses', returnsEncrypted: true }), null);
   t.equal(fit(plain, chatCodec), null);
   t.equal(fit(plain, responsesCodec), null);
 });

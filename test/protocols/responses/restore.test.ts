@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
+import { carryInId } from '../../../src/conversation/carrying-id.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import { compactResponses, responses, responsesCodec } from '../../../src/protocols/responses/index.js';
 import { tagReasoning } from '../../../src/protocols/responses/reasoning.js';
@@ -145,4 +146,18 @@ test('searches that another vendor ran are left out, and those of its own stay',
       null,
       `${id} is not of this gateway`,
     );
+});
+
+test('ids of calls lose the tokens that they carry', async (t) => {
+  const carrying = carryInId('call_1', [foreign]) ?? '';
+  const sent = (id: string) => ({
+    input: [
+      user,
+      { type: 'function_call', id: 'fc_ours_0', call_id: id, name: 'f', arguments: '{}' },
+      { type: 'function_call_output', call_id: id, output: carrying },
+    ],
+  });
+  t.ok(responses.translation?.mayCarry(Buffer.from(JSON.stringify(sent(carrying)))));
+  t.same(restore(sent(carrying)), sent('call_1'));
+  t.equal(restore(sent(carrying.replace('__thought__Z3cx', '__thought__AAAA'))), null, 'of another gateway');
 });

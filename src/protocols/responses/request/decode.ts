@@ -1,3 +1,4 @@
+import { type CutId, cutId } from '../../../conversation/carrying-id.js';
 import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
 import type {
@@ -14,7 +15,7 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import type { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import type { Sealer } from '../../../wire/seal.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { untranslatable } from '../../unsupported.js';
@@ -125,6 +126,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
     ...decodeServing(body),
     ...(typeof body.store === 'boolean' ? { stored: body.store } : {}),
+    returnsEncrypted: includes(body, 'reasoning.encrypted_content'),
     includeUsage: true,
     echo: pick(body, echoed),
     compaction: null,
@@ -169,9 +171,12 @@ function decodeReasoning(value: unknown): Reasoning | null {
   return { effort, budget: null, show: summary !== null, summary };
 }
 
+function includes({ include }: JsonObject, name: string): boolean {
+  return isList(include) && include.includes(name);
+}
+
 function decodeLogprobs(body: JsonObject): number | null {
-  const { include } = body;
-  if (!Array.isArray(include) || !include.includes('message.output_text.logprobs')) return null;
+  if (!includes(body, 'message.output_text.logprobs')) return null;
   return numberOrNull(body.top_logprobs) ?? 0;
 }
 
@@ -368,7 +373,7 @@ class InputReader {
         break;
       case 'function_call_output':
       case 'custom_tool_call_output':
-        this.#output(requireCallId(item, at), this.#content(item.output, `${at}.output`), at);
+        this.#output(requireCallId(item, at).id, this.#content(item.output, `${at}.output`), at);
         break;
       case 'reasoning':
         this.#reasoning(item);
@@ -392,13 +397,15 @@ class InputReader {
     const { list } = this.#context;
     const call = clientCallOf(item);
     if (call !== null) {
-      const { type, id, input } = call;
+      const { type, input } = call;
+      const { id, tokens } = cutId(call.id);
       if (type === 'local_shell') this.#shellCalls.set(item.id, id);
-      this.#addCall({ id, name: list.typeNames[type], input, custom: false, at });
+      this.#addCall({ id, name: list.typeNames[type], input, custom: false, at }, tokens);
       return true;
     }
-    const id = callIdOf(item);
-    if (id === null) return false;
+    const callId = callIdOf(item);
+    if (callId === null) return false;
+    const { id } = cutId(callId);
     if (item.type === 'tool_search_output') {
       this.#output(id, [{ kind: 'text', text: foundTools(list, item.tools) }], at);
       return true;
@@ -447,13 +454,15 @@ class InputReader {
   }
 
   #call(item: JsonObject, call: { input: string; custom: boolean; at: string }): void {
-    const id = requireCallId(item, call.at);
+    const { id, tokens } = requireCallId(item, call.at);
     if (typeof item.name !== 'string') throw missing(`${call.at}.name`, 'a string');
-    this.#addCall({ id, name: upstreamName(this.#context.list, item.namespace, item.name), ...call });
+    this.#addCall({ id, name: upstreamName(this.#context.list, item.namespace, item.name), ...call }, tokens);
   }
 
-  #addCall(call: Omit<ToolCallPart, 'kind'>): void {
+  /** @param tokens that its id carried: their reasoning stands before the call */
+  #addCall(call: Omit<ToolCallPart, 'kind'>, tokens: readonly string[]): void {
     this.#called.set(call.id, call.name);
+    for (const signature of tokens) this.#part({ kind: 'reasoning', text: '', signature });
     this.#part({ kind: 'toolCall', ...call });
   }
 
@@ -501,7 +510,7 @@ export function joinedTexts(parts: unknown): string {
   return texts.filter((text) => text !== '').join('\n\n');
 }
 
-function requireCallId(item: JsonObject, at: string): string {
-  if (typeof item.call_id === 'string' && item.call_id !== '') return item.call_id;
+function requireCallId(item: JsonObject, at: string): CutId {
+  if (typeof item.call_id === 'string' && item.call_id !== '') return cutId(item.call_id);
   throw missing(`${at}.call_id`, 'a non-empty string');
 }

@@ -19,7 +19,7 @@ const result = (callId: string, at: string) => ({
 });
 
 test('a text is a turn of the user, and settings that are not there are null', async (t) => {
-  t.same(decode({}), { ...plain, from: 'responses', echo: {}, turns: [userTurn] });
+  t.same(decode({}), { ...plain, from: 'responses', echo: {}, turns: [userTurn], returnsEncrypted: false });
   t.equal(decode({}, true).stream, true);
 });
 

@@ -286,7 +286,7 @@ test('a body that is decoded and encoded says the same', async (t) => {
       top_p: 1,
       text: everything.text,
       reasoning: { effort: 'max' },
-      include: ['message.output_text.logprobs'],
+      include: ['message.output_text.logprobs', 'reasoning.encrypted_content'],
       top_logprobs: 2,
       tools: everything.tools.slice(0, 2),
       tool_choice: { type: 'custom', name: 'g' },
