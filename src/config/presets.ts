@@ -18,8 +18,8 @@ const olderLimit = { max_completion_tokens: 'max_tokens' };
 const systemAlone = { developer: 'system' };
 
 /**
- * By name. Those for messages upstreams that are not Anthropic's say that these neither search the web nor keep threads. What a rule says that
- * a vendor's page does not is as an issue of a public repository reports it.
+ * By name. Those for messages upstreams that are not Anthropic's say that these neither search the web nor keep threads.
+ * What a rule says that a vendor's page does not is as an issue of a public repository reports it.
  */
 export const presets: Readonly<Record<string, Preset>> = {
   'openai-reasoning': {
@@ -44,6 +44,17 @@ export const presets: Readonly<Record<string, Preset>> = {
     translation: { thinking: 'adaptive' },
     sources: [
       'https://platform.claude.com/docs/en/about-claude/models/migration-guide#migrating-to-claude-opus-4-7',
+    ],
+  },
+  // They refuse a call in the history that has no signature, of another model's, say, which is then given the vendor's own filler.
+  'gemini-3': {
+    kinds: ['generateContent'],
+    models: 'Gemini from 3 on',
+    rules: {},
+    translation: { thinking: 'levels' },
+    sources: [
+      'https://ai.google.dev/gemini-api/docs/thinking',
+      'https://ai.google.dev/gemini-api/docs/thought-signatures',
     ],
   },
   deepseek: {
