@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../wire/json.js';
 import { type Shape, shapeOf } from '../unread.js';
 import { snakeCase } from './spelling.js';
 
@@ -19,6 +20,11 @@ const toolMembers = spelled(
   }),
 );
 
+/** Made without arguments, of which there can be only so many: a tool may have more members. */
+function shapeOfAll(tool: JsonObject): Shape {
+  return new Map(Object.keys(tool).map((name) => [name, true]));
+}
+
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
 export const readMembers = spelled(
   shapeOf('model', 'cachedContent', 'systemInstruction', {
@@ -28,7 +34,7 @@ export const readMembers = spelled(
         { functionCall: shapeOf('id', 'name', 'args') },
       ),
     }),
-    tools: (tool) => shapeOf(...Object.keys(tool), toolMembers),
+    tools: (tool) => new Map([...shapeOfAll(tool), ...toolMembers]),
     toolConfig: shapeOf({ functionCallingConfig: shapeOf('mode', 'allowedFunctionNames') }),
     generationConfig: shapeOf(
       ...['temperature', 'topP', 'topK', 'stopSequences', 'maxOutputTokens', 'candidateCount', 'seed'],

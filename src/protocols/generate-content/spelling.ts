@@ -7,7 +7,7 @@ import type { JsonObject } from '../../wire/json.js';
 
 const snakeNames = new Map<string, string>();
 
-/** The original name of a member. */
+/** The original name of a member. @param name one that the protocol has: it is remembered for good */
 export function snakeCase(name: string): string {
   let snake = snakeNames.get(name);
   if (snake === undefined) {
@@ -37,7 +37,10 @@ export function inCamelCase(object: JsonObject): JsonObject {
   const names = Object.keys(object);
   if (names.every((name) => camelCase(name) === name)) return object;
   const renamed: Record<string, unknown> = {};
-  for (const name of names) renamed[camelCase(name)] = memberOf(object, camelCase(name));
+  for (const name of names) if (camelCase(name) !== name) renamed[camelCase(name)] = object[name];
+  // Its first name counts before the other, unless it says nothing.
+  for (const name of names)
+    if (camelCase(name) === name && object[name] !== null) renamed[name] = object[name];
   return renamed;
 }
 

@@ -250,23 +250,25 @@ interface Resolved {
   readonly unfound: GatewayError | null;
 }
 
+/** @throws {GatewayError} of status 400 for an item that is referred to twice */
 function resolve({ elements, references }: Asked, turns: ReferredTurns): Resolved {
   if (references.length === 0) return { items: elements, holder: null, unfound: null };
   const items = [...elements];
   let holder: Holder | null = null;
   let unfound: GatewayError | null = null;
-  let isChanged = false;
+  const taken = new Set<string>();
   for (const { index, id, own, held } of references) {
     const item = own === -1 ? null : turns.item(id, own);
     if (item !== null) {
       items[index] = item;
-      isChanged = true;
+      // The vendor refuses a second one, too. Here a short body could else become as many copies of what was kept.
+      if (taken.size === taken.add(`${own} ${clientItemNumber(id) ?? id}`).size) throw duplicateItem(id);
       continue;
     }
     holder ??= turns.holder(held);
     unfound ??= itemNotFound(id);
   }
-  return { items: isChanged ? items : elements, holder, unfound };
+  return { items: taken.size > 0 ? items : elements, holder, unfound };
 }
 
 /** What a request refers to, each record read once. */
@@ -385,6 +387,14 @@ function previousNotFound(id: string): GatewayError {
 
 function itemNotFound(id: string): GatewayError {
   return new GatewayError('item_not_found', `Item with id${shownId(id)} not found.`, { param: 'input' });
+}
+
+function duplicateItem(id: string): GatewayError {
+  return new GatewayError(
+    'invalid_value',
+    `Duplicate item found with id${shownId(id)}. Remove duplicate items from your input and try again.`,
+    { param: 'input' },
+  );
 }
 
 /** A quoted text cannot stand inside another one. */

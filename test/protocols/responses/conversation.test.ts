@@ -243,16 +243,28 @@ test('a record is asked for once, however many items of it are referred to', (t)
   const asked = { type: 'item_reference', id: `msg_${id(0)}_i0` };
   const input = [own, asked, own, asked];
   t.same(rules.recall(bytesOf({ input }))?.ids, [`resp_${id(0)}`, own.id, asked.id]);
-  t.match(inputOf(goOn({ input }, records)), [
-    { content: 'said 0' },
-    { content: 'asked 0' },
-    { content: 'said 0' },
-    { content: 'asked 0' },
-  ]);
+  t.match(inputOf(goOn({ input: [own, asked] }, records)), [{ content: 'said 0' }, { content: 'asked 0' }]);
   const many = (length: number) =>
     bytesOf({ input: Array.from({ length }, (_, index) => ({ ...own, id: `msg_${id(index)}` })) });
   t.ok(rules.recall(many(4096)));
   t.throws(() => rules.recall(many(4097)), /more than 4096 items/);
+  t.end();
+});
+
+test('an item that is referred to twice is refused, by whichever of its names', (t) => {
+  const records = talk(2);
+  const going = (...ids: string[]) => {
+    const input = ids.map((each) => ({ type: 'item_reference', id: each }));
+    return () => goOn({ model: 'm', input }, records);
+  };
+  const [answered, asked] = [`msg_${id(0)}`, `msg_${id(0)}_i0`];
+  const twice = { kind: 'invalid_value', param: 'input', message: /^Duplicate item found with id/ };
+  t.throws(going(answered, asked, answered), twice);
+  // 8 MB that were kept, and 4,096 names of them in a body of 200 KB, would be 32 GB.
+  t.throws(going(asked, `fc_${id(0)}_i0`), twice);
+  t.throws(going(asked, `msg_${id(0)}_i00`), twice);
+  const input = inputOf(going(asked, answered, `msg_${id(1)}_i0`, `msg_${id(1)}`)());
+  t.equal(input.length, 4, 'items of several turns are not the same');
   t.end();
 });
 

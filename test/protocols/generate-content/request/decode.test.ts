@@ -293,3 +293,10 @@ test('contents of the model in a row are one turn, whose texts and thoughts go o
   ]);
   t.equal(turns.length, 2);
 });
+
+test('a tool may have any number of members', async (t) => {
+  const members = Array.from({ length: 200_000 }, (_, index) => [`a${index}`, 1]);
+  const tool = { googleSearch: {}, ...(Object.fromEntries(members) as JsonObject) };
+  const { search } = decode({ tools: [tool] });
+  t.ok(search, 'what is read of it is read');
+});
