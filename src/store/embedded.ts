@@ -143,7 +143,10 @@ class EmbeddedLink {
     });
     const onExit = (): void => awaitWork(exitState);
     process.on('exit', onExit);
-    thread.on('message', (answers: EmbeddedAnswer[]) => this.#onAnswers(answers));
+    thread.on('message', (answers: EmbeddedAnswer[]) => {
+      // What a lost thread had still sent is of calls that are no longer counted.
+      if (this.#thread === thread) this.#onAnswers(answers);
+    });
     thread.on('error', (cause) => this.#onLost(thread, cause));
     thread.on('exit', (code) => {
       process.removeListener('exit', onExit);
