@@ -33,7 +33,7 @@ const modules = [
   'flow/limited-call',
   'flow/realtime/open',
   'flow/realtime/bridge',
-  'flow/realtime/sessions',
+  'flow/sockets/sessions',
   'flow/responses-socket/socket',
   'flow/responses-socket/upstream-session',
   'flow/video/create',
