@@ -1,9 +1,11 @@
+import type { JsonObject } from '../wire/json.js';
 import { tagSignature, tokenAsBytes, tokenIn } from './signature.js';
 
 /*
- * Chat has no field for a signature of reasoning, but its clients return the ids of calls as they got them. So tokens of
- * `signature.ts` stand at the end of an id: `<id>__thought__<base64url>`, several one after another. Other gateways write
- * the signature of a generateContent upstream there as it is (https://github.com/BerriAI/litellm/pull/16895).
+ * Chat has no field for a signature of reasoning, and clients of other protocols do not all return theirs, but every one
+ * returns the ids of calls as it got them. So tokens of `signature.ts` stand at the end of an id:
+ * `<id>__thought__<base64url>`, several one after another. Other gateways write the signature of a generateContent upstream
+ * there as it is (https://github.com/BerriAI/litellm/pull/16895).
  */
 
 const separator = '__thought__';
@@ -59,4 +61,20 @@ export function tokensIn(carried: string): readonly string[] {
 export function withoutOwnTokens(carrying: string): string {
   const at = carrying.indexOf(ownMark);
   return at > 0 ? carrying.slice(0, at) : carrying;
+}
+
+/**
+ * An object without the tokens that the id of a call in it carries, which are not for an upstream.
+ * @param member that holds the id; one that is no text stays as it is
+ */
+export function withBareId(holder: JsonObject, member: string): JsonObject {
+  const id = holder[member];
+  const bare = typeof id === 'string' ? withoutOwnTokens(id) : id;
+  return bare === id ? holder : { ...holder, [member]: bare };
+}
+
+/** An id as a protocol has ids of calls, with the tokens that it carries. @param legal makes one so that carries none */
+export function legalCarryingId(id: string, legal: (bare: string) => string): string {
+  const bare = withoutOwnTokens(id);
+  return legal(bare) + id.slice(bare.length);
 }

@@ -1,4 +1,4 @@
-import { carryingMark, withoutOwnTokens } from '../../conversation/carrying-id.js';
+import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import { tokenIn, tokenMarks } from '../../conversation/signature.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { signatureBeside } from './carried.js';
@@ -26,20 +26,17 @@ export function restore(body: JsonObject): JsonObject | null {
 }
 
 function restoreMessage(message: JsonObject): JsonObject {
-  const { tool_call_id: answered, tool_calls: calls } = message;
-  let restored = message;
-  if (typeof answered === 'string' && withoutOwnTokens(answered) !== answered)
-    restored = { ...restored, tool_call_id: withoutOwnTokens(answered) };
+  const restored = withBareId(message, 'tool_call_id');
+  const { tool_calls: calls } = message;
   if (!Array.isArray(calls)) return restored;
   const own = calls.map((call: unknown) => (isObject(call) ? restoreCall(call) : call));
   return own.some((call, index) => call !== calls[index]) ? { ...restored, tool_calls: own } : restored;
 }
 
 function restoreCall(call: JsonObject): JsonObject {
-  const { extra_content: _, ...rest } = call;
+  const restored = withBareId(call, 'id');
   const carried = signatureBeside(call);
-  const isOurs = carried !== null && tokenIn(carried) !== null;
-  const id = typeof call.id === 'string' ? withoutOwnTokens(call.id) : call.id;
-  if (!isOurs && id === call.id) return call;
-  return { ...(isOurs ? rest : call), ...(id === undefined ? {} : { id }) };
+  if (carried === null || tokenIn(carried) === null) return restored;
+  const { extra_content: _, ...rest } = restored;
+  return rest;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isLegalCallId } from '../../conversation/call-id.js';
-import { withoutOwnTokens } from '../../conversation/carrying-id.js';
+import { legalCarryingId } from '../../conversation/carrying-id.js';
 import type { AnswerContext } from '../../conversation/codec.js';
 
 const mapped = 'gwid_';
@@ -30,7 +30,5 @@ export function originalCallId(id: string): string {
  * @param call number of the call in the answer
  */
 export function toolUseId(id: string, context: AnswerContext, call: number): string {
-  if (id === '') return `toolu_${context.id}_${call}`;
-  const bare = withoutOwnTokens(id);
-  return legalCallId(bare) + id.slice(bare.length);
+  return id === '' ? `toolu_${context.id}_${call}` : legalCarryingId(id, legalCallId);
 }

@@ -1,4 +1,4 @@
-import { carryingMark, withoutOwnTokens } from '../../conversation/carrying-id.js';
+import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
@@ -118,13 +118,6 @@ function restoreBlock(block: JsonObject, searches: ReadonlySet<unknown>): JsonOb
   if (protocol !== 'messages') return null;
   if (redacted) return { type: 'redacted_thinking', data: value };
   return isRedacted || (isWordless && words === '') ? null : { ...block, thinking: words, signature: value };
-}
-
-/** @param member where the block has the id of a call, which carries no tokens to the vendor */
-function withBareId(block: JsonObject, member: 'id' | 'tool_use_id'): JsonObject {
-  const id = block[member];
-  const bare = typeof id === 'string' ? withoutOwnTokens(id) : id;
-  return bare === id ? block : { ...block, [member]: bare };
 }
 
 function withoutOwnCitations(block: JsonObject): JsonObject {

@@ -1,5 +1,4 @@
 import { isLegalCallId } from '../../conversation/call-id.js';
-import { withoutOwnTokens } from '../../conversation/carrying-id.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
 
 /**
@@ -8,10 +7,4 @@ import { hashOf } from '../openai-shared/hashed-id.js';
  */
 export function legalCallId(id: string): string {
   return isLegalCallId(id) ? id : `call_${hashOf(id)}`;
-}
-
-/** The same for a call of an answer, whose id may carry tokens to the client. */
-export function carryingCallId(id: string): string {
-  const bare = withoutOwnTokens(id);
-  return legalCallId(bare) + id.slice(bare.length);
 }

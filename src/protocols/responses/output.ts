@@ -1,8 +1,9 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
+import { legalCarryingId } from '../../conversation/carrying-id.js';
 import type { ClientTool } from '../../conversation/request.js';
 import { quoted } from '../../wire/json.js';
 import { type ClientToolType, clientCallMembers } from './client-tools.js';
-import { carryingCallId } from './ids.js';
+import { legalCallId } from './ids.js';
 
 /*
  * JSON text of what stands in a response's `output`, the same in a stream and in a whole answer. Ids of items are made
@@ -95,7 +96,7 @@ export function calledTool(call: UpstreamCall, index: number, { id, tools }: Cal
   const type = known?.type ?? (call.custom ? 'custom' : 'function');
   return {
     id: `${idPrefixes[type]}_${id}_${index}`,
-    callId: call.id === '' ? `call_${id}_${index}` : carryingCallId(call.id),
+    callId: call.id === '' ? `call_${id}_${index}` : legalCarryingId(call.id, legalCallId),
     name: known?.name ?? call.name,
     namespace: known?.namespace ?? null,
     type,

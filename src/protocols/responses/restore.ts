@@ -1,4 +1,4 @@
-import { carryingMark, withoutOwnTokens } from '../../conversation/carrying-id.js';
+import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import { tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
@@ -11,7 +11,7 @@ const sealTag = sealMark.toString('latin1', 1);
 
 const marks = [...tokenMarks, carryingMark, sealMark, ownSearchMark];
 
-/** Tokens, also those that ids of calls carry, a compaction, or a search that another vendor ran; see `Translation.mayCarry`. */
+/** Tokens, in ids of calls, too, a compaction, or a search that another vendor ran; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
   return marks.some((mark) => body.includes(mark));
 }
@@ -20,8 +20,7 @@ export function mayCarry(body: Buffer): boolean {
  * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the
  * id and the encrypted text that its upstream gave it, or is left out where that was none of this protocol's, and a
  * compaction that was made here becomes a message of the user's. One that does not open is left out: no upstream could
- * read it either, and so is a search that another vendor ran. Ids of calls lose the tokens that
- * they carry.
+ * read it either, and so is a search that another vendor ran. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
   const { input } = body;
@@ -38,7 +37,7 @@ export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
 /** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
 function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
   if (item.type === 'web_search_call' && answerOfSearch(textOrNull(item.id) ?? '') !== null) return null;
-  if (typeof item.call_id === 'string') return withBareCallId(item, item.call_id);
+  if (typeof item.call_id === 'string') return withBareId(item, 'call_id');
   const carried = textOrNull(item.encrypted_content);
   if (carried === null) return item;
   if (item.type === 'reasoning') return restoreReasoning(item, carried);
@@ -46,11 +45,6 @@ function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
   const text = openCompaction(item, sealer);
   if (text === null) return null;
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
-}
-
-function withBareCallId(item: JsonObject, callId: string): JsonObject {
-  const bare = withoutOwnTokens(callId);
-  return bare === callId ? item : { ...item, call_id: bare };
 }
 
 function restoreReasoning(item: JsonObject, token: string): JsonObject | null {
