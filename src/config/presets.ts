@@ -46,7 +46,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       'https://platform.claude.com/docs/en/about-claude/models/migration-guide#migrating-to-claude-opus-4-7',
     ],
   },
-  // They refuse a call in the history that has no signature, of another model's, say, which is then given the vendor's own filler.
+  // They refuse a call of the history without a signature, as of another model: it is given the vendor's own filler.
   'gemini-3': {
     kinds: ['generateContent'],
     models: 'Gemini from 3 on',

@@ -4,9 +4,9 @@ import type { ConversationRequest, TextProtocolName } from './request.js';
 export interface ClientTraits {
   /**
    * Where a client keeps the signature of reasoning for the next turn: in a field for it, or, where the protocol has none,
-   * in the calls that follow it; `unreturned`: in the calls, and in the field what they have no room for; `shown`: in the field where it stands beside text that the client asked to see, and else
-   * in the calls. Clients leave out what they did not expect, and what has no text (LlamaIndex, Continue, pi), and some take
-   * the first block of an answer for its text.
+   * in the calls that follow it; `unreturned`: in the calls, and in the field what they have no room for; `shown`: in the
+   * field where it stands beside text that the client asked to see, and else in the calls. Clients leave out what they did
+   * not expect, and what has no text (LlamaIndex, Continue, pi), and some take the first block of an answer for its text.
    */
   readonly signatures: 'field' | 'call' | 'unreturned' | 'shown';
   /** It returns the text of reasoning that it was shown: many leave it out of their history and keep signatures or calls. */

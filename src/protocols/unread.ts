@@ -19,13 +19,11 @@ const deepest = 8;
  * `cache_control`)
  */
 export function unreadMembers(body: JsonObject, shape: Shape, defaults: JsonObject = {}): string[] {
-  let names: Set<string> | null = null;
+  const names = new Set<string>();
   look(body, shape, '', deepest, (name, value) => {
-    if (!saysSomething(value) || defaults[name] === value) return;
-    names ??= new Set();
-    names.add(name);
+    if (saysSomething(value) && defaults[name] !== value) names.add(name);
   });
-  return names === null ? [] : [...(names as Set<string>)];
+  return [...names];
 }
 
 function look(

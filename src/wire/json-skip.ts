@@ -285,14 +285,6 @@ export function withoutMembers(text: Buffer, names: ReadonlySet<string>): Withou
   const rest: Buffer[] = [];
   const taken = new Map<string, string>();
   if (text[at] === CLOSE_BRACE) return isEnd(text, at + 1) ? { rest, taken } : null;
-  /** Of members that are left, one after the other. */
-  let from = at;
-  let to = at;
-  const leave = (): void => {
-    if (to === from) return;
-    if (rest.length > 0) rest.push(comma);
-    rest.push(text.subarray(from, to));
-  };
   for (;;) {
     const start = at;
     if (text[at] !== QUOTE) return null;
@@ -303,22 +295,15 @@ export function withoutMembers(text: Buffer, names: ReadonlySet<string>): Withou
     if (end === -1) return null;
     const name = nameAt(text, start, close);
     if (name === null) return null;
-    const isTaken = names.has(name);
-    if (isTaken) {
-      taken.set(name, text.toString('utf8', value, end));
-      leave();
-    } else to = end;
-    at = skipSpace(text, end);
-    if (text[at] === CLOSE_BRACE) {
-      if (!isTaken) leave();
-      return isEnd(text, at + 1) ? { rest, taken } : null;
+    if (names.has(name)) taken.set(name, text.toString('utf8', value, end));
+    else {
+      if (rest.length > 0) rest.push(comma);
+      rest.push(text.subarray(start, end));
     }
+    at = skipSpace(text, end);
+    if (text[at] === CLOSE_BRACE) return isEnd(text, at + 1) ? { rest, taken } : null;
     if (text[at] !== COMMA) return null;
     at = skipSpace(text, at + 1);
-    if (isTaken) {
-      from = at;
-      to = at;
-    }
   }
 }
 

@@ -16,14 +16,14 @@ import { type AskedImages, convertImages } from './convert.js';
 type Serve = (services: Services, call: ResolvedCall) => void;
 
 /**
- * How a call of a protocol of texts is served that asks for images, where its model makes them at endpoints of their own.
+ * How a call of a protocol of texts is served that asks for images, of a model that makes them at endpoints of their own.
  * @returns null for any other call
  * @throws {GatewayError} of status 400 for what no image can be made of
  */
 export function drawingOf(call: ResolvedCall): Serve | null {
   const { images: translation, protocol } = call.route;
   const { targets, drawing } = call.model;
-  if (translation === null || protocol === null || drawing.length === 0) return null;
+  if (translation === null || protocol === null) return null;
   // A target that takes the call as it came serves it, as for texts.
   if (targets.some(({ native }) => native.has(protocol))) return null;
   const body = call.wholeBody();
