@@ -48,8 +48,12 @@ export interface CallRecord {
   readonly lostInAnswer: readonly string[];
   /** Attempts after the first one. */
   readonly retries: number;
-  /** Whole nano-dollars (1e-9 USD); 0 where nothing is charged. */
+  /** How many times a price per call counts: the number of its images or videos, else 1; 0 where it was not served. */
+  readonly units: number;
+  /** What it is charged, in whole nano-dollars (1e-9 USD); 0 where nothing is. */
   readonly costNanoUsd: number;
+  /** What it has cost whoever runs the gateway, or `none` where that is not known. */
+  readonly paidNanoUsd: number;
   /** It has a line in the ledger. */
   readonly isMetered: boolean;
   /** Milliseconds of `performance.now()`. */

@@ -14,11 +14,23 @@ export const amountNames = [
   'cachedTokens',
   'cacheWrittenTokens',
   'reasoningTokens',
+  'audioInputTokens',
+  'audioOutputTokens',
+  'imageInputTokens',
+  'imageOutputTokens',
+  'cachedAudioTokens',
+  'cachedImageTokens',
+  'cacheWrittenHourTokens',
+  'searches',
   'bytesIn',
   'bytesOut',
   /** Milliseconds of audio or video. */
   'mediaMs',
+  /** Images, videos, and calls for anything else, as far as they were served. */
+  'units',
   'costNanoUsd',
+  /** Of calls of which it is known. */
+  'paidNanoUsd',
 ] as const;
 
 /** What is summed of calls; their names are in the store. */
@@ -132,10 +144,20 @@ export function noTotals(): UsageTotals {
     cachedTokens: 0,
     cacheWrittenTokens: 0,
     reasoningTokens: 0,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+    imageInputTokens: 0,
+    imageOutputTokens: 0,
+    cachedAudioTokens: 0,
+    cachedImageTokens: 0,
+    cacheWrittenHourTokens: 0,
+    searches: 0,
     bytesIn: 0,
     bytesOut: 0,
     mediaMs: 0,
+    units: 0,
     costNanoUsd: 0,
+    paidNanoUsd: 0,
   };
 }
 

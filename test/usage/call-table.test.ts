@@ -194,7 +194,7 @@ test('what is counted adds up to the calls, whatever they have in common and whe
         t.equal(sum(counted.map(({ calls }) => calls)), own.length);
         for (const name of amountNames) {
           const amounts = own.map((record) =>
-            name === 'mediaMs' ? Math.round(record.mediaSeconds * 1000) : record[name],
+            name === 'mediaMs' ? Math.round(record.mediaSeconds * 1000) : (record[name] ?? 0),
           );
           t.equal(sum(counted.map((each) => each[name])), sum(amounts), name);
         }

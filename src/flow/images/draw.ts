@@ -61,6 +61,8 @@ function askedOf(call: ResolvedCall, translation: ImagesTranslation, wanted: Wan
       count: wanted.count,
       stream,
       responseFormat: 'b64_json',
+      size: null,
+      quality: null,
       hasImageTexts: false,
     },
     request: (style) => requestOf(call, wanted, style),

@@ -19,6 +19,7 @@ import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/fo
 import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
+import { resolutionOf } from '../../video/resolution.js';
 import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
@@ -64,6 +65,7 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
   requireServable(request, resolved.model);
   call.units = request.count ?? 1;
   call.mediaSeconds = call.units * chargedSeconds(request.seconds ?? usualLength(resolved.model));
+  call.made = { size: null, quality: null, resolution: resolutionOf(request) };
   call.validatedAt = performance.now();
   admitResolved(services, resolved, () => takeTask(services, resolved, request));
 }
@@ -75,8 +77,12 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
  */
 function requireServable(request: VideoRequest, model: Model): void {
   const { fault, unreadLength } = request;
-  if (unreadLength !== null && (model.price?.perSecond ?? 0) > 0) throw wrongLength(unreadLength);
+  if (unreadLength !== null && isPaidByLength(model)) throw wrongLength(unreadLength);
   if (fault !== null && targetsFor(request, model).length === 0) throw fault;
+}
+
+function isPaidByLength({ price }: Model): boolean {
+  return price !== null && (price.rates.perSecond > 0 || price.seconds.some(({ usd }) => usd > 0));
 }
 
 /** Seconds of a video for which no length is asked, or one that is no number, as its model's first target makes it. */

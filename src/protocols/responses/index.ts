@@ -6,6 +6,7 @@ import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
+import { noteCharges } from './charges.js';
 import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
@@ -68,6 +69,7 @@ export const responses: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  noteCharges,
   metering: conversationMetering,
   translation: {
     protocol: 'responses',

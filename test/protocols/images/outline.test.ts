@@ -24,6 +24,8 @@ const nothing = {
   count: null,
   stream: false,
   responseFormat: null,
+  size: null,
+  quality: null,
   hasImageTexts: false,
 };
 
@@ -35,6 +37,15 @@ test('of a body with a prompt: what it is routed and metered by', async (t) => {
     outlineOf('generate', promptBody({ n: 11, stream: true, response_format: 'url', image: imageUrl })),
     { ...nothing, count: 11, stream: true, responseFormat: 'url' },
   );
+  t.strictSame(outlineOf('generate', promptBody({ size: '1024x1536', quality: 'high' })), {
+    ...nothing,
+    size: '1024x1536',
+    quality: 'high',
+  });
+  t.match(outlineOf('generate', inputBody([], { size: '1x1', parameters: { size: '1024*768' } })), {
+    size: '1024x768',
+    quality: null,
+  });
   t.strictSame(outlineOf('edit', promptBody({ response_format: 'png', n: null })), nothing);
   for (const more of [{ image: imageUrl }, { images: [{ file_id: 'f' }] }, { mask: {} }])
     t.strictSame(outlineOf('edit', promptBody(more)), { ...nothing, hasImageTexts: true });
