@@ -44,7 +44,9 @@ export function importPrices(config: string, list: string, replaces: boolean): I
     else {
       prices[name] = found.price;
       if (found.unused.length > 0)
-        notes.push(`models.${name} is priced without ${found.unused.join(', ')}, which are not known here`);
+        notes.push(
+          `models.${name} is priced without ${found.unused.join(', ')}, which have no place in a price here`,
+        );
     }
   }
   if (missing.length > 0) notes.push(`the list has no price for ${missing.join(', ')}`);

@@ -446,11 +446,12 @@ const cases: readonly Case[] = [
   },
 ];
 
-async function start(t: Test) {
+/** @param target merged over every target @param more over the config */
+async function start(t: Test, target: object = {}, more: object = {}) {
   const store = { kind: 'embedded', path: temporaryFolder(t), taskDays: 1 } as const;
   const upstream = await startRawUpstream(t, '');
   const root = upstream.url.replace(/\/v1$/, '');
-  const model = (upstreamName: string, target: object = {}) => ({
+  const model = (upstreamName: string, ofModel: object = {}) => ({
     protocols: [
       'chat',
       'responses',
@@ -458,7 +459,7 @@ async function start(t: Test) {
       'generateContent',
       ...(upstreamName === 'chat' ? ['images', 'audio'] : []),
     ],
-    targets: [{ upstream: upstreamName, cost: { ...price, tiers: {}, input: 0.5 }, ...target }],
+    targets: [{ upstream: upstreamName, ...target, ...ofModel }],
     price,
   });
   const gateway = await startGateway(t, {
@@ -476,6 +477,7 @@ async function start(t: Test) {
         messages: model('messages'),
         generateContent: model('generateContent'),
       },
+      ...more,
     },
   });
   const read = createStore(store);
@@ -517,4 +519,26 @@ test('what each protocol reports, streamed or not, translated or not, is in the 
     const line = records.find(({ requestId }) => requestId === ids[index]);
     t.match(line, { units: 1, ...record, costNanoUsd: nanos }, name);
   }
+});
+
+test('what the vendor is paid stands beside what the client is charged', async (t) => {
+  const cost = { input: 0.5, cached: 0.25, output: 1 };
+  const groups = { default: { models: ['*'], priceFactor: 1.5 } };
+  const { upstream, gateway, lines } = await start(t, { cost }, { groups });
+  const ask = async () => {
+    const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'chat', messages: hello });
+    const answered = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
+    await answered.text();
+  };
+  upstream.answer = bytesOf({ ...chatAnswer, service_tier: 'flex' });
+  await ask();
+  upstream.answer = jsonAnswer(400, '{"error":{"message":"no"}}');
+  await ask();
+  const [served, failed] = await lines(2);
+  t.match(served, {
+    costNanoUsd: (chatNanos * 1.5) / 2,
+    paidNanoUsd: 1000 * (60 * 0.5 + 40 * 0.25 + 50 * 1),
+  });
+  t.match(failed, { costNanoUsd: 0, paidNanoUsd: 0, units: 0 });
 });
