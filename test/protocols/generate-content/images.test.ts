@@ -38,6 +38,14 @@ test('images are asked for by their modality, or by what they are to be like', a
     t.equal(imagesAsked(asked), 0, JSON.stringify(asked));
 });
 
+test('as many are asked for as candidates', (t) => {
+  t.equal(imagesAsked(body({ candidateCount: 3 })), 3);
+  t.equal(imagesAsked({ contents: [], generation_config: { image_config: {}, candidate_count: 2 } }), 2);
+  for (const candidateCount of [0, -1, 1.5, '3', null]) t.equal(imagesAsked(body({ candidateCount })), 1);
+  t.equal(imagesAsked(body({ responseModalities: ['TEXT'], candidateCount: 3 })), 0);
+  t.end();
+});
+
 test('the example of the API document', async (t) => {
   t.strictSame(decode(body({ imageConfig: { aspectRatio: '16:9', imageSize: '2K' } })), {
     prompt: 'a fox',
