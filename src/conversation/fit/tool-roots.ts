@@ -63,14 +63,14 @@ function merged(tool: WithParameters, keywords: readonly string[], leftOut: Left
     type: 'object',
     properties: Object.fromEntries([
       ...own,
-      ...others.map(([name, schemas]): [string, unknown] => [name, oneOf(schemas)]),
+      ...others.map(([name, schemas]): [string, unknown] => [name, choiceOf(schemas)]),
     ]),
     ...(all.size === 0 ? {} : { required: [...all] }),
   };
   return { ...tool, parameters };
 }
 
-function oneOf(schemas: ReadonlyMap<string, unknown>): unknown {
+function choiceOf(schemas: ReadonlyMap<string, unknown>): unknown {
   const all = [...schemas.values()];
   return all.length === 1 ? all[0] : { anyOf: all };
 }
@@ -134,7 +134,7 @@ function take<Name>(names: readonly Name[], left: Merging['left']): readonly Nam
  * Definitions stand beside each other: what they hold is written once more at most. A reference into the depth of a
  * schema could write the same again at every level.
  */
-const definition = /^#\/(?:\$defs|definitions)\/[^/]{1,200}$/;
+const definition = /^#\/(?:\$defs|definitions|components\/schemas)\/[^/]{1,200}$/;
 
 function definitionOf(reference: unknown, root: JsonObject): JsonObject | null {
   return typeof reference === 'string' && definition.test(reference) ? resolvePointer(reference, root) : null;

@@ -86,6 +86,16 @@ test('branches may be definitions, and have parts in common', async (t) => {
   );
 });
 
+test('definitions may stand where OpenAPI has them', async (t) => {
+  const components = { schemas: { A: { properties: { a: text }, required: ['a'] } } };
+  t.strictSame(fitted({ components, allOf: [{ $ref: '#/components/schemas/A' }] }), {
+    components,
+    type: 'object',
+    properties: { a: text },
+    required: ['a'],
+  });
+});
+
 test('a place in a branch can still be referred to', async (t) => {
   const branch = { properties: { id: text, next: { $ref: '#/anyOf/1/properties/id' } } };
   t.strictSame(fitted({ $defs: { x: text }, anyOf: [branch, { properties: { id: count } }, true] }), {
