@@ -83,6 +83,14 @@ test('the example of the API document is made by an images upstream', async (t) 
   t.match(line, { protocol: 'generateContent', inputTokens: 3, outputTokens: 4, outcome: 'complete' });
 });
 
+test('contents that are one object are a list of one', async (t) => {
+  const { gateway, lastBody } = await start(t, () => made([{ b64_json: base64 }]));
+  const body = { ...example, contents: { role: 'user', parts: { text: 'a fox' } } };
+  const heard = await ask(gateway, 'POST', whole, { body });
+  t.match(heard.json, { candidates: [candidate()] }, heard.text);
+  t.strictSame(JSON.parse(lastBody()), { model: 'real', prompt: 'a fox', size: '1536x1024' });
+});
+
 test('a stream of it is one event, or an array of one', async (t) => {
   const { gateway } = await start(t, () => made([{ b64_json: base64 }]));
   const heard = await ask(gateway, 'POST', streamed, { body: example });

@@ -6,6 +6,7 @@ import { outputMembers } from '../../wire/routed-members.js';
 import { modelPath } from '../model-path.js';
 import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
+import { googleToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
@@ -32,6 +33,7 @@ export const generateContentCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z_][A-Za-z0-9_.:-]*$/ },
     outputRoot: 'any',
     closedSchemas: false,
+    ...googleToolSchemas,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signatures: 'generateContent',
     search: { asked: 'alone', says: [], choice: 'none', name: null },

@@ -4,6 +4,7 @@ import { growingMetering, reportedMetering, wholeAnswers } from '../../conversat
 import { queryParameter } from '../../wire/query.js';
 import { messagesOnce, never } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
+import { anthropicToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
@@ -31,6 +32,7 @@ export const messagesCodec: TextCodec = {
     toolNames: { longest: 128, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: true,
+    ...anthropicToolSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signatures: 'messages',
     search: {
