@@ -11,7 +11,7 @@ import { countTokensConversation, messagesConversation } from './conversation.js
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { carriedMarks, mayLackSignature, restore } from './restore.js';
 import { searchName } from './search-tool.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -75,7 +75,8 @@ export const messages: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature,
     restore,
   },
   otherForm: null,
@@ -103,7 +104,8 @@ export const countTokens: Endpoint = {
     mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature,
     restore,
   },
   otherForm: null,
