@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { secretFailure } from '../protocols/error-formats/own-secrets.js';
 import type { ResponseHead } from '../upstream/client.js';
-import { isReturned, returnedInitials } from '../wire/returned-headers.js';
+import { isReturned, returnedInitials } from '../wire/passed-headers.js';
 import type { Call } from './call.js';
 
 const json = 'application/json';
