@@ -10,7 +10,7 @@ import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { chatRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { carriedMarks, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -69,7 +69,8 @@ export const chat: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,

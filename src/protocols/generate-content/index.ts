@@ -1,5 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
+import { tokenMarks } from '../../conversation/signature.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { outputMembers } from '../../wire/routed-members.js';
@@ -13,7 +14,7 @@ import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, generateContentRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { restore } from './restore.js';
 import { memberOf } from './spelling.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -79,7 +80,8 @@ export const generateContent: Endpoint = {
     mediaByUrl: false,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks: tokenMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,
@@ -107,7 +109,8 @@ export const countTokens: Endpoint = {
     mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
-    mayCarry,
+    carriedMarks: tokenMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,

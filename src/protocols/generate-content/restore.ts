@@ -1,15 +1,10 @@
-import { tokenMarks, untagSignature } from '../../conversation/signature.js';
+import { untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject } from '../../wire/json.js';
 import { unsigned } from './request/encode.js';
 import { keyOf, memberOf, repeated, snakeCase } from './spelling.js';
 
 const wrapper = 'generateContentRequest';
 const signatureKeys = ['thoughtSignature', snakeCase('thoughtSignature')] as const;
-
-/** See `Translation.mayCarry`. */
-export function mayCarry(body: Buffer): boolean {
-  return tokenMarks.some((mark) => body.includes(mark));
-}
 
 /** A part as it goes to the vendor: null for one that is left out. */
 interface RestoredPart {

@@ -12,7 +12,7 @@ import { countTokensConversation, messagesConversation } from './conversation.js
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { carriedMarks, mayLackSignature, restore } from './restore.js';
 import { searchName } from './search-tool.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -77,7 +77,8 @@ export const messages: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature,
     restore,
   },
   otherForm: null,
@@ -105,7 +106,8 @@ export const countTokens: Endpoint = {
     mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature,
     restore,
   },
   otherForm: null,

@@ -11,7 +11,7 @@ import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { compactRequest, inputTokensRequest, responsesRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { carriedMarks, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
@@ -78,7 +78,8 @@ export const responses: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,
@@ -106,7 +107,8 @@ export const compactResponses: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,
@@ -138,7 +140,8 @@ export const countInputTokens: Endpoint = {
     answerHere: (request) =>
       JSON.stringify({ object: 'response.input_tokens', input_tokens: estimateTokens(request) }),
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   amender: null,
