@@ -89,6 +89,8 @@ export interface StreamRules {
   findUsageEvent(run: Buffer): { readonly start: number; readonly end: number } | null;
   /** Usage in the body of an answer that was not streamed, or null. */
   usageOf(body: Buffer): Usage | null;
+  /** A whole answer of up to so many bytes is gathered before it leaves, so that all of it is noted; absent for the usual. */
+  readonly wholeBytes?: number;
   /** Takes note of what whole events, or a whole answer, say of the price. Absent where the usage says all. */
   readonly noteCharges?: (run: Buffer, charges: AnswerCharges) => void;
   /** What the last bytes of an answer tell of the media in it; absent where that has no price of its own. */

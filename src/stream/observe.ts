@@ -165,7 +165,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#rules = observed.rules;
     this.#watch = observed.watch ?? null;
     const isGathered = observed.amend !== null || observed.keep !== null;
-    this.wholeBytes = isGathered ? amendedBytes : wholeBytes;
+    this.wholeBytes = isGathered ? amendedBytes : (observed.rules.wholeBytes ?? wholeBytes);
     this.divisible = observed.amend === null;
     this.mayStream = observed.mayStream;
     this.exactErrors = observed.exactErrors ?? true;

@@ -316,6 +316,14 @@ const cases: readonly Case[] = [
     nanos: responsesNanos / 2,
   },
   {
+    name: 'responses of more than passes in one piece else',
+    kind: 'responses',
+    ...askResponses,
+    answer: { ...response('flex'), metadata: { long: 'x'.repeat(600_000) } },
+    record: { ...responsesRecord, tier: 'flex' },
+    nanos: responsesNanos / 2,
+  },
+  {
     name: 'responses, streamed, whose last event is longer than what is kept of it',
     kind: 'responses',
     ...streamed(askResponses),

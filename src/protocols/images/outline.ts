@@ -68,8 +68,8 @@ export function outlineOfForm(operation: ImageOperation, parts: readonly FormPar
     count: countInForm(parts),
     stream: readFlag(textOf('stream')),
     responseFormat: formatOrNull(textOf('response_format')),
-    size: sizeOf(textOf('size')),
-    quality: textOf('quality') || null,
+    size: sizeOf(namedIn(parts, 'size')),
+    quality: namedIn(parts, 'quality'),
     hasImageTexts:
       operation === 'edit' &&
       parts.some((part) => (imageName.test(part.name) || part.name === 'mask') && isTextPart(part)),
@@ -86,6 +86,12 @@ function readFlag(text: string): boolean {
   if (lower === '' || lower === 'false') return false;
   if (lower === 'true') return true;
   throw wrongValue('stream', '"true" or "false"');
+}
+
+/** The text of a field that is for the upstream to judge; null for a file, and where there is none. */
+function namedIn(parts: readonly FormPart[], wanted: string): string | null {
+  const part = parts.find(({ name }) => name === wanted);
+  return part === undefined || part.filename !== null ? null : part.data.toString('utf8') || null;
 }
 
 /** Some write the sizes of others with an asterisk. */

@@ -67,7 +67,7 @@ export function createUsageReader(
  * @returns the usage, or null when neither input nor output is there
  */
 function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind): Usage | null {
-  const [input = -1, output = -1, cached = -1, reasoning = -1, written = -1, ...more] = numbers;
+  const [input = -1, output = -1, cached = -1, reasoning = -1, written = -1] = numbers;
   if (input === -1 && output === -1) return null;
   const usage = {
     input: Math.max(0, input),
@@ -77,9 +77,21 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind): Usa
     reasoning: Math.max(0, reasoning),
   };
   // Most answers are texts, and nothing else is told of them.
-  if (outputKind === 'text' && !more.some((number) => number > 0)) return usage;
-  const [requests = -1, queries = -1, audioIn = -1, imageIn = -1, audioOut = -1, imageOut = -1] = more;
-  const [cachedAudio = -1, cachedImage = -1] = more.slice(6);
+  return outputKind === 'text' && !hasCharges(numbers) ? usage : withNumbers(usage, numbers, outputKind);
+}
+
+/** Where the numbers begin that have prices of their own. */
+const firstCharge = 5;
+
+function hasCharges(numbers: readonly number[]): boolean {
+  for (let index = firstCharge; index < numbers.length; index++)
+    if ((numbers[index] as number) > 0) return true;
+  return false;
+}
+
+function withNumbers(usage: Usage, numbers: readonly number[], outputKind: OutputKind): Usage {
+  const [requests = -1, queries = -1, audioIn = -1, imageIn = -1, ...more] = numbers.slice(firstCharge);
+  const [audioOut = -1, imageOut = -1, cachedAudio = -1, cachedImage = -1] = more;
   const isTold = audioOut !== -1 || imageOut !== -1;
   return withCharges(usage, {
     searches: Math.max(0, requests, queries),

@@ -5,6 +5,9 @@ import { tierOf } from '../../wire/service-tier.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { isSearch } from './search-item.js';
 
+/** What many searches have found makes an answer long, and the usage at its end does not count them. */
+export const noteBytes = 8 * 1024 * 1024;
+
 /** As it stands in an item: a quoted text cannot stand inside another one. */
 const searchType = Buffer.from('"web_search_call"');
 const tierKey = Buffer.from('"service_tier"');

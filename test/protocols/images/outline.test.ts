@@ -81,6 +81,12 @@ test('of a form: its fields, and whether its images are files', async (t) => {
     { ...nothing, count: 12, stream: true, responseFormat: 'url' },
   );
   t.strictSame(outlineOfForm('edit', [...start, field('n', ''), field('stream', 'false')]), nothing);
+  t.strictSame(outlineOfForm('edit', [...start, field('size', '1x1'), field('quality', 'low')]), {
+    ...nothing,
+    size: '1x1',
+    quality: 'low',
+  });
+  t.match(outlineOfForm('edit', [...start, file('size')]), { size: null });
   t.equal(outlineOfForm('edit', [file('image')]).model, '');
 });
 
