@@ -10,6 +10,7 @@ import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
 import { RecordQueue } from './flow/account.js';
 import { FindQueue } from './flow/conversation/find-queue.js';
+import { DrainList } from './flow/drain-list.js';
 import { endFaulted } from './flow/fault.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { createRecentCalls } from './flow/recent-calls.js';
@@ -204,6 +205,7 @@ class ComposedGateway implements Gateway {
       sweepList: new SweepList(),
       memory: new MemoryBudget(),
       largeBodies: new TurnQueue(),
+      drains: new DrainList(),
       unattended: createUnattended(),
     };
   }
@@ -324,6 +326,7 @@ class ComposedGateway implements Gateway {
     this.#unseen.close();
     this.#storeSweep.stop();
     this.#services.sessions.shutDown();
+    this.#services.drains.close();
     this.#server.close();
     this.#services.limits.close();
     this.#services.upstream.close();

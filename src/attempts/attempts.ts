@@ -451,7 +451,9 @@ interface ErrorAnswerSoFar {
 export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
   exchange: UpstreamExchange | null = null;
   readonly #judge: AttemptJudge;
-  readonly #handler: UpstreamHandler;
+  #handler: UpstreamHandler;
+  /** A good answer has begun. */
+  isAnswered = false;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */
@@ -479,6 +481,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   onHead(head: ResponseHead): void {
     const { status } = head;
     if (status < 400) {
+      this.isAnswered = true;
       this.answered();
       this.#judge.onTaken(this);
       this.#handler.onHead(head);
@@ -541,6 +544,11 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     this.#handler.onHead(head);
     if (come.length > 0) this.#handler.onData(come);
     return false;
+  }
+
+  /** What is still to come of its answer is for another handler. */
+  handOver(handler: UpstreamHandler): void {
+    this.#handler = handler;
   }
 
   resume(): void {

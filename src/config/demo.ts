@@ -69,6 +69,7 @@ export function demoConfig(created: number): ResolvedConfig {
         tls: { ca: null, verify: true, serverName: null, clientCertificate: null },
         proxy: null,
         injectUsage: defaults.injectUsage,
+        onLeave: defaults.onLeave,
         responsesSocket: false,
         fetchPrivate: false,
         allowMembers: [],

@@ -15,6 +15,7 @@ import type {
   FetchSettings,
   Group,
   ListenTls,
+  OnLeave,
   Price,
   Protocol,
   RateLimits,
@@ -46,6 +47,7 @@ export interface ResolvedUpstream {
   };
   readonly proxy: EgressProxy | null;
   readonly injectUsage: boolean;
+  readonly onLeave: OnLeave;
   readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
   readonly allowMembers: readonly SteeringMember[];
@@ -194,6 +196,7 @@ export const defaults = {
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
   conversations: { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 },
   injectUsage: true,
+  onLeave: 'drain',
   translation: {
     maxTokens: 4096,
     maxTokensField: 'max_completion_tokens',
@@ -327,6 +330,7 @@ function resolveUpstream(
     },
     proxy: proxyOf(upstream, files),
     injectUsage: upstream.injectUsage ?? defaults.injectUsage,
+    onLeave: upstream.onLeave ?? defaults.onLeave,
     responsesSocket: upstream.responsesSocket ?? false,
     fetchPrivate: upstream.fetchPrivate ?? false,
     allowMembers: upstream.allowMembers ?? [],

@@ -42,6 +42,7 @@ const mostRecords = 32;
 export function recordOf(call: Call): CallRecord {
   const { exchange, key, route, model, target, error, startedAt, sentAt, answeredAt, endedAt, retries } =
     call;
+  const leftAt = call.leftAt > 0 ? call.leftAt : endedAt;
   return {
     id: exchange.id,
     number: exchange.number,
@@ -68,7 +69,7 @@ export function recordOf(call: Call): CallRecord {
     costNanoUsd: costOfCall(call),
     isMetered: isMetered(call),
     endedAt,
-    durationMs: endedAt - startedAt,
+    durationMs: leftAt - startedAt,
     firstByteMs: answeredAt > 0 ? answeredAt - startedAt : none,
     ownMs: sentAt > 0 && retries === 0 ? sentAt - startedAt : none,
   };

@@ -99,6 +99,8 @@ export class Call implements Guarded {
   sentAt = 0;
   /** The upstream's head came. */
   answeredAt = 0;
+  /** Its client has left, and its upstream is read on for. */
+  leftAt = 0;
   endedAt = 0;
 
   readonly #endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;

@@ -1,4 +1,6 @@
-import type { OwnSecrets } from '../config/types.js';
+import { readErrorAnswer } from '../attempts/error-answer.js';
+import { statusError } from '../attempts/failure.js';
+import type { OwnSecrets, Target } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
@@ -59,6 +61,16 @@ export function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json'
 /** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
 export function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
   return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
+}
+
+/** What the caller is told of an error answer in place of its own words, or null. */
+export function ownErrorOf({ upstream }: Target, head: ResponseHead, body: Buffer): GatewayError | null {
+  return readErrorAnswer(upstream, head, body).error;
+}
+
+/** What the caller is told of an error answer that does not pass as it came. */
+export function errorOf(target: Target, head: ResponseHead, body: Buffer): GatewayError {
+  return ownErrorOf(target, head, body) ?? statusError(head, body);
 }
 
 /** How a call ended whose upstream's answer was handed on whole. */

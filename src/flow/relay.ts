@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { AttemptOwner } from '../attempts/attempts.js';
-import { readErrorAnswer } from '../attempts/error-answer.js';
-import { failureError, statusError } from '../attempts/failure.js';
+import { failureError } from '../attempts/failure.js';
 import { givenUpBy } from '../attempts/outcome.js';
 import type { OwnSecrets } from '../config/types.js';
 import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
@@ -29,15 +28,18 @@ import {
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import { addBehind, keepEnd, sendStreamEnd, wholeEnd } from './conversation/keep.js';
+import { leaveUpstream } from './drain.js';
 import {
   answerOutcome,
   answerRefusal,
   beginningOf,
   brokenOutcome,
   endedUnbegun,
+  errorOf,
   isEventStream,
   lastEvent,
   noStream,
+  ownErrorOf,
   tellsItself,
   tooLarge,
   unbegun,
@@ -215,9 +217,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   onClientGone(): void {
-    const { name } = this.#phase;
-    if (name !== 'over' && name !== 'sent') this.upstream?.cancel();
-    this.#settle('client_gone');
+    const left = { transform: this.#transform, phase: this.#phase, hasBegun: this.relayed };
+    if (leaveUpstream(this.#services, this.#call, this.upstream, left)) {
+      this.#phase = over;
+      this.leave();
+    } else this.#settle('client_gone');
   }
 
   onDrained(): void {
@@ -378,16 +382,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
   #outgrown({ transform, head }: Answering, before: Buffer): void {
-    if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
+    if (head.status >= 400) this.#tellError(head, errorOf(this.#call.target, head, before));
     else if (!transform.divisible)
       this.#giveUp(tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
-  }
-
-  /** What the caller is told of an error answer, or null where it passes as it came. */
-  #errorOf(head: ResponseHead, body: Buffer): GatewayError | null {
-    const { error } = readErrorAnswer(this.#call.target.upstream, head, body);
-    return error ?? (this.#transform?.exactErrors ? null : statusError(head, body));
   }
 
   #tellError(head: ResponseHead, error: GatewayError): void {
@@ -451,7 +449,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #sendWhole({ transform, head }: Answering, body: Buffer): void {
     let answer: Buffer | string = body;
     if (head.status >= 400) {
-      const error = this.#errorOf(head, body);
+      const told = transform.exactErrors ? ownErrorOf : errorOf;
+      const error = told(this.#call.target, head, body);
       if (error !== null) {
         this.#tellError(head, error);
         return;
@@ -501,7 +500,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #endWhole(whole: Whole): void {
     const { head } = whole;
     const body = whole.gathered.take();
-    if (this.committed) this.#failStream(this.#errorOf(head, body) ?? statusError(head, body));
+    if (this.committed) this.#failStream(errorOf(this.#call.target, head, body));
     else this.#sendWhole(whole, body);
   }
 

@@ -15,6 +15,7 @@ import type { Dialer } from '../upstream/dialer.js';
 import type { TaskBook } from '../video/book.js';
 import type { Call } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
+import type { DrainList } from './drain-list.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { Running } from './running.js';
 import type { SessionList } from './sockets/sessions.js';
@@ -69,6 +70,8 @@ export interface Services {
   readonly memory: MemoryBudget;
   /** Bodies that take long to look through and to translate; each is in the memory budget. */
   readonly largeBodies: TurnQueue;
+  /** Calls whose clients have left, and whose upstreams are read on for. */
+  readonly drains: DrainList;
   /** Work that goes on without its client; a drain waits for it. */
   readonly unattended: Unattended;
 }
