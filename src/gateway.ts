@@ -23,6 +23,7 @@ import { watchUnseen } from './flow/sockets/unseen.js';
 import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
+import { TaskWatch } from './flow/video/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import type { CorsSettings } from './http/cors.js';
 import { createMemorySweep } from './http/memory-sweep.js';
@@ -33,6 +34,7 @@ import type { SocketLimits } from './http/socket.js';
 import { SweepList } from './http/sweep.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
+import { createBudgetAccounts } from './limits/budget-accounts.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
@@ -119,6 +121,7 @@ class ComposedGateway implements Gateway {
   readonly #tickers: readonly NodeJS.Timeout[];
   readonly #unseen: { close(): void };
   readonly #storeSweep: { stop(): void };
+  readonly #taskWatch: TaskWatch;
 
   constructor(options: GatewayOptions) {
     const { snapshot, log, managedKeys = null } = options;
@@ -149,6 +152,7 @@ class ComposedGateway implements Gateway {
     });
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
+    this.#taskWatch = new TaskWatch(this.#services);
     this.#server = createServer({
       words: headerWords(snapshot),
       cors: corsSettings(snapshot),
@@ -185,6 +189,8 @@ class ComposedGateway implements Gateway {
         this.#accessLog.add(call);
         this.#recordQueue.add(call);
       },
+      correct: (correction) => this.#meter(correction),
+      budgets: createBudgetAccounts(this.#store),
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>
@@ -226,6 +232,7 @@ class ComposedGateway implements Gateway {
         tickMs,
         sweepMemory,
         () => this.#unixTime.check(),
+        () => void this.#taskWatch.tick(),
         () => sweepList.sweep(performance.now()),
       ),
       every(
@@ -242,6 +249,10 @@ class ComposedGateway implements Gateway {
     this.#recentCalls.add(call);
     if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut, 'request');
     if (call.lostInAnswer.length > 0) this.#recorder.recordLeftOut(call.lostInAnswer, 'answer');
+    this.#meter(call);
+  }
+
+  #meter(call: CallRecord): void {
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
     if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);
@@ -327,6 +338,7 @@ class ComposedGateway implements Gateway {
     this.#storeSweep.stop();
     this.#services.sessions.shutDown();
     this.#services.drains.close();
+    this.#taskWatch.close();
     this.#server.close();
     this.#services.limits.close();
     this.#services.upstream.close();

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
 import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
-import type { Call, ResolvedCall } from '../flow/call.js';
+import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
 import {
@@ -379,7 +379,7 @@ export class Attempt {
  */
 export function noteVendorAccountRefused(
   services: Services,
-  call: Call,
+  call: Pick<Asking, 'exchange' | 'model'>,
   asked: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
   error: VendorAccountError,
 ): void {
