@@ -12,7 +12,7 @@ import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { carriesAccount } from './account-headers.js';
 import { readErrorAnswer } from './error-answer.js';
-import { retryAfterMsOf } from './failure.js';
+import { retryAfterMsOf, statusError } from './failure.js';
 import type { TargetHealth } from './health.js';
 import {
   type AttemptOutcome,
@@ -423,7 +423,8 @@ export interface AttemptJudge {
    * @returns true when it is given up, and `onPassedOver` follows
    */
   passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
-  onPassedOver(): void;
+  /** @param error that the answer has told */
+  onPassedOver(error: GatewayError): void;
   /** An error answer says that our account is not accepted. */
   onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void;
   /**
@@ -538,7 +539,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);
       if (isUnread) this.exchange?.cancel();
-      this.#judge.onPassedOver();
+      this.#judge.onPassedOver(error ?? statusError(head, come));
       return true;
     }
     this.#handler.onHead(head);

@@ -85,7 +85,7 @@ export function demoConfig(created: number): ResolvedConfig {
           {
             upstream: 'simulator',
             model: name,
-            images: 'openai',
+            images: null,
             priority: 0,
             weight: 1,
             responses: true,

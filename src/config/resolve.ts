@@ -68,7 +68,8 @@ export interface ResolvedModel {
     readonly weight: number;
     /** A chat upstream's target that takes responses calls as they come, or takes no other calls of text at all. */
     readonly responses: boolean | 'only';
-    readonly images: 'openai' | 'openai-files' | 'dashscope';
+    /** Null where the config does not say. */
+    readonly images: 'openai' | 'openai-files' | 'dashscope' | null;
     readonly translation: TranslationSettings;
     readonly preset: string | null;
     readonly rules: RuleSettings | null;
@@ -272,7 +273,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         priority: target.priority ?? 0,
         weight: target.weight ?? 1,
         responses: target.responses ?? false,
-        images: target.images ?? 'openai',
+        images: target.images ?? null,
         translation: resolveTranslation(
           presetOf(target.preset ?? file.upstreams[target.upstream]?.preset),
           target.translation,

@@ -401,7 +401,7 @@ const target = Type.Object(
       Type.Union([Type.Boolean(), Type.Literal('only')], { expected: 'true, false or "only"' }),
     ),
     images: optional(
-      '`dashscope` for an upstream that takes `input` and `parameters`, `openai-files` for one that takes the images of an edit only as files.',
+      '`dashscope` for an upstream that takes `input` and `parameters`, `openai-files` for one that takes the images of an edit only as files. Named, it also says that the target makes images for generateContent calls that ask for one.',
       Type.Enum(['openai', 'openai-files', 'dashscope']),
     ),
     translation: Type.Optional(translation),

@@ -232,7 +232,10 @@ export interface Key {
   readonly groupLimits: readonly { readonly group: string; readonly limits: RateLimits }[];
   /** Its calls may name the targets that they want, and those that they do not. */
   readonly mayRoute: boolean;
-  /** What its calls take of limits, once that was asked for: see `poolsOfKey`. Nobody else's business. */
+  /**
+   * A place where `poolsOfKey` of `limits/pools` remembers the pools of the key's calls. No one else reads it, and its type
+   * is not told here: a config knows nothing of limits but their numbers.
+   */
   pools?: object | null;
 }
 

@@ -5,9 +5,10 @@ import { type FaultPlace, GatewayError, guard } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import { streamedWeight } from '../stream/streamed-text.js';
-import type { ResponseHead, UpstreamExchange, UpstreamHandler } from '../upstream/client.js';
+import type { ResponseHead, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
+import type { RelayedAnswer } from './answer-end.js';
 import type { Phase } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
@@ -22,36 +23,22 @@ const longestMs = 10_000;
 /** Part of an event, or an answer that is told only as a whole: more than this of an answer is not kept. */
 const mostHeld = 64 * 1024;
 
-/** What there is of an answer whose client leaves. */
-interface Left {
-  readonly transform: AnswerTransform | null;
-  readonly phase: Phase;
-  /** Some of the answer has been relayed. */
-  readonly hasBegun: boolean;
-}
-
 /**
  * Reads on for a call whose client has left, so that the upstream tells what the call has used: it bills what it has
  * made, whoever takes it. What the call holds of limits of calls at once is free from now on. Else the upstream is
  * cancelled: for media and uploads, of which most would be in vain, by the config, and when too many are read on for
  * already.
- * @param upstream whoever answers, or will
  * @returns whether it is read on for the call, which is accounted for when that ends
  */
-export function leaveUpstream(
-  services: Services,
-  call: RoutedCall,
-  upstream: UpstreamExchange | null,
-  left: Left,
-): boolean {
-  const { transform, phase } = left;
+export function leaveUpstream(answer: RelayedAnswer): boolean {
+  const { services, call, upstream, transform, phase } = answer;
   // Else two attempts are under way, or there is a pause between them.
   if (
     transform !== null &&
     upstream instanceof RelayedAttempt &&
     isDrained(services, call, upstream, phase)
   ) {
-    new Drain(services, call, upstream, { ...left, transform }).begin(phase);
+    new Drain(answer, upstream, transform).begin(phase);
     return true;
   }
   if (phase.name !== 'over' && phase.name !== 'sent') upstream?.cancel();
@@ -94,16 +81,15 @@ class Drain implements UpstreamHandler, Draining {
   #isOver = false;
 
   constructor(
-    services: Services,
-    call: RoutedCall,
+    { services, call, relayed }: RelayedAnswer,
     attempt: RelayedAttempt,
-    { transform, hasBegun }: Left & { readonly transform: AnswerTransform },
+    transform: AnswerTransform,
   ) {
     this.#services = services;
     this.#call = call;
     this.#attempt = attempt;
     this.#transform = transform;
-    this.#hasBegun = hasBegun;
+    this.#hasBegun = relayed;
     this.keyId = call.key.id;
     const stop = guard('timer', this, () => this.stop(), undefined);
     this.#timer = setTimeout(stop, longestMs);

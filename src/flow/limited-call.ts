@@ -31,7 +31,7 @@ export class Taking {
    * @param now by the holder's clock
    * @returns whether the call is let in; else its worker has too little, and nothing was taken
    */
-  tryAcquire(demands: readonly Demand[], now: number): boolean {
+  take(demands: readonly Demand[], now: number): boolean {
     this.admission = this.#limits.take(demands, now);
     return this.admission !== null;
   }
