@@ -238,6 +238,10 @@ const timeouts = Type.Object(
       'After SIGTERM: so long `/ready` says 503 and everything is still served, so that balancers can look.',
       Type.Integer({ minimum: 0, maximum: longestMs }),
     ),
+    orphanMs: optional(
+      'When the primary process has died, its workers serve on until the next one has taken over, for so long at most; with 0 they only finish their answers.',
+      Type.Integer({ minimum: 0, maximum: longestMs }),
+    ),
   },
   closed,
 );
