@@ -552,7 +552,7 @@ export const configSchema = Type.Object(
     sockets: Type.Optional(sockets),
     fetch: Type.Optional(fetch),
     secret: optional(
-      'Seals what clients carry for the gateway; hosts that share clients share it.',
+      'Seals what clients carry for the gateway; hosts that share clients share it. Required where they share a store.',
       Type.String({ minLength: 32 }),
     ),
     defaultModels: Type.Optional(
