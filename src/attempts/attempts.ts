@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
 import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
-import type { Call, ResolvedCall } from '../flow/call.js';
+import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
 import {
@@ -379,7 +379,7 @@ export class Attempt {
  */
 export function noteVendorAccountRefused(
   services: Services,
-  call: Call,
+  call: Pick<Asking, 'exchange' | 'model'>,
   asked: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
   error: VendorAccountError,
 ): void {
@@ -452,7 +452,9 @@ interface ErrorAnswerSoFar {
 export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
   exchange: UpstreamExchange | null = null;
   readonly #judge: AttemptJudge;
-  readonly #handler: UpstreamHandler;
+  #handler: UpstreamHandler;
+  /** A good answer has begun. */
+  isAnswered = false;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */
@@ -480,6 +482,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   onHead(head: ResponseHead): void {
     const { status } = head;
     if (status < 400) {
+      this.isAnswered = true;
       this.answered();
       this.#judge.onTaken(this);
       this.#handler.onHead(head);
@@ -542,6 +545,11 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     this.#handler.onHead(head);
     if (come.length > 0) this.#handler.onData(come);
     return false;
+  }
+
+  /** What is still to come of its answer is for another handler. */
+  handOver(handler: UpstreamHandler): void {
+    this.#handler = handler;
   }
 
   resume(): void {

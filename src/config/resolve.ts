@@ -16,6 +16,7 @@ import type {
   FetchSettings,
   Group,
   ListenTls,
+  OnLeave,
   Price,
   Protocol,
   RateLimits,
@@ -47,6 +48,7 @@ export interface ResolvedUpstream {
   };
   readonly proxy: EgressProxy | null;
   readonly injectUsage: boolean;
+  readonly onLeave: OnLeave;
   readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
   readonly allowMembers: readonly SteeringMember[];
@@ -163,6 +165,7 @@ export const defaults = {
     totalMs: 900_000,
     drainMs: 600_000,
     unreadyMs: 0,
+    orphanMs: 600_000,
   },
   routing: {
     failures: 5,
@@ -200,6 +203,7 @@ export const defaults = {
   unpriced: 'refuse',
   conversations: { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 },
   injectUsage: true,
+  onLeave: 'drain',
   translation: {
     maxTokens: 4096,
     maxTokensField: 'max_completion_tokens',
@@ -338,6 +342,7 @@ function resolveUpstream(
     },
     proxy: proxyOf(upstream, files),
     injectUsage: upstream.injectUsage ?? defaults.injectUsage,
+    onLeave: upstream.onLeave ?? defaults.onLeave,
     responsesSocket: upstream.responsesSocket ?? false,
     fetchPrivate: upstream.fetchPrivate ?? false,
     allowMembers: upstream.allowMembers ?? [],

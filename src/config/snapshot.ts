@@ -143,6 +143,7 @@ function buildUpstream(
     }),
     basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') || versionPaths[upstream.kind],
     injectUsage: upstream.injectUsage,
+    onLeave: upstream.onLeave,
     responsesSocket: upstream.responsesSocket,
     fetchPrivate: upstream.fetchPrivate,
     allowMembers: new Set(upstream.allowMembers),

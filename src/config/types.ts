@@ -90,6 +90,10 @@ export interface ConfiguredHeaders {
   readonly clientHeaders: ClientHeaders | null;
 }
 
+/** See `Upstream.onLeave`. */
+export const onLeaveWays = ['drain', 'cancel'] as const;
+export type OnLeave = (typeof onLeaveWays)[number];
+
 /** One place that answers: an origin, the path under it, and how to sign in. */
 export interface Upstream extends ConfiguredHeaders {
   readonly name: string;
@@ -99,6 +103,8 @@ export interface Upstream extends ConfiguredHeaders {
   readonly basePath: string;
   /** Ask for a stream's usage where the client did not, and hide it from the client again. */
   readonly injectUsage: boolean;
+  /** What becomes of a call there whose client leaves: it is read on for its usage, within bounds, or cancelled. */
+  readonly onLeave: OnLeave;
   /** Responses may be asked for over a WebSocket, too. */
   readonly responsesSocket: boolean;
   /** Media for it may be fetched from private addresses. */
@@ -304,6 +310,8 @@ export interface Timeouts {
   readonly drainMs: number;
   /** Between the word that the gateway is not ready any more and the end of listening. */
   readonly unreadyMs: number;
+  /** How long workers serve on whose primary process has died; 0 for no longer than their answers take. */
+  readonly orphanMs: number;
 }
 
 /** What holds for WebSockets. */

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
-import { type CallRecord, none } from '../metrics/call-record.js';
+import { type CallRecord, none, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
 import type { Call, CallOutcome } from './call.js';
 import { costOfCall, isMetered, paidForCall } from './consumption.js';
@@ -39,6 +39,7 @@ const noGroups: readonly string[] = [];
 export function recordOf(call: Call): CallRecord {
   const { exchange, key, route, model, target, error, startedAt, sentAt, answeredAt, endedAt, retries } =
     call;
+  const leftAt = call.leftAt > 0 ? call.leftAt : endedAt;
   return {
     id: exchange.id,
     number: exchange.number,
@@ -64,10 +65,10 @@ export function recordOf(call: Call): CallRecord {
     retries,
     units: call.isServed ? call.units : 0,
     costNanoUsd: costOfCall(call),
-    paidNanoUsd: paidForCall(call) ?? none,
+    paidNanoUsd: paidForCall(call) ?? unknownCost,
     isMetered: isMetered(call),
     endedAt,
-    durationMs: endedAt - startedAt,
+    durationMs: leftAt - startedAt,
     firstByteMs: answeredAt > 0 ? answeredAt - startedAt : none,
     ownMs: sentAt > 0 && retries === 0 ? sentAt - startedAt : none,
   };

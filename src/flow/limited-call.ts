@@ -97,6 +97,12 @@ export class LimitedCall {
     return rateLines.text(rateHeaders, running.snapshot.vendors.vendorc[0] ?? 'vendorc', this.#limits);
   }
 
+  /** Its client has left: its place is for others, and what it has used is told by `end`. */
+  leave(): void {
+    this.first?.endRequests();
+    this.rest?.admission?.freeSlots();
+  }
+
   /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */
   end(call: EndedCall): void {
     const { first, rest, budgets } = this;

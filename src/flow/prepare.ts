@@ -33,7 +33,7 @@ import {
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
-import { answerId, type Call, type GatewayPath } from './call.js';
+import { type Asking, answerId, type Call, type GatewayPath } from './call.js';
 import {
   answerKeep,
   keepsTurns,
@@ -450,7 +450,11 @@ export interface OneOffRequest {
 }
 
 /** The head of such a request, as `upstreamHead` gives it. */
-export function oneOffHead(call: Call, upstream: Upstream, request: OneOffRequest): HeadLines {
+export function oneOffHead(
+  call: Pick<Asking, 'exchange'>,
+  upstream: Upstream,
+  request: OneOffRequest,
+): HeadLines {
   const { head, id } = call.exchange;
   const configured = request.target ?? upstream;
   return joinLines(

@@ -42,6 +42,7 @@ import {
 } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { addBehind, wholeEnd } from './conversation/keep.js';
+import { leaveUpstream } from './drain.js';
 import {
   answerRefusal,
   beginningOf,
@@ -220,9 +221,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   }
 
   onClientGone(): void {
-    const { name } = this.phase;
-    if (name !== 'over' && name !== 'sent') this.upstream?.cancel();
-    settle(this, 'client_gone');
+    if (leaveUpstream(this)) {
+      this.phase = over;
+      this.leave();
+    } else settle(this, 'client_gone');
   }
 
   onDrained(): void {

@@ -1,9 +1,21 @@
 import type { Protocol } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
 
-/** How calls end. */
-export const outcomes = ['complete', 'incomplete', 'refused', 'client_gone', 'upstream_error'] as const;
+/**
+ * How calls end. A `correction` is no call: it puts right what an earlier one was charged, and its cost may be below zero.
+ */
+export const outcomes = [
+  'complete',
+  'incomplete',
+  'refused',
+  'client_gone',
+  'upstream_error',
+  'correction',
+] as const;
 export type CallOutcome = (typeof outcomes)[number];
+
+/** Stands for a cost that nobody knows. */
+export const unknownCost = -Number.MAX_VALUE;
 
 /** Stands for a time that there is not. */
 export const none = -1;
@@ -50,9 +62,9 @@ export interface CallRecord {
   readonly retries: number;
   /** How many times a price per call counts: the number of its images or videos, else 1; 0 where it was not served. */
   readonly units: number;
-  /** What it is charged, in whole nano-dollars (1e-9 USD); 0 where nothing is. */
+  /** What it is charged, in whole nano-dollars (1e-9 USD); 0 where nothing is, and below zero for what is given back. */
   readonly costNanoUsd: number;
-  /** What it has cost whoever runs the gateway, or `none` where that is not known. */
+  /** What it has cost whoever runs the gateway, or `unknownCost`; below zero for what is given back. */
   readonly paidNanoUsd: number;
   /** It has a line in the ledger. */
   readonly isMetered: boolean;

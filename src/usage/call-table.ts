@@ -40,7 +40,7 @@ const column = {
   cacheWrittenHourTokens: 21,
   searches: 22,
   units: 23,
-  /** Or `none`, which adds nothing. */
+  /** Or `unknownCost`, which adds nothing. */
   paidNanoUsd: 24,
   /** Place among `serviceTiers`. */
   tier: 25,
@@ -56,8 +56,8 @@ export const paidColumn = column.paidNanoUsd;
 /** From the one to the other are numbers that are added up as they are, and so are those of the second pair. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
-const firstAddedMore = column.costNanoUsd;
-const lastAddedMore = column.paidNanoUsd;
+const firstAddedMore = column.audioInputTokens;
+const lastAddedMore = column.units;
 /** Where the sums of a group have the number of its calls. */
 const callsSum = column.group;
 
@@ -185,14 +185,16 @@ export class CallTable {
     const { rows } = this;
     const sums = this.#sums;
     sums.fill(0, 0, this.callGroups.length * rowLength);
-    const { group, mediaSeconds } = column;
+    const { group, mediaSeconds, costNanoUsd, paidNanoUsd: paid } = column;
     for (let call = this.#counted; call < this.length; call++) {
       const start = call * rowLength;
       const sum = (rows[start + group] as number) * rowLength;
       (sums[sum + callsSum] as number) += 1;
       for (let index = firstAdded; index <= lastAdded; index++)
         addTo(sums, sum + index, rows[start + index] as number);
-      addTo(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
+      putRight(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
+      putRight(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
+      putRight(sums, sum + paid, rows[start + paid] as number);
       for (let index = firstAddedMore; index <= lastAddedMore; index++)
         addTo(sums, sum + index, rows[start + index] as number);
     }
@@ -241,6 +243,12 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 /** Adds a number to a sum. A negative or too large one adds nothing, and no sum exceeds `mostAdded`. */
 function addTo(sums: Float64Array, at: number, value: number): void {
   if (value > 0 && value <= mostAdded) sums[at] = Math.min((sums[at] as number) + value, mostAdded);
+}
+
+/** The same for what a correction may give back. */
+function putRight(sums: Float64Array, at: number, value: number): void {
+  if (value < 0 && value >= -mostAdded) sums[at] = Math.max((sums[at] as number) + value, -mostAdded);
+  else addTo(sums, at, value);
 }
 
 function isOf(group: CallGroup, call: CallRecord): boolean {

@@ -70,6 +70,24 @@ export interface VideoTask {
   readonly externalId: string | null;
   readonly result: VideoResult | null;
   readonly error: TaskFailure | null;
+  /** What it was charged when its upstream had taken it; absent where nothing was. */
+  readonly charge?: TaskCharge;
+}
+
+/** What a task was charged, which is put right when it ends. */
+export interface TaskCharge {
+  readonly nanoUsd: number;
+  /** Of all its videos. */
+  readonly seconds: number;
+  readonly videos: number;
+  /** What its target has cost whoever runs the gateway; null where that is not known. */
+  readonly paidNanoUsd: number | null;
+  /** On its price: that of its key's groups. */
+  readonly factor: number;
+  /** By which its seconds are priced; null for none. */
+  readonly resolution: string | null;
+  /** The budgets that pay for it, by their pools and what these are in all, in nano-dollars. */
+  readonly budgets: readonly { readonly pool: string; readonly limit: number }[];
 }
 
 /** What an upstream said of a task. */

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { recordOf } from '../../src/flow/account.js';
 import type { Call } from '../../src/flow/call.js';
-import { none } from '../../src/metrics/call-record.js';
+import { none, unknownCost } from '../../src/metrics/call-record.js';
 import { target } from '../metrics/samples.js';
 
 const head = { peer: null, forwardedFor: '' };
@@ -79,7 +79,7 @@ test('a record has the names, numbers and times of its call, and keeps them what
     retries: 0,
     units: 1,
     costNanoUsd: 0,
-    paidNanoUsd: none,
+    paidNanoUsd: unknownCost,
     isMetered: true,
     endedAt: 1250,
     durationMs: 250,

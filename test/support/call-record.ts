@@ -1,4 +1,4 @@
-import { type CallRecord, none } from '../../src/metrics/call-record.js';
+import { type CallRecord, unknownCost } from '../../src/metrics/call-record.js';
 import type { TokenCounts } from '../../src/metrics/recorder.js';
 
 /** What a test says of a call; of its tokens, the part that it is about. */
@@ -31,7 +31,7 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     retries: 0,
     units: 1,
     costNanoUsd: 0,
-    paidNanoUsd: none,
+    paidNanoUsd: unknownCost,
     isMetered: true,
     endedAt: 1000,
     durationMs: 250,

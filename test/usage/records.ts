@@ -1,6 +1,6 @@
 import type { Protocol } from '../../src/config/types.js';
 import { type Usage, withCharges } from '../../src/conversation/usage.js';
-import { type CallRecord, none, outcomes } from '../../src/metrics/call-record.js';
+import { type CallRecord, none, outcomes, unknownCost } from '../../src/metrics/call-record.js';
 import type { CallTimes } from '../../src/metrics/tables.js';
 import { type LedgerRecord, tokenSources } from '../../src/usage/ledger-record.js';
 import { serviceTiers } from '../../src/wire/service-tier.js';
@@ -75,7 +75,7 @@ function recordOf(record: LedgerRecord): CallRecord {
     usage: usageOf(record),
     firstByteMs: record.firstByteMs ?? none,
     ownMs: none,
-    paidNanoUsd: record.paidNanoUsd ?? none,
+    paidNanoUsd: record.paidNanoUsd ?? unknownCost,
   });
 }
 

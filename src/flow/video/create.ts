@@ -13,14 +13,21 @@ import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
-import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
+import {
+  chargedSeconds,
+  failedTask,
+  hasEnded,
+  newTask,
+  submitted,
+  usualSeconds,
+} from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
 import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
 import { resolutionOf } from '../../video/resolution.js';
-import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
+import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
@@ -29,6 +36,7 @@ import { ownLines, passedLines, timingLine } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
+import { costOfCall, factorOf, paidForCall } from '../consumption.js';
 import { answerRefusal } from '../judge-answer.js';
 import { keyMark } from '../key-mark.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
@@ -36,6 +44,7 @@ import { forwardedLines, idempotencyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { secretOf, showContext, shownTask } from './answer.js';
+import { settleTask } from './settle.js';
 
 const answerBytes = 4 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
@@ -88,11 +97,6 @@ function isPaidByLength({ price }: Model): boolean {
 /** Seconds of a video for which no length is asked, or one that is no number, as its model's first target makes it. */
 function usualLength({ targets: [target] }: Model): number {
   return target === undefined ? 0 : usualSeconds[upstreamFormatOf(target.upstream.kind)];
-}
-
-/** Vendors make videos of whole seconds, of one at least: less would be paid for than is made. */
-function chargedSeconds(seconds: number): number {
-  return Math.max(1, Math.ceil(seconds));
 }
 
 /** The targets that can be asked for a task: where only its own format can say it, those of that format. */
@@ -413,6 +417,7 @@ class Submitting implements Asker, ExchangeListener {
       made = submitted(task, readCreated(choice, body), Date.now());
       // The task has its price even if its client has left before it is told.
       call.isServed = true;
+      made = { ...made, charge: chargeOf(call) };
       this.#attempt?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
@@ -423,6 +428,7 @@ class Submitting implements Asker, ExchangeListener {
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
     await this.#settle(made);
+    if (hasEnded(made)) settleTask(this.#services, made);
     const { format } = this.#request;
     answerJson(
       this.#services,
@@ -492,6 +498,20 @@ class Submitting implements Asker, ExchangeListener {
       }
     }
   }
+}
+
+/** What a call for a task is charged whose upstream has taken it. */
+function chargeOf(call: Call): TaskCharge {
+  const budgets = call.limited?.budgets ?? [];
+  return {
+    nanoUsd: costOfCall(call),
+    seconds: call.mediaSeconds,
+    videos: call.units,
+    paidNanoUsd: paidForCall(call),
+    factor: factorOf(call),
+    resolution: call.made?.resolution ?? null,
+    budgets: budgets.map(({ pool: { name, limit } }) => ({ pool: name, limit })),
+  };
 }
 
 const unknownOutcome = {
