@@ -70,6 +70,7 @@ export function demoConfig(created: number): ResolvedConfig {
         tls: { ca: null, verify: true, serverName: null, clientCertificate: null },
         proxy: null,
         injectUsage: defaults.injectUsage,
+        onLeave: defaults.onLeave,
         responsesSocket: false,
         fetchPrivate: false,
         allowMembers: [],
@@ -85,7 +86,7 @@ export function demoConfig(created: number): ResolvedConfig {
           {
             upstream: 'simulator',
             model: name,
-            images: 'openai',
+            images: null,
             priority: 0,
             weight: 1,
             responses: true,
