@@ -163,6 +163,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         proxyCa: 'ca.pem',
         injectUsage: false,
         responsesSocket: true,
+        onLeave: 'cancel',
         allowMembers: ['provider'],
         fetchPrivate: true,
         maxConnections: 9,
