@@ -73,7 +73,13 @@ function readySnapshot(order: WorkerOrder & { type: 'start' | 'reload' }): Snaps
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = readySnapshot(order);
   drainMs = snapshot.timeouts.drainMs;
-  gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
+  gateway = createGateway({
+    snapshot,
+    log: log.logger,
+    sendLease: report,
+    managedKeys,
+    droppedLines: log.dropped,
+  });
   for (const message of earlyLeases) gateway.receiveLease(message);
   earlyLeases = [];
   await gateway.listen(order.host, order.port);
@@ -101,7 +107,7 @@ function takeKeys({ number, keys }: WorkerOrder & { type: 'keys' }): void {
 }
 
 function tellMetrics(id: number): void {
-  const snapshot = gateway?.metrics() ?? { counters: [], gauges: [], histograms: [] };
+  const snapshot = gateway?.takeMetrics() ?? { counters: [], gauges: [], histograms: [] };
   report({ type: 'collected', id, snapshot });
 }
 
@@ -138,7 +144,7 @@ async function finish(served: Gateway): Promise<void> {
   await served.close();
   // What was counted since the primary last asked.
   setTimeout(() => end(0), lastReportMs);
-  report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
+  report({ type: 'collected', id: 0, snapshot: served.takeMetrics() }, () => end(0));
 }
 
 async function stopListening(): Promise<void> {

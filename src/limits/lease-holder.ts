@@ -38,10 +38,7 @@ const recalledMs = 1000;
 const sweepTicks = 10;
 /** Slots in use may be for long: how often their pools are looked at, in ticks. So are those that are idle. */
 const slotTicks = 600;
-/**
- * A pool is forgotten when it was idle for so many looks, a quarter of an hour: to make it anew for each call of thousands of
- * keys that call once a minute, and to collect the former, took more than all else that is done for limits.
- */
+/** A pool is forgotten when it was idle at so many looks, after a quarter of an hour: to make it anew costs as much as a call. */
 const mostIdleSweeps = 12;
 
 export interface LeaseHolderOptions {
@@ -236,9 +233,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   inspect(): HeldUnits[] {
     const now = this.#now();
-    const units: HeldUnits[] = [];
-    for (const held of this.pools.values()) if (!held.isIdle(now)) units.push(held.units());
-    return units;
+    return [...this.pools.values()].filter((held) => !held.isIdle(now)).map((held) => held.units());
   }
 
   unuse(held: HeldPool, bucket: number, amount: number): void {
