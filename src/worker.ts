@@ -1,6 +1,8 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file:
 // to find, read and link several hundred took a worker longer than all the rest of its start.
 import { Compile } from 'typebox/schema';
+import { changedConfig } from './config/change.js';
+import type { ResolvedConfig } from './config/resolve.js';
 import { buildSnapshot } from './config/snapshot.js';
 import type { Snapshot } from './config/types.js';
 import { guard } from './errors.js';
@@ -22,6 +24,8 @@ const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
 /** They are there before the gateway is, and stay through its reloads. */
 const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
+/** As it was told last; null before the start. */
+let config: ResolvedConfig | null = null;
 /** What the primary says of limits before there is a gateway. */
 let earlyLeases: OwnerMessage[] = [];
 let listening = false;
@@ -64,14 +68,15 @@ function survive(error: unknown): void {
 }
 
 /** A config with all that its first call would else wait for. */
-function readySnapshot(order: WorkerOrder & { type: 'start' | 'reload' }): Snapshot {
-  const snapshot = buildSnapshot(order.config, order);
+function readySnapshot(told: ResolvedConfig, simulatorUrl: string | null): Snapshot {
+  const snapshot = buildSnapshot(told, { simulatorUrl });
   if (snapshot.translates) compileTranslationChecks();
   return snapshot;
 }
 
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
-  const snapshot = readySnapshot(order);
+  config = order.config;
+  const snapshot = readySnapshot(config, order.simulatorUrl);
   drainMs = snapshot.timeouts.drainMs;
   gateway = createGateway({
     snapshot,
@@ -91,7 +96,10 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
 function reload(order: WorkerOrder & { type: 'reload' }): void {
   let problem: string | null = null;
   try {
-    const snapshot = readySnapshot(order);
+    if (config === null) throw new Error('it was not told to start');
+    // Also where it cannot be put in force: the next change is from this one.
+    config = changedConfig(config, order.change);
+    const snapshot = readySnapshot(config, order.simulatorUrl);
     gateway?.swap(snapshot);
     drainMs = snapshot.timeouts.drainMs;
   } catch (error) {
