@@ -81,6 +81,9 @@ export interface Recorder {
   take(): MetricsSnapshot;
 }
 
+/** Of what is no call. */
+const noTimes: CallTimes = { observe: () => {} };
+
 /** What is known of a target once it was counted. */
 class KnownTarget {
   readonly name: string;
@@ -115,7 +118,6 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
   const requests = counters.gateway_requests_total;
   const keyRequests = counters.gateway_key_requests_total;
   const tokens = counters.gateway_tokens_total;
-  const cost = counters.gateway_cost_usd_total;
   const requestBytes = counters.gateway_request_bytes_total;
   const responseBytes = counters.gateway_response_bytes_total;
   const hedges = counters.gateway_hedges_total;
@@ -134,6 +136,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
     const { usage, outcome } = sums;
     const protocol = sums.protocol ?? noLabel;
     const model = sums.model ?? noLabel;
+    if (outcome === 'correction') return correctCost(counters, model, sums.costNanoUsd);
     const key = sums.keyId ?? noLabel;
     const status = statusLabel(sums.status);
     const known = shortcuts.ofCall(protocol, model);
@@ -158,7 +161,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
       known.cached = tokens.addAt(known.cached, usage.cached, model, 'cached');
       known.reasoning = tokens.addAt(known.reasoning, usage.reasoning, model, 'reasoning');
     }
-    known.cost = cost.addAt(known.cost, sums.costNanoUsd, model);
+    known.cost = counters.gateway_cost_usd_total.addAt(known.cost, sums.costNanoUsd, model);
     known.times ??= new CallHistograms(times, protocol, model);
     return known.times;
   };
@@ -228,6 +231,17 @@ function targetRecorder({
     },
     recordRetry: (target) => retries.add(1, knownOf(target).name),
   };
+}
+
+/** Counts what puts the price of earlier calls right: counters never fall. */
+function correctCost(
+  { gateway_cost_usd_total: cost, gateway_cost_given_back_usd_total: givenBack }: Tables['counters'],
+  model: string,
+  nanoUsd: number,
+): CallTimes {
+  if (nanoUsd < 0) givenBack.add(-nanoUsd, model);
+  else cost.add(nanoUsd, model);
+  return noTimes;
 }
 
 /** Brings the counter of what had no series of its own up to date. */

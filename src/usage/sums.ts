@@ -179,7 +179,7 @@ export class SumCollector {
     const { keyId, model, outcome, tokensKnown } = sums.group;
     const { calls } = sums;
     const start = this.#rowOf(at, keyId, model) * rowLength;
-    this.#addTo(start, 'calls', calls);
+    if (outcome !== 'correction') this.#addTo(start, 'calls', calls);
     const ending = totalOfOutcome[outcome];
     if (ending !== null) this.#addTo(start, ending, calls);
     if (tokensKnown === 'partial' || tokensKnown === 'estimated') this.#addTo(start, 'inexact', calls);
@@ -245,4 +245,5 @@ const totalOfOutcome: Readonly<Record<CallOutcome, TotalName | null>> = {
   refused: 'refused',
   client_gone: 'clientGone',
   upstream_error: 'upstreamErrors',
+  correction: null,
 };
