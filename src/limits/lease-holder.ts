@@ -233,7 +233,9 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   inspect(): HeldUnits[] {
     const now = this.#now();
-    return [...this.pools.values()].filter((held) => !held.isIdle(now)).map((held) => held.units());
+    const units: HeldUnits[] = [];
+    for (const held of this.pools.values()) if (!held.isIdle(now)) units.push(held.units());
+    return units;
   }
 
   unuse(held: HeldPool, bucket: number, amount: number): void {
