@@ -19,6 +19,7 @@ import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
+import { storedBytes } from '../store/size.js';
 import type { Ledger, Store } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
 import type { ManagedKeys } from './managed-keys.js';
@@ -193,8 +194,9 @@ class GatewayOperations implements Operations {
   }
 
   async #metrics(): Promise<string> {
-    const merged = await this.#counted();
     const gateway = this.#gateway;
+    const [merged, bytes] = await Promise.all([this.#counted(), storedBytes(gateway.reloader.running.store)]);
+    const ofStore: PrimaryGauge[] = bytes === null ? [] : [{ name: 'gateway_store_bytes', value: bytes }];
     return exposition(merged, {
       version: gateway.version,
       node: process.version,
@@ -202,7 +204,7 @@ class GatewayOperations implements Operations {
       workerRestarts: this.#restarts,
       configGeneration: gateway.reloader.generation,
       startedAt: this.#startedAt,
-      gauges: gateway.gauges(),
+      gauges: [...gateway.gauges(), ...ofStore],
       faults: [...this.#faults],
     });
   }
