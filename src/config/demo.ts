@@ -48,7 +48,8 @@ export function demoConfig(created: number): ResolvedConfig {
     routing: defaults.routing,
     sockets: socketSettings(),
     fetch: defaults.fetch,
-    timeouts: defaults.timeouts,
+    // A demo that was killed is not to hold its port for long.
+    timeouts: { ...defaults.timeouts, orphanMs: 30_000 },
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
     outage: defaults.outage,
     usage: defaults.usage,

@@ -161,6 +161,7 @@ export const defaults = {
     totalMs: 900_000,
     drainMs: 600_000,
     unreadyMs: 0,
+    orphanMs: 600_000,
   },
   routing: {
     failures: 5,

@@ -238,6 +238,10 @@ const timeouts = Type.Object(
       'After SIGTERM: so long `/ready` says 503 and everything is still served, so that balancers can look.',
       Type.Integer({ minimum: 0, maximum: longestMs }),
     ),
+    orphanMs: optional(
+      'When the primary process has died, its workers serve on until the next one has taken over, for so long at most; with 0 they only finish their answers.',
+      Type.Integer({ minimum: 0, maximum: longestMs }),
+    ),
   },
   closed,
 );
@@ -552,7 +556,7 @@ export const configSchema = Type.Object(
     sockets: Type.Optional(sockets),
     fetch: Type.Optional(fetch),
     secret: optional(
-      'Seals what clients carry for the gateway; hosts that share clients share it.',
+      'Seals what clients carry for the gateway; hosts that share clients share it. Required where they share a store.',
       Type.String({ minLength: 32 }),
     ),
     defaultModels: Type.Optional(

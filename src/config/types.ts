@@ -253,6 +253,8 @@ export interface Timeouts {
   readonly drainMs: number;
   /** Between the word that the gateway is not ready any more and the end of listening. */
   readonly unreadyMs: number;
+  /** How long workers serve on whose primary process has died; 0 for no longer than their answers take. */
+  readonly orphanMs: number;
 }
 
 /** What holds for WebSockets. */
