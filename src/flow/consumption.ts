@@ -1,6 +1,7 @@
 import type { Key, Model, Price, Target } from '../config/types.js';
 import { joinMade, type MadeMedia, type Usage } from '../conversation/usage.js';
-import type { CallOutcome } from '../metrics/call-record.js';
+import { type CallOutcome, type OtherAttempt, unknownCost } from '../metrics/call-record.js';
+import { targetName } from '../metrics/recorder.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { costOf } from '../usage/cost.js';
@@ -51,15 +52,43 @@ export interface GivenUpTokens {
   readonly output: number;
 }
 
+/** Attempts of a call before, or beside, the one that it ends with. */
+interface WithAttempts {
+  givenUp: GivenUpTokens | null;
+  otherAttempts: Map<object, OtherAttempt> | null;
+}
+
 /** Notes what an attempt is thought to have used that was sent and is cancelled for another one, before it is. */
 export function noteGivenUp(
-  call: { givenUp: GivenUpTokens | null },
+  call: WithAttempts,
+  attempt: { readonly target: Target },
   transform: AnswerTransform | null,
 ): void {
   const usage = transform?.usageAtEnd('client') ?? null;
+  noteAttempt(call, attempt, usage);
   if (usage === null) return;
   const { input, output } = call.givenUp ?? { input: 0, output: 0 };
   call.givenUp = { input: input + usage.input, output: output + usage.output };
+}
+
+/** Notes an attempt that was sent, and is followed by another one. @param usage null for one that has failed */
+export function noteAttempt(
+  call: Pick<WithAttempts, 'otherAttempts'>,
+  attempt: { readonly target: Target },
+  usage: Usage | null,
+): void {
+  call.otherAttempts ??= new Map();
+  const { target } = attempt;
+  const used = usage ?? call.otherAttempts.get(attempt)?.usage ?? null;
+  call.otherAttempts.set(attempt, {
+    target: targetName(target),
+    usage: used,
+    paidNanoUsd: paidForTokens(target, used),
+  });
+}
+
+function paidForTokens({ cost }: Target, usage: Usage | null): number {
+  return cost === null || usage === null ? unknownCost : costOf(cost, { usage, seconds: 0, calls: 0 });
 }
 
 /** What tells whether a call has a line in the ledger. */

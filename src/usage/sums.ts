@@ -200,7 +200,13 @@ export class SumCollector {
   add(at: number, sums: CallGroupSums): void {
     const { keyId, model, outcome, tokensKnown } = sums.group;
     const { calls } = sums;
+    // No client pays for it, or has asked for it: the vendor alone is paid.
+    if (outcome === 'attempt' && sums.paidNanoUsd === 0) return;
     const start = this.#rowOf(at, keyId, model) * rowLength;
+    if (outcome === 'attempt') {
+      this.#addTo(start, 'paidNanoUsd', sums.paidNanoUsd);
+      return;
+    }
     if (outcome !== 'correction') this.#addTo(start, 'calls', calls);
     const ending = totalOfOutcome[outcome];
     if (ending !== null) this.#addTo(start, ending, calls);
@@ -267,5 +273,6 @@ const totalOfOutcome: Readonly<Record<CallOutcome, TotalName | null>> = {
   refused: 'refused',
   client_gone: 'clientGone',
   upstream_error: 'upstreamErrors',
+  attempt: null,
   correction: null,
 };
