@@ -1,6 +1,7 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
+import { sharedSecret } from '../support/gateway-config.js';
 import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
 import { askLimited, hammer, limitedKey } from './limited-client.js';
 
@@ -23,6 +24,7 @@ async function startHosts(t: Test, redis: RedisServer, limits: object, config: o
       env: { LOG_LEVEL: 'info' },
       file: {
         store: { kind: 'redis', url: redis.url },
+        secret: sharedSecret,
         admin: { port: 0, token: adminToken },
         upstreams: { local: { kind: 'simulator' } },
         models: { m: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] } },
