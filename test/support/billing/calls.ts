@@ -17,7 +17,7 @@ export const nanoPrices = {
 
 const textPrice = { input: 1.25, cached: 0.125, cacheWritten: 2, output: 10 };
 const upstreamKinds = ['chat', 'responses', 'messages', 'generateContent'] as const;
-const hedgeMs = 300;
+const hedgeMs = 1500;
 
 /** A config in which the vendor at `origin` serves a model of each of its protocols, everything with a price. */
 export function pricedConfig(
@@ -55,6 +55,12 @@ export function pricedConfig(
       ...Object.fromEntries(
         upstreamKinds.map((kind) => [
           `text-${kind}`,
+          { protocols: [...upstreamKinds], targets: both(kind), price: textPrice },
+        ]),
+      ),
+      ...Object.fromEntries(
+        upstreamKinds.map((kind) => [
+          `hedged-${kind}`,
           { protocols: [...upstreamKinds], targets: both(kind), hedgeMs, price: textPrice },
         ]),
       ),
@@ -144,8 +150,8 @@ const requests: Readonly<
   ],
 };
 
-function modelOf({ upstream }: TextPlan): string {
-  return `text-${upstream}`;
+function modelOf({ upstream, failure, number }: TextPlan): string {
+  return `${failure === 'silence' || number % 4 === 0 ? 'hedged' : 'text'}-${upstream}`;
 }
 
 function shared(plan: TextPlan): object {
