@@ -55,11 +55,16 @@ export function compare(
     const isMarked = lines.some(
       ({ tokensKnown }) => tokensKnown === 'partial' || tokensKnown === 'estimated',
     );
-    if (owed === paid && lines.length === 1) exact++;
+    if (owed === paid && lines.filter(isCall).length <= 1) exact++;
     else if (isMarked && Math.abs(owed - paid) <= owed * nearShare + nearNanoUsd) near++;
     else unexplained.push(told(requestId, bills, lines, planOf));
   }
   return { exact, near, unexplained, billedNanoUsd, chargedNanoUsd };
+}
+
+/** Others are the attempts of a call, and what is put right of a video. */
+function isCall({ outcome }: Charged): boolean {
+  return outcome !== 'attempt' && outcome !== 'correction';
 }
 
 function nanoUsdOf(units: Units): number {
