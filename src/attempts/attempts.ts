@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
 import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
-import type { BegunStream } from '../flow/answer-phase.js';
 import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
@@ -11,6 +10,7 @@ import {
 } from '../protocols/error-formats/vendor-account-error.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import type { EventRuns } from '../wire/sse.js';
 import { carriesAccount } from './account-headers.js';
 import { readErrorAnswer } from './error-answer.js';
 import { retryAfterMsOf, statusError } from './failure.js';
@@ -458,7 +458,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   /** A good answer has begun. */
   isAnswered = false;
   /** Of a good answer that is kept back until its first event, what has come. */
-  held: Pick<BegunStream, 'head' | 'runs'> | null = null;
+  held: { readonly head: ResponseHead; readonly runs: EventRuns } | null = null;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */
