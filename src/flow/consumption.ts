@@ -103,6 +103,11 @@ export function costOfCall(call: Consumption): number {
   return call.costNanos;
 }
 
+/** The same of a call that goes on: what it would cost if it ended now. */
+export function costSoFar(call: Consumption): number {
+  return computeCost(call);
+}
+
 function computeCost({ model, usage, isServed, mediaSeconds, units }: Consumption): number {
   if (model === null || model.price === null || (usage === null && !isServed)) return 0;
   return costOf(model.price, {
