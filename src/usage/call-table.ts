@@ -169,8 +169,9 @@ export class CallTable {
       (sums[sum + callsSum] as number) += 1;
       for (let index = firstAdded; index <= lastAdded; index++)
         addTo(sums, sum + index, rows[start + index] as number);
-      putRight(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
-      putRight(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
+      const put = this.callGroups[rows[start + group] as number]?.outcome === 'correction' ? putRight : addTo;
+      put(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
+      put(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
     }
   }
 
