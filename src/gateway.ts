@@ -145,6 +145,7 @@ class ComposedGateway implements Gateway {
       openSockets: () => this.#services.sessions.size,
       bufferedBytes: () => this.#services.memory.bytes,
       ledgerWaiting: () => this.#ledger.waiting(),
+      ledgerWaitingBytes: () => this.#ledger.waitingBytes(),
       ledgerLagMs: () => this.#ledger.lagMs(this.#unixTime.at(performance.now())),
       logWaiting: () => this.#accessLog.waiting(),
       upstream: () => upstream.stats(),

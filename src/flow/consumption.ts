@@ -112,8 +112,13 @@ export function isMetered({ key, model, isOfTask, running }: MeteredCall): boole
  * has served it, for its images and seconds and the call itself. Computed once; what the call has used must be known.
  */
 export function costOfCall(call: Consumption): number {
-  if (call.costNanos < 0) call.costNanos = computeCost(call, call.model?.price ?? null, factorOf(call));
+  if (call.costNanos < 0) call.costNanos = costSoFar(call);
   return call.costNanos;
+}
+
+/** The same of a call that goes on: what it would be charged if it ended now. */
+export function costSoFar(call: Consumption): number {
+  return computeCost(call, call.model?.price ?? null, factorOf(call));
 }
 
 /** On what the calls of a key are charged. */

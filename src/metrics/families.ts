@@ -152,6 +152,10 @@ export const gaugeFamilies = {
   gateway_upstream_requests_waiting: gauge('sum', 'Requests that wait for an upstream connection.'),
   gateway_buffered_bytes: gauge('sum', 'Bytes of request bodies held in memory.'),
   gateway_ledger_waiting_entries: gauge('sum', 'Entries that are not in the ledger yet.'),
+  gateway_ledger_waiting_bytes: gauge(
+    'sum',
+    'Bytes of memory that they take up; each worker drops the oldest above 64 MiB.',
+  ),
   gateway_ledger_lag_seconds: gauge('max', 'Age of the oldest entry that is not in the ledger yet.'),
   gateway_log_waiting_lines: gauge('sum', 'Request lines that are not in the log yet.'),
   gateway_resident_memory_bytes: gauge(

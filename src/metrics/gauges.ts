@@ -33,6 +33,8 @@ export interface GaugeSources {
   openSockets(): number;
   bufferedBytes(): number;
   ledgerWaiting(): number;
+  /** Bytes that these take up. */
+  ledgerWaitingBytes(): number;
   /** Milliseconds for which the oldest of them has waited. */
   ledgerLagMs(): number;
   /** Request lines that are not in the log yet. */
@@ -74,6 +76,7 @@ export function readGauges(sources: GaugeSources, caps: SeriesCaps): GaugeTables
   put('gateway_open_sockets', sources.openSockets());
   put('gateway_buffered_bytes', sources.bufferedBytes());
   put('gateway_ledger_waiting_entries', sources.ledgerWaiting());
+  put('gateway_ledger_waiting_bytes', sources.ledgerWaitingBytes());
   put('gateway_ledger_lag_seconds', sources.ledgerLagMs() / 1000);
   put('gateway_log_waiting_lines', sources.logWaiting());
   put('gateway_upstream_connections_open', upstream.open);

@@ -200,9 +200,11 @@ export class CallTable {
       (sums[sum + callsSum] as number) += 1;
       for (let index = firstAdded; index <= lastAdded; index++)
         addTo(sums, sum + index, rows[start + index] as number);
-      putRight(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
-      putRight(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
-      putRight(sums, sum + paid, rows[start + paid] as number);
+      const isCorrection = this.callGroups[rows[start + group] as number]?.outcome === 'correction';
+      const add = isCorrection ? putRight : addTo;
+      add(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
+      add(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
+      add(sums, sum + paid, rows[start + paid] as number);
       for (let index = firstAddedMore; index <= lastAddedMore; index++)
         addTo(sums, sum + index, rows[start + index] as number);
     }

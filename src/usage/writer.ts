@@ -34,6 +34,8 @@ export interface UsageWriterOptions {
   readonly batchRecords?: number;
   /** Records that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
   readonly mostWaiting?: number;
+  /** Bytes that these may take up in memory; 64 MiB unless said otherwise. */
+  readonly mostWaitingBytes?: number;
   /** Back-off after the first failure, doubled after each one up to 5 s; 100 ms unless said otherwise. */
   readonly pauseMs?: number;
 }
@@ -50,6 +52,8 @@ export interface UsageWriter {
   count(): void;
   /** Records that are not in the ledger yet. */
   waiting(): number;
+  /** What they take up in memory, but for those of the last second. */
+  waitingBytes(): number;
   /** For how long the oldest of them has waited, in milliseconds; 0 without any. @param now Unix milliseconds */
   lagMs(now: number): number;
   /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
@@ -64,6 +68,7 @@ export interface UsageWriter {
 const defaultFlushMs = 500;
 const defaultBatchRecords = 10_000;
 const defaultMostWaiting = 100_000;
+const defaultMostWaitingBytes = 64 * 1024 * 1024;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 
@@ -72,6 +77,7 @@ interface Chunk {
   readonly records: number;
   /** Unix milliseconds: when its first call ended. */
   readonly since: number;
+  readonly bytes: number;
   readonly content: UsageBatchContent;
   readonly settled: (() => void)[];
 }
@@ -86,6 +92,7 @@ class BatchWriter implements UsageWriter {
   readonly #flushMs: number;
   readonly #batchRecords: number;
   readonly #mostWaiting: number;
+  readonly #mostWaitingBytes: number;
   readonly #pauses: ReturnType<typeof createPauses>;
   readonly #writer = randomUUID();
   /** The oldest first. */
@@ -95,6 +102,8 @@ class BatchWriter implements UsageWriter {
   #current: Chunk | null = null;
   /** Records of all chunks but the current one. */
   #count = 0;
+  /** Bytes of the full ones. */
+  #bytes = 0;
   #lastNumber = 0;
   #isRunning = false;
   #timer: NodeJS.Timeout | null = null;
@@ -108,6 +117,7 @@ class BatchWriter implements UsageWriter {
     this.#flushMs = options.flushMs ?? defaultFlushMs;
     this.#batchRecords = options.batchRecords ?? defaultBatchRecords;
     this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
+    this.#mostWaitingBytes = options.mostWaitingBytes ?? defaultMostWaitingBytes;
     this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
     this.#filling = new UsageBatch(this.#table, options.record);
   }
@@ -122,9 +132,13 @@ class BatchWriter implements UsageWriter {
       this.#seal();
       this.#start();
     }
-    while (this.#count > this.#mostWaiting && this.#full.length > 0) this.#dropOldest();
+    while (this.#isTooMuch && this.#full.length > 0) this.#dropOldest();
     this.#timer ??= setTimeout(() => this.#onDue(), this.#flushMs).unref();
     return true;
+  }
+
+  get #isTooMuch(): boolean {
+    return this.#count > this.#mostWaiting || this.#bytes > this.#mostWaitingBytes;
   }
 
   count(): void {
@@ -138,6 +152,10 @@ class BatchWriter implements UsageWriter {
   lagMs(now: number): number {
     const oldest = this.#current ?? this.#full[0] ?? this.#filling;
     return oldest.records === 0 ? 0 : Math.max(0, now - oldest.since);
+  }
+
+  waitingBytes(): number {
+    return this.#bytes + this.#filling.bytes + (this.#current?.bytes ?? 0);
   }
 
   flush(): Promise<void> {
@@ -182,6 +200,7 @@ class BatchWriter implements UsageWriter {
     for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
       this.#current = chunk;
       this.#count -= chunk.records;
+      this.#bytes -= chunk.bytes;
       this.#lastNumber++;
       const number = this.#lastNumber;
       const { lines, sums } = chunk.content;
@@ -222,7 +241,9 @@ class BatchWriter implements UsageWriter {
     const filled = this.#filling;
     if (filled.records === 0) return;
     const { records, since } = filled;
-    this.#full.push({ records, since, content: filled.end(), settled: [] });
+    const content = filled.end();
+    this.#bytes += filled.bytes;
+    this.#full.push({ records, since, bytes: filled.bytes, content, settled: [] });
     this.#filling = new UsageBatch(this.#table, this.#options.record);
   }
 
@@ -235,6 +256,7 @@ class BatchWriter implements UsageWriter {
     const oldest = this.#full.shift();
     if (oldest === undefined) return;
     this.#count -= oldest.records;
+    this.#bytes -= oldest.bytes;
     this.#settle(oldest, oldest.records);
   }
 
@@ -279,6 +301,8 @@ export class UsageBatch {
   readonly #table: CallTable;
   readonly #record: Recorder['recordSums'];
   #records = 0;
+  /** Of the pages that are written, and, when it has ended, of its sums. */
+  bytes = 0;
   #since = 0;
 
   /**
@@ -325,7 +349,10 @@ export class UsageBatch {
   /** Writes what is left, and has it counted; nothing is added from then on. */
   end(): UsageBatchContent {
     this.#endPage();
-    return { lines: this.#lines, sums: this.#sums.sums() };
+    const sums = this.#sums.sums();
+    this.bytes += sums.values.length * Float64Array.BYTES_PER_ELEMENT;
+    for (const id of sums.ids) this.bytes += id.length;
+    return { lines: this.#lines, sums };
   }
 
   readonly #countGroup = (sums: CallGroupSums): CallTimes => {
@@ -337,7 +364,9 @@ export class UsageBatch {
     const table = this.#table;
     if (table.length === 0) return;
     table.count(this.#countGroup);
-    this.#lines.push({ at: table.at, value: writePage(table) });
+    const value = writePage(table);
+    this.bytes += value.length;
+    this.#lines.push({ at: table.at, value });
     table.end();
   }
 }

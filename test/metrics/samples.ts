@@ -14,6 +14,7 @@ export function gaugeSources(given: Partial<GaugeSources> = {}): GaugeSources {
     openSockets: () => 0,
     bufferedBytes: () => 0,
     ledgerWaiting: () => 0,
+    ledgerWaitingBytes: () => 0,
     ledgerLagMs: () => 0,
     logWaiting: () => 0,
     upstream: () => ({ open: 0, idle: 0, busy: 0, waiting: 0 }),

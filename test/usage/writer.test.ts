@@ -173,6 +173,23 @@ test('while the store fails the oldest are given up, and counted', async (t) => 
   t.same(written.slice(10), ids(105 - (kept - 10), 105));
 });
 
+test('what waits for a slow store is bounded by its bytes, and told', async (t) => {
+  const mostWaitingBytes = 20_000;
+  const { ledger, writer, dropped } = open({ batchRecords: 10, mostWaitingBytes });
+  ledger.failure = unreachable;
+  add(writer, 0, 10);
+  await eventually(() => ledger.offered.length > 0);
+  const ofOne = writer.waitingBytes();
+  t.ok(ofOne > 100 && ofOne < 5000, `${ofOne} bytes`);
+  add(writer, 10, 1000);
+  t.ok(writer.waitingBytes() <= mostWaitingBytes + 2 * ofOne, `${writer.waitingBytes()} bytes`);
+  t.ok(dropped() > 0);
+  t.equal(dropped() + writer.waiting(), 1000);
+  ledger.failure = null;
+  await writer.flush();
+  t.equal(writer.waitingBytes(), 0);
+});
+
 test('a flush of what is given up ends too', async (t) => {
   const { ledger, writer } = open({ batchRecords: 2, mostWaiting: 2, pauseMs: 60_000 });
   ledger.failure = unreachable;

@@ -23,6 +23,7 @@ import type { Services } from '../services.js';
 import { closeCode } from '../sockets/close-code.js';
 import type { HeldPart, SessionPlace } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
+import { budgetSpent, SessionFunds } from './funds.js';
 
 /** A client that goes on to send what cannot be taken is cut. */
 const mostRefusals = 100;
@@ -50,6 +51,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   /** Messages of the client that were not taken. */
   #refusals = 0;
   #client: ClientSocket | null = null;
+  /** Null for a session that no budget pays for. */
+  readonly #funds: SessionFunds | null;
   #over = false;
 
   /** @param attempt the attempt that has opened the upstream's side; it ends with the session */
@@ -69,6 +72,13 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     this.#place = place;
     this.#waiting = place.part();
     this.#unfinished = place.part();
+    const { budgets, rest } = call.limited ?? { budgets: [], rest: null };
+    const held = rest?.admission ?? null;
+    const pools = budgets.map(({ pool }) => pool);
+    this.#funds =
+      pools.length === 0 || held === null
+        ? null
+        : new SessionFunds(services, call, pools, held, () => this.#endUnpaid());
   }
 
   /**
@@ -161,8 +171,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     }
     if (!isBinary) {
       const usage = usageOfEvent(data);
-      if (usage !== null) call.usage = addUsage(call.usage, usage);
-      else call.mediaSeconds += secondsOfEvent(data);
+      if (usage !== null) {
+        call.usage = addUsage(call.usage, usage);
+        this.#funds?.pay();
+      } else call.mediaSeconds += secondsOfEvent(data);
     }
     client.gather(data, isBinary);
   }
@@ -170,6 +182,11 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   /** The upstream's messages are valid until here. */
   onUpstreamReadEnd(): void {
     this.#client?.flush();
+    if (this.#funds?.isSpent) this.#endUnpaid();
+  }
+
+  #endUnpaid(): void {
+    if (!this.#over) this.#refuse(budgetSpent, closeCode.policy);
   }
 
   /** What the upstream's side keeps. @returns false when there is no room for so much: that side ends then */
@@ -273,6 +290,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
       this.#place.leftBytes = this.#upstream.waitingBytes;
       this.#attempt.succeeded();
     } finally {
+      this.#funds?.end();
       const { usage } = this.#call;
       // A response that was being made is reported to nobody any more.
       if (usage !== null && outcome !== 'complete') this.#call.usage = { ...usage, partial: true };

@@ -1,0 +1,65 @@
+import { type Test, test } from 'tap';
+import { hashKey } from '../../src/keys/secret.js';
+import { costOf } from '../support/cost.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { closeOf, openClient, startRealtimeUpstream } from '../support/realtime.js';
+
+const done = JSON.stringify({
+  type: 'response.done',
+  response: { usage: { total_tokens: 40, input_tokens: 0, output_tokens: 40 } },
+});
+/** Of a response, in nano-dollars. */
+const cost = 400_000_000;
+
+function start(t: Test, url: string, usd: number) {
+  return startGateway(t, {
+    upstreams: [url],
+    config: {
+      models: {
+        m: {
+          protocols: ['realtime'],
+          targets: [{ upstream: 'u0', model: 'm' }],
+          price: { output: 10_000 },
+        },
+      },
+      keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'], budget: { usd, per: 'month' } }],
+    },
+  });
+}
+
+test('a session ends when its budget does, and its client is told before', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const closed = closeOf(client.socket);
+  const { socket, closed: upstreamClosed } = await upstream.arrival(0);
+  socket.send(done);
+  await client.until(1);
+  socket.send(done);
+  await client.until(3);
+  t.equal(client.received[1], done, 'what is paid for is passed on');
+  t.match(JSON.parse(String(client.received[2])), { type: 'error', error: { code: 'insufficient_quota' } });
+  t.equal((await closed).code, 1008);
+  await upstreamClosed;
+  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 80, error: 'budget_exceeded' });
+  t.equal(costOf(gateway), 2 * cost);
+});
+
+test('what a session has reserved and not used is free again when it ends', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1.3);
+  for (const session of [0, 1]) {
+    const client = await openClient(t, gateway.port);
+    const { socket } = await upstream.arrival(session);
+    socket.send(done);
+    await client.until(1);
+    const closed = closeOf(client.socket);
+    client.socket.close(1000);
+    t.equal((await closed).code, 1000);
+    await gateway.line(
+      (line) =>
+        line.msg === 'request' && gateway.lines.filter(({ msg }) => msg === 'request').length > session,
+    );
+  }
+  t.equal(costOf(gateway), 2 * cost);
+});
