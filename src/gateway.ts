@@ -38,7 +38,7 @@ import { createBudgetAccounts } from './limits/budget-accounts.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
-import type { CallRecord } from './metrics/call-record.js';
+import { attemptRecord, type CallRecord } from './metrics/call-record.js';
 import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder, type Recorder } from './metrics/recorder.js';
@@ -260,6 +260,8 @@ class ComposedGateway implements Gateway {
     if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut, 'request');
     if (call.lostInAnswer.length > 0) this.#recorder.recordLeftOut(call.lostInAnswer, 'answer');
     this.#meter(call);
+    if (call.isMetered)
+      for (const attempt of call.otherAttempts ?? []) this.#meter(attemptRecord(call, attempt));
   }
 
   #meter(call: CallRecord): void {

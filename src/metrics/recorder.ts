@@ -1,6 +1,6 @@
 import type { Target } from '../config/types.js';
 import type { FaultPlace } from '../errors.js';
-import type { CallRecord } from './call-record.js';
+import { type CallRecord, isCall } from './call-record.js';
 import { noLabel } from './families.js';
 import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
 import { leftOutLabel } from './left-out-members.js';
@@ -136,7 +136,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
     const { usage, outcome } = sums;
     const protocol = sums.protocol ?? noLabel;
     const model = sums.model ?? noLabel;
-    if (outcome === 'correction') return correctCost(counters, model, sums.costNanoUsd);
+    if (!isCall(outcome)) return correctCost(counters, model, sums.costNanoUsd);
     const key = sums.keyId ?? noLabel;
     const status = statusLabel(sums.status);
     const known = shortcuts.ofCall(protocol, model);

@@ -246,8 +246,10 @@ export async function openAdmin(
   const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
   if (settings === null) return null;
   const routes = adminRoutes(operations.sources);
+  // Those of the demo are in no config; who has taken `admin` out of the file has the old ones until a restart.
+  const tokens = () => operations.sources.config.running().admin ?? settings;
   const start = (at: AdminSettings): Promise<AdminListener> =>
-    startAdmin(at, routes, log, (where, fault) => operations.reportFault(where, fault));
+    startAdmin(at, tokens, routes, log, (where, fault) => operations.reportFault(where, fault));
   const listener = await start(settings).catch((error: unknown) => {
     if (!config.demo) throw error;
     return start({ ...settings, port: 0 });
@@ -298,7 +300,8 @@ export async function untilFree<Opened>(
 }
 
 function demoSettings(host: string, port: number): AdminSettings {
-  return { host, port: port < 65_535 ? port + 1 : 0, token: randomBytes(18).toString('base64url') };
+  const token = randomBytes(18).toString('base64url');
+  return { host, port: port < 65_535 ? port + 1 : 0, token, readToken: null, metricsToken: null };
 }
 
 interface LiveOptions {

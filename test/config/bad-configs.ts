@@ -365,6 +365,14 @@ export const badConfigs: readonly BadConfig[] = [
       'store.cluster[2]: may have no path but the number of a database',
     ],
   },
+  {
+    at: 'admin',
+    value: { token: `${secret}-of-all`, readToken: `${secret}-of-all`, metricsToken: 'short' },
+    problems: [
+      'admin.metricsToken: must not have fewer than 16 characters',
+      'admin.readToken: is the same as admin.token',
+    ],
+  },
   { at: 'secret', value: 'short', problems: ['secret: must not have fewer than 32 characters'] },
   {
     at: 'models/gpt-4.1',

@@ -31,6 +31,7 @@ test('everything that was counted is written, with names that say their kind', a
   recorder.recordFirstByte(target('main', 'x'), 20);
   recorder.recordRetry(target('main', 'x'));
   recorder.recordHedge('m', 'sent');
+  recorder.record(callRecord({ outcome: 'correction', costNanoUsd: -1 }));
   recorder.recordLeftOut(['top_k'], 'request');
   recorder.recordLimitRefusal('tokens');
   recorder.recordFault('timer');
