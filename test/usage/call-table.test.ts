@@ -95,7 +95,10 @@ test('a number that cannot be meant adds nothing to those of other calls', async
   const table = tableAt(noon);
   const { told, count } = counter(table);
   for (const odd of [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300]) {
-    addUsage(table, { at: noon, inputTokens: odd, bytesOut: odd, mediaSeconds: odd, costNanoUsd: odd });
+    // A correction takes away seconds and money, and nothing else.
+    const mayFall = odd === -1 ? 0 : odd;
+    const amounts = { inputTokens: odd, bytesOut: odd, mediaSeconds: mayFall, costNanoUsd: mayFall };
+    addUsage(table, { at: noon, ...amounts });
   }
   addUsage(table, { at: noon });
   count();
