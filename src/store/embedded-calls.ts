@@ -1,6 +1,14 @@
 import type { ExitState } from './embedded-exit.js';
 import type { OwnedBounds, OwnedRecord } from './owned.js';
-import type { LedgerBatch, LinePage, ListOrder, StoredPage, StoredRecord, SumPage } from './store.js';
+import type {
+  LedgerBatch,
+  LedgerSums,
+  LinePage,
+  ListOrder,
+  StoredPage,
+  StoredRecord,
+  SumPage,
+} from './store.js';
 
 /** What the thread of an embedded store is started with. */
 export interface EmbeddedThreadData {
@@ -36,7 +44,14 @@ export type EmbeddedCall =
     }
   | { readonly name: 'remove'; readonly collection: string; readonly id: string }
   | { readonly name: 'claim'; readonly claim: string; readonly ttlMs: number }
-  | { readonly name: 'append'; readonly ledger: string; readonly batch: LedgerBatch }
+  | {
+      readonly name: 'append';
+      readonly ledger: string;
+      readonly batch: Omit<LedgerBatch, 'sums'>;
+      readonly sums: Omit<LedgerSums, 'ids'>;
+      /** Of the sums, as JSON: to hand over ten thousand texts one by one holds up a worker for ten milliseconds. */
+      readonly ids: string;
+    }
   | {
       readonly name: 'readLines';
       readonly ledger: string;

@@ -150,7 +150,10 @@ function perform(base: EmbeddedBase, call: EmbeddedCall, pages: SumPages): Resul
     case 'claim':
       return claimName(claims, call.claim, call.ttlMs);
     case 'append':
-      return appendBatch(base.ledgers(), call.ledger, call.batch);
+      return appendBatch(base.ledgers(), call.ledger, {
+        ...call.batch,
+        sums: { ...call.sums, ids: JSON.parse(call.ids) as string[] },
+      });
     case 'readLines':
       return readLines(base.ledgers(), call);
     case 'readSums':

@@ -53,7 +53,9 @@ export function createEmbeddedStore(
     claim: (name, ttlMs) => link.call({ name: 'claim', claim: name, ttlMs }),
     async append(ledger, batch) {
       checkBatch(batch);
-      return link.call({ name: 'append', ledger, batch });
+      const { sums, ...others } = batch;
+      const { ids, ...table } = sums;
+      return link.call({ name: 'append', ledger, batch: others, sums: table, ids: JSON.stringify(ids) });
     },
     readLines: (ledger, range, limit, from) => link.call({ name: 'readLines', ledger, range, limit, from }),
     async readSums(ledger, range, limit, from) {

@@ -8,8 +8,8 @@ import type { CallGroup, CallGroupSums } from './sums.js';
 
 /** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
 export const tableSpanMs = 1000;
-/** Calls of one table, and so its groups. */
-export const mostCalls = 1000;
+/** Calls of one table, and so its groups: to count and write a full one, each of another key, takes a millisecond. */
+export const mostCalls = 500;
 /** The numbers of a row, by their place in it. */
 const column = {
   /** Index among the table's groups. */

@@ -67,7 +67,7 @@ const rangesAtOnce = 32;
 /** The days of one key are read one by one up to so many: three years. */
 const mostKeyDays = 1100;
 /** Lines of the ledger that are, each with the calls of a page. */
-const linesOfPage = 6;
+const linesOfPage = 12;
 /** Records that wait for those of other pages, at most. */
 const mostHeld = 40_000;
 const recordsOfChunk = 500;
@@ -233,7 +233,7 @@ function readyOf(records: readonly LedgerRecord[], at: number): number {
 }
 
 /** Calls of a page that is read: those to come may hold more than ours do. */
-const mostRead = 10 * mostCalls;
+const mostRead = 20 * mostCalls;
 
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
 export function readPage(text: string): LedgerRecord[] {

@@ -95,9 +95,7 @@ test('a number that cannot be meant adds nothing to those of other calls', async
   const table = tableAt(noon);
   const { told, count } = counter(table);
   for (const odd of [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300]) {
-    // What is given back is below zero.
-    const back = odd === -1 ? {} : { mediaSeconds: odd, costNanoUsd: odd };
-    addUsage(table, { at: noon, inputTokens: odd, bytesOut: odd, costNanoUsd: 0, ...back });
+    addUsage(table, { at: noon, inputTokens: odd, bytesOut: odd, mediaSeconds: odd, costNanoUsd: odd });
   }
   addUsage(table, { at: noon });
   count();
@@ -132,7 +130,7 @@ test('it has room for calls of one second, and for so many', async (t) => {
   t.notOk(table.hasRoom(Number.NaN));
   let calls = 0;
   for (; calls < 2000 && table.hasRoom(noon); calls++) addUsage(table, { at: noon });
-  t.equal(calls, 1000);
+  t.equal(calls, 500);
   table.end();
   t.notOk(table.hasRoom(noon));
 });
