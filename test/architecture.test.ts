@@ -61,7 +61,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'wire',
   ],
   keys: ['errors', 'config/types', 'store/store'],
-  limits: ['errors', 'config/types', 'store/shares', 'store/store', 'wire'],
+  limits: ['errors', 'config/types', 'store/accounts', 'store/shares', 'store/store', 'wire'],
   usage: ['errors', 'metrics', 'config/types', 'store/store', 'conversation/usage', 'wire'],
   metrics: ['errors', 'config/types', 'conversation/usage', 'admin/live-state', 'wire'],
   admin: [

@@ -90,8 +90,8 @@ test('check explains every error with its path, and sums up a valid file', (t) =
   });
   t.match(run(['check'], { env: { GATEWAY_CONFIG: file('good.json') } }), { code: 0 });
   t.match(run(['check', '--config', file('redis.json')]), {
-    code: 0,
-    out: /is valid: .*\nnote: conversations are kept by a store of kind embedded alone/,
+    code: 1,
+    err: /"model-gateway store export --redis URL"/,
   });
   const bad = 'workers: must be an integer\nkeys[0].groups[0]: no group is named "none"\n';
   t.strictSame(run(['check', '--config', file('bad.json')]), { code: 1, out: '', err: bad });

@@ -98,7 +98,7 @@ const timed = [
   'faults/worker-death',
   'flow/hedge',
   'flow/video-poll',
-  'store/redis-outage',
+  'store/postgres-outage',
   'supervisor/budget',
   'supervisor/keys',
   'supervisor/limits',

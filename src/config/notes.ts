@@ -10,10 +10,7 @@ const searchingHosts = ['anthropic.com', 'openai.com'];
  * @returns a sentence for each, without a full stop
  */
 export function notesOf(config: ResolvedConfig): readonly string[] {
-  const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
-  if (config.store.kind === 'redis')
-    notes.push('conversations are kept by a store of kind embedded alone, and so not by this one');
-  return notes;
+  return config.models.flatMap((model) => searchNotes(model, config.upstreams));
 }
 
 /** Targets that translated calls ask to search the web, though their hosts are not known to do it. */

@@ -14,8 +14,7 @@ import { allPools, changedPools, createKeyPools, findPool } from '../limits/pool
 import { bothSources, type ShareSource, undivided } from '../limits/share-source.js';
 import { createShareKeeper } from '../limits/shares.js';
 import type { PrimaryGauge } from '../metrics/exposition.js';
-import { createShareStore } from '../store/create.js';
-import type { Store } from '../store/store.js';
+import { createShareStore, type WholeStore } from '../store/create.js';
 import { tell } from './keep.js';
 
 const tickMs = 100;
@@ -51,7 +50,7 @@ export interface Leases {
 interface LeasesOptions {
   readonly config: ResolvedConfig;
   /** Where budgets are kept. */
-  readonly store: Store;
+  readonly store: Pick<WholeStore, 'accounts' | 'get' | 'create' | 'replace'>;
   readonly log: Logger;
 }
 
@@ -64,7 +63,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
   const clock = new HostClock();
   const now = () => clock.now();
   const budgets = createBudgetSource({
-    accounts: createBudgetAccounts(store),
+    accounts: store.accounts ?? createBudgetAccounts(store),
     now,
     whenGone: () => outage.budgets,
     onAvailable(isAvailable) {
