@@ -114,7 +114,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'usage',
     'wire',
   ],
-  main: ['config', 'errors', 'keys', 'supervisor'],
+  main: ['config', 'errors', 'keys', 'store', 'supervisor'],
   manual: [
     'config',
     'protocols/credentials',

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
+import { createEmbeddedStore } from '../src/store/embedded.js';
 import { demoKeyHash } from './support/demo-key.js';
 import { startGateway } from './support/gateway.js';
 
@@ -105,6 +107,41 @@ test('check explains every error with its path, and sums up a valid file', (t) =
     err: /gone\.json cannot be read \(ENOENT\)/,
   });
   t.end();
+});
+
+test('a store is exported, put into another one, and copied', async (t) => {
+  const folder = t.testdir({});
+  const file = (name: string): string => join(folder, name);
+  for (const name of ['one', 'two', 'copy']) {
+    const store = { kind: 'embedded', path: file(name) };
+    writeFileSync(file(`${name}.json`), JSON.stringify({ ...config, store }));
+  }
+  const store = createEmbeddedStore({ path: file('one') });
+  await store.create('tasks', 'a', 'value', 60_000);
+  await store.close();
+  const dump = run(['store', 'export', '--config', file('one.json')]);
+  t.match(dump, {
+    code: 0,
+    err: '',
+    out: /^\{"type":"model-gateway store".*\n.*"id":"a".*\n.*"end","entries":1\}\n$/,
+  });
+  t.strictSame(run(['store', 'import', '--config', file('two.json')], { input: dump.out }), {
+    code: 0,
+    out: '1 entries are in the store\n',
+    err: '',
+  });
+  t.match(run(['store', 'import', '--config', file('two.json')], { input: dump.out }), {
+    code: 1,
+    err: /^there is something in .*two already\n$/,
+  });
+  t.match(run(['store', 'backup', '--config', file('two.json'), '--to', file('copy')]), { code: 0, out: '' });
+  t.equal(run(['store', 'export', '--config', file('copy.json')]).out, dump.out);
+  t.match(run(['store', 'export']), { code: 2, err: /needs --config/ });
+  t.match(run(['store', 'backup', '--config', file('two.json')]), { code: 2, err: /needs --to/ });
+  t.match(run(['store', 'move', '--config', file('two.json')]), {
+    code: 2,
+    err: /"export", "import" or "backup"/,
+  });
 });
 
 test('a new key and its hash belong together, however the hash is asked for', (t) => {

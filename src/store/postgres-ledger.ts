@@ -126,7 +126,8 @@ function sumPage(rows: readonly Row[], limit: number): SumPage {
   };
 }
 
-function valuesOf(amounts: unknown): Readonly<Record<string, number>> {
+/** The numbers of a sum by their names. */
+export function valuesOf(amounts: unknown): Readonly<Record<string, number>> {
   const pairs = typeof amounts === 'object' && amounts !== null ? Object.entries(amounts) : [];
   return Object.fromEntries(pairs.map(([name, value]) => [name, numberOf(value)]));
 }

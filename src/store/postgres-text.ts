@@ -6,7 +6,8 @@ import { longestName } from './record-format.js';
  * neither stands in the tables as it is.
  */
 
-const hashMark = 'sha256:';
+/** No text in a column begins with it. */
+const hashMark = '\u0001sha256:';
 
 /** A text as a column holds it: NUL and the character behind it become two each, in an order that stays the same. */
 export function toColumn(text: string): string {
@@ -24,8 +25,9 @@ export function fromColumn(text: string): string {
 
 /** What an id stands under in an index: itself, or its hash where it is long. */
 export function toKey(id: string): string {
-  const isPlain = Buffer.byteLength(id) <= longestName && !id.startsWith(hashMark);
-  return isPlain ? toColumn(id) : hashedKey(createHash('sha256').update(id).digest());
+  return Buffer.byteLength(id) <= longestName
+    ? toColumn(id)
+    : hashedKey(createHash('sha256').update(id).digest());
 }
 
 /** The key of an id of which only the SHA-256 is known. */
