@@ -93,6 +93,7 @@ const timed = [
   'faults/realtime-memory',
   'faults/reload',
   'faults/table/',
+  'faults/database',
   'faults/tasks-commit',
   'faults/tasks-outage',
   'faults/worker-death',

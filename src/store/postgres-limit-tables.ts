@@ -34,7 +34,12 @@ CREATE UNLOGGED TABLE share_wishes (
 -- time for which it is blocked. Whoever changes shares of a pool holds its row of share_pools, and the rows are taken in
 -- their order, so that no two hosts wait for each other.
 CREATE FUNCTION exchange_shares(by_host text, by_number bigint, lease_ms bigint, wish_ms bigint, stated json)
-RETURNS json LANGUAGE plpgsql AS $$
+RETURNS json LANGUAGE plpgsql
+-- A few rows of large tables are wanted each time, by their keys. Nothing is known of how many, so that plans that read
+-- whole tables may seem cheaper.
+SET enable_seqscan TO off SET enable_hashjoin TO off SET enable_mergejoin TO off SET enable_bitmapscan TO off
+SET jit TO off SET plan_cache_mode TO force_generic_plan
+AS $$
 DECLARE
   seen bigint;
   alive bigint;
@@ -63,19 +68,20 @@ BEGIN
         (p.of->>6)::double precision AS block
       FROM json_array_elements(stated) WITH ORDINALITY AS p(of, at)
     ), standing AS (
-      SELECT a.*, mine.units AS known, others.units AS others, a.units - others.units - a.held AS free
-      FROM asked a LEFT JOIN shares mine ON mine.pool = a.pool AND mine.host = by_host,
-      LATERAL (
-        SELECT coalesce(sum(s.units), 0)::bigint AS units FROM shares s JOIN share_hosts h ON h.host = s.host
-        WHERE s.pool = a.pool AND s.host <> by_host AND h.deadline + milliseconds(a.block) > moment
-      ) others
+      SELECT a.*, parts.known, parts.others, a.units - parts.others - a.held AS free
+      FROM asked a, LATERAL (
+        SELECT max(s.units) FILTER (WHERE s.host = by_host) AS known,
+          coalesce(sum(s.units) FILTER (WHERE s.host <> by_host), 0)::bigint AS others
+        FROM shares s WHERE s.pool = a.pool AND (s.host = by_host
+          OR (SELECT h.deadline FROM share_hosts h WHERE h.host = s.host) > moment - milliseconds(a.block))
+      ) parts
     ), decided AS (
       SELECT s.*, CASE WHEN s.need > 0 AND s.free >= s.least
         THEN least(s.free, greatest(s.need, least(s.want, s.free / (2 * (alive + 1))))) ELSE 0 END AS given
       FROM standing s
     ), dropped AS (
-      DELETE FROM shares s USING decided d
-        WHERE s.pool = d.pool AND s.host = by_host AND d.held + d.given = 0
+      DELETE FROM shares s WHERE s.host = by_host
+        AND s.pool = ANY (ARRAY(SELECT pool FROM decided WHERE held + given = 0 AND known IS NOT NULL))
     ), written AS (
       INSERT INTO shares AS s
         SELECT pool, by_host, held + given FROM decided

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type Test, test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { pauseBefore } from '../../src/store/pauses.js';
@@ -167,6 +168,29 @@ test('a server without room for more connections is told as such, and used when 
   );
   await Promise.all(stores.slice(0, 10).map((store) => store.close()));
   for (const store of stores.slice(10)) await eventually(() => works(store));
+});
+
+test('a full disk is told by each change, what is there can be read, and it goes on when there is room', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, server);
+  // Which no compression makes smaller.
+  const value = randomBytes(48_000).toString('base64');
+  await store.create('filling', 'first', value, minuteMs);
+  server.limitFiles(2_000_000);
+  const put = (id: number) => store.create('filling', `${id}`, value, minuteMs);
+  let failure: unknown = null;
+  for (let id = 0; failure === null; id += 1)
+    failure = await put(id).then(
+      () => null,
+      (error: unknown) => error,
+    );
+  t.match(failure, { kind: 'store_unavailable', cause: /could not extend file/ });
+  t.equal((await store.get('filling', 'first'))?.value, value);
+  server.limitFiles(null);
+  t.equal(await put(1000), true);
+  t.equal((await store.get('filling', '1000'))?.value, value);
 });
 
 test('tables of a later version are left alone', { skip }, async (t) => {

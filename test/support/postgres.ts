@@ -23,8 +23,12 @@ export interface PostgresServer {
   readonly url: string;
   /** Runs a statement of SQL. @returns the lines that `psql` writes, columns with `|` between them */
   query(sql: string): string;
+  /** Processor time that all of its processes have taken so far. */
+  cpuSeconds(): number;
   /** All of its processes: to be stopped and continued. */
   signal(signal: NodeJS.Signals): void;
+  /** Lets no file of it grow beyond so many bytes from now on, as if the disk were full; null for no bound. */
+  limitFiles(bytes: number | null): void;
   /** Ends it as a crash does. */
   crash(): Promise<void>;
   /** Starts it again on the same port after a crash. */
@@ -157,7 +161,12 @@ function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
         ['-h', folder, '-p', `${port}`, '-U', 'postgres', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-c', sql],
         { ...runAs, cwd: folder, encoding: 'utf8', stdio: 'pipe' },
       ).trimEnd(),
+    cpuSeconds: () => [child.pid, ...childrenOf(child.pid)].reduce((sum: number, pid) => sum + cpuOf(pid), 0),
     signal: (signal) => void signalAll(child, signal),
+    limitFiles(bytes) {
+      for (const pid of [child.pid, ...childrenOf(child.pid)])
+        execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes ?? 'unlimited'}:`], runAs);
+    },
     crash,
     async restart() {
       // Processes of the one before may take a moment to notice its end.
@@ -190,6 +199,17 @@ function signalAll(child: ChildProcess, signal: NodeJS.Signals): readonly number
     }
   }
   return children;
+}
+
+/** Of a process, and of those of its children that have ended, in seconds: Linux counts hundredths. */
+function cpuOf(pid: number | undefined): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    // utime, stime, cutime and cstime: see proc(5).
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
+  } catch {
+    return 0;
+  }
 }
 
 function isAlive(pid: number): boolean {
