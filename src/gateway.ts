@@ -10,6 +10,7 @@ import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
 import { RecordQueue } from './flow/account.js';
 import { FindQueue } from './flow/conversation/find-queue.js';
+import { DrainList } from './flow/drain-list.js';
 import { endFaulted } from './flow/fault.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { createRecentCalls } from './flow/recent-calls.js';
@@ -22,6 +23,7 @@ import { watchUnseen } from './flow/sockets/unseen.js';
 import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
+import { TaskWatch } from './flow/video/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import type { CorsSettings } from './http/cors.js';
 import { createMemorySweep } from './http/memory-sweep.js';
@@ -32,6 +34,7 @@ import type { SocketLimits } from './http/socket.js';
 import { SweepList } from './http/sweep.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
+import { createBudgetAccounts } from './limits/budget-accounts.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
@@ -118,6 +121,7 @@ class ComposedGateway implements Gateway {
   readonly #tickers: readonly NodeJS.Timeout[];
   readonly #unseen: { close(): void };
   readonly #storeSweep: { stop(): void };
+  readonly #taskWatch: TaskWatch;
 
   constructor(options: GatewayOptions) {
     const { snapshot, log, managedKeys = null } = options;
@@ -148,6 +152,7 @@ class ComposedGateway implements Gateway {
     });
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
+    this.#taskWatch = new TaskWatch(this.#services);
     this.#server = createServer({
       words: headerWords(snapshot),
       cors: corsSettings(snapshot),
@@ -184,6 +189,8 @@ class ComposedGateway implements Gateway {
         this.#accessLog.add(call);
         this.#recordQueue.add(call);
       },
+      correct: (correction) => this.#meter(correction),
+      budgets: this.#store.accounts ?? createBudgetAccounts(this.#store),
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>
@@ -204,6 +211,7 @@ class ComposedGateway implements Gateway {
       sweepList: new SweepList(),
       memory: new MemoryBudget(),
       largeBodies: new TurnQueue(),
+      drains: new DrainList(),
       unattended: createUnattended(),
     };
   }
@@ -224,6 +232,7 @@ class ComposedGateway implements Gateway {
         tickMs,
         sweepMemory,
         () => this.#unixTime.check(),
+        () => void this.#taskWatch.tick(),
         () => sweepList.sweep(performance.now()),
       ),
       every(
@@ -240,6 +249,10 @@ class ComposedGateway implements Gateway {
     this.#recentCalls.add(call);
     if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut, 'request');
     if (call.lostInAnswer.length > 0) this.#recorder.recordLeftOut(call.lostInAnswer, 'answer');
+    this.#meter(call);
+  }
+
+  #meter(call: CallRecord): void {
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
     if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);
@@ -324,6 +337,8 @@ class ComposedGateway implements Gateway {
     this.#unseen.close();
     this.#storeSweep.stop();
     this.#services.sessions.shutDown();
+    this.#services.drains.close();
+    this.#taskWatch.close();
     this.#server.close();
     this.#services.limits.close();
     this.#services.upstream.close();

@@ -2,7 +2,7 @@
 // to find, read and link several hundred took a worker longer than all the rest of its start.
 import { Compile } from 'typebox/schema';
 import { buildSnapshot } from './config/snapshot.js';
-import type { Snapshot } from './config/types.js';
+import type { Snapshot, Timeouts } from './config/types.js';
 import { guard } from './errors.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
@@ -12,7 +12,13 @@ import { compileTranslationChecks } from './protocols/text.js';
 import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
 import { createLog } from './supervisor/log.js';
-import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
+import {
+  graceMs,
+  messageType,
+  replacedSignal,
+  type WorkerOrder,
+  type WorkerReport,
+} from './supervisor/messages.js';
 
 /** A last report to the primary is waited for this long before the process ends without it. */
 const lastReportMs = 500;
@@ -25,9 +31,11 @@ let gateway: Gateway | null = null;
 /** What the primary says of limits before there is a gateway. */
 let earlyLeases: OwnerMessage[] = [];
 let listening = false;
+/** The primary has said that others listen in its place. */
+let isRelieved = false;
 let leaving = false;
 let finished = false;
-let drainMs = 0;
+let timeouts: Pick<Timeouts, 'drainMs' | 'orphanMs'> = { drainMs: 0, orphanMs: 0 };
 /** Orders are carried out one after another: a reload may come while the start still runs. */
 let orders: Promise<void> = Promise.resolve();
 
@@ -72,7 +80,7 @@ function readySnapshot(order: WorkerOrder & { type: 'start' | 'reload' }): Snaps
 
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = readySnapshot(order);
-  drainMs = snapshot.timeouts.drainMs;
+  timeouts = snapshot.timeouts;
   gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
   for (const message of earlyLeases) gateway.receiveLease(message);
   earlyLeases = [];
@@ -87,7 +95,7 @@ function reload(order: WorkerOrder & { type: 'reload' }): void {
   try {
     const snapshot = readySnapshot(order);
     gateway?.swap(snapshot);
-    drainMs = snapshot.timeouts.drainMs;
+    timeouts = snapshot.timeouts;
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error);
   }
@@ -119,7 +127,7 @@ function tellInspection(id: number): void {
  */
 async function leave(graceMs?: number): Promise<void> {
   if (gateway === null || !listening) return end(0);
-  if (!leaving) setTimeout(cut, drainMs);
+  if (!leaving) setTimeout(cut, timeouts.drainMs);
   leaving = true;
   await gateway.drain(graceMs);
   await finish(gateway);
@@ -142,6 +150,7 @@ async function finish(served: Gateway): Promise<void> {
 }
 
 async function stopListening(): Promise<void> {
+  isRelieved = true;
   await gateway?.stopListening();
   report({ type: 'stopped-listening' });
 }
@@ -155,6 +164,37 @@ function stop(): void {
 function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
   if (leaving) leave(graceMs).catch(fail);
   else orders = orders.then(() => leave(graceMs)).catch(fail);
+}
+
+/** It leaves of its own accord, or as somebody else than the primary has told it to. */
+function leaveAlone(forMs: number): void {
+  report({ type: 'draining' });
+  orders = orders.then(() => leave(forMs)).catch(fail);
+}
+
+/**
+ * The primary has died. Whoever starts a gateway on this port next finds the workers that still listen (`take-over.ts`),
+ * and tells them to leave when its own serve; until then they serve on by what they know.
+ */
+function onOrphaned(): void {
+  gateway?.loseLeases();
+  if (gateway === null || !listening) end(0);
+  if (leaving) return;
+  const { orphanMs } = timeouts;
+  // Elsewhere nobody could find it.
+  if (isRelieved || orphanMs === 0 || process.platform !== 'linux') {
+    leaveAlone(graceMs.replaced);
+    return;
+  }
+  log.logger.error(
+    { limitMs: orphanMs },
+    'the primary has died, the worker serves until a gateway takes over',
+  );
+  setTimeout(() => {
+    if (leaving) return;
+    log.logger.warn('no gateway has taken over, the worker drains');
+    leaveAlone(graceMs.atEnd);
+  }, orphanMs);
 }
 
 function onMessage(message: unknown): void {
@@ -199,14 +239,9 @@ const onOrder = guard(
   undefined,
 );
 process.on('message', onOrder);
-process.on('disconnect', () => {
-  gateway?.loseLeases();
-  orders = orders.then(() => leave()).catch(fail);
-});
-process.on('SIGTERM', () => {
-  report({ type: 'draining' });
-  orders = orders.then(() => leave()).catch(fail);
-});
+process.on('disconnect', onOrphaned);
+process.on('SIGTERM', () => leaveAlone(graceMs.atEnd));
+process.on(replacedSignal, () => leaveAlone(graceMs.replaced));
 // The terminal sends these to the whole group: they are for the primary, which gives its orders over IPC.
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});

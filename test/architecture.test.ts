@@ -92,6 +92,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     ...protocols,
     'routes',
     'schema',
+    'store/accounts',
     'store/owned',
     'stream',
     'upstream',

@@ -6,6 +6,7 @@ import t, { test } from 'tap';
 import { createEmbeddedStore } from '../src/store/embedded.js';
 import { demoKeyHash } from './support/demo-key.js';
 import { startGateway } from './support/gateway.js';
+import { sharedSecret } from './support/gateway-config.js';
 
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const config = {
@@ -81,7 +82,12 @@ test('check explains every error with its path, and sums up a valid file', (t) =
       workers: 'all',
       keys: [{ ...config.keys[0], groups: ['none'] }],
     }),
-    'redis.json': JSON.stringify({ ...config, store: { kind: 'redis', url: 'redis://a' } }),
+    'redis.json': JSON.stringify({
+      ...config,
+      store: { kind: 'redis', url: 'redis://a' },
+      secret: sharedSecret,
+    }),
+    'unshared.json': JSON.stringify({ ...config, store: { kind: 'postgres', url: 'postgres://u@a' } }),
     'broken.json': '{"upstreams": {}\n  "models"',
   });
   const file = (name: string): string => join(folder, name);
@@ -94,6 +100,10 @@ test('check explains every error with its path, and sums up a valid file', (t) =
   t.match(run(['check', '--config', file('redis.json')]), {
     code: 1,
     err: /"model-gateway store export --redis URL"/,
+  });
+  t.match(run(['check', '--config', file('unshared.json')]), {
+    code: 1,
+    err: /^secret: is required where hosts share a store/,
   });
   const bad = 'workers: must be an integer\nkeys[0].groups[0]: no group is named "none"\n';
   t.strictSame(run(['check', '--config', file('bad.json')]), { code: 1, out: '', err: bad });

@@ -3,8 +3,9 @@ import autocannon from 'autocannon';
 import { callerAt } from '../callers.js';
 import { describeErrors, type LoadPlan, type LoadResult } from './load.js';
 
-/** Run as its own process with a plan as JSON; prints the result as one line of JSON. */
-const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan;
+/** Run as its own process with the path of a plan as JSON; prints the result as one line of JSON. */
+const { planFile } = JSON.parse(process.argv[2] ?? '{}') as { planFile: string };
+const plan = JSON.parse(readFileSync(planFile, 'utf8')) as LoadPlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
 const requests = plan.callers.map(({ key, model }) => ({
   method: 'POST' as const,
@@ -12,13 +13,20 @@ const requests = plan.callers.map(({ key, model }) => ({
   headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...plan.headers },
   body: body.replace(callerAt(0).model, model),
 }));
+let clients = 0;
 
 const found = await autocannon({
   url: `http://127.0.0.1:${plan.port}`,
   connections: plan.connections,
   duration: plan.seconds,
   timeout: 10,
-  requests,
+  requests: requests.slice(0, 1),
+  // Each connection writes all of its requests beforehand: with all callers on every one of them memory ran out.
+  setupClient(client) {
+    const first = clients++;
+    const own = requests.filter((_request, index) => index % plan.connections === first);
+    if (own.length > 0) client.setRequests(own);
+  },
 });
 const result: LoadResult = {
   requestsPerSecond: found.requests.average,

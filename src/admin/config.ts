@@ -170,6 +170,7 @@ function upstreamView(upstream: ResolvedUpstream): object {
     tls: isSecure ? tls : undefined,
     ...proxyView(upstream.proxy),
     injectUsage: upstream.injectUsage,
+    onLeave: upstream.onLeave,
     responsesSocket: upstream.responsesSocket,
     fetchPrivate: upstream.fetchPrivate,
     allowMembers: upstream.allowMembers,

@@ -1,7 +1,7 @@
 import type { ConfiguredHeaders } from '../config/types.js';
 import type { Call } from '../flow/call.js';
-import { namesAccount } from '../wire/client-headers.js';
 import { fieldsOf } from '../wire/head.js';
+import { namesAccount } from '../wire/passed-headers.js';
 
 /**
  * Whether a client's request names an account at an upstream, as the config lets it. Our key may be refused beside it

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
 import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
-import type { Call, ResolvedCall } from '../flow/call.js';
+import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
 import {
@@ -12,7 +12,7 @@ import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { carriesAccount } from './account-headers.js';
 import { readErrorAnswer } from './error-answer.js';
-import { retryAfterMsOf } from './failure.js';
+import { retryAfterMsOf, statusError } from './failure.js';
 import type { TargetHealth } from './health.js';
 import {
   type AttemptOutcome,
@@ -379,7 +379,7 @@ export class Attempt {
  */
 export function noteVendorAccountRefused(
   services: Services,
-  call: Call,
+  call: Pick<Asking, 'exchange' | 'model'>,
   asked: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
   error: VendorAccountError,
 ): void {
@@ -423,7 +423,8 @@ export interface AttemptJudge {
    * @returns true when it is given up, and `onPassedOver` follows
    */
   passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
-  onPassedOver(): void;
+  /** @param error that the answer has told */
+  onPassedOver(error: GatewayError): void;
   /** An error answer says that our account is not accepted. */
   onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void;
   /**
@@ -451,7 +452,9 @@ interface ErrorAnswerSoFar {
 export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
   exchange: UpstreamExchange | null = null;
   readonly #judge: AttemptJudge;
-  readonly #handler: UpstreamHandler;
+  #handler: UpstreamHandler;
+  /** A good answer has begun. */
+  isAnswered = false;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */
@@ -479,6 +482,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   onHead(head: ResponseHead): void {
     const { status } = head;
     if (status < 400) {
+      this.isAnswered = true;
       this.answered();
       this.#judge.onTaken(this);
       this.#handler.onHead(head);
@@ -535,12 +539,17 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);
       if (isUnread) this.exchange?.cancel();
-      this.#judge.onPassedOver();
+      this.#judge.onPassedOver(error ?? statusError(head, come));
       return true;
     }
     this.#handler.onHead(head);
     if (come.length > 0) this.#handler.onData(come);
     return false;
+  }
+
+  /** What is still to come of its answer is for another handler. */
+  handOver(handler: UpstreamHandler): void {
+    this.#handler = handler;
   }
 
   resume(): void {

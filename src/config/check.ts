@@ -29,6 +29,7 @@ export function crossProblems(
   checkFetch(report, propertyOf(file, 'fetch'), options.files);
   checkSockets(report, propertyOf(file, 'sockets'));
   checkStore(report, propertyOf(file, 'store'));
+  checkSecret(report, file);
   checkConversations(report, propertyOf(file, 'conversations'));
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
@@ -304,6 +305,16 @@ function checkStore(report: Report, store: unknown): void {
     }
   }
   if (kind === 'postgres') checkPostgres(report, store);
+}
+
+/** One host seals what a client carries to another one. A store of its own is a host's alone. */
+function checkSecret(report: Report, file: unknown): void {
+  const kind = propertyOf(propertyOf(file, 'store'), 'kind');
+  if (typeof kind !== 'string' || kind === 'embedded' || propertyOf(file, 'secret') !== undefined) return;
+  report.add(
+    ['secret'],
+    'is required where hosts share a store: each would make up one of its own, and refuse what another has sealed',
+  );
 }
 
 function checkConversations(report: Report, conversations: unknown): void {

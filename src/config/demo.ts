@@ -48,7 +48,8 @@ export function demoConfig(created: number): ResolvedConfig {
     routing: defaults.routing,
     sockets: socketSettings(),
     fetch: defaults.fetch,
-    timeouts: defaults.timeouts,
+    // A demo that was killed is not to hold its port for long.
+    timeouts: { ...defaults.timeouts, orphanMs: 30_000 },
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
     outage: defaults.outage,
     usage: defaults.usage,
@@ -69,6 +70,7 @@ export function demoConfig(created: number): ResolvedConfig {
         tls: { ca: null, verify: true, serverName: null, clientCertificate: null },
         proxy: null,
         injectUsage: defaults.injectUsage,
+        onLeave: defaults.onLeave,
         responsesSocket: false,
         fetchPrivate: false,
         allowMembers: [],
@@ -84,7 +86,7 @@ export function demoConfig(created: number): ResolvedConfig {
           {
             upstream: 'simulator',
             model: name,
-            images: 'openai',
+            images: null,
             priority: 0,
             weight: 1,
             responses: true,

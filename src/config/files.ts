@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { errorCode as codeOf } from '../errors.js';
@@ -17,6 +17,8 @@ export interface ConfigFiles {
   privateKey(pathOrPem: string): Read;
   /** A file's text. */
   read(path: string): Read;
+  /** What a file holds that is one text of the config: without the end of its last line, and of a bounded size. */
+  secret(path: string): Read;
   absolute(path: string): string;
   /** SHA-256 of the files' contents, hex: another one says that some file has changed. */
   fingerprint(paths: readonly string[]): string;
@@ -69,7 +71,44 @@ export function createConfigFiles(directory: string): ConfigFiles {
     for (const path of paths) hash.update(JSON.stringify(read(path).text));
     return hash.digest('hex');
   };
-  return { certificate, privateKey, read, absolute, fingerprint };
+  const secret = (path: string): Read => readSecret(absolute(path));
+  return { certificate, privateKey, read, secret, absolute, fingerprint };
+}
+
+/** A chain of certificates has some; what is longer was not meant. */
+const longestSecret = 65_536;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function readSecret(name: string): Read {
+  const failed = (problem: string): Read => ({ text: null, problem });
+  try {
+    const bytes = readStart(name, longestSecret + 1);
+    if (bytes === null) return failed(`${name} is no file`);
+    if (bytes.length > longestSecret) return failed(`${name} has more than ${longestSecret} bytes`);
+    return { text: utf8.decode(bytes).replace(/\r?\n$/, ''), problem: null };
+  } catch (error) {
+    if (error instanceof TypeError) return failed(`${name} is no UTF-8 text`);
+    return failed(`${name} cannot be read (${errorCode(error)})`);
+  }
+}
+
+/**
+ * Reads the first bytes of a file, whatever its length; what is no file may have no end, or nobody who writes to it.
+ * @returns null for what is no file
+ * @throws Error of the system
+ */
+function readStart(name: string, most: number): Buffer | null {
+  const descriptor = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!fstatSync(descriptor).isFile()) return null;
+    const bytes = Buffer.alloc(most);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < most; length += read)
+      read = readSync(descriptor, bytes, length, most - length, null);
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 function readText(name: string): Read {

@@ -6,7 +6,7 @@ import { Settings } from 'typebox/system';
 import { compileValidator } from '../schema/validator.js';
 import { isObject } from '../wire/json.js';
 import { crossProblems } from './check.js';
-import { createConfigFiles, errorCode } from './files.js';
+import { type ConfigFiles, createConfigFiles, errorCode, type Read } from './files.js';
 import { ConfigError, formatPath, type Problem, propertyOf, suggest } from './problem.js';
 import { type ResolvedConfig, resolveConfig } from './resolve.js';
 import { type ConfigFile, configSchema } from './schema.js';
@@ -22,7 +22,7 @@ export interface ConfigSource {
 /**
  * Reads a config file.
  * @param path of the file
- * @param environment for `${NAME}` references
+ * @param environment for `${NAME}` references; those of `${file:PATH}` are relative to the file's folder
  * @returns the config with its defaults filled in
  * @throws ConfigError with every problem of the file
  */
@@ -38,14 +38,14 @@ export function loadConfig(path: string, environment: Environment): ResolvedConf
 }
 
 /**
- * Checks the text of a config file: syntax, `${NAME}` references, shape, and what its parts say of each other.
+ * Checks the text of a config file: syntax, `${NAME}` and `${file:PATH}` references, shape, and what its parts say of each other.
  * @throws ConfigError with every problem, in the order of these four steps; only broken syntax ends the search
  */
 export function parseConfig(text: string, source: ConfigSource): ResolvedConfig {
   const parsed = parseJson(text);
   if (parsed.value === undefined) throw new ConfigError(parsed.problems);
-  const { value, problems: unset, hidden } = interpolate(parsed.value, source.environment);
   const files = createConfigFiles(source.directory);
+  const { value, problems: unset, hidden } = interpolate(parsed.value, source.environment, files);
   const problems: Problem[] = [...parsed.problems];
   // A value that was found wrong once is not named again for what follows from it.
   for (const step of [unset, shapeProblems(value), crossProblems(value, { files, hidden })]) {
@@ -61,44 +61,54 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Interpolated {
   readonly value: unknown;
   readonly problems: readonly Problem[];
-  /** Paths of the strings that came from the environment: their text is never shown. */
+  /** Paths of the strings that came from the environment or a file: their text is never shown. */
   readonly hidden: ReadonlySet<string>;
 }
 
 /** `$${` first, so that an escape is never taken for a reference; then anything that opens a reference. */
-const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
+const reference = /\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)|file:([^{}\0]+))\}|\$\{/g;
 
 /**
- * Replaces `${NAME}` in every string of a JSON value by the environment's value; `$${` stands for a literal `${`.
- * Property names stay as they are. A string with a problem is left as it was written.
+ * Replaces `${NAME}` in every string of a JSON value by the environment's value, and `${file:PATH}` by what the file
+ * holds; `$${` stands for a literal `${`. Property names stay as they are. A string with a problem is left as it was
+ * written.
  */
-export function interpolate(source: unknown, environment: Environment): Interpolated {
+export function interpolate(
+  source: unknown,
+  environment: Environment,
+  files: Pick<ConfigFiles, 'secret'>,
+): Interpolated {
   const problems: Problem[] = [];
   const hidden = new Set<string>();
   const path: (string | number)[] = [];
+
+  const look = (name: string | undefined, file: string | undefined): Read => {
+    if (file !== undefined) return files.secret(file);
+    if (name === undefined) {
+      const problem =
+        'a reference to the environment or a file is not complete (a plain "${" is written "$${")';
+      return { text: null, problem };
+    }
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+    return value === undefined
+      ? { text: null, problem: `the environment variable ${name} is not set` }
+      : { text: value, problem: null };
+  };
 
   const inText = (text: string): string => {
     if (!text.includes('${')) return text;
     let broken = false;
     let replaced = false;
-    const result = text.replace(reference, (whole: string, name: string | undefined) => {
+    const result = text.replace(reference, (whole: string, name?: string, file?: string) => {
       if (whole === '$${') return '${';
-      if (name === undefined) {
-        problems.push({
-          path: formatPath(path),
-          message: 'a reference to the environment is not complete (a plain "${" is written "$${")',
-        });
-        broken = true;
-        return whole;
+      const { text: found, problem } = look(name, file);
+      if (problem === null) {
+        replaced = true;
+        return found;
       }
-      const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
-      if (value === undefined) {
-        problems.push({ path: formatPath(path), message: `the environment variable ${name} is not set` });
-        broken = true;
-        return whole;
-      }
-      replaced = true;
-      return value;
+      problems.push({ path: formatPath(path), message: problem });
+      broken = true;
+      return whole;
     });
     if (broken) return text;
     if (replaced) hidden.add(formatPath(path));

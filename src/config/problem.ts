@@ -61,7 +61,7 @@ export function createReport(hidden: ReadonlySet<string>): Report {
     add,
     addUnknown(segments, kind, given, known) {
       if (hidden.has(formatPath(segments)))
-        add(segments, `no ${kind} has the name that the environment gave`);
+        add(segments, `no ${kind} has the name that the environment or a file gave`);
       else add(segments, `no ${kind} is named ${JSON.stringify(given)}${suggest(given, known)}`);
     },
   };

@@ -15,6 +15,7 @@ import type {
   FetchSettings,
   Group,
   ListenTls,
+  OnLeave,
   Price,
   Protocol,
   RateLimits,
@@ -46,6 +47,7 @@ export interface ResolvedUpstream {
   };
   readonly proxy: EgressProxy | null;
   readonly injectUsage: boolean;
+  readonly onLeave: OnLeave;
   readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
   readonly allowMembers: readonly SteeringMember[];
@@ -66,7 +68,8 @@ export interface ResolvedModel {
     readonly weight: number;
     /** A chat upstream's target that takes responses calls as they come, or takes no other calls of text at all. */
     readonly responses: boolean | 'only';
-    readonly images: 'openai' | 'openai-files' | 'dashscope';
+    /** Null where the config does not say. */
+    readonly images: 'openai' | 'openai-files' | 'dashscope' | null;
     readonly translation: TranslationSettings;
     readonly preset: string | null;
     readonly rules: RuleSettings | null;
@@ -158,6 +161,7 @@ export const defaults = {
     totalMs: 900_000,
     drainMs: 600_000,
     unreadyMs: 0,
+    orphanMs: 600_000,
   },
   routing: {
     failures: 5,
@@ -194,6 +198,7 @@ export const defaults = {
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
   conversations: { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 },
   injectUsage: true,
+  onLeave: 'drain',
   translation: {
     maxTokens: 4096,
     maxTokensField: 'max_completion_tokens',
@@ -269,7 +274,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         priority: target.priority ?? 0,
         weight: target.weight ?? 1,
         responses: target.responses ?? false,
-        images: target.images ?? 'openai',
+        images: target.images ?? null,
         translation: resolveTranslation(
           presetOf(target.preset ?? file.upstreams[target.upstream]?.preset),
           target.translation,
@@ -327,6 +332,7 @@ function resolveUpstream(
     },
     proxy: proxyOf(upstream, files),
     injectUsage: upstream.injectUsage ?? defaults.injectUsage,
+    onLeave: upstream.onLeave ?? defaults.onLeave,
     responsesSocket: upstream.responsesSocket ?? false,
     fetchPrivate: upstream.fetchPrivate ?? false,
     allowMembers: upstream.allowMembers ?? [],

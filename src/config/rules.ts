@@ -1,5 +1,5 @@
-import { isForwarded } from '../wire/client-headers.js';
 import { clash, type MemberPath, type MemberRule } from '../wire/member-rule.js';
+import { isForwarded } from '../wire/passed-headers.js';
 import { editedList } from '../wire/token-list.js';
 import { propertiesOf, propertyOf, textsOf } from './problem.js';
 import type { RuleSettings } from './rules-schema.js';

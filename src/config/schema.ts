@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { steeringMembers } from '../wire/steering-members.js';
 import { rules } from './rules-schema.js';
 import { closed, described, headerValue, optional } from './setting.js';
-import { protocols, upstreamKinds } from './types.js';
+import { onLeaveWays, protocols, upstreamKinds } from './types.js';
 
 /** Setters of timers take 32 signed bits: beyond, a deadline would fire at once. */
 const longestMs = 2_147_483_647;
@@ -237,6 +237,10 @@ const timeouts = Type.Object(
       'After SIGTERM: so long `/ready` says 503 and everything is still served, so that balancers can look.',
       Type.Integer({ minimum: 0, maximum: longestMs }),
     ),
+    orphanMs: optional(
+      'When the primary process has died, its workers serve on until the next one has taken over, for so long at most; with 0 they only finish their answers.',
+      Type.Integer({ minimum: 0, maximum: longestMs }),
+    ),
   },
   closed,
 );
@@ -295,6 +299,10 @@ const upstream = Type.Object(
       text,
     ),
     injectUsage: optional('Ask for the usage of streams where the client did not.', Type.Boolean()),
+    onLeave: optional(
+      'What becomes of a call whose client leaves: `drain` reads on for its usage, for 10 s or 2,000 output tokens at most; `cancel` ends it at once.',
+      Type.Enum([...onLeaveWays]),
+    ),
     responsesSocket: optional('It takes responses over a WebSocket, too.', Type.Boolean()),
     fetchPrivate: optional(
       'Media for it may be fetched from private addresses, on the ports of `fetch.ports`.',
@@ -396,7 +404,7 @@ const target = Type.Object(
       Type.Union([Type.Boolean(), Type.Literal('only')], { expected: 'true, false or "only"' }),
     ),
     images: optional(
-      '`dashscope` for an upstream that takes `input` and `parameters`, `openai-files` for one that takes the images of an edit only as files.',
+      '`dashscope` for an upstream that takes `input` and `parameters`, `openai-files` for one that takes the images of an edit only as files. Named, it also says that the target makes images for generateContent calls that ask for one.',
       Type.Enum(['openai', 'openai-files', 'dashscope']),
     ),
     translation: Type.Optional(translation),
@@ -547,7 +555,7 @@ export const configSchema = Type.Object(
     sockets: Type.Optional(sockets),
     fetch: Type.Optional(fetch),
     secret: optional(
-      'Seals what clients carry for the gateway; hosts that share clients share it.',
+      'Seals what clients carry for the gateway; hosts that share clients share it. Required where they share a store.',
       Type.String({ minLength: 32 }),
     ),
     defaultModels: Type.Optional(

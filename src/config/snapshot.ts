@@ -142,6 +142,7 @@ function buildUpstream(
     }),
     basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') || versionPaths[upstream.kind],
     injectUsage: upstream.injectUsage,
+    onLeave: upstream.onLeave,
     responsesSocket: upstream.responsesSocket,
     fetchPrivate: upstream.fetchPrivate,
     allowMembers: new Set(upstream.allowMembers),
@@ -194,6 +195,8 @@ function buildModel(
   given: ReadonlyMap<string, GivenUpstream>,
   setOf: SetOf,
 ): Model {
+  const isOffered = model.protocols.includes('images');
+  const drawing: Target[] = [];
   const targets = model.targets.map((target): Target => {
     const upstream = upstreams.get(target.upstream);
     const known = given.get(target.upstream);
@@ -202,7 +205,7 @@ function buildModel(
     // Shared where they are the upstream's: thousands of models then begin their requests with the same bytes.
     const layers = target.preset === null && target.rules === null ? null : layersOf(known.settings, target);
     const configured = layers === null ? upstream : mergeHeaders(known.settings, layers);
-    return {
+    const built: Target = {
       upstream,
       model: target.model,
       headers: configured.headers,
@@ -210,18 +213,16 @@ function buildModel(
       rules: layers === null ? known.rules : mergeRules(layers),
       native: setOf(nativeProtocols(upstream.kind, target.responses)),
       translatesTo: translationProtocol(upstream.kind, target.responses),
-      images: target.images,
+      images: target.images ?? 'openai',
       translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
       priority: target.priority,
       weight: target.weight,
       firstTokenMs: target.firstTokenMs ?? model.firstTokenMs,
     };
+    if (built.native.has('images') && (isOffered || target.images !== null)) drawing.push(built);
+    return built;
   });
   targets.sort((a, b) => a.priority - b.priority);
-  const isOffered = model.protocols.includes('images');
-  const drawing = targets.filter(
-    ({ native, images }) => native.has('images') && (isOffered || images !== 'openai'),
-  );
   return {
     name: model.name,
     protocols: setOf(model.protocols),

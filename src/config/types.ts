@@ -89,6 +89,10 @@ export interface ConfiguredHeaders {
   readonly clientHeaders: ClientHeaders | null;
 }
 
+/** See `Upstream.onLeave`. */
+export const onLeaveWays = ['drain', 'cancel'] as const;
+export type OnLeave = (typeof onLeaveWays)[number];
+
 /** One place that answers: an origin, the path under it, and how to sign in. */
 export interface Upstream extends ConfiguredHeaders {
   readonly name: string;
@@ -98,6 +102,8 @@ export interface Upstream extends ConfiguredHeaders {
   readonly basePath: string;
   /** Ask for a stream's usage where the client did not, and hide it from the client again. */
   readonly injectUsage: boolean;
+  /** What becomes of a call there whose client leaves: it is read on for its usage, within bounds, or cancelled. */
+  readonly onLeave: OnLeave;
   /** Responses may be asked for over a WebSocket, too. */
   readonly responsesSocket: boolean;
   /** Media for it may be fetched from private addresses. */
@@ -226,7 +232,10 @@ export interface Key {
   readonly groupLimits: readonly { readonly group: string; readonly limits: RateLimits }[];
   /** Its calls may name the targets that they want, and those that they do not. */
   readonly mayRoute: boolean;
-  /** What its calls take of limits, once that was asked for: see `poolsOfKey`. Nobody else's business. */
+  /**
+   * A place where `poolsOfKey` of `limits/pools` remembers the pools of the key's calls. No one else reads it, and its type
+   * is not told here: a config knows nothing of limits but their numbers.
+   */
   pools?: object | null;
 }
 
@@ -244,6 +253,8 @@ export interface Timeouts {
   readonly drainMs: number;
   /** Between the word that the gateway is not ready any more and the end of listening. */
   readonly unreadyMs: number;
+  /** How long workers serve on whose primary process has died; 0 for no longer than their answers take. */
+  readonly orphanMs: number;
 }
 
 /** What holds for WebSockets. */

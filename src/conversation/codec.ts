@@ -34,14 +34,40 @@ export interface RequestRules {
   readonly toolNames: { readonly longest: number; readonly legal: RegExp };
   /** What the schema of an answer may be of. */
   readonly outputRoot: 'any' | 'object';
-  /** Each object in a schema that is held to has to say that it has no other members. */
+  /** Each object in the schema of an answer has to say that it has no other members. */
   readonly closedSchemas: boolean;
+  /** Keywords that the schema of a tool may not have at its root. */
+  readonly toolRoot: readonly string[];
+  /** What the schema of a strict tool has to be like; null where no tool is one. */
+  readonly strictTools: StrictRules | null;
   /** Settings that a body of the protocol has no member for. */
   readonly lacks: readonly Setting[];
   /** Whose signatures of reasoning it takes. */
   readonly signatures: TextProtocolName;
   /** How an upstream is asked to search the web itself. */
   readonly search: SearchRules;
+}
+
+/** A schema of which each object says that it has no other members, and more. */
+export interface StrictRules {
+  /** Each schema says of what type its values are. */
+  readonly typed: boolean;
+  /** Definitions may lead back to themselves. */
+  readonly recursion: boolean;
+  /** Keywords that it does not have. */
+  readonly refused: ReadonlySet<string>;
+  /** The largest `minItems`. */
+  readonly mostMinItems: number;
+  /** What the strict tools of a request may have in all. */
+  readonly most: StrictCounts;
+}
+
+export interface StrictCounts {
+  readonly tools: number;
+  /** Members that are not required. */
+  readonly optional: number;
+  /** Schemas of one type or another. */
+  readonly unions: number;
 }
 
 export interface SearchRules {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { masked } from '../attempts/secrets.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
-import type { Call } from './call.js';
+import type { Asking } from './call.js';
 import type { VendorAccountRefusal } from './services.js';
 
 /** Calls whose lines wait to be written; beyond it lines are counted as dropped instead. */
@@ -86,7 +86,10 @@ function lineOf(call: CallRecord): object {
 }
 
 /** The line that tells operators which of an upstream's keys was refused, by its place in the config, and how. */
-export function refusalLine(call: Call, { upstream, key, error }: VendorAccountRefusal): object {
+export function refusalLine(
+  call: Pick<Asking, 'exchange'>,
+  { upstream, key, error }: VendorAccountRefusal,
+): object {
   return {
     id: call.exchange.id,
     upstream: upstream.name,

@@ -35,13 +35,11 @@ function report(services: Services, call: Call): void {
 }
 
 const noGroups: readonly string[] = [];
-/** So many records wait at most. */
-const mostRecords = 32;
-
 /** The one description of a call that has ended: who hears of it by `Services.report` sees nothing else of the call. */
 export function recordOf(call: Call): CallRecord {
   const { exchange, key, route, model, target, error, startedAt, sentAt, answeredAt, endedAt, retries } =
     call;
+  const leftAt = call.leftAt > 0 ? call.leftAt : endedAt;
   return {
     id: exchange.id,
     number: exchange.number,
@@ -68,7 +66,7 @@ export function recordOf(call: Call): CallRecord {
     costNanoUsd: costOfCall(call),
     isMetered: isMetered(call),
     endedAt,
-    durationMs: endedAt - startedAt,
+    durationMs: leftAt - startedAt,
     firstByteMs: answeredAt > 0 ? answeredAt - startedAt : none,
     ownMs: sentAt > 0 && retries === 0 ? sentAt - startedAt : none,
   };
@@ -86,6 +84,9 @@ function clientOf({ exchange, running }: Call): string | null {
   if (peer === null || running.proxies === null) return null;
   return clientAddress(peer, forwardedFor, running.proxies);
 }
+
+/** So many records wait in a queue at most. */
+const mostRecords = 32;
 
 /**
  * Call records that are noted together, some at a time: noted one by one between requests, each would find the code and

@@ -14,6 +14,13 @@ import { LimitedCall, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
+/*
+ * Where a call meets its limits. What it needs of them is put together here and decided by its worker's `LeaseHolder`:
+ * the head of `limits/lease-holder` tells how, step by step. A denial becomes a 429 here, or a 503 where nobody knows
+ * (`applyDecision`). Other 429 are of what a key may hold at a worker whatever its limits, each thrown where that is
+ * counted (`sockets/`, `responses-socket/socket`, `video/content-relay`), and of upstreams (`attempts/verdict`).
+ */
+
 /** What a call does once its limits let it. */
 type Next<Of extends Call> = (services: Services, call: Of) => void;
 
@@ -46,7 +53,7 @@ function takeFirst(services: Services, call: Call, pools: CallPools, waiter: Adm
   if (pools.ones.length === 0) return true;
   const first = new Taking(services.limits, pools);
   limited.first = first;
-  if (first.tryAcquire(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
+  if (first.take(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
   return acquire(services, { limited, taking: first, demands: pools.ones, waiter });
 }
 
@@ -129,7 +136,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
     charge === null
       ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
       : demandsWithBudget(call, limited, rest, charge);
-  if (!rest.tryAcquire(demands, services.hostClock.at(call.validatedAt))) {
+  if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
     if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
       call.exchange.listener = queued;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { secretFailure } from '../protocols/error-formats/own-secrets.js';
 import type { ResponseHead } from '../upstream/client.js';
-import { isReturned, returnedInitials } from '../wire/returned-headers.js';
+import { isReturned, returnedInitials } from '../wire/passed-headers.js';
 import type { Call } from './call.js';
 
 const json = 'application/json';
@@ -125,7 +125,7 @@ export function streamLines(call: Call, head: ResponseHead | null): string {
 /** Times of fewer microseconds have their texts kept: those of most steps. */
 const keptMicros = 2000;
 
-/** Writes the time of one step. */
+/** Writes the time that one step of a call took, for `server-timing`. */
 class Step {
   readonly #name: string;
   readonly #end: string;
@@ -157,11 +157,13 @@ class Step {
   }
 }
 
-const auth = new Step('auth', ', ');
-const parse = new Step('parse', ', ');
-const queue = new Step('queue', ', ');
-const upstream = new Step('upstream', ', ');
-const own = new Step('own', '');
+const steps = {
+  auth: new Step('auth', ', '),
+  parse: new Step('parse', ', '),
+  queue: new Step('queue', ', '),
+  upstream: new Step('upstream', ', '),
+  own: new Step('own', ''),
+} as const;
 
 /**
  * The `server-timing` header as a line with CRLF before it: how long authentication, parsing with validation,
@@ -172,15 +174,15 @@ export function timingLine(call: Call): string {
   const now = performance.now();
   call.endedAt = now;
   let line = '\r\nserver-timing: ';
-  if (call.authenticatedAt > 0) line += auth.text(call.authenticatedAt - call.startedAt);
-  if (call.validatedAt > 0) line += parse.text(call.validatedAt - call.bodyAt);
+  if (call.authenticatedAt > 0) line += steps.auth.text(call.authenticatedAt - call.startedAt);
+  if (call.validatedAt > 0) line += steps.parse.text(call.validatedAt - call.bodyAt);
   if (call.sentAt > 0) {
-    line += queue.text(call.sentAt - call.validatedAt);
-    if (call.answeredAt > 0) line += upstream.text(call.answeredAt - call.sentAt);
+    line += steps.queue.text(call.sentAt - call.validatedAt);
+    if (call.answeredAt > 0) line += steps.upstream.text(call.answeredAt - call.sentAt);
   }
   const waitedForBody = call.bodyAt > 0 ? call.bodyAt - call.authenticatedAt : 0;
   // From validation to the upstream's head, or to now where none came, the gateway waited for others.
   const handedOver =
     call.validatedAt > 0 ? (call.answeredAt > 0 ? call.answeredAt : now) - call.validatedAt : 0;
-  return line + own.text(now - call.startedAt - waitedForBody - handedOver);
+  return line + steps.own.text(now - call.startedAt - waitedForBody - handedOver);
 }

@@ -48,8 +48,9 @@ export interface Keeping {
 }
 
 /**
- * How far an answer is: `waiting` for a head (-> `undecided`) -> `whole`, `opening` (for the first bytes) and `bytes` (passed on as they
- * come) or `events` -> `keeping`, where something is kept of it -> `sent` (whole, and the client has not taken all of it) -> `over`.
+ * How far an answer is. From `waiting` for its head it comes, some by way of `undecided`, to one of three: `whole`,
+ * `opening` and then `bytes`, or `events`. After that it may be `keeping` what its end promises, or `sent` (whole, and the
+ * client has not taken all of it), and at last it is `over`.
  */
 export type Phase =
   | { readonly name: 'waiting' }

@@ -16,7 +16,7 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import type { HeadLines } from '../wire/head.js';
-import type { Call } from './call.js';
+import type { Asking } from './call.js';
 import { keepMemory, takeAnswerMemory } from './memory-budget.js';
 import { type OneOffRequest, oneOffHead } from './prepare.js';
 import type { Services } from './services.js';
@@ -56,7 +56,7 @@ export interface Answered {
  */
 export function ask(
   services: Services,
-  call: Call,
+  call: Asking,
   request: CollectedRequest,
   done: (result: Answered | UpstreamFailure) => void,
 ): () => void {
@@ -78,7 +78,7 @@ export function ask(
 }
 
 /** A head that cannot be written says nothing of the target that it was for. */
-function headFor(call: Call, request: CollectedRequest): HeadLines {
+function headFor(call: Asking, request: CollectedRequest): HeadLines {
   try {
     return oneOffHead(call, request.upstream, request);
   } catch (fault) {
@@ -105,7 +105,7 @@ export function failedRequest(result: Answered | UpstreamFailure, once: boolean)
 
 interface Room {
   readonly services: Services;
-  readonly call: Call;
+  readonly call: Asking;
   readonly upstream: Upstream;
   readonly maxBytes: number;
   readonly attempt: Attempt | null;
@@ -193,7 +193,7 @@ class Collector implements UpstreamHandler {
 
   #finish(result: Answered | UpstreamFailure): void {
     const { services, call } = this.#room;
-    // The client has left: nobody else gives back what was taken since.
+    // The client has left, or there is none: nobody else gives back what was taken since.
     if (call.accounted) keepMemory(services, call, 0);
     this.#done(result);
   }

@@ -6,9 +6,11 @@ import type { Usage } from '../conversation/usage.js';
 import { type FaultPlace, GatewayError, type Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { CallOutcome } from '../metrics/call-record.js';
+import type { VendorHeaders } from '../protocols/credentials/credentials.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { Deadlines } from '../upstream/client.js';
+import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { costRefusal, costsMore } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
@@ -28,6 +30,24 @@ export type GatewayPath = 'exact' | 'spliced' | 'translated';
 const none: Readonly<Record<string, string>> = {};
 const noSteering: readonly never[] = [];
 const nothing: readonly string[] = [];
+
+/** Whose bytes count in the memory budget. */
+export interface MemoryHolder {
+  readonly running: Running;
+  readonly key: Key | null;
+  /** See `Call`. */
+  heldBytes: number;
+  gathered: number;
+}
+
+/** Whoever asks an upstream: a call, or the gateway of its own accord. */
+export interface Asking extends MemoryHolder, Guarded {
+  readonly exchange: { readonly id: Writable; readonly head: VendorHeaders };
+  readonly model: Model | null;
+  error: GatewayError | null;
+  readonly accounted: boolean;
+  answeredAt: number;
+}
 
 /** What a call takes up of a bounded number. */
 export interface Place {
@@ -99,6 +119,8 @@ export class Call implements Guarded {
   sentAt = 0;
   /** The upstream's head came. */
   answeredAt = 0;
+  /** Its client has left, and its upstream is read on for. */
+  leftAt = 0;
   endedAt = 0;
 
   readonly #endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;

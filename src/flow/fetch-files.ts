@@ -39,7 +39,7 @@ export interface WantedFile {
 export async function fetchFiles(
   wanted: readonly WantedFile[],
   { maxBytes, timeoutMs, hosts, dialer, rate, hold }: FileBounds,
-  waiting: WaitingClient,
+  waiting: Pick<WaitingClient, 'cancel'>,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
   const files = new Map<string, Downloaded>();

@@ -78,7 +78,7 @@ export function forward(
 }
 
 /** Relays the answer of the target that gives one. */
-class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Sending {
+export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Sending {
   readonly #services: Services;
   readonly #call: RoutedCall;
   readonly #endpoint: Endpoint;
@@ -124,12 +124,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     });
   }
 
-  onPassedOver(): void {
+  onPassedOver(error: GatewayError): void {
     if (this.#isLacking) {
       this.#isLacking = false;
       this.#isLate = true;
       this.#attempts.askAgain();
-    } else this.#goOn(null);
+    } else this.#goOn(error);
   }
 
   /** Whether an error answer says that the target does not have this endpoint of its protocol, which is then remembered. */
@@ -179,7 +179,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     return this.#call.exchange.alive && this.#attempts.mayGoOn(attempt);
   }
 
-  #goOn(failure: GatewayError | null): void {
+  #goOn(failure: GatewayError): void {
     const backoff = this.#attempts.goOn(failure);
     if (backoff !== null) this.#relay?.reset(null, backoff);
   }
@@ -379,11 +379,21 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       }
     };
     const cancel = fetchMedia(request, wanted, bounds, guard('upstream', call, done, undefined));
-    this.#isLate = true;
-    this.#relay ??= new Relay(this.#services, call, this);
-    // Stands in for the request to the upstream, so that a client that leaves ends the fetch as well.
-    this.#relay.reset(null, { resume: () => {}, cancel, sentAt: 0, bodyReleased: false });
+    this.standBy(cancel);
     return true;
+  }
+
+  /**
+   * Has the relay wait for what is not its own attempt at an upstream: until then its client gets signs of life.
+   * @param cancel ends that, once the client has left
+   * @returns the relay, which whoever answers in its place tells to `leave`
+   */
+  standBy(cancel: () => void): Relay {
+    this.#isLate = true;
+    this.#relay ??= new Relay(this.#services, this.#call, this);
+    // In the place of the request to an upstream.
+    this.#relay.reset(null, { resume: () => {}, cancel, sentAt: 0, bodyReleased: false });
+    return this.#relay;
   }
 
   #answerHere(json: string): void {

@@ -4,12 +4,11 @@ import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Beginning, beginningBytes } from '../stream/gather.js';
-import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
+import type { ResponseHead } from '../upstream/client.js';
 import { parseJson, parseObject } from '../wire/json.js';
 import { textStart } from '../wire/json-skip.js';
 import { looksLikeText } from '../wire/plain-text.js';
 import { type EventRuns, parseEvent } from '../wire/sse.js';
-import type { CallOutcome } from './call.js';
 
 /** No error is larger: what is, is not looked into. */
 const longestError = 64 * 1024;
@@ -59,16 +58,6 @@ export function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json'
 /** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
 export function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
   return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
-}
-
-/** How a call ended whose upstream's answer was handed on whole. */
-export function answerOutcome(head: ResponseHead | null): CallOutcome {
-  return (head?.status ?? 0) >= 400 ? 'upstream_error' : 'complete';
-}
-
-/** How a call ended whose answer broke off. A fault of ours is not told of its upstream. */
-export function brokenOutcome({ kind }: GatewayError): CallOutcome {
-  return kind === 'internal_error' ? 'refused' : 'upstream_error';
 }
 
 /**
@@ -186,17 +175,7 @@ export function endedUnbegun(): GatewayError {
   return new GatewayError('upstream_error', "The upstream's stream ended before its first event.");
 }
 
-/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
-export function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
-  return source === 'upstream' && vendorAccountStatus === null;
-}
-
 /** What is said of more than the gateway takes. */
 export function tooLarge(message: string): GatewayError {
   return new GatewayError('upstream_error', message, { tooLarge: true });
-}
-
-/** A stream that ended before its first event, as a connection that broke. @param sentMs since its request was sent */
-export function unbegun(error: GatewayError, sentMs: number): UpstreamFailure {
-  return { reason: 'truncated', detail: error.message, bytesSent: true, headSeen: true, sentMs };
 }

@@ -31,7 +31,7 @@ export class Taking {
    * @param now by the holder's clock
    * @returns whether the call is let in; else its worker has too little, and nothing was taken
    */
-  tryAcquire(demands: readonly Demand[], now: number): boolean {
+  take(demands: readonly Demand[], now: number): boolean {
     this.admission = this.#limits.take(demands, now);
     return this.admission !== null;
   }
@@ -93,6 +93,12 @@ export class LimitedCall {
     const told = this.isAdmitted ? rateLines.lately(rateHeaders, this.#limits.ticks) : null;
     if (told !== null) return told;
     return rateLines.text(rateHeaders, running.snapshot.vendors.vendorc[0] ?? 'vendorc', this.#limits);
+  }
+
+  /** Its client has left: its place is for others, and what it has used is told by `end`. */
+  leave(): void {
+    this.first?.endRequests();
+    this.rest?.admission?.freeSlots();
   }
 
   /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { UpstreamExchange } from '../upstream/client.js';
-import type { Call } from './call.js';
+import type { Call, MemoryHolder } from './call.js';
 
 /** Seconds after which a refused caller may try again. */
 const retryAfter = 1;
@@ -57,7 +57,7 @@ interface WithMemory {
  * of one key hold there, so that no key takes the room of all.
  * @throws {GatewayError} `overloaded` when the worker's budget is spent, or the key's part of it
  */
-export function takeMemory(services: WithMemory, call: Call, bytes: number): void {
+export function takeMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
   const { bufferedBytes, bufferedBytesPerKey } = call.running.snapshot.limits;
   const keyId = call.key?.id ?? '';
   if (services.memory.bytesOf(keyId) + bytes > bufferedBytesPerKey) throw keyOverloaded(bufferedBytesPerKey);
@@ -67,7 +67,7 @@ export function takeMemory(services: WithMemory, call: Call, bytes: number): voi
 }
 
 /** Sets what a call holds: what it needs less is given back, once its body's real length is known. */
-export function keepMemory(services: WithMemory, call: Call, bytes: number): void {
+export function keepMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
   if (call.heldBytes === bytes) return;
   services.memory.add(call.key?.id ?? '', bytes - call.heldBytes);
   call.heldBytes = bytes;
@@ -79,7 +79,7 @@ export function keepMemory(services: WithMemory, call: Call, bytes: number): voi
  * upstream has done its work.
  * @throws {GatewayError} as `takeMemory` does
  */
-export function takeAnswerMemory(services: WithMemory, call: Call, bytes: number): void {
+export function takeAnswerMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
   const more = bytes - call.gathered;
   if (more > 0 && bytes > smallAnswer) takeMemory(services, call, more);
   else keepMemory(services, call, call.heldBytes + more);
@@ -87,7 +87,7 @@ export function takeAnswerMemory(services: WithMemory, call: Call, bytes: number
 }
 
 /** The same for what is in memory already and cannot be refused: a piece of an answer that its client does not take. */
-export function countAnswerMemory(services: WithMemory, call: Call, bytes: number): void {
+export function countAnswerMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
   const more = bytes - call.gathered;
   keepMemory(services, call, call.heldBytes + more);
   call.gathered = bytes;

@@ -33,7 +33,7 @@ import {
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
-import { answerId, type Call, type GatewayPath } from './call.js';
+import { type Asking, answerId, type Call, type GatewayPath } from './call.js';
 import {
   answerKeep,
   keepsTurns,
@@ -227,11 +227,17 @@ function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
  */
 function restored(call: Call, { translation }: Endpoint, target: Target): Buffer | null {
   const body = call.wholeBody();
-  if (!call.running.snapshot.translates || translation === null || !translation.mayCarry(body)) return null;
+  if (!call.running.snapshot.translates || translation === null || !mayNeedRestoring(translation, body))
+    return null;
   const parsed = parseObject(body.toString('utf8'));
   const changed =
     parsed === null ? null : translation.restore(parsed, call.running.sealer, target.translation);
   return changed === null ? null : Buffer.from(JSON.stringify(changed));
+}
+
+/** Whether a body may hold what an upstream of its own protocol is not to get, as far as its bytes tell. */
+export function mayNeedRestoring({ carriedMarks, mayLackSignature }: Translation, body: Buffer): boolean {
+  return carriedMarks.some((mark) => body.includes(mark)) || mayLackSignature?.(body) === true;
 }
 
 /**
@@ -444,7 +450,11 @@ export interface OneOffRequest {
 }
 
 /** The head of such a request, as `upstreamHead` gives it. */
-export function oneOffHead(call: Call, upstream: Upstream, request: OneOffRequest): HeadLines {
+export function oneOffHead(
+  call: Pick<Asking, 'exchange'>,
+  upstream: Upstream,
+  request: OneOffRequest,
+): HeadLines {
   const { head, id } = call.exchange;
   const configured = request.target ?? upstream;
   return joinLines(

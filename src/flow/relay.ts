@@ -2,15 +2,29 @@ import { performance } from 'node:perf_hooks';
 import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
 import { failureError, statusError } from '../attempts/failure.js';
-import { givenUpBy } from '../attempts/outcome.js';
 import type { OwnSecrets } from '../config/types.js';
-import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
+import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
-import type { AnswerTransform, HeldEnd } from '../stream/answer-transform.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import { account } from './account.js';
+import {
+  answerOutcome,
+  breakOff,
+  brokenOutcome,
+  endBroken,
+  endComplete,
+  endFailed,
+  endGood,
+  failByUs,
+  giveUnbegun,
+  giveUp,
+  type RelayedAnswer,
+  settle,
+  whenKept,
+  writeLastWords,
+} from './answer-end.js';
 import { answerLines, streamLines } from './answer-lines.js';
 import {
   type Answering,
@@ -26,25 +40,21 @@ import {
   type Whole,
   waiting,
 } from './answer-phase.js';
-import type { CallOutcome, RoutedCall } from './call.js';
-import { noteUsage } from './consumption.js';
-import { addBehind, keepEnd, sendStreamEnd, wholeEnd } from './conversation/keep.js';
+import type { RoutedCall } from './call.js';
+import { addBehind, wholeEnd } from './conversation/keep.js';
+import { leaveUpstream } from './drain.js';
 import {
-  answerOutcome,
   answerRefusal,
   beginningOf,
-  brokenOutcome,
   endedUnbegun,
   isEventStream,
   lastEvent,
   noStream,
-  tellsItself,
   tooLarge,
-  unbegun,
   unfitRefusal,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
-import { endFailedStream, keepAliveBytes, refuse, refuseStream } from './refuse.js';
+import { keepAliveBytes, refuse } from './refuse.js';
 import type { Services } from './services.js';
 
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
@@ -55,31 +65,32 @@ const usualEventBytes = 64 * 1024;
 /**
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
  * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
- * side at once.
+ * side at once. What the connection reads comes by way of the attempt (`RelayedAttempt`), which tells the target's health,
+ * and, while a second one may be asked, of a `HeldStream`. How the answer ends is in `answer-end`.
  */
-export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
+export class Relay extends Swept implements UpstreamHandler, ExchangeListener, RelayedAnswer {
   upstream: UpstreamExchange | null = null;
-  readonly #services: Services;
-  readonly #call: RoutedCall;
-  readonly #owner: AttemptOwner;
+  readonly services: Services;
+  readonly call: RoutedCall;
+  readonly owner: AttemptOwner;
   #streamed: boolean;
-  #transform: AnswerTransform | null = null;
-  #head: ResponseHead | null = null;
-  #phase: Phase = waiting;
+  transform: AnswerTransform | null = null;
+  head: ResponseHead | null = null;
+  phase: Phase = waiting;
   /** The answer's head has left, or will with the next write: a sign of life may have been behind it. */
   committed = false;
   /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
   relayed = false;
-  #flowing = true;
+  flowing = true;
   /** Runs while the first event of an answer has a time of its own. */
   firstTokenTimer: NodeJS.Timeout | undefined;
   #heardAt: number;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
     super();
-    this.#services = services;
-    this.#call = call;
-    this.#owner = owner;
+    this.services = services;
+    this.call = call;
+    this.owner = owner;
     this.#streamed = call.validated?.stream ?? false;
     this.#heardAt = call.validatedAt;
     call.exchange.listener = this;
@@ -91,58 +102,58 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
    * @param upstream what a client that leaves cancels
    */
   reset(transform: AnswerTransform | null, upstream: UpstreamExchange | null): void {
-    this.#transform = transform;
+    this.transform = transform;
     this.upstream = upstream;
-    this.#phase = waiting;
-    this.#head = null;
+    this.phase = waiting;
+    this.head = null;
     this.relayed = false;
     clearTimeout(this.firstTokenTimer);
-    if (this.#call.gathered > 0) this.#holds(0);
-    this.#call.sentAt = 0;
-    this.#call.answeredAt = 0;
+    if (this.call.gathered > 0) this.#holds(0);
+    this.call.sentAt = 0;
+    this.call.answeredAt = 0;
   }
 
   /** Another target is asked in place of the present one, unless it has begun to answer. */
   giveUpSilent(): void {
-    if (this.relayed || (this.#phase.name !== 'waiting' && this.#phase.name !== 'events')) return;
-    this.#giveUp(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
+    if (this.relayed || (this.phase.name !== 'waiting' && this.phase.name !== 'events')) return;
+    giveUp(this, new GatewayError('upstream_timeout'), null, 'first_token_timeout');
   }
 
   get #secrets(): OwnSecrets {
-    return this.#call.target.upstream.secrets;
+    return this.call.target.upstream.secrets;
   }
 
   onHead(head: ResponseHead): void {
     const transform = this.#noteHead(head);
     if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
-    if (refusal !== null) this.#giveUp(refusal);
-    else this.#phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
+    if (refusal !== null) giveUp(this, refusal);
+    else this.phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
 
   /** Tells by its first bytes what an answer is that should be a stream and is not called one. */
   #decide(undecided: Undecided, chunk: Buffer, isWhole: boolean): boolean {
     // An answer that is no stream has no place in one that has begun, nor in a WebSocket.
-    const mayBeJson = !this.committed && this.#call.socketCall === null;
+    const mayBeJson = !this.committed && this.call.socketCall === null;
     const decided = decide(undecided, chunk, { isWhole, mayBeJson, secrets: this.#secrets });
     if (decided === null) return true;
-    if (decided.phase === null) this.#giveUp(noStream());
-    else this.#phase = decided.phase;
+    if (decided.phase === null) giveUp(this, noStream());
+    else this.phase = decided.phase;
     return this.#take(decided.first);
   }
 
   /** In place of `onHead`, for a stream of the present attempt whose beginning the attempt's own transform has judged. */
   onBegun({ head, runs, run, verdict }: BegunStream): boolean {
     const transform = this.#noteHead(head);
-    this.#phase = { name: 'events', transform, head, runs };
+    this.phase = { name: 'events', transform, head, runs };
     return run === null || !this.#accepts(verdict) || this.#passRun(transform, run);
   }
 
   #noteHead(head: ResponseHead): AnswerTransform {
-    this.#call.answeredAt = performance.now();
-    this.#call.sentAt = this.upstream?.sentAt ?? 0;
-    this.#head = head;
-    const transform = this.#transform;
+    this.call.answeredAt = performance.now();
+    this.call.sentAt = this.upstream?.sentAt ?? 0;
+    this.head = head;
+    const transform = this.transform;
     if (transform === null) throw new Error('an answer without an attempt');
     return transform;
   }
@@ -151,13 +162,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     try {
       return this.#take(chunk);
     } catch (fault) {
-      this.#failByUs(fault);
+      failByUs(this, fault);
       return true;
     }
   }
 
   #take(chunk: Buffer): boolean {
-    const phase = this.#phase;
+    const phase = this.phase;
     switch (phase.name) {
       case 'events':
         return this.#onEvents(phase, chunk);
@@ -181,52 +192,48 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     try {
       this.#takeEnd();
     } catch (fault) {
-      this.#failByUs(fault);
+      failByUs(this, fault);
     }
   }
 
   #takeEnd(): void {
-    if (this.#phase.name === 'undecided') this.#decide(this.#phase, Buffer.alloc(0), true);
-    if (this.#phase.name === 'opening') this.#open(this.#phase, this.#phase.beginning.rest(), true);
-    const phase = this.#phase;
+    if (this.phase.name === 'undecided') this.#decide(this.phase, Buffer.alloc(0), true);
+    if (this.phase.name === 'opening') this.#open(this.phase, this.phase.beginning.rest(), true);
+    const phase = this.phase;
     if (phase.name === 'events') this.#endEvents(phase);
     else if (phase.name === 'whole') this.#endWhole(phase);
     else if (phase.name === 'bytes') {
-      this.#call.exchange.end();
-      this.#settle(answerOutcome(phase.head));
+      this.call.exchange.end();
+      settle(this, answerOutcome(phase.head));
     }
   }
 
   onFailure(failure: UpstreamFailure): void {
-    const phase = this.#phase;
+    const phase = this.phase;
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
-    const told = this.#transform?.failure ?? null;
-    this.#call.sentAt = this.upstream?.sentAt ?? 0;
-    if (!this.relayed) {
-      this.#phase = over;
-      this.#owner.onAttemptFailed(error, failure, null);
-    } else if (this.#transform?.isComplete) {
-      // All of the answer was there; how the connection ended says nothing about it.
-      this.#endComplete(this.#transform);
-    } else if (told !== null) this.#endFailed(told);
-    // The attempt has ended as a failure of its own already.
-    else this.#failStream(error);
+    this.call.sentAt = this.upstream?.sentAt ?? 0;
+    if (this.relayed) endBroken(this, error);
+    else {
+      this.phase = over;
+      this.owner.onAttemptFailed(error, failure, null);
+    }
   }
 
   onClientGone(): void {
-    const { name } = this.#phase;
-    if (name !== 'over' && name !== 'sent') this.upstream?.cancel();
-    this.#settle('client_gone');
+    if (leaveUpstream(this)) {
+      this.phase = over;
+      this.leave();
+    } else settle(this, 'client_gone');
   }
 
   onDrained(): void {
-    const phase = this.#phase;
+    const phase = this.phase;
     if (phase.name === 'sent') {
-      this.#settle(answerOutcome(phase.head));
+      settle(this, answerOutcome(phase.head));
       return;
     }
-    this.#flowing = true;
+    this.flowing = true;
     this.#heardAt = performance.now();
     // What was gathered of an answer that was too large for that has been taken.
     if (phase.name === 'bytes') this.#holds(0);
@@ -234,145 +241,87 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   onSweep(now: number): void {
-    if (this.#phase.name === 'opening') {
-      if (now - this.#heardAt >= heldMs) this.#open(this.#phase, this.#phase.beginning.rest(), false);
+    if (this.phase.name === 'opening') {
+      if (now - this.#heardAt >= heldMs) this.#open(this.phase, this.phase.beginning.rest(), false);
       return;
     }
-    const { keepAliveMs } = this.#call.running.snapshot.timeouts;
-    if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
-    if (!mayShowLife(this.#phase, this.#transform)) return;
+    const { keepAliveMs } = this.call.running.snapshot.timeouts;
+    if (keepAliveMs === 0 || !this.flowing || now - this.#heardAt < keepAliveMs) return;
+    if (!mayShowLife(this.phase, this.transform)) return;
     this.#heardAt = now;
     this.#commitStream();
     // Not under backpressure at this point, and these few bytes are too short to matter if they start some.
-    this.#call.exchange.write(keepAliveBytes(this.#call));
-  }
-
-  #settle(outcome: CallOutcome, isBroken = outcome === 'upstream_error'): void {
-    this.#phase = over;
-    this.leave();
-    releaseBody(this.#services, this.#call, this.upstream, this.#transform);
-    if (this.upstream?.sentAt) noteUsage(this.#call, this.#transform, this.#head, outcome, isBroken);
-    this.upstream = null;
-    this.#transform = null;
-    account(this.#services, this.#call, outcome);
+    this.call.exchange.write(keepAliveBytes(this.call));
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
-    this.#call.onFault(where, fault);
+    this.call.onFault(where, fault);
   }
 
   onBroken(error: GatewayError): void {
     const { upstream } = this;
-    const phase = this.#phase;
-    this.#phase = over;
+    const phase = this.phase;
+    this.phase = over;
     this.leave();
     try {
-      if (!this.#call.exchange.isAnswered) refuse(this.#services, this.#call, error);
+      if (!this.call.exchange.isAnswered) refuse(this.services, this.call, error);
       else if (phase.name === 'events' || phase.name === 'undecided' || phase.name === 'waiting')
-        this.#writeLastWords(phase, error);
-      else this.#call.exchange.abort();
+        writeLastWords(this, phase, error);
+      else this.call.exchange.abort();
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.
       upstream?.cancel();
-      this.#settle(brokenOutcome(error), true);
+      settle(this, brokenOutcome(error), true);
     }
   }
 
   /** Leaves the sweep list: nothing of this call is due any more. */
   leave(): void {
     clearTimeout(this.firstTokenTimer);
-    this.#services.sweepList.remove(this);
+    this.services.sweepList.remove(this);
   }
 
   /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
   refuse(fault: unknown, head: ResponseHead | null): void {
     if (this.committed) {
-      if (fault instanceof GatewayError) this.#failStream(fault);
-      else this.#failByUs(fault);
+      if (fault instanceof GatewayError) breakOff(this, fault);
+      else failByUs(this, fault);
       return;
     }
-    this.#phase = over;
+    this.phase = over;
     this.leave();
-    refuse(this.#services, this.#call, fault, head);
-  }
-
-  /** Gives an answer up that cannot be used: another target may be asked while none of it was relayed. */
-  #giveUp(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
-    const phase = this.#phase;
-    this.#phase = over;
-    if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    if (this.relayed) this.#failStream(error, reason, phase);
-    else {
-      this.#cancelAttempt(reason, error);
-      this.#owner.onAttemptFailed(error, failure ?? reason, tellsItself(error) ? this.#head : null);
-    }
-  }
-
-  /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
-  #giveUnbegun(error: GatewayError): void {
-    this.#giveUp(error, unbegun(error, performance.now() - this.#call.sentAt));
-  }
-
-  /** A mistake of ours costs its own call and nothing else. */
-  #failByUs(fault: unknown): void {
-    this.#services.reportFault('upstream', fault, this.#call);
-    this.#giveUp(new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
-  }
-
-  /** Nothing more is read of the present attempt's answer. */
-  #cancelAttempt(reason: GivenUpBy, error: GatewayError): void {
-    this.#owner.onGivenUp(reason, error);
-    this.upstream?.cancel();
-  }
-
-  /** Ends an answer that has begun, and will not come to its end. */
-  #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
-    this.#cancelAttempt(reason, error);
-    // Nothing can be said in an answer that is no event stream: a cut connection is the only honest end.
-    if (phase.name === 'bytes') {
-      this.#call.error = error;
-      this.#call.exchange.abort();
-    } else this.#writeLastWords(phase, error);
-    this.#settle(brokenOutcome(error), true);
-  }
-
-  #writeLastWords(phase: Phase, error: GatewayError): void {
-    refuseStream(this.#call, error, {
-      number: this.#transform?.nextNumber ?? 0,
-      insideEvent: phase.name === 'events' && phase.runs.overlong,
-      words: (event) => (this.relayed ? (this.#transform?.lastWords(error, event) ?? null) : null),
-    });
+    refuse(this.services, this.call, fault, head);
   }
 
   /** @param first bytes of an answer that is passed on as it comes; null where more are needed */
   #open(opening: Bytes, first: Buffer | null, isWhole: boolean): boolean {
     if (first === null) {
       this.#heardAt = performance.now();
-      this.#services.sweepList.add(this);
+      this.services.sweepList.add(this);
       return true;
     }
     if (this.#giveUnfit(opening.head, first, isWhole)) return false;
     this.#outgrown(opening, first);
-    if (this.#phase.name !== 'bytes') return false;
+    if (this.phase.name !== 'bytes') return false;
     return first.length === 0 || this.#take(first);
   }
 
   #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
     const failure = beginning.failureIn(chunk);
     if (failure !== null) {
-      this.#giveUp(failure);
+      giveUp(this, failure);
       return true;
     }
     transform.note(chunk);
-    this.#flowing = this.#call.exchange.write(chunk);
-    return this.#flowing;
+    this.flowing = this.call.exchange.write(chunk);
+    return this.flowing;
   }
 
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
-    const answersJson = this.#call.route.endpoint?.answersJson !== false;
+    const answersJson = this.call.route.endpoint?.answersJson !== false;
     const refusal = unfitRefusal(head, first, { isWhole, answersJson, secrets: this.#secrets });
-    if (refusal !== null) this.#giveUp(refusal);
+    if (refusal !== null) giveUp(this, refusal);
     return refusal !== null;
   }
 
@@ -380,32 +329,32 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
     else if (!transform.divisible)
-      this.#giveUp(tooLarge("The upstream's answer is too large to be changed."));
+      giveUp(this, tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
 
   /** What the caller is told of an error answer, or null where it passes as it came. */
   #errorOf(head: ResponseHead, body: Buffer): GatewayError | null {
-    const { error } = readErrorAnswer(this.#call.target.upstream, head, body);
-    return error ?? (this.#transform?.exactErrors ? null : statusError(head, body));
+    const { error } = readErrorAnswer(this.call.target.upstream, head, body);
+    return error ?? (this.transform?.exactErrors ? null : statusError(head, body));
   }
 
   #tellError(head: ResponseHead, error: GatewayError): void {
-    this.#phase = over;
+    this.phase = over;
     // Of one below, the attempt has read the body.
-    if (head.status >= 500 && isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
+    if (head.status >= 500 && isVendorAccountError(error)) this.owner.onVendorAccountRefused(error);
     this.upstream?.cancel();
     // Of an answer about our account nothing passes, its headers included.
-    this.#owner.onErrorAnswer(error, isVendorAccountError(error) ? null : head);
+    this.owner.onErrorAnswer(error, isVendorAccountError(error) ? null : head);
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
-    this.#phase = { name: 'bytes', transform, head, beginning: beginningOf(head, this.#secrets) };
+    this.phase = { name: 'bytes', transform, head, beginning: beginningOf(head, this.#secrets) };
     this.committed = true;
     this.relayed = true;
-    this.#call.exchange.begin(head.status, answerLines(this.#call, head));
-    this.#call.endedAt = 0;
-    releaseBody(this.#services, this.#call, this.upstream, this.#transform);
+    this.call.exchange.begin(head.status, answerLines(this.call, head));
+    this.call.endedAt = 0;
+    releaseBody(this.services, this.call, this.upstream, this.transform);
   }
 
   #onWhole(whole: Whole, chunk: Buffer): boolean {
@@ -420,7 +369,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const before = gathered.take();
     if (head.status < 300 && this.#giveUnfit(head, before.length > 0 ? before : chunk, false)) return true;
     this.#outgrown(whole, before);
-    if (before.length > 0 && this.#take(before) && this.#phase.name === 'bytes') this.#holds(0);
+    if (before.length > 0 && this.#take(before) && this.phase.name === 'bytes') this.#holds(0);
     return this.#take(chunk);
   }
 
@@ -429,18 +378,18 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
    * @returns false when there is no room for it: then the call is over
    */
   #holds(bytes: number): boolean {
-    const call = this.#call;
+    const call = this.call;
     if (bytes === call.gathered) return true;
     try {
-      takeAnswerMemory(this.#services, call, bytes);
+      takeAnswerMemory(this.services, call, bytes);
       return true;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
       const { upstream } = this;
       // What was asked of the target was answered: it has not failed, and no other is asked.
-      if (this.committed) this.#failStream(fault, 'no_room');
+      if (this.committed) breakOff(this, fault, 'no_room');
       else {
-        this.#owner.onGivenUp('no_room', fault);
+        this.owner.onGivenUp('no_room', fault);
         this.refuse(fault, null);
         upstream?.cancel();
       }
@@ -463,62 +412,50 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         answer = transform.whole(body);
       } catch (fault) {
         if (!(fault instanceof GatewayError)) throw fault;
-        this.#giveUp(fault);
+        giveUp(this, fault);
         return;
       }
     }
     const { keep } = transform;
-    this.#whenKept(keep === null ? null : wholeEnd(keep, head, answer), (result) => {
+    whenKept(this, keep === null ? null : wholeEnd(keep, head, answer), (result) => {
       if (result instanceof GatewayError) this.refuse(result, null);
       else this.#respond(head, result ?? answer);
     });
   }
 
   #respond(head: ResponseHead, answer: Buffer | string): void {
-    const call = this.#call;
+    const call = this.call;
     if (call.exchange.respond(head.status, answerLines(call, head), answer))
-      this.#settle(answerOutcome(head));
+      settle(this, answerOutcome(head));
     else {
       // No more than what the client has not taken: the upstream's bytes have become the answer.
-      countAnswerMemory(this.#services, call, call.exchange.bytesOut);
+      countAnswerMemory(this.services, call, call.exchange.bytesOut);
       call.endedAt = 0;
-      this.#phase = { name: 'sent', head };
+      this.phase = { name: 'sent', head };
     }
-  }
-
-  /** @param leave hears what is to leave, or why nothing may: at once where nothing is kept (null) */
-  #whenKept(end: HeldEnd | null, leave: (result: Buffer | GatewayError | null) => void): void {
-    if (end === null) {
-      leave(null);
-      return;
-    }
-    const behind = this.#phase.name === 'events' && this.#call.path !== 'translated' ? this.#phase : null;
-    const keeping: Phase = { name: 'keeping', isStream: end.isStream, behind };
-    this.#phase = keeping;
-    keepEnd(this.#services, this.#call, end, (result) => this.#phase === keeping && leave(result));
   }
 
   #endWhole(whole: Whole): void {
     const { head } = whole;
     const body = whole.gathered.take();
-    if (this.committed) this.#failStream(this.#errorOf(head, body) ?? statusError(head, body));
+    if (this.committed) breakOff(this, this.#errorOf(head, body) ?? statusError(head, body));
     else this.#sendWhole(whole, body);
   }
 
   #commitStream(): void {
     if (this.committed) return;
     this.committed = true;
-    this.#call.exchange.begin(200, streamLines(this.#call, this.#head));
-    this.#call.endedAt = 0;
+    this.call.exchange.begin(200, streamLines(this.call, this.head));
+    this.call.endedAt = 0;
   }
 
   #onEvents({ transform, runs }: Events, chunk: Buffer): boolean {
     const run = runs.push(chunk);
     const held = runs.held + transform.kept;
-    if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
+    if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holds(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
-      this.#giveUp(tooLarge('An event of the upstream is too large to be passed on.'));
+      giveUp(this, tooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
     // Part of an event cannot be judged; one so large is taken for what was asked for.
@@ -530,14 +467,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #accepts(verdict: BegunStream['verdict']): boolean {
     if (verdict === 'silence') return false;
     if (verdict !== 'meaningful') {
-      if (verdict.unbegun) this.#giveUnbegun(verdict);
-      else this.#giveUp(verdict);
+      if (verdict.unbegun) giveUnbegun(this, verdict);
+      else giveUp(this, verdict);
       return false;
     }
     this.relayed = true;
     clearTimeout(this.firstTokenTimer);
     this.#commitStream();
-    releaseBody(this.#services, this.#call, this.upstream, this.#transform);
+    releaseBody(this.services, this.call, this.upstream, this.transform);
     return true;
   }
 
@@ -545,34 +482,12 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const passed = transform.pass(run);
     if (passed.length > 0) {
       this.#heardAt = performance.now();
-      this.#flowing = this.#call.exchange.write(passed);
+      this.flowing = this.call.exchange.write(passed);
     }
-    if (transform.error !== null) this.#endFailed(transform.error);
-    else if (transform.broken !== null) this.#giveUp(transform.broken);
-    else if (transform.endsItself && transform.isComplete) this.#endComplete(transform);
-    return this.#flowing;
-  }
-
-  #endComplete(transform: AnswerTransform): void {
-    const { last } = transform.end();
-    if (last !== null) this.#call.exchange.write(last);
-    if (transform.isCut) this.upstream?.cancel();
-    // Nothing of the upstream is passed on any more, so nothing has to wait for the client.
-    this.#flowing = true;
-    this.#endGood(transform);
-  }
-
-  #endGood({ held }: AnswerTransform): void {
-    this.#whenKept(held, (result) => this.#settle(sendStreamEnd(this.#call, result, held)));
-  }
-
-  /** The error's words have left with what was passed last. */
-  #endFailed(error: GatewayError): void {
-    if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    this.#cancelAttempt(givenUpBy(error), error);
-    this.#call.error = error;
-    endFailedStream(this.#call);
-    this.#settle('upstream_error');
+    if (transform.error !== null) endFailed(this, transform.error);
+    else if (transform.broken !== null) giveUp(this, transform.broken);
+    else if (transform.endsItself && transform.isComplete) endComplete(this, transform);
+    return this.flowing;
   }
 
   #endEvents(events: Events): void {
@@ -580,21 +495,21 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const event = lastEvent(events.runs);
     if (event !== null) this.#onEvents(events, event);
     // Judging what was left may have ended the call.
-    if (this.#phase !== events) return;
-    const { exchange } = this.#call;
+    if (this.phase !== events) return;
+    const { exchange } = this.call;
     if (!this.relayed && transform.exactErrors) {
-      this.#giveUnbegun(endedUnbegun());
+      giveUnbegun(this, endedUnbegun());
       return;
     }
     const { last, error } = transform.end();
     if (!this.relayed && transform.error !== null) {
-      this.#giveUnbegun(transform.error);
+      giveUnbegun(this, transform.error);
       return;
     }
     this.#commitStream();
     if (last !== null) exchange.write(last);
-    if (error !== null) this.#failStream(error);
-    else if (transform.failure !== null) this.#endFailed(transform.failure);
-    else this.#endGood(transform);
+    if (error !== null) breakOff(this, error);
+    else if (transform.failure !== null) endFailed(this, transform.failure);
+    else endGood(this, transform);
   }
 }

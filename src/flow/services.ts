@@ -9,12 +9,14 @@ import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
+import type { BudgetAccounts } from '../store/accounts.js';
 import type { OwnedRecords } from '../store/owned.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { Dialer } from '../upstream/dialer.js';
 import type { TaskBook } from '../video/book.js';
-import type { Call } from './call.js';
+import type { Asking, Call } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
+import type { DrainList } from './drain-list.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { Running } from './running.js';
 import type { SessionList } from './sockets/sessions.js';
@@ -47,12 +49,16 @@ export interface Services {
   readonly finding: FindQueue;
   /** Takes note of a call that has ended; does its formatting later. */
   readonly report: (call: CallRecord) => void;
+  /** Takes note of what puts the price of an earlier call right. */
+  readonly correct: (correction: CallRecord) => void;
+  /** Accounts of budgets, for what is put right behind the limits' back. */
+  readonly budgets: BudgetAccounts;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */
   readonly reportFault: (where: FaultPlace, fault: unknown, call: Call | null) => void;
   /** Ends a call of which a callback has thrown. Never throws. */
   readonly endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
   /** Takes note that an upstream does not accept our account there. */
-  readonly reportVendorAccount: (call: Call, refusal: VendorAccountRefusal) => void;
+  readonly reportVendorAccount: (call: Pick<Asking, 'exchange'>, refusal: VendorAccountRefusal) => void;
   /** How well every target is, as this worker has seen it. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;
@@ -69,6 +75,8 @@ export interface Services {
   readonly memory: MemoryBudget;
   /** Bodies that take long to look through and to translate; each is in the memory budget. */
   readonly largeBodies: TurnQueue;
+  /** Calls whose clients have left, and whose upstreams are read on for. */
+  readonly drains: DrainList;
   /** Work that goes on without its client; a drain waits for it. */
   readonly unattended: Unattended;
 }

@@ -1,5 +1,5 @@
 /** What browsers ask before a page of another origin may call (the Fetch standard, "HTTP-CORS protocol"). */
-import { returnedNames } from '../wire/returned-headers.js';
+import { returnedNames } from '../wire/passed-headers.js';
 
 export interface CorsSettings {
   /** Origins whose pages may call, such as `https://app.example.com`; `*` for all. */

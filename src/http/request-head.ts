@@ -1,12 +1,12 @@
 import type { HttpRequest } from 'uWebSockets.js';
+import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head.js';
 import {
   forwardedNames,
   type HeaderReader,
   listedHeaders,
   readerByBeginning,
   readerOf,
-} from '../wire/client-headers.js';
-import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head.js';
+} from '../wire/passed-headers.js';
 
 /** Real vendor words beside the neutral ones, as far as header names need them. */
 export interface HeaderWords {

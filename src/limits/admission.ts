@@ -39,6 +39,7 @@ export class LeaseAdmission implements Admission {
   /** What was really used, by demand, where that is known. */
   #used: (number | undefined)[] | null = null;
   #isReleased = false;
+  #hasFreed = false;
 
   /** @param bucket when its units were taken, in the terms of `SlidingWindow` */
   constructor(host: AdmissionHost, demands: readonly Demand[], bucket: number) {
@@ -65,6 +66,12 @@ export class LeaseAdmission implements Admission {
     if (demand.pool.kind === 'spend') this.#host.spend(held, used);
   }
 
+  freeSlots(): void {
+    if (this.#hasFreed) return;
+    this.#hasFreed = true;
+    this.#host.release(this.demands);
+  }
+
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -72,7 +79,7 @@ export class LeaseAdmission implements Admission {
       const { pool, amount } = this.demands[index] as Demand;
       if (pool.kind === 'spend') this.settleAt(index, amount);
     }
-    this.#host.release(this.demands);
+    this.freeSlots();
   }
 
   undo(): void {

@@ -44,6 +44,8 @@ export interface Admission {
   settle(pool: Pool, actual: number): void;
   /** The same for the pool that was demanded at an index. */
   settleAt(index: number, actual: number): void;
+  /** Frees the slots alone: what the call has used is not known yet. Does nothing the second time. */
+  freeSlots(): void;
   /** Frees the slots, and leaves all that was not settled as it was reserved. Does nothing the second time. */
   release(): void;
   /** The call does not take place: everything goes back that was not settled or released before. */

@@ -62,6 +62,8 @@ export class HeldPool {
   held = 0;
   /** The tick at which it is swept. */
   sweepAt = -1;
+  /** How many times in a row it was found idle by a sweep. */
+  idleSweeps = 0;
   /** What the primary was asked and has said; null where that is of no interest. */
   asked: AskedPool | null = null;
 

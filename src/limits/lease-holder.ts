@@ -36,8 +36,13 @@ import { bucketMs, bucketOf } from './sliding-window.js';
 const recalledMs = 1000;
 /** How often the pools are swept of which more than a slice is held, in ticks. */
 const sweepTicks = 10;
-/** Slots in use may be for long: how often their pools are looked at, in ticks. */
+/** Slots in use may be for long: how often their pools are looked at, in ticks. So are those that are idle. */
 const slotTicks = 600;
+/**
+ * A pool is forgotten when it was idle for so many looks, a quarter of an hour: to make it anew for each call of thousands of
+ * keys that call once a minute, and to collect the former, took more than all else that is done for limits.
+ */
+const mostIdleSweeps = 12;
 
 export interface LeaseHolderOptions {
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
@@ -89,7 +94,7 @@ export interface LeaseHolder {
   readonly ticks: number;
   /** What a caller may be told of a limit, as it was a moment ago. */
   peek(pool: Pool): PoolView;
-  /** The pools of which this worker knows anything. */
+  /** The pools of which this worker has used anything lately, or has other units than its slice. */
   inspect(): HeldUnits[];
 }
 
@@ -230,7 +235,10 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   inspect(): HeldUnits[] {
-    return [...this.pools.values()].map((held) => held.units());
+    const now = this.#now();
+    const units: HeldUnits[] = [];
+    for (const held of this.pools.values()) if (!held.isIdle(now)) units.push(held.units());
+    return units;
   }
 
   unuse(held: HeldPool, bucket: number, amount: number): void {
@@ -492,16 +500,19 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#finish();
   }
 
-  /** Sends back what was idle of a pool since it was last swept, and forgets it when nothing is left of it. */
+  /** Sends back what was idle of a pool since it was last swept, and forgets it when nothing has been left of it for long. */
   #sweep(held: HeldPool, now: number): void {
     held.collect(now);
     const idle = held.sweep();
     if (held.asked === null || held.asked.line.size === 0) this.#sendBack(held, idle);
     if (held.isIdle(now)) {
-      this.pools.forget(held);
+      held.asked = null;
       this.#recalled.delete(held);
+      if (held.idleSweeps++ < mostIdleSweeps) this.pools.sweepAfter(held, slotTicks);
+      else this.pools.forget(held);
       return;
     }
+    held.idleSweeps = 0;
     if (!held.isSettled(now)) {
       this.pools.sweepIn(held, sweepTicks);
       return;

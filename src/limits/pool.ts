@@ -9,8 +9,8 @@ export interface Pool {
   /** Units: requests, tokens, calls at once, billionths of a dollar. A whole number. */
   readonly limit: number;
   /**
-   * What a worker's holder knows of it, as it was found last: to look a name up with each call means to touch memory that
-   * is in no cache any more. Nobody else's business.
+   * A place where `HeldPools` remembers the `HeldPool` of this name: to look a name up with each call means to touch memory
+   * that is in no cache any more. No one else reads it.
    */
   held?: object | null;
 }

@@ -114,6 +114,7 @@ const otherwise: Readonly<Record<string, string>> = {
   'store.kind': code('embedded'),
   'fetch.ports': code(JSON.stringify(defaults.fetch.ports.map(([first]) => first))),
   'models.*.targets[].model': 'the same name',
+  'models.*.targets[].images': code('openai'),
   'models.*.targets[].translation.thinking': code('budget'),
   'upstreams.*.headers': code('{}'),
   secret: 'made up at start',

@@ -1,8 +1,17 @@
 import type { Protocol } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
 
-/** How calls end. */
-export const outcomes = ['complete', 'incomplete', 'refused', 'client_gone', 'upstream_error'] as const;
+/**
+ * How calls end. A `correction` is no call: it puts right what an earlier one was charged, and its cost may be below zero.
+ */
+export const outcomes = [
+  'complete',
+  'incomplete',
+  'refused',
+  'client_gone',
+  'upstream_error',
+  'correction',
+] as const;
 export type CallOutcome = (typeof outcomes)[number];
 
 /** Stands for a time that there is not. */
@@ -48,7 +57,7 @@ export interface CallRecord {
   readonly lostInAnswer: readonly string[];
   /** Attempts after the first one. */
   readonly retries: number;
-  /** Whole nano-dollars (1e-9 USD); 0 where nothing is charged. */
+  /** Whole nano-dollars (1e-9 USD); 0 where nothing is charged, and below zero for what is given back. */
   readonly costNanoUsd: number;
   /** It has a line in the ledger. */
   readonly isMetered: boolean;

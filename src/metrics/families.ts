@@ -93,6 +93,11 @@ export const counterFamilies = {
     ['model', 'kind'],
   ),
   gateway_cost_usd_total: counter('Cost of finished requests in USD.', ['model'], nanosPerDollar),
+  gateway_cost_given_back_usd_total: counter(
+    'What of it was given back since, for videos that failed or are shorter than they were asked for.',
+    ['model'],
+    nanosPerDollar,
+  ),
   gateway_request_bytes_total: counter('Bytes of request bodies.'),
   gateway_response_bytes_total: counter('Bytes of answers.'),
   gateway_upstream_attempts_total: counter('Attempts at an upstream target.', ['target', 'result']),

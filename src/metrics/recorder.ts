@@ -73,6 +73,9 @@ export interface Recorder {
   snapshot(): MetricsSnapshot;
 }
 
+/** Of what is no call. */
+const noTimes: CallTimes = { observe: () => {} };
+
 /** What is known of a target once it was counted. */
 interface KnownTarget {
   readonly name: string;
@@ -92,7 +95,6 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
   const requests = counters.gateway_requests_total;
   const keyRequests = counters.gateway_key_requests_total;
   const tokens = counters.gateway_tokens_total;
-  const cost = counters.gateway_cost_usd_total;
   const requestBytes = counters.gateway_request_bytes_total;
   const responseBytes = counters.gateway_response_bytes_total;
   const attempts = counters.gateway_upstream_attempts_total;
@@ -123,6 +125,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
     const { usage, outcome } = sums;
     const protocol = sums.protocol ?? noLabel;
     const model = sums.model ?? noLabel;
+    if (outcome === 'correction') return correctCost(counters, model, sums.costNanoUsd);
     const key = sums.keyId ?? noLabel;
     const status = statusLabel(sums.status);
     const known = shortcuts.ofCall(protocol, model);
@@ -147,7 +150,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
       known.cached = tokens.addAt(known.cached, usage.cached, model, 'cached');
       known.reasoning = tokens.addAt(known.reasoning, usage.reasoning, model, 'reasoning');
     }
-    known.cost = cost.addAt(known.cost, sums.costNanoUsd, model);
+    known.cost = counters.gateway_cost_usd_total.addAt(known.cost, sums.costNanoUsd, model);
     known.times ??= new CallHistograms(times, protocol, model);
     return known.times;
   };
@@ -176,6 +179,17 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
       return snapshotOf(tables, readGauges(sources, caps));
     },
   };
+}
+
+/** Counts what puts the price of earlier calls right: counters never fall. */
+function correctCost(
+  { gateway_cost_usd_total: cost, gateway_cost_given_back_usd_total: givenBack }: Tables['counters'],
+  model: string,
+  nanoUsd: number,
+): CallTimes {
+  if (nanoUsd < 0) givenBack.add(-nanoUsd, model);
+  else cost.add(nanoUsd, model);
+  return noTimes;
 }
 
 /** Brings the counter of what had no series of its own up to date. */

@@ -43,8 +43,11 @@ export interface MadeImages {
 export interface ImagesTranslation {
   /** The member in which a body has an image. */
   readonly imageMember: string;
-  /** @param body that has passed the check of its route; its long strings may be cut */
-  asksForImages(body: JsonObject): boolean;
+  /**
+   * How many images a body asks for; 0 for none.
+   * @param body that has passed the check of its route; its long strings may be cut
+   */
+  imagesAsked(body: JsonObject): number;
   /**
    * @param body with its long strings
    * @throws {GatewayError} of status 400, naming the member, for what no image can be made of

@@ -70,12 +70,19 @@ function isGiven(value: string | undefined): boolean {
 
 function makesMedia(config: string | undefined): boolean {
   const members = membersOf([Buffer.from(config ?? '')], ofConfig);
-  return (
-    drawsOrFilms(members?.get('responseModalities')) || drawsOrFilms(members?.get('response_modalities'))
-  );
+  const modalities = [members?.get('responseModalities'), members?.get('response_modalities')];
+  if (modalities.some(drawsOrFilms)) return true;
+  // Models that make images do so unless the request says otherwise.
+  const isUnsaid = modalities.every((each) => each === undefined || each === 'null');
+  return isUnsaid && (isGiven(members?.get('imageConfig')) || isGiven(members?.get('image_config')));
 }
 
-const ofConfig: ReadonlySet<string> = new Set(['responseModalities', 'response_modalities']);
+const ofConfig: ReadonlySet<string> = new Set([
+  'responseModalities',
+  'response_modalities',
+  'imageConfig',
+  'image_config',
+]);
 
 /** @param modalities JSON text of the kinds of output that are asked for */
 function drawsOrFilms(modalities = '[]'): boolean {

@@ -119,10 +119,12 @@ export interface Translation {
   /** Turns a body of this endpoint into one that the codec decodes, where the two differ; else null. */
   readonly unwrap: ((body: JsonObject) => JsonObject) | null;
   /**
-   * Whether a body may hold what this gateway gave the client to carry, as far as its bytes tell: only then it is parsed
-   * for `restore`.
+   * One of these is in every body that holds what this gateway gave the client to carry. Only such a body is parsed for
+   * `restore`, and one that `mayLackSignature`.
    */
-  readonly mayCarry: (body: Buffer) => boolean;
+  readonly carriedMarks: readonly Buffer[];
+  /** Whether a body may lack a signature that the vendor asks for, which no mark tells; null where it asks for none. */
+  readonly mayLackSignature: ((body: Buffer) => boolean) | null;
   /**
    * Makes a body fit for an upstream of the protocol itself that holds what this gateway gave the client to carry:
    * its own vendor's signatures are taken out of their tokens, what another vendor signed is left out, and a

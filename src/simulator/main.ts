@@ -1,5 +1,8 @@
 import { startSimulator } from './server.js';
 
+/** Without a gateway it ends when nobody was connected for so long: gateways give up idle connections sooner. */
+const unusedMs = 5000;
+
 /** A setting from the environment as a number from zero on, or null when it is not one. */
 function setting(name: string, fallback: number): number | null {
   const text = process.env[name] ?? '';
@@ -22,11 +25,13 @@ process.on('SIGTERM', () => process.exit(0));
 if (process.send !== undefined) {
   // The terminal sends an interrupt to the whole group; a gateway that drains still needs its upstream.
   process.on('SIGINT', () => undefined);
-  process.on('disconnect', () => process.exit(0));
 }
 
 const simulator = await startSimulator({ port, latencyMs, tokensPerSecond });
 if (process.send !== undefined) {
+  if (!process.connected) process.exit(0);
+  // Workers may serve on whose gateway has died.
+  process.on('disconnect', () => simulator.whenUnused(unusedMs, () => process.exit(0)));
   process.send({ type: 'listening', port: simulator.port });
 } else {
   process.stdout.write(`listening 127.0.0.1:${simulator.port}\n`);

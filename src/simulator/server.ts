@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import { chatFormat } from './chat/route.js';
 import { type Directive, DirectiveError, headerDirectives } from './faults/directives.js';
 import { applyFaults } from './faults/faults.js';
@@ -54,6 +55,8 @@ export interface Simulator {
   readonly url: string;
   state(): SimulatorState;
   lastRequest(): SimulatorRequest | null;
+  /** Calls back once nobody has been connected for so long, from now on. */
+  whenUnused(ms: number, onUnused: () => void): void;
   /** Stops listening and destroys what is open. */
   close(): Promise<void>;
 }
@@ -143,6 +146,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const { port } = server.address() as AddressInfo;
   return {
     port,
+    whenUnused: (ms, onUnused) => watchUse(server, ms, onUnused),
     url: `http://${loopback}:${port}/v1`,
     state,
     lastRequest: () => last,
@@ -153,6 +157,18 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
         upgrades.close();
       }),
   };
+}
+
+function watchUse(server: Server, ms: number, onUnused: () => void): void {
+  let usedAt = performance.now();
+  const timer = setInterval(() => {
+    server.getConnections((_error, open) => {
+      if (open > 0) usedAt = performance.now();
+      if (performance.now() - usedAt < ms) return;
+      clearInterval(timer);
+      onUnused();
+    });
+  }, ms / 10).unref();
 }
 
 function route(routes: readonly Route[], request: SimulatorRequest): Reply | Promise<Reply> {

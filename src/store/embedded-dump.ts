@@ -3,16 +3,7 @@ import { join } from 'node:path';
 import { type DumpEntry, type DumpTarget, entriesAtOnce, type OwnedEntry } from './dump.js';
 import { type EmbeddedBase, openBase, openLasting } from './embedded-base.js';
 import { lineTime } from './ledger-format.js';
-import {
-  hasSumsToMerge,
-  mergeSums,
-  putLine,
-  putRetention,
-  putSum,
-  readSumRecord,
-  retentions,
-  sumsOf,
-} from './ledgers.js';
+import { mergeSums, putLine, putRetention, putSum, readSumRecord, retentions, sumsOf } from './ledgers.js';
 import { type HeldOwned, heldOwned, putOwned } from './owned-records.js';
 import {
   collectionKey,
@@ -77,7 +68,7 @@ function ownedEntry({ owner, name, counted, expiresAt, value }: HeldOwned, now: 
 async function* ledgerPages(base: EmbeddedBase, now: number): AsyncGenerator<readonly DumpEntry[]> {
   const { change, ...ledgers } = base.ledgers();
   for (const { ledger, lineTtlMs } of retentions(ledgers)) {
-    if (hasSumsToMerge(ledgers, ledger)) change(() => mergeSums(ledgers, ledger));
+    change(() => mergeSums(ledgers, ledger));
     yield [{ type: 'ledger', ledger, lineTtlMs }];
     const kept = now - lineTtlMs;
     yield* pagesOf(ledgers.lines, ledger, (key, value) => {

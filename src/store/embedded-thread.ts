@@ -10,7 +10,7 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
-import { appendBatch, hasSumsToMerge, mergeSums, readLines, readSums, sweepLines } from './ledgers.js';
+import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
 import { dropOwned, findOwned, keepOwned, renewOwned, sweepOwned } from './owned-records.js';
 import {
   createRecord,
@@ -20,6 +20,7 @@ import {
   replaceRecord,
   sweepRecords,
 } from './records.js';
+import type { SumPage } from './store.js';
 
 /** Runs as a thread of its own, started by `createEmbeddedStore`: everything here may wait for the disk. */
 
@@ -64,12 +65,7 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
     run();
   });
   await attempt(of('readSums'), (base, run) => {
-    const { change, ...ledgers } = base.ledgers();
-    ledgers.lines.resetReadTxn();
-    for (const ledger of firstPagesOfSums(calls)) {
-      if (hasSumsToMerge(ledgers, ledger)) change(() => mergeSums(ledgers, ledger));
-    }
-    ledgers.lines.resetReadTxn();
+    base.ledgers().lines.resetReadTxn();
     run();
   });
   // What each finds may be large: the one before has left by then.
@@ -88,13 +84,6 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
   }
 }
 
-/** The ledgers of which somebody begins to read the sums. */
-function firstPagesOfSums(calls: readonly NumberedCall[]): Set<string> {
-  const ledgers = new Set<string>();
-  for (const { call } of calls) if (call.name === 'readSums' && call.from === null) ledgers.add(call.ledger);
-  return ledgers;
-}
-
 /** Has calls done, and tells each what came of it: the same failure for all of them, if there is one. */
 async function attempt(
   calls: readonly NumberedCall[],
@@ -108,7 +97,8 @@ async function attempt(
       base ??= openBase(open, folder);
       const opened = base;
       within(opened, () => {
-        for (const { number, call } of calls) answers.push({ number, result: perform(opened, call) });
+        const pages = readPages(opened, calls);
+        for (const { number, call } of calls) answers.push({ number, result: perform(opened, call, pages) });
       });
     });
     port?.postMessage(answers);
@@ -132,7 +122,18 @@ function isOfDisk(error: unknown): boolean {
   return [ENOSPC, EDQUOT, EFBIG, EIO].some((each) => each === code);
 }
 
-function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
+type SumPages = ReadonlyMap<EmbeddedCall, SumPage>;
+
+/** Reads the pages of sums that calls ask for, which share one look into the log of sums. */
+function readPages(base: EmbeddedBase, calls: readonly NumberedCall[]): SumPages {
+  const ofSums = calls.flatMap(({ call }) => (call.name === 'readSums' ? [call] : []));
+  if (ofSums.length === 0) return new Map();
+  const { change, ...ledgers } = base.ledgers();
+  return readSums(ledgers, change, ofSums);
+}
+
+/** @param pages those of the calls for sums */
+function perform(base: EmbeddedBase, call: EmbeddedCall, pages: SumPages): Result {
   const { records, claims } = base;
   switch (call.name) {
     case 'get':
@@ -153,7 +154,7 @@ function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
     case 'readLines':
       return readLines(base.ledgers(), call);
     case 'readSums':
-      return readSums(base.ledgers(), call);
+      return pages.get(call) ?? null;
     case 'keepOwned':
       return keepOwned(base.owned(), call);
     case 'renewOwned':

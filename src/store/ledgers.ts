@@ -3,7 +3,14 @@ import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
 import type { LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
-import { appendToSumLog, isSumLogEmpty, takeSumLog } from './sum-log.js';
+import {
+  appendToSumLog,
+  findInSumLog,
+  isSumLogEmpty,
+  type SumChange,
+  type SumRange,
+  takeSumLog,
+} from './sum-log.js';
 
 /** The ledgers of an embedded store: their lines, and beside them records that are swept like all others. */
 export interface LedgerBase {
@@ -47,14 +54,8 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
   return true;
 }
 
-/** Whether `mergeSums` would change anything. */
-export function hasSumsToMerge(base: LedgerBase, ledger: string): boolean {
-  return !isSumLogEmpty(base.sumLog, ledger);
-}
-
 /**
- * Adds to the sums of a ledger what its log of sums holds, and empties that. Belongs into a write transaction, and before
- * the sums are read.
+ * Adds to the sums of a ledger what its log of sums holds, and empties that. Belongs into a write transaction.
  */
 export function mergeSums(base: LedgerBase, ledger: string): void {
   const collection = sumsOf(ledger);
@@ -150,16 +151,62 @@ export function readLines(
   return { lines, next: null };
 }
 
-/** A page of sums, as `Ledger.readSums` gives it, without what the log of sums holds. */
-export function readSums(
+/** A call for a page of sums. */
+interface SumCall {
+  readonly ledger: string;
+  readonly range: SumRange;
+  readonly limit: number;
+  readonly from: string | null;
+}
+
+/**
+ * Pages of sums, as `Ledger.readSums` gives them. What the log of sums holds is added to a first page where that is little,
+ * as for the sums of one key: to merge all of it takes a second where there are a hundred thousand keys. Else the log is
+ * merged before.
+ * @param change runs something in a write transaction
+ * @returns the page of each call
+ */
+export function readSums<Call extends SumCall>(
   base: LedgerBase,
-  call: {
-    readonly ledger: string;
-    readonly range: { readonly from: string; readonly until: string | null };
-    readonly limit: number;
-    readonly from: string | null;
-  },
-): SumPage {
+  change: (work: () => void) => void,
+  calls: readonly Call[],
+): Map<Call, SumPage> {
+  const pages = new Map<Call, SumPage>();
+  for (const ledger of new Set(calls.map((call) => call.ledger))) {
+    const firsts = calls.filter((call) => call.ledger === ledger && call.from === null);
+    if (firsts.length === 0 || isSumLogEmpty(base.sumLog, ledger)) continue;
+    const most = Math.max(...firsts.map(({ limit }) => limit));
+    const logged = findInSumLog(
+      base.sumLog,
+      ledger,
+      firsts.map(({ range }) => range),
+      most,
+    );
+    for (const [index, call] of firsts.entries()) {
+      const page = readBesideLog(base, call, logged[index] ?? null);
+      if (page !== null) pages.set(call, page);
+    }
+    if (firsts.every((call) => pages.has(call))) continue;
+    change(() => mergeSums(base, ledger));
+    base.sums.records.resetReadTxn();
+  }
+  for (const call of calls) if (!pages.has(call)) pages.set(call, readStoredSums(base, call));
+  return pages;
+}
+
+/** @returns null where a page does not take all of it */
+function readBesideLog(base: LedgerBase, call: SumCall, logged: readonly SumChange[] | null): SumPage | null {
+  const stored = logged === null ? null : readStoredSums(base, call);
+  if (stored === null || logged === null || stored.next !== null) return null;
+  const sums = new Map(stored.sums.map(({ id, values }) => [id, new Map(Object.entries(values))]));
+  for (const { id, add } of logged) sums.set(id, added(sums.get(id) ?? new Map(), add));
+  if (sums.size > call.limit) return null;
+  const inOrder = [...sums].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return { sums: inOrder.map(([id, values]) => ({ id, values: Object.fromEntries(values) })), next: null };
+}
+
+/** A page of sums without what the log of sums holds. */
+function readStoredSums(base: LedgerBase, call: SumCall): SumPage {
   const { ledger, range, limit, from } = call;
   const collection = sumsOf(ledger);
   const now = Date.now();

@@ -47,7 +47,6 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
     },
     async readSums(ledger, range, limit, from) {
       checkSumRange(range);
-      if (from === null) await mergeAll(ledger);
       const bounds = [toColumn(range.from), range.until === null ? null : toColumn(range.until)];
       return sumPage(await link.ask(statements.sums, [ledger, ...bounds, from, limit + 1]), limit);
     },
@@ -147,8 +146,18 @@ ORDER BY ledger_lines.at, writer, batch, place LIMIT $7`,
   },
   sums: {
     name: 'ledger_sums',
-    text: `SELECT id, amounts FROM ledger_sums WHERE ledger = $1 AND id >= greatest($2, $4)
-AND ($3::text IS NULL OR id < $3) AND ($4::text IS NULL OR id > $4) AND expires_at > now() ORDER BY id LIMIT $5`,
+    // As many of the sums as a page has, and beside them what was added since to any of them.
+    text: `WITH parts AS (
+  (SELECT id, amounts FROM ledger_sums WHERE ledger = $1 AND id >= greatest($2, $4)
+    AND ($3::text IS NULL OR id < $3) AND ($4::text IS NULL OR id > $4) AND expires_at > now() ORDER BY id LIMIT $5)
+  UNION ALL
+  SELECT id, amounts FROM ledger_sum_changes WHERE ledger = $1 AND id >= greatest($2, $4)
+    AND ($3::text IS NULL OR id < $3) AND ($4::text IS NULL OR id > $4) AND expires_at > now()
+), totals AS (
+  SELECT id, key, greatest(-9007199254740991, least(9007199254740991, sum(value::numeric))) AS total
+  FROM parts, jsonb_each_text(amounts) GROUP BY id, key
+)
+SELECT id, jsonb_object_agg(key, total) AS amounts FROM totals GROUP BY id ORDER BY id LIMIT $5`,
   },
   ledgers: { name: 'ledger_names', text: 'SELECT ledger FROM ledgers' },
   sweepLines: { name: 'ledger_sweep_lines', text: 'SELECT sweep_lines()' },

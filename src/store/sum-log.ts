@@ -51,6 +51,84 @@ export function isSumLogEmpty(log: Bytes, ledger: string): boolean {
   return lastKey(log, ledger) === undefined;
 }
 
+/** Ids from the one on, and before the other; null for all from there on. */
+export interface SumRange {
+  readonly from: string;
+  readonly until: string | null;
+}
+
+/**
+ * What the log of a ledger adds to few sums, without emptying it: entries that name none of them are not read.
+ * @param most sums of a range
+ * @returns for each range what is added to its sums, by the order of the ids; null where it has more sums than `most`
+ */
+export function findInSumLog(
+  log: Bytes,
+  ledger: string,
+  ranges: readonly SumRange[],
+  most: number,
+): (readonly SumChange[] | null)[] {
+  const searches = ranges.map((range) => new RangeSearch(range));
+  const { first, behind } = boundsOf(ledger);
+  for (const { value } of log.getRange({ start: first, end: behind })) {
+    const least = leastIdOf(value);
+    const concerned = searches.filter(
+      (search) => search.found.size <= most && search.mayConcern(value, least),
+    );
+    if (concerned.length === 0) continue;
+    const entry = readEntry(value);
+    for (const search of concerned) search.take(entry);
+  }
+  return searches.map(({ found }) => (found.size > most ? null : found.changes()));
+}
+
+/** What a range of ids has in the entries of a log. */
+class RangeSearch {
+  readonly found = new SumTable();
+  readonly #from: Buffer;
+  readonly #until: Buffer | null;
+  /** What all ids of the range begin with, and how that stands in the head of an entry. */
+  readonly #start: string;
+  readonly #startInHead: Buffer;
+
+  constructor({ from, until }: SumRange) {
+    this.#from = Buffer.from(from);
+    this.#until = until === null ? null : Buffer.from(until);
+    this.#start = commonStart(from, until ?? '');
+    this.#startInHead = Buffer.from(`"${this.#start}`);
+  }
+
+  /** @param least id of the entry; null where it does not say */
+  mayConcern(bytes: Buffer, least: Buffer | null): boolean {
+    if (least !== null && this.#until !== null && least.compare(this.#until) >= 0) return false;
+    return bytes.subarray(headAt, valuesAtOf(bytes)).includes(this.#startInHead);
+  }
+
+  take({ expiresAt, ids, names, values }: SumLogEntry): void {
+    const width = names.length;
+    const rows = ids.flatMap((id, row) => (this.#has(id) ? [row] : []));
+    if (rows.length === 0) return;
+    const own = new Float64Array(rows.length * width);
+    for (const [at, row] of rows.entries())
+      own.set(values.subarray(row * width, (row + 1) * width), at * width);
+    this.found.add({ expiresAt, ids: rows.map((row) => ids[row] ?? ''), names, values: own });
+  }
+
+  #has(id: string): boolean {
+    if (!id.startsWith(this.#start)) return false;
+    const bytes = Buffer.from(id);
+    return bytes.compare(this.#from) >= 0 && (this.#until === null || bytes.compare(this.#until) < 0);
+  }
+}
+
+/** As much of what two texts begin with as stands in JSON as it is. */
+function commonStart(one: string, other: string): string {
+  const [plain = ''] = /^[ !#-[\]-~]*/.exec(one) ?? [];
+  let length = 0;
+  while (length < plain.length && plain[length] === other[length]) length++;
+  return plain.slice(0, length);
+}
+
 /**
  * Empties the log of a ledger. Belongs into a write transaction.
  * @returns what it held, by the order of the ids
@@ -75,6 +153,11 @@ class SumTable {
   readonly #rows = new Map<string, number>();
   readonly #columns = new Map<string, Float64Array>();
   #expiresAt: Float64Array = new Float64Array(firstRows);
+
+  /** Sums. */
+  get size(): number {
+    return this.#rows.size;
+  }
 
   add({ expiresAt, ids, names, values }: SumLogEntry): void {
     const rows = ids.map((id) => this.#rowOf(id));
@@ -132,9 +215,12 @@ function grown(column: Float64Array): Float64Array {
   return larger;
 }
 
-/** The expiry as a double, the length of the head in four bytes, the head as JSON, the numbers. */
+/**
+ * The expiry as a double, the length of the head in four bytes, the head as JSON, the numbers. The head begins with the
+ * least of the ids by their bytes, which those do not that older revisions have written.
+ */
 function writeEntry({ expiresAt, ids, names, values }: SumLogEntry): Buffer {
-  const head = JSON.stringify({ ids, names });
+  const head = `${leastBegin}${JSON.stringify(leastOf(ids))}${leastEnd}${JSON.stringify(ids)},"names":${JSON.stringify(names)}}`;
   const headLength = Buffer.byteLength(head);
   const bytes = Buffer.allocUnsafeSlow(headAt + headLength + values.byteLength);
   bytes.writeDoubleLE(expiresAt, 0);
@@ -144,8 +230,34 @@ function writeEntry({ expiresAt, ids, names, values }: SumLogEntry): Buffer {
   return bytes;
 }
 
+const leastBegin = '{"least":';
+/** A quotation mark within an id has a backslash before it. */
+const leastEnd = ',"ids":';
+
+/** The least of ids by their bytes, which is not the order of texts where these have characters beyond two bytes. */
+function leastOf(ids: readonly string[]): string {
+  let least = Buffer.from(ids[0] ?? '');
+  for (const id of ids) {
+    const bytes = Buffer.from(id);
+    if (bytes.compare(least) < 0) least = bytes;
+  }
+  return least.toString();
+}
+
+/** The bytes of the least id of an entry; null where it does not say. */
+function leastIdOf(bytes: Buffer): Buffer | null {
+  const at = headAt + leastBegin.length;
+  if (bytes.toString('latin1', headAt, at) !== leastBegin) return null;
+  const id: unknown = JSON.parse(bytes.toString('utf8', at, bytes.indexOf(leastEnd, at)));
+  return typeof id === 'string' ? Buffer.from(id) : null;
+}
+
+function valuesAtOf(bytes: Buffer): number {
+  return headAt + bytes.readUInt32LE(headLengthAt);
+}
+
 function readEntry(bytes: Buffer): SumLogEntry {
-  const valuesAt = headAt + bytes.readUInt32LE(headLengthAt);
+  const valuesAt = valuesAtOf(bytes);
   const { ids, names } = JSON.parse(bytes.toString('utf8', headAt, valuesAt)) as Pick<
     SumLogEntry,
     'ids' | 'names'

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
+import { type FaultPlace, guard } from '../errors.js';
 
 export interface KeepOptions {
   /** What the process is, for the log. */
@@ -14,6 +15,8 @@ export interface KeepOptions {
   onExit(child: ChildProcess): void;
   /** It failed several times in a row without ever having served: nothing more is tried. */
   onGivenUp(reason: string): void;
+  /** A mistake of ours: it may be that no process runs in this place, or that nobody has heard of one. */
+  onFault(where: FaultPlace, fault: unknown): void;
   readonly log: Logger;
 }
 
@@ -50,6 +53,9 @@ export function keepRunning(options: KeepOptions): KeptProcess {
   let released = false;
   let timer: NodeJS.Timeout | null = null;
 
+  const guarded = <Arguments extends unknown[]>(callback: (...args: Arguments) => void) =>
+    guard('process', options, callback, undefined);
+
   const start = (): void => {
     timer = null;
     servingSince = 0;
@@ -57,12 +63,21 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     const child = fork(options.module, [], { execArgv: [], env: options.environment() });
     current = child;
     running.add(child);
-    child.on('message', (message) => options.onMessage(child, message));
-    child.once('exit', (code, signal) => onEnd(child, signal ?? `code ${code}`));
+    child.on(
+      'message',
+      guarded((message: unknown) => options.onMessage(child, message)),
+    );
+    child.once(
+      'exit',
+      guarded((code: number | null, signal: string | null) => onEnd(child, signal ?? `code ${code}`)),
+    );
     // A process that could not be made never exits; a message that came too late also lands here.
-    child.on('error', (error) => {
-      if (child.pid === undefined) onEnd(child, error.message);
-    });
+    child.on(
+      'error',
+      guarded((error: Error) => {
+        if (child.pid === undefined) onEnd(child, error.message);
+      }),
+    );
   };
 
   const onEnd = (child: ChildProcess, how: string): void => {
@@ -81,7 +96,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     }
     const fields = { [options.role]: child.pid, reason: said, restartInMs: restart.delayMs };
     options.log.error(fields, `${options.role} ended`);
-    timer = setTimeout(start, restart.delayMs);
+    timer = setTimeout(guarded(start), restart.delayMs);
   };
 
   start();

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { StoreSettings } from '../config/types.js';
+import { type FaultPlace, guard } from '../errors.js';
 import type { KeyChange } from '../keys/managed-key.js';
 import { createBudgetAccounts } from '../limits/budget-accounts.js';
 import { createBudgetSource } from '../limits/budget-source.js';
@@ -51,11 +52,14 @@ interface LeasesOptions {
   readonly config: ResolvedConfig;
   /** Where budgets are kept. */
   readonly store: Pick<WholeStore, 'accounts' | 'get' | 'create' | 'replace'>;
+  /** A mistake of ours: units may be counted that nobody has, or had by somebody and not counted. */
+  onFault(where: FaultPlace, fault: unknown): void;
   readonly log: Logger;
 }
 
 /** Owns the units of all limits of a config, and leases them to the workers. */
-export function createLeases({ config, store, log }: LeasesOptions): Leases {
+export function createLeases(options: LeasesOptions): Leases {
+  const { config, store, log } = options;
   let pools: ReadonlyMap<string, Pool> = allPools(config);
   const keyPools = createKeyPools();
   let { outage } = config;
@@ -78,10 +82,15 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
     poolOf: (name) => findPool(pools, name) ?? keyPools.get(name),
     sliceDivisor: () => sliceDivisor,
   });
+  const guarded = <Arguments extends unknown[]>(where: FaultPlace, work: (...args: Arguments) => void) =>
+    guard(where, options, work, undefined);
   /** A process id may come again, and these do not. */
   const numbers = new Map<ChildProcess, number>();
   let count = 0;
-  const timer = setInterval(() => owner.tick(), tickMs).unref();
+  const timer = setInterval(
+    guarded('timer', () => owner.tick()),
+    tickMs,
+  ).unref();
   // The first one reaches for the store of rates.
   owner.tick();
 
@@ -95,26 +104,26 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
   };
 
   return {
-    onStart: (child) => void numberOf(child),
-    onMessage(child, message) {
+    onStart: guarded('ipc', (child) => void numberOf(child)),
+    onMessage: guarded('ipc', (child, message) => {
       // What a process has sent may arrive after its end is known.
       if (child.exitCode !== null || child.signalCode !== null) return;
       owner.receive(numberOf(child), message);
-    },
-    onGone(child) {
+    }),
+    onGone: guarded('ipc', (child) => {
       const number = numbers.get(child);
       if (number === undefined) return;
       numbers.delete(child);
       owner.gone(number);
-    },
-    apply(next, workers) {
+    }),
+    apply: guarded('process', (next, workers) => {
       const before = pools;
       pools = allPools(next);
       outage = next.outage;
       sliceDivisor = workers * divisorPerWorker;
       owner.reload(changedPools(pools, before));
-    },
-    applyKeys: (change) => owner.reload(keyPools.apply(change)),
+    }),
+    applyKeys: guarded('process', (change) => owner.reload(keyPools.apply(change))),
     inspect: (names) => owner.inspect(names),
     ready: rates.ready,
     gauges: () => [

@@ -4,6 +4,15 @@ import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
+/**
+ * What a gateway that has taken the port over sends to the primary before it, or to workers whose primary has died: to
+ * stop to listen, and to drain.
+ */
+export const replacedSignal = 'SIGUSR2';
+
+/** How long what comes on idle connections is still served: to the end of a gateway, and where there is another worker. */
+export const graceMs = { atEnd: 300, replaced: 5000 } as const;
+
 /** What the primary tells a worker. */
 export type WorkerOrder =
   | {

@@ -19,6 +19,8 @@ export interface SimulatorProcess {
   /** Ends it and waits for that. */
   stop(): Promise<void>;
   kill(): void;
+  /** Lets it go on without this process, for as long as workers use it that do. */
+  orphan(): void;
 }
 
 /** The built-in upstream: a process of its own on a loopback port that it picks once and keeps over restarts. */
@@ -46,6 +48,7 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
           listening = null;
           reject(new Error(reason));
         },
+        onFault: (where, fault) => log.error({ where, err: fault }, 'a fault of ours'),
         log,
       });
       kept = place;
@@ -68,12 +71,15 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
       const ended = new Promise<void>((resolve) => {
         onStopped = resolve;
       });
-      // It ends when the channel does.
-      for (const child of running()) if (child.connected) child.disconnect();
+      for (const child of running()) child.kill('SIGTERM');
       const timer = setTimeout(kill, endMs);
       await ended;
       clearTimeout(timer);
     },
     kill,
+    orphan() {
+      kept?.release();
+      for (const child of running()) if (child.connected) child.disconnect();
+    },
   };
 }

@@ -4,18 +4,18 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { buildSnapshot, needsSimulator } from '../config/snapshot.js';
+import { type FaultPlace, guard } from '../errors.js';
 import { createStore, type WholeStore } from '../store/create.js';
 import { formatAuthority } from '../wire/authority.js';
 import { createLeases, type Leases } from './leases.js';
 import type { Log } from './log.js';
 import { createManagedKeys, type ManagedKeys } from './managed-keys.js';
-import type { GatewayReport } from './messages.js';
+import { type GatewayReport, replacedSignal } from './messages.js';
 import { type AdminAccess, createOperations, type Operations, openAdmin, untilFree } from './operate.js';
-import { claimPort } from './port.js';
 import { createReloader, type Reloader } from './reload.js';
 import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
 import { tellRisks } from './store-risks.js';
-import { type Claim, type Predecessor, replacedSignal, takePort } from './take-over.js';
+import { type Claim, claimPlace, type Predecessor } from './take-over.js';
 import { createWorkerPool, type WorkerPool } from './workers.js';
 
 export interface SuperviseOptions {
@@ -41,6 +41,8 @@ export interface SuperviseOptions {
  * it on. Only what comes later is a second wish.
  */
 const samePressMs = 500;
+/** A worker that takes longer to stop to listen hangs: see `heartbeat.ts`. */
+const deafMs = 30_000;
 
 /**
  * Runs the gateway from its start to its end: the simulator where it is needed, the workers, reload on SIGHUP, drain
@@ -50,9 +52,7 @@ const samePressMs = 500;
  */
 export async function supervise(options: SuperviseOptions): Promise<number> {
   const { host, port } = options.config.listen;
-  const claim: Claim = options.takeOver
-    ? await takePort(host, port)
-    : { port: await claimPort(host, port), predecessor: null };
+  const claim = await claimPlace(host, port, options.takeOver);
   return new Supervisor(options, claim).run();
 }
 
@@ -78,6 +78,7 @@ class Supervisor {
   ];
   #hasAnnounced = false;
   #hasSucceeded = false;
+  #hasEnded = false;
   /** The operators' listener is open, where there is to be one. */
   #isOpen = false;
   /** `isReplaced`: another gateway has the port, and nobody has asked this one to end yet. */
@@ -96,7 +97,12 @@ class Supervisor {
     this.#logger = log.logger;
     this.#simulator = createSimulatorProcess(this.#logger);
     this.#store = createStore(config.store);
-    this.#leases = createLeases({ config, store: this.#store, log: this.#logger });
+    this.#leases = createLeases({
+      config,
+      store: this.#store,
+      log: this.#logger,
+      onFault: (where, fault) => this.#resign('limits', where, fault),
+    });
     this.#pool = this.#createPool();
     this.#reloader = createReloader({
       config,
@@ -133,13 +139,18 @@ class Supervisor {
         this.#keys.onGone(child);
         this.#operations.onGone(child, isPlanned);
       },
-      onNews: (child, news) => {
-        if (news.type === 'lease-news') this.#leases.onMessage(child, news);
-        else if (news.type === 'keys-applied') this.#keys.onApplied(child, news.number);
-        else if (news.type === 'inspected') this.#operations.onInspected(child, news);
-        else this.#operations.onCollected(child, news);
-      },
-      onFault: (fault) => this.#operations.reportFault('ipc', fault),
+      onNews: guard(
+        'ipc',
+        { onFault: (where, fault) => this.#operations.reportFault(where, fault) },
+        (child, news) => {
+          if (news.type === 'lease-news') this.#leases.onMessage(child, news);
+          else if (news.type === 'keys-applied') this.#keys.onApplied(child, news.number);
+          else if (news.type === 'inspected') this.#operations.onInspected(child, news);
+          else this.#operations.onCollected(child, news);
+        },
+        undefined,
+      ),
+      onFault: (where, fault) => this.#resign('workers', where, fault),
       onGivenUp: (reason) => this.#abandon(reason),
     });
   }
@@ -222,8 +233,12 @@ class Supervisor {
   #succeed(): void {
     if (this.#predecessor === null || this.#hasSucceeded || !this.#isServed()) return;
     this.#hasSucceeded = true;
-    const isTold = this.#predecessor.dismiss();
-    this.#logger.info({ predecessor: this.#predecessor.pid, isTold }, 'the gateway on this port is replaced');
+    const { pid, dismiss, killDeaf } = this.#predecessor;
+    this.#logger.info({ predecessor: pid, told: dismiss() }, 'the gateway on this port is replaced');
+    void setTimeout(deafMs, undefined, { ref: false }).then(() => {
+      const killed = killDeaf();
+      if (killed.length > 0) this.#logger.error({ workers: killed }, 'workers of it hang, they are killed');
+    });
   }
 
   #announce(): void {
@@ -280,22 +295,39 @@ class Supervisor {
   }
 
   /**
-   * What no callback's owner has heard of. The workers serve on without this process having a part in it, and end
-   * when it does: so it lives on, but for a fault of its start.
+   * What no callback's owner has heard of. What this process keeps for operators, of keys and of the store it reads or
+   * is told anew: so it lives on, but for a fault of its start, and where Node says that its own state is broken.
    */
   readonly #survive = (error: unknown): void => {
-    if (this.#hasAnnounced) this.#operations.reportFault('process', error);
-    else {
-      this.#logger.fatal({ err: error }, 'the gateway cannot start');
-      this.#end(1);
-    }
+    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+    if (!this.#hasAnnounced || code === 'ERR_INTERNAL_ASSERTION') this.#resign('process', 'process', error);
+    else this.#operations.reportFault('process', error);
   };
 
-  #end(code: number): void {
+  /**
+   * A fault may have left something half changed that nothing puts right again: units of limits would be given twice or
+   * never, or a place be without its worker for good. The next primary begins anew, and the workers serve until then.
+   */
+  #resign(state: 'limits' | 'workers' | 'process', where: FaultPlace, fault: unknown): void {
+    if (!this.#hasAnnounced) {
+      this.#logger.fatal({ err: fault }, 'the gateway cannot start');
+      this.#end(1);
+      return;
+    }
+    this.#operations.reportFault(where, fault);
+    this.#logger.fatal({ state }, 'the state of the primary is not sound, it ends and its workers serve on');
+    this.#end(1, 'orphan');
+  }
+
+  /** @param children what becomes of the workers and of the simulator */
+  #end(code: number, children: 'kill' | 'orphan' = 'kill'): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#stopping ??= { at: performance.now(), isReplaced: false };
     this.#admin?.close();
     this.#leases.stop();
-    this.#pool.kill();
-    this.#simulator.kill();
+    this.#pool[children]();
+    this.#simulator[children]();
     this.#keys.stop();
     this.#stopRisks();
     for (const [signal, listener] of this.#signals) process.removeListener(signal, listener);

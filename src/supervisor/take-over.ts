@@ -1,11 +1,9 @@
 import { lookup } from 'node:dns/promises';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { BlockList, createServer, isIPv6 } from 'node:net';
+import { createServer } from 'node:net';
 import { formatAuthority } from '../wire/authority.js';
+import { argumentsOf, listenersOn, parentOf, programOf } from './listeners.js';
+import { replacedSignal } from './messages.js';
 import { claimPort, PortInUseError } from './port.js';
-
-/** What a primary does that is told so: it stops to listen, gives up the operators' port, and drains. */
-export const replacedSignal = 'SIGUSR2';
 
 export interface Claim {
   readonly port: number;
@@ -15,50 +13,102 @@ export interface Claim {
 
 /** A gateway that serves on the port until another one takes its place. */
 export interface Predecessor {
-  /** Of its primary process. */
-  readonly pid: number;
-  /** Tells it that the port is served from now on. @returns whether it was there to be told */
-  dismiss(): boolean;
+  /** Of its primary process; null when that has died, and only workers are left. */
+  readonly pid: number | null;
+  /** Workers whose primary has died. */
+  readonly orphans: readonly number[];
+  /** Tells it that the port is served from now on. @returns to whom it was told */
+  dismiss(): readonly number[];
+  /** Kills the orphans that listen although they were told to leave. @returns their process ids */
+  killDeaf(): readonly number[];
 }
 
 /**
- * Claims a port on which another gateway of the same user may still serve: workers of both share it until the other
- * one is dismissed.
+ * Claims a port. Workers of a gateway that has died may still serve on it, and, where it is to be taken over, another
+ * gateway of the same user: they share it with the workers of this one until they are dismissed.
  * @throws Error when somebody else has the port, or when another gateway is about to take it over
  */
-export async function takePort(host: string, port: number): Promise<Claim> {
+export async function claimPlace(host: string, port: number, takeOver: boolean): Promise<Claim> {
   try {
     return { port: await claimPort(host, port), predecessor: null };
   } catch (error) {
     if (!(error instanceof PortInUseError)) throw error;
+    const { address } = await lookup(host);
+    const { primaries, orphans, strangers } = whoListens(address, port);
+    const isLeft = primaries.length === 0 && orphans.length > 0 && strangers.length === 0;
+    if (!takeOver && !isLeft) throw error;
+    const authority = formatAuthority(host, port);
+    const [pid = null, ...others] = primaries;
+    if ((pid === null && !isLeft) || others.length > 0)
+      throw new Error(`${authority} is in use, and not by one gateway of this user alone`);
+    const release = await lockTakeOver(authority);
+    return { port, predecessor: { pid, orphans, ...createDismissal({ address, port, pid, release }) } };
   }
-  const { address } = await lookup(host);
-  const pid = gatewayOn(address, port);
-  const authority = formatAuthority(host, port);
-  if (pid === null) throw new Error(`${authority} is in use, and not by one gateway of this user alone`);
-  const release = await lockTakeOver(authority);
-  const dismiss = (): boolean => {
-    release();
-    // Its number may have gone to another process meanwhile.
-    if (primariesOn(address, port).every((primary) => primary !== pid)) return false;
-    process.kill(pid, replacedSignal);
-    return true;
+}
+
+interface Place {
+  /** Of an interface. */
+  readonly address: string;
+  readonly port: number;
+  readonly pid: number | null;
+  /** Lets others take the place over. */
+  readonly release: () => void;
+}
+
+/** Process ids may go to other processes: whoever is signalled is found anew. */
+function createDismissal({ address, port, pid, release }: Place): Pick<Predecessor, 'dismiss' | 'killDeaf'> {
+  let told: readonly number[] = [];
+  return {
+    dismiss() {
+      release();
+      const { primaries, orphans } = whoListens(address, port);
+      told = [...primaries.filter((primary) => primary === pid), ...orphans].filter((each) =>
+        signal(each, replacedSignal),
+      );
+      return told;
+    },
+    killDeaf() {
+      const { orphans } = whoListens(address, port);
+      return orphans.filter((orphan) => told.includes(orphan) && signal(orphan, 'SIGKILL'));
+    },
   };
-  return { port, predecessor: { pid, dismiss } };
 }
 
-/** The primary of the gateway that listens on an address; null when it is not one gateway alone that does. */
-function gatewayOn(address: string, port: number): number | null {
-  const [primary, ...others] = primariesOn(address, port);
-  return primary === undefined || others.length > 0 ? null : primary;
+/** @returns whether the process was there */
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
 }
 
-/** Primaries of the gateways whose workers listen on an address, except for this process. */
-function primariesOn(address: string, port: number): readonly number[] {
-  const workers = listenersOn(address, port).filter((pid) => argumentsOf(pid)[1]?.endsWith('/src/worker.js'));
-  const primaries = new Set(workers.map(parentOf));
+/** Who listens on an address, except for the workers of this process. */
+interface Listening {
+  /** Primaries of gateways whose workers do. */
+  readonly primaries: readonly number[];
+  /** Workers whose primary has died. */
+  readonly orphans: readonly number[];
+  readonly strangers: readonly number[];
+}
+
+function whoListens(address: string, port: number): Listening {
+  const primaries = new Set<number>();
+  const orphans: number[] = [];
+  const strangers: number[] = [];
+  for (const pid of listenersOn(address, port)) {
+    const parent = parentOf(pid);
+    if (!argumentsOf(pid)[1]?.endsWith('/src/worker.js')) strangers.push(pid);
+    else if (isPrimaryOf(parent, pid)) primaries.add(parent);
+    else orphans.push(pid);
+  }
   primaries.delete(process.pid);
-  return [...primaries].filter((pid) => argumentsOf(pid).includes('start'));
+  return { primaries: [...primaries], orphans, strangers };
+}
+
+/** The system gives a process whose parent has died to another one: to the first of all, or to one that asks for that. */
+function isPrimaryOf(parent: number, worker: number): boolean {
+  return argumentsOf(parent).includes('start') && programOf(parent) === programOf(worker);
 }
 
 /**
@@ -74,101 +124,4 @@ function lockTakeOver(authority: string): Promise<() => void> {
       resolve(() => lock.close());
     });
   });
-}
-
-/** TCP_LISTEN, as `/proc/net/tcp` writes it. */
-const listenState = '0A';
-
-/**
- * Finds the processes that listen on an address: on the address itself, or on all of them.
- * @param address of an interface, IPv4 or IPv6
- * @returns process ids, as far as this user may look at the processes
- */
-export function listenersOn(address: string, port: number): readonly number[] {
-  const own = new BlockList();
-  own.addAddress(address, familyOf(address));
-  const isSame = (other: string): boolean =>
-    isWildcard(address) || isWildcard(other) || own.check(other, familyOf(other));
-  const sockets = new Set(
-    ['/proc/net/tcp', '/proc/net/tcp6']
-      .flatMap(listeningSockets)
-      .filter((socket) => socket.port === port && isSame(socket.address))
-      .map(({ inode }) => `socket:[${inode}]`),
-  );
-  if (sockets.size === 0) return [];
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => descriptorsOf(pid).some((target) => sockets.has(target)))
-    .map(Number);
-}
-
-/** The arguments of a process, its program first; none when it is gone or another user's. */
-export function argumentsOf(pid: number): readonly string[] {
-  return readIfAny(`/proc/${pid}/cmdline`).split('\0').slice(0, -1);
-}
-
-/** The process that started another one; 0 when that is gone. */
-export function parentOf(pid: number): number {
-  // `pid (name) state parent …`, where the name may hold anything (proc_pid_stat(5)).
-  const stat = readIfAny(`/proc/${pid}/stat`);
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
-}
-
-interface ListeningSocket {
-  readonly address: string;
-  readonly port: number;
-  readonly inode: string;
-}
-
-function listeningSockets(table: string): ListeningSocket[] {
-  return readIfAny(table)
-    .split('\n')
-    .slice(1)
-    .flatMap((line): ListeningSocket[] => {
-      const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
-      const [address = '', port = ''] = local.split(':');
-      if (state !== listenState) return [];
-      return [{ address: addressIn(address), port: Number.parseInt(port, 16), inode }];
-    });
-}
-
-/** Addresses are written as words of 32 bits in the byte order of the machine, which is little-endian here. */
-function addressIn(hex: string): string {
-  const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).reverse());
-  if (bytes.length === 4) return bytes.map((byte) => Number.parseInt(byte, 16)).join('.');
-  return (bytes.join('').match(/.{4}/g) ?? []).join(':');
-}
-
-function isWildcard(address: string): boolean {
-  return /^[0:.]+$/.test(address);
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIPv6(address) ? 'ipv6' : 'ipv4';
-}
-
-/** What the open files of a process are; none when it is gone or another user's. */
-function descriptorsOf(pid: string): string[] {
-  try {
-    const folder = `/proc/${pid}/fd`;
-    return readdirSync(folder).flatMap((name) => linkIfAny(`${folder}/${name}`));
-  } catch {
-    return [];
-  }
-}
-
-function linkIfAny(path: string): string[] {
-  try {
-    return [readlinkSync(path)];
-  } catch {
-    return [];
-  }
-}
-
-function readIfAny(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
 }

@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
-import { guard } from '../errors.js';
+import type { FaultPlace } from '../errors.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
 import { type KeptProcess, keepRunning, tell } from './keep.js';
-import { messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
+import { graceMs, messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
 
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
 
@@ -26,8 +26,8 @@ interface WorkersOptions {
   onGone(child: ChildProcess, isPlanned: boolean): void;
   /** What a worker tells that is not of its life. */
   onNews(child: ChildProcess, news: WorkerNews): void;
-  /** What a worker told could not be dealt with. */
-  onFault(fault: unknown): void;
+  /** A mistake of ours: which workers there are and which of them serve may be another than is noted here. */
+  onFault(where: FaultPlace, fault: unknown): void;
   onGivenUp(reason: string): void;
 }
 
@@ -50,6 +50,8 @@ export interface WorkerPool {
   /** Gives clients no more time during a drain than at the end of a gateway. */
   hasten(): void;
   kill(): void;
+  /** Lets those that serve or drain go on without this process, which is about to end. */
+  orphan(): void;
 }
 
 /**
@@ -63,8 +65,6 @@ const startMs = 30_000;
 const stopMs = 5000;
 /** Workers of one place that still drain; the oldest is cut when there are more. */
 const mostLeaving = 4;
-/** How long what comes on idle connections is still served: to the end of a gateway, and where there is another worker. */
-const graceMs = { atEnd: 300, replaced: 5000 } as const;
 
 /** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
 export function createWorkerPool(options: WorkersOptions): WorkerPool {
@@ -176,21 +176,26 @@ class ForkedWorkers implements WorkerPool {
     for (const child of this.#running()) child.kill('SIGKILL');
   }
 
+  orphan(): void {
+    clearInterval(this.#looking);
+    for (const place of this.#places) place.release();
+    for (const child of this.#running()) {
+      if (child.connected) child.disconnect();
+    }
+    this.#onAllGone?.();
+  }
+
   #createPlace(): KeptProcess {
     const place: KeptProcess = keepRunning({
       role: 'worker',
       module,
       environment: () => workerEnvironment(this.#headerBytes),
-      onMessage: guard(
-        'ipc',
-        { onFault: (_where, fault) => this.#options.onFault(fault) },
-        (child, message) => {
-          if (messageType(message) !== null) this.#onMessage(place, child, message as WorkerReport);
-        },
-        undefined,
-      ),
+      onMessage: (child, message) => {
+        if (messageType(message) !== null) this.#onMessage(place, child, message as WorkerReport);
+      },
       onExit: (child) => this.#onExit(child),
       onGivenUp: (reason) => this.#options.onGivenUp(reason),
+      onFault: (where, fault) => this.#options.onFault(where, fault),
       log: this.#log,
     });
     return place;

@@ -161,8 +161,8 @@ export class CallTable {
       (sums[sum + callsSum] as number) += 1;
       for (let index = firstAdded; index <= lastAdded; index++)
         addTo(sums, sum + index, rows[start + index] as number);
-      addTo(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
-      addTo(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
+      putRight(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
+      putRight(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
     }
   }
 
@@ -209,6 +209,12 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 /** Adds a number to a sum. A negative or too large one adds nothing, and no sum exceeds `mostAdded`. */
 function addTo(sums: Float64Array, at: number, value: number): void {
   if (value > 0 && value <= mostAdded) sums[at] = Math.min((sums[at] as number) + value, mostAdded);
+}
+
+/** The same for what a correction may give back. */
+function putRight(sums: Float64Array, at: number, value: number): void {
+  if (value < 0 && value >= -mostAdded) sums[at] = Math.max((sums[at] as number) + value, -mostAdded);
+  else addTo(sums, at, value);
 }
 
 function isOf(group: CallGroup, call: CallRecord): boolean {

@@ -1,6 +1,7 @@
 import { none } from '../metrics/call-record.js';
-import type { Ledger } from '../store/store.js';
+import type { Ledger, SumPage } from '../store/store.js';
 import { requestIdOf } from '../wire/request-id.js';
+import { dayMs, dayOf } from './budget.js';
 import { keptColumns, mostCalls, tableSpanMs } from './call-table.js';
 import { csvHeader, csvRecord } from './csv.js';
 import {
@@ -18,6 +19,7 @@ import {
   noTotals,
   readSumId,
   type SumLabels,
+  sumRange,
   type UsageTotals,
   usageLedger,
 } from './sums.js';
@@ -58,8 +60,11 @@ export interface UsageReport {
 }
 
 const defaultMostRows = 10_000;
-/** Sums that are held in memory at once. */
+/** Sums of a page, and first pages that are asked for at once: so many pages of sums are held in memory. */
 const sumsOfPage = 500;
+const rangesAtOnce = 32;
+/** The days of one key are read one by one up to so many: three years. */
+const mostKeyDays = 1100;
 /** Lines of the ledger that are, each with the calls of a page. */
 const linesOfPage = 6;
 /** Records that wait for those of other pages, at most. */
@@ -67,14 +72,13 @@ const mostHeld = 40_000;
 const recordsOfChunk = 500;
 
 /**
- * Usage from the sums of the ledger. Memory is bounded by the rows, whatever the range.
+ * Usage from the sums of the ledger. Memory is bounded by the rows, whatever the range. That of one key is read from its
+ * own sums of each day, however many keys there are.
  * @throws {GatewayError} of the store when it cannot be reached
  */
 export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQuery): Promise<UsageReport> {
   const mostRows = query.mostRows ?? defaultMostRows;
   const by = new Set(query.groupBy);
-  // In an id a slash follows the day, and a zero is the character behind it.
-  const range = { from: query.firstDay, until: `${query.lastDay}0` };
   const filter: UsageFilter = {
     ...(query.keyId === undefined ? {} : { keyId: labelOf(query.keyId) }),
     ...(query.model === undefined ? {} : { model: labelOf(query.model) }),
@@ -82,10 +86,8 @@ export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQ
   const groups = new Map<string, UsageRow>();
   const total = noTotals();
   let complete = true;
-  let from: string | null = null;
-  do {
-    const page = await store.readSums(usageLedger, range, sumsOfPage, from);
-    for (const { id, values } of page.sums) {
+  for await (const sums of readSums(store, rangesOf(query))) {
+    for (const { id, values } of sums) {
       const labels = readSumId(id);
       if (labels === null || !counts(filter, labels)) continue;
       addTotals(total, values);
@@ -105,9 +107,42 @@ export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQ
       }
       addTotals(row.totals, values);
     }
-    from = page.next;
-  } while (from !== null);
+  }
   return { rows: [...groups.values()].sort(compareRows), total, complete };
+}
+
+type SumRange = ReturnType<typeof sumRange>;
+
+/** The ranges of ids that hold every sum of a query, by the order of the days. */
+function rangesOf({ firstDay, lastDay, keyId }: UsageQuery): readonly SumRange[] {
+  // In an id a slash follows the day, and a zero is the character behind it.
+  const whole = { from: firstDay, until: `${lastDay}0` };
+  if (keyId === undefined) return [whole];
+  const [first, last] = [Date.parse(firstDay), Date.parse(lastDay)];
+  const days = Math.floor((last - first) / dayMs) + 1;
+  if (!(days <= mostKeyDays)) return [whole];
+  return Array.from({ length: Math.max(0, days) }, (_, day) => sumRange(dayOf(first + day * dayMs), keyId));
+}
+
+/** The sums of ranges, page by page. */
+async function* readSums(
+  store: Pick<Ledger, 'readSums'>,
+  ranges: readonly SumRange[],
+): AsyncGenerator<SumPage['sums'], void, undefined> {
+  for (let at = 0; at < ranges.length; at += rangesAtOnce) {
+    const some = ranges.slice(at, at + rangesAtOnce);
+    const read = (range: SumRange, from: string | null): Promise<SumPage> =>
+      store.readSums(usageLedger, range, sumsOfPage, from);
+    const firstPages = await Promise.all(some.map((range) => read(range, null)));
+    for (const [index, range] of some.entries()) {
+      let page = firstPages[index] ?? { sums: [], next: null };
+      yield page.sums;
+      while (page.next !== null) {
+        page = await read(range, page.next);
+        yield page.sums;
+      }
+    }
+  }
 }
 
 function counts(filter: UsageFilter, { keyId, model }: Omit<SumLabels, 'day'>): boolean {

@@ -67,7 +67,7 @@ const hashDigits = 32;
 const plainName = /^[\w.-]*$/;
 
 /**
- * The id of a sum. Ids sort by the day first. Of a name that is too long for it, the end is replaced by a hash.
+ * The id of a sum. Ids sort by the day first, and those of a day by the key. Of a name that is too long for it, the end is replaced by a hash.
  */
 export function sumId({ day, keyId, model }: SumLabels): string {
   return `${day}/${part(keyId)}/${part(model)}`;
@@ -82,6 +82,18 @@ export function readSumId(id: string): SumLabels | null {
   } catch {
     return null;
   }
+}
+
+/**
+ * The ids of the sums of one key on one day: from the first bound on, and before the second. In an id a slash follows the
+ * key, and a zero is the character behind that.
+ */
+export function sumRange(
+  day: string,
+  keyId: string | null,
+): { readonly from: string; readonly until: string } {
+  const start = `${day}/${part(keyId)}`;
+  return { from: `${start}/`, until: `${start}0` };
 }
 
 /** What stands for a key or a model in the sums: itself, unless it is too long. */
@@ -167,7 +179,7 @@ export class SumCollector {
     const { keyId, model, outcome, tokensKnown } = sums.group;
     const { calls } = sums;
     const start = this.#rowOf(at, keyId, model) * rowLength;
-    this.#addTo(start, 'calls', calls);
+    if (outcome !== 'correction') this.#addTo(start, 'calls', calls);
     const ending = totalOfOutcome[outcome];
     if (ending !== null) this.#addTo(start, ending, calls);
     if (tokensKnown === 'partial' || tokensKnown === 'estimated') this.#addTo(start, 'inexact', calls);
@@ -233,4 +245,5 @@ const totalOfOutcome: Readonly<Record<CallOutcome, TotalName | null>> = {
   refused: 'refused',
   client_gone: 'clientGone',
   upstream_error: 'upstreamErrors',
+  correction: null,
 };

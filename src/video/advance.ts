@@ -22,6 +22,11 @@ export const usualSeconds: Readonly<Record<VideoFormat, number>> = {
   generic: 4,
 };
 
+/** Vendors make videos of whole seconds, of one at least: less would be paid for than is made. */
+export function chargedSeconds(seconds: number): number {
+  return Math.max(1, Math.ceil(seconds));
+}
+
 /** What is known of a task before its upstream is asked. */
 export interface TaskStart {
   /** `video_` and hex. */

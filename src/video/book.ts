@@ -3,11 +3,13 @@ import { GatewayError } from '../errors.js';
 import { compileSchema } from '../schema/compile.js';
 import type { Store } from '../store/store.js';
 import { parseObject } from '../wire/json.js';
+import { hasEnded } from './advance.js';
 import { type VideoTask, videoFormats } from './task.js';
 
 /** Collections of the store. Their names are in every store that is in use. */
 export const taskCollection = 'tasks';
 const submissions = 'submissions';
+const underWay = 'tasks-under-way';
 const requests = 'task-requests';
 
 /** A client that sends a request anew under the same idempotency key does so within this time. */
@@ -79,6 +81,19 @@ export interface TaskBook {
   update(booked: BookedTask, change: (task: VideoTask) => VideoTask): Promise<VideoTask | null>;
   /** @returns true for one caller a second, of all processes and hosts */
   claimPoll(id: string): Promise<boolean>;
+  /**
+   * Tasks that an upstream has taken and that have not ended, or only just.
+   * @param limit of tasks on a page
+   * @param from `next` of the page before; null for the first one
+   */
+  underWay(
+    limit: number,
+    from: string | null,
+  ): Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
+  /** It is not to be found among those any more. */
+  unwatch(id: string): Promise<void>;
+  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts */
+  claimWatch(id: string, ms: number): Promise<boolean>;
   /** Submissions of which no end was noted. */
   unsettled(): Promise<readonly Submission[]>;
   /** Forgets a submission whose end was told. */
@@ -123,7 +138,11 @@ class StoredTaskBook implements TaskBook {
   }
 
   async settle(task: VideoTask): Promise<void> {
-    await this.reopen(task);
+    const isWatched = task.upstream.id !== null && !hasEnded(task);
+    await Promise.all([
+      this.reopen(task),
+      isWatched && this.#store.create(underWay, task.id, '', ttlOf(task)),
+    ]);
     await this.forget(task.id);
   }
 
@@ -174,6 +193,19 @@ class StoredTaskBook implements TaskBook {
 
   claimPoll(id: string): Promise<boolean> {
     return this.#store.claim(`poll:${id}`, pollEveryMs);
+  }
+
+  async underWay(limit: number, from: string | null) {
+    const { records, next } = await this.#store.list(underWay, limit, from);
+    return { ids: records.map(({ id }) => id), next };
+  }
+
+  unwatch(id: string): Promise<void> {
+    return this.#store.remove(underWay, id);
+  }
+
+  claimWatch(id: string, ms: number): Promise<boolean> {
+    return this.#store.claim(`watch:${id}`, ms);
   }
 
   async unsettled(): Promise<readonly Submission[]> {
@@ -295,6 +327,14 @@ const record = compileSchema(
       }),
     ),
     error: orNull(Type.Object({ code: text, message: text })),
+    charge: Type.Optional(
+      Type.Object({
+        nanoUsd: number,
+        seconds: number,
+        videos: number,
+        budget: orNull(Type.Object({ pool: text, limit: number })),
+      }),
+    ),
   }),
 );
 

@@ -70,6 +70,18 @@ export interface VideoTask {
   readonly externalId: string | null;
   readonly result: VideoResult | null;
   readonly error: TaskFailure | null;
+  /** What it was charged when its upstream had taken it; absent where nothing was. */
+  readonly charge?: TaskCharge;
+}
+
+/** What a task was charged, which is put right when it ends. */
+export interface TaskCharge {
+  readonly nanoUsd: number;
+  /** Of all its videos. */
+  readonly seconds: number;
+  readonly videos: number;
+  /** The budget that pays for it, by its pool and what that is in all, in nano-dollars; null for none. */
+  readonly budget: { readonly pool: string; readonly limit: number } | null;
 }
 
 /** What an upstream said of a task. */

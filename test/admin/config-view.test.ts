@@ -102,6 +102,7 @@ function fullConfig(secrets: Secrets) {
       totalMs: 6,
       drainMs: 7,
       unreadyMs: 8,
+      orphanMs: 9,
     },
     routing: {
       failures: 1,

@@ -18,7 +18,7 @@ const config = {
 };
 
 const gateway = await startGateway(t, { workers: 1, file: config, env });
-t.teardown(() => gateway.kill('SIGKILL'));
+t.teardown(() => gateway.end());
 
 /** Has a client that does not read send for as long as its socket is open. @returns how the socket was closed */
 async function flood(raw: RawSocket, bytes: Buffer): Promise<number> {

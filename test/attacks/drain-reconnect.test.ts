@@ -20,7 +20,7 @@ const config = {
 for (const workers of [1, 2]) {
   test(`clients that come back as soon as they are told to leave hold up no drain of ${workers}`, async (t) => {
     const gateway = await startGateway(t, { workers, file: config });
-    t.teardown(() => gateway.kill('SIGKILL'));
+    t.teardown(() => gateway.end());
     let exited = false;
     gateway.exited.then(() => {
       exited = true;

@@ -141,8 +141,7 @@ test('every worker ends the sessions of a key that SIGHUP removes', async (t) =>
   });
   const gateway = await startGateway(t, { workers: 2, file: config(['sk-one', 'sk-two']) });
   t.teardown(async () => {
-    gateway.kill('SIGKILL');
-    await gateway.exited;
+    await gateway.end();
   });
   const dial = (key: string) => openClient(t, gateway.port, { headers: withKey(key) });
   const removed = await Promise.all(Array.from({ length: 12 }, () => dial('sk-one')));

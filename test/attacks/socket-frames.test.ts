@@ -27,7 +27,7 @@ const gateway = await startGateway(t, {
   },
   env: { SIMULATOR_LATENCY_MS: '0', SIMULATOR_TOKENS_PER_SECOND: '0' },
 });
-t.teardown(() => gateway.kill('SIGKILL'));
+t.teardown(() => gateway.end());
 
 /** A session of another key, which is asked for responses. */
 async function otherKey(t: Test): Promise<() => Promise<void>> {

@@ -145,6 +145,9 @@ const odd = createServer((request, response) => {
       response.write(event('first'));
       held.add(response);
       response.on('close', () => held.delete(response));
+    } else if (body.includes('"drawn"')) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end('{"data":[{"b64_json":"iVBORw0KGgo="}]}');
     } else if (body.includes('"gz"')) {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
       response.end(gzipSync(whole));
@@ -193,6 +196,7 @@ const config = parseConfig(
       session: on('chat', 'sim-text', ['responses']),
       embedding: on('sim', 'sim-embedding', ['embeddings']),
       image: on('sim', 'sim-image', ['images']),
+      drawn: on('odd', 'drawn', ['generateContent', 'images']),
       speech: on('sim', 'sim-speech', ['audio']),
       ears: on('odd', 'ears', ['audio']),
       video: on('sim', 'sim-video', ['video']),
@@ -402,6 +406,11 @@ const victims: Record<string, () => Promise<string>> = {
       input: { prompt: 'x' },
       prompt: 'x',
       response_format: 'url',
+    }),
+  'image by generateContent': () =>
+    json('/v1beta/models/drawn:generateContent', {
+      contents: [{ role: 'user', parts: [{ text: 'x' }] }],
+      generationConfig: { responseModalities: ['IMAGE'] },
     }),
   speech: () => json('/v1/audio/speech', { model: 'speech', input: 'hello', voice: 'alloy' }),
   'small upload': () => form(1000),

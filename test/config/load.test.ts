@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import { test } from 'tap';
 import { loadConfig, parseConfig } from '../../src/config/load.js';
 import { ConfigError, formatProblem } from '../../src/config/problem.js';
+import { sharedSecret } from '../support/gateway-config.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { badConfigs, hash, secret } from './bad-configs.js';
 import { badRules } from './bad-rules.js';
 
 function validConfig() {
   return {
+    secret: sharedSecret,
     listen: { host: '127.0.0.1', port: 9000 },
     upstreams: {
       main: { kind: 'chat', baseUrl: 'https://api.example.com/v1/', apiKeys: [secret] },
@@ -128,7 +130,7 @@ test('a name that came from the environment is not repeated', (t) => {
   const config = validConfig();
   put(config, 'models/gpt-x/targets/0/upstream', '$' + '{SECRET}');
   t.strictSame(problemsOf(config, { SECRET: secret }), [
-    'models.gpt-x.targets[0].upstream: no upstream has the name that the environment gave',
+    'models.gpt-x.targets[0].upstream: no upstream has the name that the environment or a file gave',
   ]);
   t.end();
 });

@@ -31,8 +31,7 @@ const env = { SIMULATOR_LATENCY_MS: '0', SIMULATOR_TOKENS_PER_SECOND: '0' };
 async function start(t: Test, given: unknown): Promise<GatewayProcesses> {
   const gateway = await startGateway(t, { workers: 1, file: given, env });
   t.teardown(async () => {
-    gateway.kill('SIGKILL');
-    await gateway.exited;
+    await gateway.end();
   });
   return gateway;
 }

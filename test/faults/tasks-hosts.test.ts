@@ -29,7 +29,6 @@ test('two gateways on one PostgreSQL serve the same tasks, and poll each once a 
     const content = { method: 'GET', path: `/v1/videos/${id}/content` } as const;
     t.equal((await askTask(baseUrl, content, { key: otherKey })).status, 404);
   }
-  t.equal(simulator.state().polls, 0, 'nobody else moves a task');
 
   const begunAt = performance.now();
   const ends = await Promise.all(
@@ -64,7 +63,8 @@ test('one idempotency key makes one task over two gateways', { skip }, async (t)
   };
   await Promise.all([here, there, here, there, here, there].map(({ baseUrl }) => attempt(baseUrl)));
   t.equal(ids.size, 1);
-  t.equal(simulator.state().totalRequests, 1);
+  const { totalRequests, polls } = simulator.state();
+  t.equal(totalRequests - polls, 1);
   t.strictSame(workerLogs(here, there), []);
 });
 

@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import { type Test, test } from 'tap';
 import { costOf } from '../support/cost.js';
 import { startGateway } from '../support/gateway.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { png } from '../support/media/images.js';
+import { open, readAnswer } from '../support/raw-client.js';
+import { postBytes } from '../support/translated.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const base64 = png.toString('base64');
@@ -30,10 +33,11 @@ interface Options {
   readonly images?: 'openai' | 'openai-files' | 'dashscope';
   readonly protocols?: readonly string[];
   readonly kind?: string;
+  readonly keepAliveMs?: number;
 }
 
 async function start(t: Test, answer: (request: RawRequest) => unknown, options: Options = {}) {
-  const { images, protocols = ['generateContent', 'images'], kind = 'chat' } = options;
+  const { images, protocols = ['generateContent', 'images'], kind = 'chat', keepAliveMs } = options;
   const upstream = await startRawUpstream(t, answer);
   const gateway = await startGateway(t, {
     config: mediaConfig(t, {
@@ -45,6 +49,7 @@ async function start(t: Test, answer: (request: RawRequest) => unknown, options:
           price: { perCall: 1 },
         },
       },
+      config: keepAliveMs === undefined ? {} : { timeouts: { keepAliveMs } },
     }),
   });
   return { gateway, upstream, lastBody: () => upstream.requests.at(-1)?.body.toString('latin1') ?? '' };
@@ -78,6 +83,14 @@ test('the example of the API document is made by an images upstream', async (t) 
   t.match(line, { protocol: 'generateContent', inputTokens: 3, outputTokens: 4, outcome: 'complete' });
 });
 
+test('contents that are one object are a list of one', async (t) => {
+  const { gateway, lastBody } = await start(t, () => made([{ b64_json: base64 }]));
+  const body = { ...example, contents: { role: 'user', parts: { text: 'a fox' } } };
+  const heard = await ask(gateway, 'POST', whole, { body });
+  t.match(heard.json, { candidates: [candidate()] }, heard.text);
+  t.strictSame(JSON.parse(lastBody()), { model: 'real', prompt: 'a fox', size: '1536x1024' });
+});
+
 test('a stream of it is one event, or an array of one', async (t) => {
   const { gateway } = await start(t, () => made([{ b64_json: base64 }]));
   const heard = await ask(gateway, 'POST', streamed, { body: example });
@@ -87,6 +100,29 @@ test('a stream of it is one event, or an array of one', async (t) => {
   t.match(JSON.parse(heard.text.slice('data: '.length)), { candidates: [candidate()] });
   const array = await ask(gateway, 'POST', '/v1beta/models/m:streamGenerateContent', { body: example });
   t.match(JSON.parse(array.text), [{ candidates: [candidate()] }]);
+});
+
+test('a model that is not offered for images makes them where its target names their style', async (t) => {
+  const { gateway, upstream } = await start(t, () => made([{ b64_json: base64 }]), {
+    images: 'openai',
+    protocols: ['generateContent'],
+  });
+  const heard = await ask(gateway, 'POST', whole, { body: example });
+  t.match(heard.json, { candidates: [candidate()] }, heard.text);
+  t.match(upstream.requests[0]?.head, /^POST \/v1\/images\/generations HTTP/);
+});
+
+test('a stream shows signs of life while images are made', async (t) => {
+  const { gateway, upstream } = await start(t, () => {}, { keepAliveMs: 1 });
+  const socket = await open(gateway.port, postBytes(streamed, example));
+  const answer = readAnswer(socket);
+  const { socket: asked } = await upstream.request(0);
+  const [first] = await once(socket, 'data');
+  t.match(String(first), /^HTTP\/1.1 200 .*: keep-alive\n/s);
+  asked.write(made([{ b64_json: base64 }]));
+  const { body } = await answer;
+  socket.destroy();
+  t.match(JSON.parse(body.slice(body.indexOf('data: ') + 'data: '.length)), { candidates: [candidate()] });
 });
 
 test('images in the contents make it an edit', async (t) => {

@@ -19,7 +19,7 @@ test('a gateway that is told to end lets an upload finish first', async (t) => {
       keys: [{ id: 'k', hash: hashKey(testKey), groups: ['all'] }],
     },
   });
-  t.teardown(() => gateway.kill('SIGKILL'));
+  t.teardown(() => gateway.end());
   const form = formOf([model, fileOf(16 * mebibyte)]);
   const client = await startUpload(gateway.port, uploadHead({ length: form.length }));
   await client.send(form.subarray(0, 4 * mebibyte));

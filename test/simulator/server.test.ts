@@ -1,6 +1,7 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import type { SimulatorRequest } from '../../src/simulator/http/reply.js';
@@ -58,7 +59,7 @@ test('models are listed, another path is 404, another method 405', async (t) => 
   });
 });
 
-test('as a child it reports its port, outlives an interrupt, and ends with its parent', async (t) => {
+test('as a child it reports its port, outlives an interrupt and its parent, and ends when nobody uses it', async (t) => {
   const child = fork(entry, { env: { ...process.env, SIMULATOR_PORT: '0', SIMULATOR_LATENCY_MS: '0' } });
   t.teardown(() => child.kill('SIGKILL'));
   const [message] = await once(child, 'message');
@@ -68,7 +69,25 @@ test('as a child it reports its port, outlives an interrupt, and ends with its p
   t.equal(answer.status, 200);
   const exited = once(child, 'exit');
   child.disconnect();
+  t.equal((await fetch(`http://127.0.0.1:${message.port}/v1/models`)).status, 200);
   t.strictSame(await exited, [0, null]);
+});
+
+test('it is unused once nobody has been connected for a while', async (t) => {
+  const simulator = await simulate(t);
+  const socket = connect(simulator.port, '127.0.0.1');
+  await once(socket, 'connect');
+  let isUnused = false;
+  const unused = new Promise<void>((resolve) => {
+    simulator.whenUnused(20, () => {
+      isUnused = true;
+      resolve();
+    });
+  });
+  await pause(100);
+  t.notOk(isUnused, 'while somebody is connected');
+  socket.destroy();
+  await unused;
 });
 
 test('on its own it prints its address and ends on SIGTERM', async (t) => {

@@ -2,7 +2,7 @@ import { open } from 'lmdb';
 import { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
 import { openBase } from '../../src/store/embedded-base.js';
-import { appendToSumLog, takeSumLog } from '../../src/store/sum-log.js';
+import { appendToSumLog, findInSumLog, takeSumLog } from '../../src/store/sum-log.js';
 import { allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -45,6 +45,61 @@ test('what batches add is in the sums as soon as they are read, and once', async
   t.same([...(await allSums(next, 'l', { limit: 1 }))], expected);
   t.same([...(await allSums(next, 'l'))], expected);
   t.same(held(path), { entries: 1, sums: 3 }, 'what nobody has read is still to be merged');
+});
+
+test('what the log holds of few sums is told without merging it', async (t) => {
+  const path = temporaryFolder(t);
+  const store = createEmbeddedStore({ path });
+  const append = async (number: number, add: number): Promise<void> => {
+    const ids = Array.from({ length: 20 }, (_, key) => [`d1/k${key}/m`, `d2/k${key}/m`]).flat();
+    const sums = sumTable(
+      minuteMs,
+      ids.map((id) => ({ id, add: { n: add } })),
+    );
+    await store.append('l', ledgerBatch({ number, sums }));
+  };
+  await append(1, 1);
+  t.equal((await allSums(store, 'l')).size, 40);
+  await append(2, 10);
+  const late = sumTable(minuteMs, [
+    { id: 'd2/k7/"\u{1f600}', add: { n: 5 } },
+    { id: 'd2/k70/m', add: { n: 9 } },
+  ]);
+  await store.append('l', ledgerBatch({ number: 3, sums: late }));
+  const ofKey = (day: string) => allSums(store, 'l', { from: `${day}/k7/`, until: `${day}/k70` });
+  const [first, second, third] = await Promise.all([ofKey('d1'), ofKey('d2'), ofKey('d3')]);
+  t.same([...first], [['d1/k7/m', { n: 11 }]]);
+  t.same(
+    [...second],
+    [
+      ['d2/k7/"\u{1f600}', { n: 5 }],
+      ['d2/k7/m', { n: 11 }],
+    ],
+  );
+  t.equal(third.size, 0);
+  await store.close();
+  t.equal(held(path).entries, 2);
+});
+
+test('of an entry that does not say what its least id is, all ids are looked at', (t) => {
+  const base = openBase(open, temporaryFolder(t));
+  t.teardown(() => base.close());
+  const { sumLog, change } = base.ledgers();
+  const { names, values } = sumTable(1, [{ id: 'b', add: { n: 1 } }]);
+  change(() => appendToSumLog(sumLog, 'l', { expiresAt: 1, ids: ['b'], names, values }));
+  const [entry] = [...sumLog.getRange({})];
+  const head = Buffer.from(JSON.stringify({ ids: ['b', 'a'], names: ['n'] }));
+  const older = Buffer.alloc(12 + head.length + 16);
+  older.writeDoubleLE(1, 0);
+  older.writeUInt32LE(head.length, 8);
+  head.copy(older, 12);
+  older.set(new Uint8Array(Float64Array.of(1, 2).buffer), 12 + head.length);
+  change(() => void sumLog.put(entry?.key ?? Buffer.alloc(1), older));
+  const find = (from: string, until: string) => findInSumLog(sumLog, 'l', [{ from, until }], 10)[0];
+  t.same(find('a', 'b'), [{ id: 'a', expiresAt: 1, add: new Map([['n', 2]]) }]);
+  t.same(find('c', 'd'), []);
+  t.equal(findInSumLog(sumLog, 'l', [{ from: '', until: null }], 1)[0], null, 'more than are wanted');
+  t.end();
 });
 
 test('a log is merged before it is long', async (t) => {

@@ -43,8 +43,7 @@ export async function onRealtimeStage<T>(
   let gateway: GatewayProcesses | null = null;
   const strike = async (): Promise<void> => {
     standing.delete(strike);
-    gateway?.kill('SIGKILL');
-    await Promise.all([gateway?.exited, ended(simulator)]);
+    await Promise.all([gateway?.end(), ended(simulator)]);
   };
   standing.add(strike);
   try {

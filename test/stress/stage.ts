@@ -62,8 +62,6 @@ export async function strikeAll(): Promise<void> {
 
 async function strike(stage: Stage): Promise<void> {
   standing.delete(stage);
-  // Its workers and its simulator end with the primary.
-  stage.gateway.kill('SIGKILL');
   stage.upstream.stop();
-  await stage.gateway.exited;
+  await stage.gateway.end();
 }

@@ -17,6 +17,9 @@ function optionsFor(t: Test, source: string, more: Partial<KeepOptions> = {}): K
     onGivenUp(reason) {
       t.fail(reason);
     },
+    onFault(_where, fault) {
+      t.error(fault);
+    },
     log,
     ...more,
   };

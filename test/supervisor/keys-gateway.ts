@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import type { Test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
+import { sharedSecret } from '../support/gateway-config.js';
 import { parseEntry } from '../support/gateway-processes.js';
 import { startHttpUpstream } from '../support/upstream.js';
 
@@ -39,6 +40,7 @@ export async function startKeysGateway(
     file: {
       admin: { port: 0, token },
       store: options.store,
+      secret: sharedSecret,
       upstreams: { main: { kind: 'chat', baseUrl: upstreamUrl } },
       models: { m: { protocols: ['chat'], targets: [{ upstream: 'main' }] } },
       groups: { default: { models: ['*'] } },

@@ -1,6 +1,7 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
+import { sharedSecret } from '../support/gateway-config.js';
 import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { askLimited, hammer, limitedKey } from './limited-client.js';
 
@@ -14,6 +15,7 @@ async function startHosts(t: Test, postgres: PostgresServer, limits: object, con
       env: { LOG_LEVEL: 'info' },
       file: {
         store: { kind: 'postgres', url: postgres.url },
+        secret: sharedSecret,
         admin: { port: 0, token: adminToken },
         upstreams: { local: { kind: 'simulator' } },
         models: { m: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] } },

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'tap';
-import { argumentsOf, listenersOn, parentOf } from '../../src/supervisor/take-over.js';
+import { argumentsOf, listenersOn, parentOf } from '../../src/supervisor/listeners.js';
 
 for (const [host, found, missed] of [
   ['127.0.0.1', ['127.0.0.1', '0.0.0.0'], ['127.0.0.2', '::1']],

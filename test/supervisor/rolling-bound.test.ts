@@ -11,7 +11,7 @@ test('of the workers that drain in one place the oldest is cut when there are to
     file: configWith({}),
     env: { SIMULATOR_TOKENS_PER_SECOND: '1' },
   });
-  t.teardown(() => gateway.kill('SIGKILL'));
+  t.teardown(() => gateway.end());
   /** Opens a stream that ends only when it is cut. */
   const longStream = async () => {
     const open = () => openStream(gateway.port, false, 'word '.repeat(1000));

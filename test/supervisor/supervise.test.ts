@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { test } from 'tap';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
-import { writeConfig } from '../support/gateway-processes.js';
+import { childrenOf, untilGone, writeConfig } from '../support/gateway-processes.js';
 
 const key = 'sk-demo';
 
@@ -30,23 +29,6 @@ async function modelNames(gateway: GatewayProcesses): Promise<string[]> {
   const answer = await fetch(`${gateway.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
   const { data } = (await answer.json()) as { data: { id: string }[] };
   return data.map((model) => model.id);
-}
-
-/** Looks whether a process lives; one that has ended and was not yet collected by its parent does not. */
-function isRunning(pid: number): boolean {
-  try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
-  }
-}
-
-const untilGone = (pids: readonly number[]): Promise<boolean> =>
-  eventually(() => !pids.some(isRunning), { what: `the end of ${pids}`, everyMs: 10 });
-
-/** Process ids of a process's children, from the system. */
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
 }
 
 // Starting a gateway takes most of the time of these tests: those that leave it whole share one, and one that ends it
@@ -89,8 +71,9 @@ test('a gateway with one worker', async (t) => {
   });
 });
 
-test('a gateway with two workers', async (t) => {
-  const gateway = await startGateway(t, { workers: 2 });
+test('a gateway with two workers that are not to be without a primary', async (t) => {
+  const file = { ...configWith(['sim-text']), timeouts: { orphanMs: 0 } };
+  const gateway = await startGateway(t, { workers: 2, file });
 
   await t.test('a worker that is killed is replaced, and the gateway serves through it', async (t) => {
     const [victim = 0, survivor = 0] = gateway.workerPids();

@@ -1,22 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { test } from 'tap';
 import { freePort } from '../support/free-port.js';
 import { startGateway } from '../support/gateway.js';
 import { configWith, key, openStream } from './reloading.js';
-import { startSteadyLoad } from './steady-load.js';
+import { mostResets, startSteadyLoad } from './steady-load.js';
 
 const env = { SIMULATOR_TOKENS_PER_SECOND: '5' };
 const admin = { port: 0, token: 'a-token-of-the-operators' };
 
 const config = (adminPort: number) => configWith({ admin: { ...admin, port: adminPort } });
-
-/**
- * Without the kernel's help a connection that opens in the microseconds in which a listener closes is reset, and
- * nothing in a process can prevent it.
- */
-function mostResets(): number {
-  return readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').trim() === '1' ? 0 : 1;
-}
 
 test('a gateway takes the place of the one on its port, and nobody notices', async (t) => {
   const adminPort = await freePort();

@@ -1,7 +1,18 @@
 import type { RunningGateway } from './gateway.js';
 
+type Counted = Pick<RunningGateway, 'gateway'>;
+
 /** What all calls have cost that have ended, as it is metered, in nano-dollars. */
-export function costOf({ gateway }: Pick<RunningGateway, 'gateway'>): number {
-  const rows = gateway.metrics().counters.find(([name]) => name === 'gateway_cost_usd_total');
+export function costOf(gateway: Counted): number {
+  return sumOf(gateway, 'gateway_cost_usd_total');
+}
+
+/** What of it was given back. */
+export function givenBackOf(gateway: Counted): number {
+  return sumOf(gateway, 'gateway_cost_given_back_usd_total');
+}
+
+function sumOf({ gateway }: Counted, family: string): number {
+  const rows = gateway.metrics().counters.find(([name]) => name === family);
   return (rows?.[2] ?? []).reduce((sum, nanos) => sum + nanos, 0);
 }

@@ -2,6 +2,9 @@ import { hashKey } from '../../src/keys/secret.js';
 
 export const testKey = 'sk-test';
 
+/** `secret` of gateways that share a store, as they have to. */
+export const sharedSecret = 'what-all-hosts-of-one-store-have-in-common';
+
 /** What a gateway with the model `m` is configured with. */
 export interface TestConfig {
   /** Base URLs of the model's targets, in order of priority; none unless given. */

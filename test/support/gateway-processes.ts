@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -81,17 +81,23 @@ export async function startProcesses(
     env: { ...process.env, ...cleared, LOG_LEVEL: 'info', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  const killAtExit = (): void => void child.kill('SIGKILL');
-  process.once('exit', killAtExit);
+  let exit: Exit | null = null;
+  const killAll = (): void => {
+    // Workers and a simulator live on without their primary. Once they are gone, their numbers may be those of others.
+    const children = exit === null ? new Set([...childrenOf(child.pid ?? 0), ...workerPids()]) : [];
+    // The primary first: it would start others in the place of its workers.
+    child.kill('SIGKILL');
+    for (const pid of children) killProcess(pid);
+  };
+  process.once('exit', killAll);
 
   const logs = linesOf(child);
   let state: GatewayReport | null = null;
-  let exit: Exit | null = null;
   child.on('message', (message) => {
     state = message as GatewayReport;
   });
   const exited = once(child, 'close').then(([code, signal]): Exit => {
-    process.removeListener('exit', killAtExit);
+    process.removeListener('exit', killAll);
     if (folder !== null) rmSync(folder, { recursive: true, force: true });
     exit = { code, signal };
     return exit;
@@ -133,11 +139,7 @@ export async function startProcesses(
     exited,
     stop,
     end() {
-      // Once its output has ended so have its workers, and their numbers may be those of others.
-      const workers = exit === null ? workerPids() : [];
-      // The primary first: it would start others in the place of its workers.
-      child.kill('SIGKILL');
-      for (const pid of workers) killProcess(pid);
+      killAll();
       return exited;
     },
   };
@@ -160,7 +162,35 @@ export async function endGateways(): Promise<void> {
   await Promise.all([...running].map((gateway) => gateway.end()));
 }
 
-function killProcess(pid: number): void {
+/** Process ids of a process's children, from the system; none when it is gone. */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Looks whether a process lives; one that has ended and was not yet collected by its parent does not. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when none of these processes lives any more. */
+export function untilGone(pids: readonly number[]): Promise<boolean> {
+  return eventually(() => !pids.some(isRunning), { what: `the end of ${pids}`, everyMs: 10 });
+}
+
+/** Ends a process at once, if it is there. */
+export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {

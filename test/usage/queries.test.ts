@@ -102,6 +102,22 @@ test('filters take a key, a model, or calls without', async (t) => {
   t.equal(await calls({ keyId: 'nobody' }), 0);
 });
 
+test('the usage of one key is read from its own sums', async (t) => {
+  const read: string[] = [];
+  const watched: Pick<typeof store, 'readSums'> = {
+    async readSums(...call) {
+      const page = await store.readSums(...call);
+      read.push(...page.sums.map(({ id }) => id));
+      return page;
+    },
+  };
+  const { total } = await reportUsage(watched, { ...days, groupBy: ['day'], keyId: 'team-a' });
+  t.equal(total.calls, 144);
+  t.equal(read.length, 6);
+  const all = { firstDay: '0001-01-01', lastDay: '9999-12-31', groupBy: ['day'] as const };
+  t.equal((await reportUsage(store, { ...all, keyId: 'team-a' })).total.calls, 144, 'over any time');
+});
+
 test('rows are bounded, and the total is whole', async (t) => {
   const { rows, total, complete } = await reportUsage(store, {
     ...days,

@@ -15,12 +15,21 @@ import { fitPrefill } from './prefill.js';
 import { fitSettings } from './settings.js';
 import { fitSignedCalls } from './signed-calls.js';
 import { fitStopSequences } from './stop-sequences.js';
+import { fitStrictTools } from './strict-tools.js';
 import { fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
+import { fitToolRoots } from './tool-roots.js';
 import { fitWebSearch } from './web-search.js';
 
 /** What changes tools, their calls and results. */
-const toolFits: readonly Fit[] = [fitCustomTools, fitToolNames, fitCallArguments, fitToolResults];
+const toolFits: readonly Fit[] = [
+  fitToolRoots,
+  fitStrictTools,
+  fitCustomTools,
+  fitToolNames,
+  fitCallArguments,
+  fitToolResults,
+];
 
 /** In the order in which a request is changed. */
 const fits: readonly Fit[] = [

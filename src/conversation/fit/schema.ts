@@ -42,6 +42,12 @@ export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => J
   );
 }
 
+/** Whether a value of a schema may be an object, as far as it says so. */
+export function allowsObject({ type, properties }: JsonObject): boolean {
+  if (type === undefined) return properties !== undefined;
+  return type === 'object' || (Array.isArray(type) && type.includes('object'));
+}
+
 /** Not by assignment: a client may call a member `__proto__`. */
 function mapMembers(value: JsonObject, map: (name: string, value: unknown) => unknown): JsonObject {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, map(name, each)]));
@@ -50,4 +56,41 @@ function mapMembers(value: JsonObject, map: (name: string, value: unknown) => un
 function mapValue(value: unknown, change: (schema: JsonObject) => JsonObject): unknown {
   if (isList(value)) return value.map((each) => mapValue(each, change));
   return isObject(value) ? mapSchemas(value, change) : value;
+}
+
+/** Whether references lead back to where they stand, or to anything but a definition at the root. */
+export function isRecursive({ $defs, definitions, ...root }: JsonObject): boolean {
+  const references = new Map([['#', referencesIn(root)]]);
+  for (const [keyword, list] of Object.entries({ $defs, definitions }))
+    for (const [name, schema] of Object.entries(isObject(list) ? list : {}))
+      references.set(`#/${keyword}/${name}`, referencesIn(schema));
+  const users = new Map<string, string[]>();
+  const open = new Map<string, number>();
+  for (const [user, targets] of references) {
+    open.set(user, targets.length);
+    for (const target of targets) {
+      if (!references.has(target)) return true;
+      const others = users.get(target);
+      if (others === undefined) users.set(target, [user]);
+      else others.push(user);
+    }
+  }
+  // What refers to nothing is done; then what refers to nothing else, and so on.
+  const done = [...references.keys()].filter((name) => open.get(name) === 0);
+  for (const name of done)
+    for (const user of users.get(name) ?? []) {
+      const rest = (open.get(user) ?? 0) - 1;
+      open.set(user, rest);
+      if (rest === 0) done.push(user);
+    }
+  return done.length < references.size;
+}
+
+function referencesIn(schema: unknown): string[] {
+  const references: string[] = [];
+  mapValue(schema, (each) => {
+    if (typeof each.$ref === 'string') references.push(each.$ref);
+    return each;
+  });
+  return references;
 }

@@ -26,7 +26,7 @@ export function fitSettings(
 
 /** Where it stood, and its type: `tools.web_search`. */
 function nameOf({ type, at }: ConversationRequest['hostedTools'][number]): string {
-  const [list = ''] = at.split('[', 1);
+  const [list = ''] = at.split(/[.[]/, 1);
   return list === type ? type : `${list}.${type}`;
 }
 

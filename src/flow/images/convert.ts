@@ -14,7 +14,7 @@ import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/an
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageStyle, imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
-import { type ImageOutline, passesTo } from '../../protocols/images/outline.js';
+import type { ImageOutline } from '../../protocols/images/outline.js';
 import type { ImageCall, ImageRequest } from '../../protocols/images/request.js';
 import type { Endpoint } from '../../protocols/protocol.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
@@ -46,7 +46,9 @@ const fetchShare = 8;
 /** A call for images, which are not decoded before a target needs them in another form. */
 export interface AskedImages {
   readonly endpoint: Endpoint;
-  readonly outline: ImageOutline;
+  readonly outline: Pick<ImageOutline, 'stream' | 'responseFormat'>;
+  /** Whether a target takes the body as it came. */
+  passes(target: Target): boolean;
   /**
    * The request for an upstream of the style that does not take the body as it came.
    * @throws {GatewayError} of status 400
@@ -68,51 +70,69 @@ export function convertImages(
   targets: readonly Target[],
   asked: AskedImages,
 ): void {
-  const attempts = attemptsOf(services, call, targets, asked);
-  attempts.start(new Conversion(services, call, asked, attempts));
+  const attempts = attemptsFor(services, call, targets, asked);
+  const waiting = new WaitingClient(services, call);
+  attempts.start(new Conversion(services, call, { asked, attempts, waiting, onAnswer: () => {} }));
 }
 
 /**
- * Where those that take the body as it came cannot be asked now, and no other target can be asked for what is in it, the
+ * The attempts at the targets of a call for images. Where those that take the body as it came cannot be asked now, and no other target can be asked for what is in it, the
  * call waits for them: it is no mistake of the client's.
+ * @throws {GatewayError} when none of the targets may be asked, and of status 400 when none can be
  */
-function attemptsOf(
+export function attemptsFor(
   services: Services,
   call: ResolvedCall,
   targets: readonly Target[],
   asked: AskedImages,
 ): Attempts {
   const attempts = routeCall(services, call, targets);
-  const { images: style } = attempts.target;
-  if (passesTo(style, asked.outline)) return attempts;
+  if (asked.passes(attempts.target)) return attempts;
   try {
-    asked.request(style);
+    asked.request(attempts.target.images);
     return attempts;
   } catch (fault) {
-    const plain = targets.filter(({ images }) => passesTo(images, asked.outline));
+    const plain = targets.filter((target) => asked.passes(target));
     if (plain.length === 0 || !(fault instanceof GatewayError)) throw fault;
     return routeCall(services, call, plain);
   }
 }
 
+/** What a conversion goes by beside its call. */
+interface ConversionParts {
+  readonly asked: AskedImages;
+  readonly attempts: Attempts;
+  /** The client's side until there is an answer. */
+  readonly waiting: Pick<WaitingClient, 'cancel'>;
+  /** Hears that it leaves next. */
+  readonly onAnswer: () => void;
+}
+
 /** Collects the answer of the target that gives one. */
-class Conversion implements Asker {
+export class Conversion implements Asker {
   readonly #services: Services;
   readonly #call: ResolvedCall;
   readonly #asked: AskedImages;
   readonly #attempts: Attempts;
-  readonly #waiting: WaitingClient;
+  readonly #waiting: ConversionParts['waiting'];
+  readonly #onAnswer: () => void;
 
-  constructor(services: Services, call: ResolvedCall, asked: AskedImages, attempts: Attempts) {
+  constructor(services: Services, call: ResolvedCall, parts: ConversionParts) {
     this.#services = services;
     this.#call = call;
-    this.#asked = asked;
-    this.#attempts = attempts;
-    this.#waiting = new WaitingClient(services, call);
+    this.#asked = parts.asked;
+    this.#attempts = parts.attempts;
+    this.#waiting = parts.waiting;
+    this.#onAnswer = parts.onAnswer;
   }
 
   ask(): void {
-    this.#askPresent().catch((fault: unknown) => this.#call.onFault('promise', fault));
+    this.#askPresent().catch((fault: unknown) => {
+      // Images that were made and do not reach the client are not charged, in a stream that has begun either.
+      this.#call.isServed = false;
+      this.#call.usage = null;
+      this.#call.onFault('promise', fault);
+    });
   }
 
   onNoneLeft(fault: unknown): void {
@@ -158,16 +178,16 @@ class Conversion implements Asker {
       return;
     }
     const isOurs = !isFailure(answer) && answer.refusal !== null && answer.refusal.error !== null;
-    const passes = passesTo(attempt.target.images, this.#asked.outline);
+    const passes = this.#asked.passes(attempt.target);
     if (isFailure(answer) || isGood || isOurs || !passes || !isPlain(answer)) throw error;
     this.#respond(answer, answer.body);
   }
 
   async #upstreamCall(target: Target): Promise<ImageCall> {
     const call = this.#call;
-    const { endpoint, outline } = this.#asked;
+    const { endpoint } = this.#asked;
     call.target = target;
-    if (passesTo(target.images, outline)) {
+    if (this.#asked.passes(target)) {
       const prepared =
         call.upload === null
           ? prepareNative(this.#services, call, { endpoint, target, key: null })
@@ -260,14 +280,13 @@ class Conversion implements Asker {
 
   async #onImages(target: Target, answer: Answered, imageAnswer: ImageAnswer): Promise<void> {
     const call = this.#call;
-    const { outline } = this.#asked;
     const { body } = answer;
-    const { responseFormat } = outline;
+    const { responseFormat } = this.#asked.outline;
     call.usage = usageOfAnswer(imageAnswer);
     call.units = imageAnswer.images.length;
     call.isServed = true;
     if (
-      passesTo(target.images, outline) &&
+      this.#asked.passes(target) &&
       isInForm(imageAnswer, responseFormat) &&
       !hasPrefix(body, responseFormat)
     ) {
@@ -296,6 +315,14 @@ class Conversion implements Asker {
   #respond({ head }: Answered, body: Buffer | string): void {
     const call = this.#call;
     if (call.accounted) return;
+    this.#onAnswer();
+    if (call.exchange.isAnswered) {
+      // Signs of life have begun the stream.
+      call.exchange.write(Buffer.from(body));
+      call.exchange.end();
+      account(this.#services, call, 'complete');
+      return;
+    }
     if (head.status >= 400) call.error = statusError(head, Buffer.from(body));
     keepMemory(this.#services, call, Math.min(call.heldBytes, body.length));
     const isStream = this.#asked.outline.stream && head.status < 400;

@@ -1,3 +1,5 @@
+import type { Asker, Attempts } from '../../attempts/attempts.js';
+import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type ImageAnswer, madeImages, usageOfAnswer } from '../../protocols/images/answer.js';
 import type { ImageStyle } from '../../protocols/images/fetched.js';
@@ -8,9 +10,14 @@ import type { ImagesTranslation, WantedImages } from '../../protocols/images-tra
 import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { parseBody } from '../../wire/skeleton.js';
-import { answerId, type ResolvedCall } from '../call.js';
+import { WaitingClient } from '../attend.js';
+import { answerId, type ResolvedCall, type RoutedCall } from '../call.js';
+import { Forwarding } from '../forward.js';
+import type { Relay } from '../relay.js';
+import { aimAt } from '../resolve.js';
 import type { Services } from '../services.js';
-import { type AskedImages, convertImages } from './convert.js';
+import { type AskedImages, attemptsFor, Conversion } from './convert.js';
+import { once } from './once.js';
 
 /** Serves a call that has been admitted. */
 type Serve = (services: Services, call: ResolvedCall) => void;
@@ -18,21 +25,70 @@ type Serve = (services: Services, call: ResolvedCall) => void;
 /**
  * How a call of a protocol of texts is served that asks for images, of a model that makes them at endpoints of their own.
  * @returns null for any other call
- * @throws {GatewayError} of status 400 for what no image can be made of
+ * @throws {GatewayError} of status 400 for what no image can be made of, where no target takes it as it came
  */
 export function drawingOf(call: ResolvedCall): Serve | null {
   const { images: translation, protocol } = call.route;
   const { targets, drawing } = call.model;
   if (translation === null || protocol === null) return null;
-  // A target that takes the call as it came serves it, as for texts.
-  if (targets.some(({ native }) => native.has(protocol))) return null;
+  const passes = ({ native }: Target): boolean => native.has(protocol);
+  if (drawing.every(passes)) return null;
   const body = call.wholeBody();
   const skeleton = parseBody(body, scanBody(body));
-  if (!isObject(skeleton) || !translation.asksForImages(skeleton)) return null;
-  const wanted = readWanted(translation, call);
-  call.units = wanted.count;
-  return (services, admitted) =>
-    convertImages(services, admitted, drawing, askedOf(admitted, translation, wanted));
+  const count = isObject(skeleton) ? translation.imagesAsked(skeleton) : 0;
+  if (count === 0) return null;
+  const able = targets.filter((target) => passes(target) || drawing.includes(target));
+  const wanted = once(() => readWanted(translation, call));
+  call.units = able.some(passes) ? Math.min(count, mostCount) : wanted().count;
+  return (services, admitted) => {
+    const asked = askedOf(admitted, translation, passes, wanted);
+    const attempts = attemptsFor(services, admitted, able, asked);
+    attempts.start(new Drawing(services, aimAt(admitted, attempts.target), attempts, asked));
+  };
+}
+
+/** Asks each target in its own form: with the call as it came where it takes that, else at its endpoints for images. */
+class Drawing implements Asker {
+  readonly #call: RoutedCall;
+  readonly #attempts: Attempts;
+  readonly #asked: AskedImages;
+  readonly #forwarding: Forwarding;
+  readonly #conversion: Conversion;
+  readonly #waiting = { cancel: () => {} };
+  /** It has the client's side, whatever is asked: a stream gets signs of life while images are made, too. */
+  #relay: Relay | null = null;
+
+  constructor(services: Services, call: RoutedCall, attempts: Attempts, asked: AskedImages) {
+    this.#call = call;
+    this.#attempts = attempts;
+    this.#asked = asked;
+    // A target that does not take the call as it came is asked for images, never for a text.
+    this.#forwarding = new Forwarding(services, call, { ...asked.endpoint, translation: null }, attempts);
+    this.#conversion = new Conversion(services, call, {
+      asked,
+      attempts,
+      waiting: this.#waiting,
+      onAnswer: () => {
+        this.#relay?.leave();
+        call.exchange.listener = new WaitingClient(services, call);
+      },
+    });
+  }
+
+  ask(): void {
+    if (this.#asked.passes(this.#attempts.target)) {
+      // An answer that passes as it comes is charged once, whatever is in it.
+      this.#call.units = 1;
+      this.#forwarding.ask();
+    } else {
+      this.#relay = this.#forwarding.standBy(() => this.#waiting.cancel());
+      this.#conversion.ask();
+    }
+  }
+
+  onNoneLeft(fault: unknown): void {
+    this.#forwarding.onNoneLeft(fault);
+  }
 }
 
 function readWanted(translation: ImagesTranslation, call: ResolvedCall): WantedImages {
@@ -48,23 +104,21 @@ function readWanted(translation: ImagesTranslation, call: ResolvedCall): WantedI
   };
 }
 
-function askedOf(call: ResolvedCall, translation: ImagesTranslation, wanted: WantedImages): AskedImages {
+function askedOf(
+  call: ResolvedCall,
+  translation: ImagesTranslation,
+  passes: (target: Target) => boolean,
+  wanted: () => WantedImages,
+): AskedImages {
   const { endpoint } = call.route;
   if (endpoint === null) throw new Error('the route calls no model');
   const { stream } = call.checkedBody();
   return {
     endpoint,
-    // Messages with what is to be drawn, as the form with `input` has them.
-    outline: {
-      form: 'input',
-      model: call.model.name,
-      count: wanted.count,
-      stream,
-      responseFormat: 'b64_json',
-      hasImageTexts: false,
-    },
-    request: (style) => requestOf(call, wanted, style),
-    leftOut: (style) => [...wanted.leftOut, ...wantedSize(style, wanted).leftOut],
+    outline: { stream, responseFormat: 'b64_json' },
+    passes,
+    request: (style) => requestOf(call, wanted(), style),
+    leftOut: (style) => [...wanted().leftOut, ...wantedSize(style, wanted()).leftOut],
     write: (answer) => writeAnswer(call, translation, answer),
   };
 }

@@ -22,6 +22,11 @@ import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
 import { WholeForm } from '../whole-form.js';
 import { type AskedImages, convertImages } from './convert.js';
+import { once } from './once.js';
+
+interface OutlinedImages extends AskedImages {
+  readonly outline: ImageOutline;
+}
 
 interface ImageRoute {
   readonly operation: ImageOperation;
@@ -54,7 +59,7 @@ export function takeImages(services: Services, call: AuthenticatedCall, route: I
   });
 }
 
-function read(call: Call, { operation, endpoint, schema }: ImageRoute): AskedImages {
+function read(call: Call, { operation, endpoint, schema }: ImageRoute): OutlinedImages {
   const body = call.wholeBody();
   if (isMultipart(call.exchange.head.contentType)) {
     const form = new WholeForm(call, body, imageForm);
@@ -70,11 +75,12 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): AskedIma
   return askedOf(endpoint, outline, () => decodeImageBody(operation, parsed(body)));
 }
 
-function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): AskedImages {
+function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
   const request = once(make);
   return {
     endpoint,
     outline,
+    passes: ({ images }) => passesTo(images, outline),
     request,
     leftOut: (style) => (style === 'dashscope' ? unsaidByDashscope(request()) : unsaidByOpenai(request())),
     write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),
@@ -86,13 +92,4 @@ function parsed(body: Buffer): JsonObject {
   const object = parseObject(body.toString('utf8'));
   if (object === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
   return object;
-}
-
-/** Several targets may need it. */
-function once(make: () => ImageRequest): () => ImageRequest {
-  let made: ImageRequest | null = null;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }

@@ -40,7 +40,7 @@ export function taskNotFound(id: string): GatewayError {
 }
 
 /** The upstream that a task was submitted to, or null when the config has it no more. */
-export function upstreamOf(call: Call, task: VideoTask): Upstream | null {
+export function upstreamOf(call: Pick<Call, 'running'>, task: VideoTask): Upstream | null {
   return call.running.snapshot.upstreams.get(task.upstream.name) ?? null;
 }
 

@@ -13,13 +13,20 @@ import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
-import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
+import {
+  chargedSeconds,
+  failedTask,
+  hasEnded,
+  newTask,
+  submitted,
+  usualSeconds,
+} from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
 import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
 import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
-import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
+import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
@@ -28,6 +35,7 @@ import { ownLines, passedLines, timingLine } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
+import { costOfCall } from '../consumption.js';
 import { answerRefusal } from '../judge-answer.js';
 import { keyMark } from '../key-mark.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
@@ -35,6 +43,7 @@ import { forwardedLines, idempotencyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { secretOf, showContext, shownTask } from './answer.js';
+import { settleTask } from './settle.js';
 
 const answerBytes = 4 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
@@ -82,11 +91,6 @@ function requireServable(request: VideoRequest, model: Model): void {
 /** Seconds of a video for which no length is asked, or one that is no number, as its model's first target makes it. */
 function usualLength({ targets: [target] }: Model): number {
   return target === undefined ? 0 : usualSeconds[upstreamFormatOf(target.upstream.kind)];
-}
-
-/** Vendors make videos of whole seconds, of one at least: less would be paid for than is made. */
-function chargedSeconds(seconds: number): number {
-  return Math.max(1, Math.ceil(seconds));
 }
 
 /** The targets that can be asked for a task: where only its own format can say it, those of that format. */
@@ -407,6 +411,7 @@ class Submitting implements Asker, ExchangeListener {
       made = submitted(task, readCreated(choice, body), Date.now());
       // The task has its price even if its client has left before it is told.
       call.isServed = true;
+      made = { ...made, charge: chargeOf(call) };
       this.#attempt?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
@@ -417,6 +422,7 @@ class Submitting implements Asker, ExchangeListener {
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
     await this.#settle(made);
+    if (hasEnded(made)) settleTask(this.#services, made);
     const { format } = this.#request;
     answerJson(
       this.#services,
@@ -486,6 +492,17 @@ class Submitting implements Asker, ExchangeListener {
       }
     }
   }
+}
+
+/** What a call for a task is charged whose upstream has taken it. */
+function chargeOf(call: Call): TaskCharge {
+  const budget = call.limited?.budget?.pool ?? null;
+  return {
+    nanoUsd: costOfCall(call),
+    seconds: call.mediaSeconds,
+    videos: call.units,
+    budget: budget === null ? null : { pool: budget.name, limit: budget.limit },
+  };
 }
 
 const unknownOutcome = {

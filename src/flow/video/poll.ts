@@ -14,10 +14,11 @@ import type { VideoTask } from '../../video/task.js';
 import { noLines } from '../../wire/head.js';
 import { type Answered, isFailure } from '../ask.js';
 import type { WaitingClient } from '../attend.js';
-import type { Call } from '../call.js';
+import type { Asking } from '../call.js';
 import { keyMark, markedKey } from '../key-mark.js';
 import type { Services } from '../services.js';
 import { secretOf, upstreamOf } from './answer.js';
+import { changeTask } from './settle.js';
 
 /** A client that asks how a task stands is not kept waiting for an upstream that does not say. */
 const longestPollMs = 10_000;
@@ -29,8 +30,8 @@ const answerBytes = 4 * 1024 * 1024;
  */
 export async function refreshed(
   services: Services,
-  call: Call,
-  waiting: WaitingClient,
+  call: Asking,
+  waiting: Pick<WaitingClient, 'ask'>,
   booked: BookedTask,
 ): Promise<VideoTask> {
   const { task } = booked;
@@ -56,12 +57,12 @@ export async function refreshed(
   const { error } = call;
   if (isVendorAccountError(error))
     noteVendorAccountRefused(services, call, { upstream, model: task.upstream.model, apiKey }, error);
-  return change === null ? task : ((await services.book.update(booked, change)) ?? task);
+  return change === null ? task : ((await changeTask(services, booked, change)) ?? task);
 }
 
 /** @returns what the answer makes of the task, or null when it says nothing of it */
 function changeBy(
-  call: Call,
+  call: Asking,
   answer: Answered | UpstreamFailure,
   task: VideoTask,
   upstream: Upstream,

@@ -3,13 +3,14 @@ import { growingMetering } from '../../conversation/stream-rules.js';
 import { chatOnce } from '../once.js';
 import { endsWithMark } from '../openai-shared/choice-stream.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
+import { openaiToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { chatRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { carriedMarks, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -28,6 +29,7 @@ export const chatCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: false,
+    ...openaiToolSchemas,
     lacks: [],
     signatures: 'chat',
     search: { asked: 'never', says: ['location', 'contextSize'], choice: 'implied', name: null },
@@ -67,7 +69,8 @@ export const chat: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,

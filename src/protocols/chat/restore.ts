@@ -3,12 +3,8 @@ import { tokenIn, tokenMarks } from '../../conversation/signature.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { signatureBeside } from './carried.js';
 
-const marks = [carryingMark, ...tokenMarks];
-
-/** Tokens in ids or beside calls; see `Translation.mayCarry`. */
-export function mayCarry(body: Buffer): boolean {
-  return marks.some((mark) => body.includes(mark));
-}
+/** Of tokens in ids or beside calls; see `Translation.carriedMarks`. */
+export const carriedMarks = [carryingMark, ...tokenMarks];
 
 /**
  * Makes a body fit for an upstream of this protocol; see `Translation.restore`. Ids of calls lose the signatures that

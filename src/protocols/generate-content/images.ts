@@ -20,14 +20,19 @@ import { keyOf, memberOf, snakeCase } from './spelling.js';
  */
 export const generateContentImages: ImagesTranslation = {
   imageMember: 'inlineData',
-  asksForImages,
+  imagesAsked,
   decode,
   encode,
 };
 
-function asksForImages(body: JsonObject): boolean {
+function imagesAsked(body: JsonObject): number {
   const config = memberOf(body, 'generationConfig');
-  if (!isObject(config)) return false;
+  if (!isObject(config) || !asksForImages(config)) return 0;
+  const count = memberOf(config, 'candidateCount');
+  return typeof count === 'number' && Number.isSafeInteger(count) && count > 0 ? count : 1;
+}
+
+function asksForImages(config: JsonObject): boolean {
   const modalities = memberOf(config, 'responseModalities');
   // Models that make images do so unless the request says otherwise.
   if (modalities === null) return isObject(memberOf(config, 'imageConfig'));

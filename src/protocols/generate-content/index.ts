@@ -1,18 +1,20 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
+import { tokenMarks } from '../../conversation/signature.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { outputMembers } from '../../wire/routed-members.js';
 import { modelPath } from '../model-path.js';
 import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
+import { googleToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, generateContentRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { restore } from './restore.js';
 import { memberOf } from './spelling.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -32,6 +34,7 @@ export const generateContentCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z_][A-Za-z0-9_.:-]*$/ },
     outputRoot: 'any',
     closedSchemas: false,
+    ...googleToolSchemas,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signatures: 'generateContent',
     search: { asked: 'alone', says: [], choice: 'none', name: null },
@@ -77,7 +80,8 @@ export const generateContent: Endpoint = {
     mediaByUrl: false,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks: tokenMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,
@@ -105,7 +109,8 @@ export const countTokens: Endpoint = {
     mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
-    mayCarry,
+    carriedMarks: tokenMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,

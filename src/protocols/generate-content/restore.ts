@@ -1,15 +1,10 @@
-import { tokenMarks, untagSignature } from '../../conversation/signature.js';
+import { untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject } from '../../wire/json.js';
 import { unsigned } from './request/encode.js';
-import { keyOf, memberOf, snakeCase } from './spelling.js';
+import { keyOf, memberOf, repeated, snakeCase } from './spelling.js';
 
 const wrapper = 'generateContentRequest';
 const signatureKeys = ['thoughtSignature', snakeCase('thoughtSignature')] as const;
-
-/** See `Translation.mayCarry`. */
-export function mayCarry(body: Buffer): boolean {
-  return tokenMarks.some((mark) => body.includes(mark));
-}
 
 /** A part as it goes to the vendor: null for one that is left out. */
 interface RestoredPart {
@@ -29,10 +24,9 @@ export function restore(body: JsonObject): JsonObject | null {
     const restored = restore(wrapped);
     return restored === null ? null : { ...body, [keyOf(body, wrapper)]: restored };
   }
-  if (!isList(body.contents)) return null;
   let isChanged = false;
   const contents: unknown[] = [];
-  for (const content of body.contents) {
+  for (const [content] of repeated(body.contents, 'contents')) {
     const restored = isObject(content) ? restoreContent(content) : content;
     if (restored !== content) isChanged = true;
     if (restored !== null || content === null) contents.push(restored);

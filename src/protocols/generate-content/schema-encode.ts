@@ -1,3 +1,4 @@
+import { resolvePointer } from '../../conversation/schema-pointer.js';
 import { isList, isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
 
 /*
@@ -354,26 +355,4 @@ function addProperties(members: Members, properties: JsonObject, required: unkno
     (name) => typeof name === 'string' && Object.hasOwn(properties, name),
   );
   if (known.length > 0) members.required = known;
-}
-
-/** Follows a JSON pointer (RFC 6901) within an object, as a `$ref` has it; null for anything else, and where it leads nowhere. */
-function resolvePointer(reference: string, root: JsonObject): JsonObject | null {
-  if (reference === '#') return root;
-  if (!reference.startsWith('#/')) return null;
-  let at: unknown = root;
-  for (const token of reference.slice(2).split('/')) {
-    const name = decodeToken(token);
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return null;
-    at = (at as JsonObject)[name];
-  }
-  return isObject(at) ? at : null;
-}
-
-function decodeToken(token: string): string {
-  const plain = token.replaceAll('~1', '/').replaceAll('~0', '~');
-  try {
-    return decodeURIComponent(plain);
-  } catch {
-    return plain;
-  }
 }

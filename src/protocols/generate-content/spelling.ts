@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../wire/json.js';
+import { isList, type JsonObject } from '../../wire/json.js';
 
 /*
  * The protocol's bodies are protocol buffers in JSON, whose readers take each member in lowerCamelCase and by its
@@ -48,4 +48,14 @@ function camelCase(name: string): string {
   // One at the beginning is part of either name.
   if (!name.includes('_', 1)) return name;
   return name.replaceAll(/(?<!^)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/**
+ * The values of a repeated field with the place of each in the client's body. The vendor's reader takes a single one
+ * without its brackets too; null and absent are none.
+ * @param at path of the field
+ */
+export function* repeated(value: unknown, at: string): Generator<[value: unknown, at: string]> {
+  if (isList(value)) for (const [index, each] of value.entries()) yield [each, `${at}[${index}]`];
+  else if (value !== undefined && value !== null) yield [value, at];
 }

@@ -4,6 +4,7 @@ import { growingMetering, reportedMetering, wholeAnswers } from '../../conversat
 import { queryParameter } from '../../wire/query.js';
 import { messagesOnce, never } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
+import { anthropicToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
@@ -11,7 +12,7 @@ import { countTokensConversation, messagesConversation } from './conversation.js
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { carriedMarks, mayLackSignature, restore } from './restore.js';
 import { searchName } from './search-tool.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -31,6 +32,7 @@ export const messagesCodec: TextCodec = {
     toolNames: { longest: 128, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: true,
+    ...anthropicToolSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signatures: 'messages',
     search: {
@@ -75,7 +77,8 @@ export const messages: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature,
     restore,
   },
   otherForm: null,
@@ -103,7 +106,8 @@ export const countTokens: Endpoint = {
     mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature,
     restore,
   },
   otherForm: null,

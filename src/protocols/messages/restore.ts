@@ -6,16 +6,14 @@ import { afterColon } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
-const marks = [...tokenMarks, carryingMark, ownSearchMark];
+/** Of tokens, in ids of calls, too, and of a search that another vendor ran; see `Translation.carriedMarks`. */
+export const carriedMarks = [...tokenMarks, carryingMark, ownSearchMark];
+
 const signatureMember = Buffer.from('"signature"');
 const QUOTE = 0x22;
 
-/** Tokens, or an empty signature; see `Translation.mayCarry`. */
-export function mayCarry(body: Buffer): boolean {
-  return marks.some((mark) => body.includes(mark)) || mayHoldEmptySignature(body);
-}
-
-function mayHoldEmptySignature(body: Buffer): boolean {
+/** Whether a signature in a body may be empty; see `Translation.mayLackSignature`. */
+export function mayLackSignature(body: Buffer): boolean {
   for (let at = body.indexOf(signatureMember); at !== -1; at = body.indexOf(signatureMember, at + 1)) {
     const value = afterColon(body, at + signatureMember.length - 1);
     if (value !== -1 && body[value] === QUOTE && body[value + 1] === QUOTE) return true;

@@ -3,6 +3,7 @@ import { estimateTokens } from '../../conversation/estimate.js';
 import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never, responsesOnce } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
+import { openaiToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
@@ -10,7 +11,7 @@ import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { compactRequest, inputTokensRequest, responsesRequest } from './request/schema.js';
-import { mayCarry, restore } from './restore.js';
+import { carriedMarks, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
@@ -29,6 +30,7 @@ export const responsesCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: false,
+    ...openaiToolSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
     signatures: 'responses',
     search: {
@@ -76,7 +78,8 @@ export const responses: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,
@@ -104,7 +107,8 @@ export const compactResponses: Endpoint = {
     mediaByUrl: true,
     answerHere: null,
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   otherForm: null,
@@ -136,7 +140,8 @@ export const countInputTokens: Endpoint = {
     answerHere: (request) =>
       JSON.stringify({ object: 'response.input_tokens', input_tokens: estimateTokens(request) }),
     unwrap: null,
-    mayCarry,
+    carriedMarks,
+    mayLackSignature: null,
     restore,
   },
   amender: null,

@@ -9,12 +9,11 @@ import { answerOfSearch, ownSearchMark } from './search-item.js';
 /** What a text that was sealed here begins with. */
 const sealTag = sealMark.toString('latin1', 1);
 
-const marks = [...tokenMarks, carryingMark, sealMark, ownSearchMark];
-
-/** Tokens, in ids of calls, too, a compaction, or a search that another vendor ran; see `Translation.mayCarry`. */
-export function mayCarry(body: Buffer): boolean {
-  return marks.some((mark) => body.includes(mark));
-}
+/**
+ * Of tokens, in ids of calls, too, of a compaction, and of a search that another vendor ran; see
+ * `Translation.carriedMarks`.
+ */
+export const carriedMarks = [...tokenMarks, carryingMark, sealMark, ownSearchMark];
 
 /**
  * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the

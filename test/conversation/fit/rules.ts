@@ -14,6 +14,8 @@ export const anything: RequestRules = {
   stop: { most: 100, blank: true },
   outputRoot: 'any',
   closedSchemas: false,
+  toolRoot: [],
+  strictTools: null,
   toolNames: { longest: 1000, legal: /^/ },
   lacks: [],
   signatures: 'responses',

@@ -4,6 +4,7 @@ import { tagSignature } from '../../../src/conversation/signature.js';
 import { chat } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
+import { mayNeedRestoring } from '../may-need-restoring.js';
 import { target } from './samples.js';
 
 const sealer = createSealer('a secret of the tests');
@@ -26,7 +27,7 @@ test('ids and calls lose what another upstream signed, and nothing else changes'
   const extra = { extra_content: { google: { thought_signature: carryBeside([token]) } } };
   t.same(restore(conversation('c1', extra)), conversation('c1'));
   for (const body of [conversation(carrying), conversation('c1', extra)])
-    t.ok(chat.translation?.mayCarry(Buffer.from(JSON.stringify(body))));
+    t.ok(mayNeedRestoring(chat, JSON.stringify(body)));
 });
 
 test('a body that holds nothing of the gateway needs no change', async (t) => {
@@ -39,9 +40,5 @@ test('a body that holds nothing of the gateway needs no change', async (t) => {
     conversation('c1__thought__U0lH'),
   ];
   for (const body of bodies) t.equal(restore(body), null, JSON.stringify(body));
-  t.notOk(
-    chat.translation?.mayCarry(
-      Buffer.from(JSON.stringify({ messages: [call('c1__thought__U0lH', vendors)] })),
-    ),
-  );
+  t.notOk(mayNeedRestoring(chat, JSON.stringify({ messages: [call('c1__thought__U0lH', vendors)] })));
 });

@@ -14,7 +14,7 @@ import { decode, target } from './samples.js';
 const word = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 });
 const name = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
 const bytes = fc.constantFrom('AA==', 'AAAA', '/+8=');
-const schema = fc.constantFrom<JsonObject>(
+const schema = fc.constantFrom<JsonObject & { readonly properties: object }>(
   { type: 'object', properties: {} },
   { type: 'object', title: 'é', properties: { a: { type: 'string' } } },
 );
@@ -77,7 +77,12 @@ const exchange = fc
 const tool = fc.oneof(
   fc
     .record({ name, description: optional(fc.string()), parameters: schema, strict: optional(fc.boolean()) })
-    .map((definition) => ({ type: 'function', function: definition })),
+    .map(({ parameters, ...rest }) => {
+      const required = Object.keys(parameters.properties);
+      const kept =
+        rest.strict === true ? { ...parameters, required, additionalProperties: false } : parameters;
+      return { type: 'function', function: { ...rest, parameters: kept } };
+    }),
   fc
     .record({
       name,

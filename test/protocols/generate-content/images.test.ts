@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { generateContentImages } from '../../../src/protocols/generate-content/images.js';
 
-const { asksForImages, decode, encode } = generateContentImages;
+const { imagesAsked, decode, encode } = generateContentImages;
 const both = ['TEXT', 'IMAGE'];
 const png = 'iVBORw0KGgo=';
 const text = { text: 'a fox' };
@@ -25,7 +25,7 @@ test('images are asked for by their modality, or by what they are to be like', a
     { contents: [], generation_config: { response_modalities: ['Image'] } },
     { contents: [], generation_config: { image_config: {} } },
   ])
-    t.ok(asksForImages(asked), JSON.stringify(asked));
+    t.equal(imagesAsked(asked), 1, JSON.stringify(asked));
   for (const asked of [
     { contents: [] },
     { contents: [], generationConfig: null },
@@ -35,7 +35,15 @@ test('images are asked for by their modality, or by what they are to be like', a
     body({ responseModalities: null }),
     body({ responseModalities: [null, 5, {}] }),
   ])
-    t.notOk(asksForImages(asked), JSON.stringify(asked));
+    t.equal(imagesAsked(asked), 0, JSON.stringify(asked));
+});
+
+test('as many are asked for as candidates', (t) => {
+  t.equal(imagesAsked(body({ candidateCount: 3 })), 3);
+  t.equal(imagesAsked({ contents: [], generation_config: { image_config: {}, candidate_count: 2 } }), 2);
+  for (const candidateCount of [0, -1, 1.5, '3', null]) t.equal(imagesAsked(body({ candidateCount })), 1);
+  t.equal(imagesAsked(body({ responseModalities: ['TEXT'], candidateCount: 3 })), 0);
+  t.end();
 });
 
 test('the example of the API document', async (t) => {

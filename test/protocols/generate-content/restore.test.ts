@@ -41,6 +41,14 @@ test('the vendor’s own signatures are taken out of their tokens, and nothing e
   t.equal((restored as { contents: unknown[] }).contents[0], body.contents[0], 'copied along the path alone');
 });
 
+test('contents that are one object lose their tokens as well', async (t) => {
+  const part = { ...call, thoughtSignature: token('a') };
+  t.same(restore({ contents: { role: 'model', parts: part } }), {
+    contents: [{ role: 'model', parts: { ...call, thoughtSignature: 'a' } }],
+  });
+  t.equal(restore({ contents: user('hi') }), null);
+});
+
 test('what another vendor signed goes without its signature and its thoughts', async (t) => {
   const contentsOf = (...contents: unknown[]) => restore({ contents })?.contents;
   const thought = { text: 'hm', thought: true };

@@ -4,6 +4,7 @@ import { noSignature, tagSignature } from '../../../src/conversation/signature.j
 import { countTokens, messages, messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
+import { mayNeedRestoring } from '../may-need-restoring.js';
 import { context, target, token } from './samples.js';
 
 const sealer = createSealer('a secret of the tests');
@@ -57,9 +58,9 @@ test('a signature that is empty goes with its block: the vendor refuses it', asy
   t.same(restore(body(user, assistant(thinking(''), text), user)), body(user, assistant(text), user));
   t.same(restore(body(user, assistant(thinking('')), user)), body(user, user));
   for (const written of ['"signature":""', '"signature" : ""', '"x":1,"signature":"a","signature":\n""'])
-    t.ok(messages.translation?.mayCarry(Buffer.from(`{${written}}`)), written);
+    t.ok(mayNeedRestoring(messages, `{${written}}`), written);
   for (const written of ['"signature":"RXdB"', '"text":"\\"signature\\":\\"\\""', '"signature"'])
-    t.notOk(messages.translation?.mayCarry(Buffer.from(`{${written}}`)), written);
+    t.notOk(mayNeedRestoring(messages, `{${written}}`), written);
 });
 
 test('thinking with a budget goes where the calls that are answered lost theirs', async (t) => {
@@ -110,7 +111,7 @@ test('ids of calls lose the tokens that they carry', async (t) => {
     content: [{ type: 'tool_result', tool_use_id: id, content: 'x' }],
   });
   const sent = body(user, assistant(text, use(carrying)), result(carrying));
-  t.ok(messages.translation?.mayCarry(Buffer.from(JSON.stringify(sent))));
+  t.ok(mayNeedRestoring(messages, JSON.stringify(sent)));
   t.same(restore(sent), body(user, assistant(text, use('toolu_1')), result('toolu_1')));
   const others = carrying.replace('__thought__Z3cx', '__thought__AAAA');
   t.equal(restore(body(user, assistant(use(others)), result(others))), null, 'of another gateway');
@@ -163,11 +164,11 @@ test('searches that another vendor ran are left out, and those of its own stay',
   const { content } = JSON.parse(messagesCodec.encodeAnswer(answer, context)) as { content: JsonObject[] };
   t.equal(content.length, 5);
   const sent = body(user, assistant(...content), user);
-  t.ok(messages.translation?.mayCarry(Buffer.from(JSON.stringify(sent))));
+  t.ok(mayNeedRestoring(messages, JSON.stringify(sent)));
   t.same(restore(sent), body(user, assistant({ type: 'text', text: 'so' }), user));
   const [, , call, none] = content;
   const empty = body(assistant(call, none, text));
-  t.ok(messages.translation?.mayCarry(Buffer.from(JSON.stringify(empty))), 'one that found nothing');
+  t.ok(mayNeedRestoring(messages, JSON.stringify(empty)), 'one that found nothing');
   t.same(restore(empty), body(assistant(text)));
 
   const cited = { type: 'web_search_result_location', encrypted_index: 'Eo8B', url: 'https://a.example' };
@@ -184,6 +185,6 @@ test('searches that another vendor ran are left out, and those of its own stay',
     ),
     user,
   );
-  t.notOk(messages.translation?.mayCarry(Buffer.from(JSON.stringify(native))));
+  t.notOk(mayNeedRestoring(messages, JSON.stringify(native)));
   t.equal(restore(native), null);
 });

@@ -7,6 +7,7 @@ import { tagReasoning } from '../../../src/protocols/responses/reasoning.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
 import { fc } from '../../support/seed.js';
+import { mayNeedRestoring } from '../may-need-restoring.js';
 import { agentBody } from './bodies.js';
 import { context, decode, sealer, target } from './conversation.js';
 
@@ -135,10 +136,10 @@ test('searches that another vendor ran are left out, and those of its own stay',
   const { output } = JSON.parse(text) as { output: JsonObject[] };
   t.match(output, [{ type: 'web_search_call' }]);
   const body = { input: [user, ...output, user] };
-  t.ok(responses.translation?.mayCarry(Buffer.from(JSON.stringify(body))));
+  t.ok(mayNeedRestoring(responses, JSON.stringify(body)));
   t.same(restore(body), { input: [user, user] });
   const native = { input: [user, { type: 'web_search_call', id: 'ws_67c9', status: 'completed' }, user] };
-  t.notOk(responses.translation?.mayCarry(Buffer.from(JSON.stringify(native))));
+  t.notOk(mayNeedRestoring(responses, JSON.stringify(native)));
   t.equal(restore(native), null);
   for (const id of ['ws_gw1_ab', 'ws_gw1_ab_0x', 'ws_gw1_ab_0_1', 'ws_gw1_upstream_0', 'xws_gw1_ab_0'])
     t.equal(
@@ -157,7 +158,7 @@ test('ids of calls lose the tokens that they carry', async (t) => {
       { type: 'function_call_output', call_id: id, output: carrying },
     ],
   });
-  t.ok(responses.translation?.mayCarry(Buffer.from(JSON.stringify(sent(carrying)))));
+  t.ok(mayNeedRestoring(responses, JSON.stringify(sent(carrying))));
   t.same(restore(sent(carrying)), sent('call_1'));
   t.equal(restore(sent(carrying.replace('__thought__Z3cx', '__thought__AAAA'))), null, 'of another gateway');
 });

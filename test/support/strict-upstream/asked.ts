@@ -88,31 +88,97 @@ export function checkNames(names: readonly string[], pattern: RegExp, path: stri
   rule(twice === undefined, `${path}: '${twice}' is declared twice`);
 }
 
+/** What the vendors' messages name that refuse a schema's root (their issues are named in `tool-schema-rules.ts`). */
+const refusedRoots = {
+  openai: 'oneOf anyOf allOf enum const not',
+  anthropic: 'oneOf allOf anyOf',
+  google: 'oneOf allOf anyOf',
+};
+/** Words of JSON Schema that neither of the two vendors with strict tools takes in one. */
+const composition =
+  'oneOf allOf not if then else dependentRequired dependentSchemas patternProperties uniqueItems';
+const boundaries =
+  'minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems';
+
 /**
- * The schema of a function as OpenAI and Anthropic want it: an object, with every member required and none added where
- * it is strict.
+ * The schema of a function as each vendor wants it: an object, whose root is no choice.
  * @throws BrokenRule
  */
-export function checkSchema(schema: unknown, strict: boolean, path: string): void {
+export function checkSchema(schema: unknown, vendor: keyof typeof refusedRoots, path: string): JsonObject {
   const root = objectOf(schema, path);
   rule(root.type === 'object', `${path}: its type is not 'object'`);
-  if (strict) checkClosed(root, path);
+  for (const word of refusedRoots[vendor].split(' '))
+    rule(root[word] === undefined, `${path}: '${word}' at the root`);
+  return root;
 }
 
-/** @throws BrokenRule for an object in it that is open, or has a member that may be left out */
+/**
+ * The schema of a strict function of OpenAI's, where every member is required and none may be added.
+ * @throws BrokenRule
+ */
+export function checkOpenAiStrict(schema: JsonObject, path: string): void {
+  for (const each of schemasIn(schema)) {
+    refuseWords(each, composition, path);
+    const isTyped = ['type', '$ref', 'anyOf', 'enum', 'const'].some((word) => each[word] !== undefined);
+    rule(isTyped, `${path}: a schema must have a 'type' key`);
+    for (const name of namesIn(each).all)
+      rule(namesIn(each).required.has(name), `${path}: 'required' has to include every key, not '${name}'`);
+  }
+  checkClosed(schema, path);
+}
+
+/**
+ * The schemas of the strict tools of a request to Anthropic
+ * (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations").
+ * @throws BrokenRule
+ */
+export function checkAnthropicStrict(schemas: readonly JsonObject[], path: string): void {
+  rule(schemas.length <= 20, `${path}: more than 20 strict tools`);
+  const all = schemas.flatMap(schemasIn);
+  for (const each of all) {
+    refuseWords(each, `${composition} ${boundaries}`, path);
+    rule(typeof each.minItems !== 'number' || each.minItems <= 1, `${path}: 'minItems' other than 0 or 1`);
+  }
+  for (const schema of schemas) {
+    checkClosed(schema, path);
+    const text = JSON.stringify(schema);
+    rule(!text.includes('"$ref":"#"'), `${path}: recursive schemas are not supported`);
+  }
+  const optional = all.flatMap((each) =>
+    namesIn(each).all.filter((name) => !namesIn(each).required.has(name)),
+  );
+  rule(optional.length <= 24, `${path}: too many optional parameters`);
+  const unions = all.filter(({ anyOf, type }) => anyOf !== undefined || Array.isArray(type));
+  rule(unions.length <= 16, `${path}: too many parameters with union types`);
+}
+
+function refuseWords(schema: JsonObject, words: string, path: string): void {
+  for (const word of words.split(' '))
+    rule(schema[word] === undefined, `${path}: '${word}' is not permitted in a strict tool`);
+}
+
+function namesIn({ properties, required }: JsonObject): { all: string[]; required: Set<unknown> } {
+  return {
+    all: Object.keys(isObject(properties) ? properties : {}),
+    required: new Set(Array.isArray(required) ? required : []),
+  };
+}
+
+/** A schema and those within it. */
+function schemasIn(schema: unknown): JsonObject[] {
+  if (Array.isArray(schema)) return schema.flatMap(schemasIn);
+  if (!isObject(schema)) return [];
+  const inner = Object.entries(schema).flatMap(([name, value]) => {
+    if (name === 'properties' || name === '$defs' || name === 'definitions')
+      return Object.values(isObject(value) ? value : {}).flatMap(schemasIn);
+    return name === 'enum' || name === 'const' || name === 'default' ? [] : schemasIn(value);
+  });
+  return [schema, ...inner];
+}
+
+/** @throws BrokenRule for an object in it that is open */
 export function checkClosed(schema: unknown, path: string): void {
-  if (Array.isArray(schema)) for (const each of schema) checkClosed(each, path);
-  if (!isObject(schema)) return;
-  const { properties } = schema;
-  if (schema.type === 'object') {
-    rule(schema.additionalProperties === false, `${path}: 'additionalProperties' must be false`);
-    const required: readonly unknown[] = Array.isArray(schema.required) ? schema.required : [];
-    for (const name of Object.keys(isObject(properties) ? properties : {}))
-      rule(required.includes(name), `${path}: '${name}' is not in 'required'`);
-  }
-  for (const [name, value] of Object.entries(schema)) {
-    if (name === 'properties' || name === '$defs')
-      for (const each of Object.values(isObject(value) ? value : {})) checkClosed(each, path);
-    else if (name !== 'enum' && name !== 'const') checkClosed(value, path);
-  }
+  for (const each of schemasIn(schema))
+    if (each.type === 'object')
+      rule(each.additionalProperties === false, `${path}: 'additionalProperties' must be false`);
 }

@@ -5,6 +5,7 @@ import {
   type Asked,
   type AskedTurn,
   checkNames,
+  checkOpenAiStrict,
   checkSchema,
   newTurn,
   objectOf,
@@ -114,8 +115,10 @@ function readTools(body: JsonObject): Asked['tools'] {
     onlyMembers(tool, 'type function', path);
     const declared = objectOf(tool.function, `${path}function`);
     onlyMembers(declared, 'name description parameters strict', `${path}function.`);
-    if (declared.parameters !== undefined)
-      checkSchema(declared.parameters, declared.strict === true, `${path}function.parameters`);
+    if (declared.parameters !== undefined) {
+      const schema = checkSchema(declared.parameters, 'openai', `${path}function.parameters`);
+      if (declared.strict === true) checkOpenAiStrict(schema, `${path}function.parameters`);
+    }
     return { name: textOf(declared.name, `${path}function.name`), custom: false, namespace: undefined };
   });
   checkNames(

@@ -4,6 +4,7 @@ import {
   type Asked,
   type AskedTurn,
   checkNames,
+  checkSchema,
   newTurn,
   objectOf,
   objectsOf,
@@ -93,12 +94,13 @@ function readTools(body: JsonObject): Asked['tools'] {
       each.parameters === undefined || each.parametersJsonSchema === undefined,
       `${path}: two kinds of parameters`,
     );
-    if (each.parameters !== undefined) checkOpenApiSchema(each.parameters, `${path}parameters`);
+    if (each.parameters !== undefined) {
+      checkOpenApiSchema(each.parameters, `${path}parameters`);
+      const isOfObject = objectOf(each.parameters, path).anyOf === undefined;
+      rule(isOfObject, `${path}parameters: schema should be of type OBJECT`);
+    }
     if (each.parametersJsonSchema !== undefined)
-      rule(
-        objectOf(each.parametersJsonSchema, path).type === 'object',
-        `${path}parametersJsonSchema: its type is not 'object'`,
-      );
+      checkSchema(each.parametersJsonSchema, 'google', `${path}parametersJsonSchema`);
   }
   checkNames(
     declared.map((each) => String(each.name)),

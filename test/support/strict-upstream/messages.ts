@@ -4,6 +4,7 @@ import { at } from '../json.js';
 import {
   type Asked,
   type AskedTurn,
+  checkAnthropicStrict,
   checkClosed,
   checkNames,
   checkSchema,
@@ -105,21 +106,9 @@ function checkSettings(body: JsonObject, isInterleaved: boolean): unknown {
   if (output.format !== undefined) {
     const format = objectOf(output.format, 'output_config.format');
     onlyMembers(format, 'type schema', 'output_config.format.');
-    checkClosedObjects(format.schema, 'output_config.format.schema');
+    checkClosed(format.schema, 'output_config.format.schema');
   }
   return thinking.type;
-}
-
-/** Members may be left out here, but none added. */
-function checkClosedObjects(schema: unknown, path: string): void {
-  const withAllRequired = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(withAllRequired);
-    if (!isObject(value)) return value;
-    const entries = Object.entries(value).map(([name, each]) => [name, withAllRequired(each)]);
-    const copy = Object.fromEntries(entries) as JsonObject;
-    return isObject(copy.properties) ? { ...copy, required: Object.keys(copy.properties) } : copy;
-  };
-  checkClosed(withAllRequired(schema), path);
 }
 
 function readTools(body: JsonObject, betas: string): Asked['tools'] {
@@ -129,15 +118,16 @@ function readTools(body: JsonObject, betas: string): Asked['tools'] {
   }
   const tools = objectsOf(body.tools, 'tools');
   const own = tools.filter(({ type }) => type === undefined || type === 'custom');
+  const strict: JsonObject[] = [];
   for (const tool of own) {
     const name = textOf(tool.name, 'tools.name');
     const known =
       'type name description input_schema cache_control strict input_examples eager_input_streaming';
     onlyMembers(tool, betas === '' ? known : `${known} defer_loading allowed_callers`, `tools.${name}.`);
-    checkSchema(tool.input_schema, false, `tools.${name}.input_schema`);
-    for (const word of ['oneOf', 'allOf', 'anyOf'])
-      rule(objectOf(tool.input_schema, name)[word] === undefined, `tools.${name}: '${word}' at the root`);
+    const schema = checkSchema(tool.input_schema, 'anthropic', `tools.${name}.input_schema`);
+    if (tool.strict === true) strict.push(schema);
   }
+  checkAnthropicStrict(strict, 'tools');
   checkNames(
     tools.map(({ name }) => String(name)),
     /^[a-zA-Z0-9_-]{1,128}$/,

@@ -6,6 +6,7 @@ import {
   type AskedTool,
   type AskedTurn,
   checkNames,
+  checkOpenAiStrict,
   checkSchema,
   newTurn,
   objectOf,
@@ -124,8 +125,10 @@ function readTools(value: unknown, path: string, namespace?: string): readonly A
       custom ? 'type name description format' : 'type name description parameters strict defer_loading',
       `${path}.${name}.`,
     );
-    if (!custom && tool.parameters !== null && tool.parameters !== undefined)
-      checkSchema(tool.parameters, tool.strict === true, `${path}.${name}.parameters`);
+    if (!custom && tool.parameters !== null && tool.parameters !== undefined) {
+      const schema = checkSchema(tool.parameters, 'openai', `${path}.${name}.parameters`);
+      if (tool.strict === true) checkOpenAiStrict(schema, `${path}.${name}.parameters`);
+    }
     return [{ name, custom, namespace }];
   });
 }

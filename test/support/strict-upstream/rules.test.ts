@@ -14,6 +14,44 @@ type Refused = Readonly<Record<string, JsonObject>>;
 
 const called = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } };
 const assistant = { role: 'assistant', content: null, tool_calls: [called] };
+const choice = { type: 'object', properties: {}, anyOf: [schema] };
+const shut = { ...schema, additionalProperties: false };
+/** Strict by what OpenAI wants and what Anthropic does. */
+const wrongly: Readonly<Record<'openai' | 'anthropic', Readonly<Record<string, JsonObject>>>> = {
+  openai: {
+    additionalProperties: schema,
+    'include every key': { ...shut, required: [] },
+    "'oneOf' is not permitted": { ...shut, properties: { city: { oneOf: [{ type: 'null' }] } } },
+    "must have a 'type' key": { ...shut, properties: { city: {} } },
+  },
+  anthropic: {
+    additionalProperties: schema,
+    "'maximum' is not permitted": { ...shut, properties: { city: { type: 'number', maximum: 1 } } },
+    minItems: { ...shut, properties: { city: { type: 'array', minItems: 2 } } },
+    recursive: { ...shut, properties: { city: { $ref: '#' } } },
+    'too many optional': {
+      ...shut,
+      properties: Object.fromEntries([...Array(26).keys()].map((n) => [n, {}])),
+    },
+    'union types': { ...shut, properties: { city: { anyOf: Array(17).fill({ type: ['null', 'string'] }) } } },
+  },
+};
+const strictly = (vendor: keyof typeof wrongly, bodyOf: (parameters: JsonObject) => JsonObject): Refused =>
+  Object.fromEntries(Object.entries(wrongly[vendor]).map(([words, wrong]) => [words, bodyOf(wrong)]));
+const chatTool = (parameters: JsonObject, strict: boolean): JsonObject => ({
+  messages: [user],
+  tools: [{ type: 'function', function: { name: 'f', strict, parameters } }],
+});
+const responsesTool = (parameters: JsonObject, strict: boolean): JsonObject => ({
+  input: 'Hi',
+  tools: [{ type: 'function', name: 'f', strict, parameters }],
+});
+const messagesTools = (count: number, input_schema: JsonObject, strict: boolean): JsonObject => ({
+  max_tokens: 5,
+  messages: [user],
+  tools: [...Array(count).keys()].map((number) => ({ name: `f${number}`, strict, input_schema })),
+});
+
 const chat: Refused = {
   'unknown member': { messages: [user], top_k: 1 },
   'without tools': { messages: [user], tool_choice: 'auto' },
@@ -26,10 +64,8 @@ const chat: Refused = {
       { type: 'function', function: { name: 'f' } },
     ],
   },
-  additionalProperties: {
-    messages: [user],
-    tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: schema } }],
-  },
+  "'anyOf' at the root": chatTool(choice, false),
+  ...strictly('openai', (wrong) => chatTool(wrong, true)),
   'no tool message': { messages: [user, assistant, user] },
   'without a call': { messages: [user, { role: 'tool', tool_call_id: 'c1', content: '' }] },
   'longer than 40': {
@@ -60,6 +96,8 @@ const responses: Refused = {
   'not persisted': { store: false, input: [{ type: 'reasoning', id: 'rs_1', summary: [] }, call, output] },
   'Invalid value': { input: [{ role: 'assistant', content: [{ type: 'input_text', text: 'x' }] }] },
   'below 16': { input: 'Hi', max_output_tokens: 1 },
+  "'anyOf' at the root": responsesTool(choice, false),
+  ...strictly('openai', (wrong) => responsesTool(wrong, true)),
 };
 
 const use = { type: 'tool_use', id: 't1', name: 'f', input: {} };
@@ -67,6 +105,9 @@ const result = { type: 'tool_result', tool_use_id: 't1', content: 'x' };
 const thinking = { type: 'thinking', thinking: 'other words', signature: 'c2ln' };
 const messages: Refused = {
   'max_tokens: none': { messages: [user] },
+  "'anyOf' at the root": messagesTools(1, choice, false),
+  'more than 20 strict tools': messagesTools(21, shut, true),
+  ...strictly('anthropic', (wrong) => messagesTools(1, wrong, true)),
   'unknown member': { max_tokens: 5, messages: [user], reasoning_effort: 'low' },
   'the first is not': { max_tokens: 5, messages: [{ role: 'assistant', content: 'x' }] },
   'without tool_result': { max_tokens: 5, messages: [user, { role: 'assistant', content: [use] }, user] },
@@ -140,6 +181,14 @@ const generateContent: Refused = {
       { functionDeclarations: [{ name: 'f', parameters: { type: 'OBJECT', additionalProperties: false } }] },
     ],
   },
+  "'anyOf' at the root": {
+    contents: [asked],
+    tools: [{ functionDeclarations: [{ name: 'f', parametersJsonSchema: choice }] }],
+  },
+  'should be of type OBJECT': {
+    contents: [asked],
+    tools: [{ functionDeclarations: [{ name: 'f', parameters: { anyOf: [{ type: 'OBJECT' }] } }] }],
+  },
   'declared twice': {
     contents: [asked],
     tools: [{ functionDeclarations: [{ name: 'f' }, { name: 'f' }] }],
@@ -159,6 +208,9 @@ test('a strict upstream takes what its vendor does', async (t) => {
   const thinking = { type: 'enabled', budget_tokens: 32_000 };
   const body = { model: 'm', max_tokens: 8000, messages: [user], thinking };
   t.ok(readMessages(body, newMemory(), 'interleaved-thinking-2025-05-14'));
+  t.ok(readChat({ model: 'm', ...chatTool(shut, true) }, newMemory()));
+  t.ok(readResponses({ model: 'm', ...responsesTool(shut, true) }, newMemory()));
+  t.ok(readMessages({ model: 'm', ...messagesTools(20, shut, true) }, newMemory(), ''));
   t.throws(() => readMessages(body, newMemory(), 'context-1m-2025-08-07'));
   const thinkingConfig = { thinkingLevel: 'THINKING_LEVEL_UNSPECIFIED' };
   t.ok(readGenerateContent({ contents: [asked], generationConfig: { thinkingConfig } }, newMemory()));

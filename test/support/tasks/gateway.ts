@@ -1,4 +1,5 @@
 import type { GatewayProcesses, ProcessOptions } from '../gateway.js';
+import { sharedSecret } from '../gateway-config.js';
 import { loadKeyHash } from '../load/request.js';
 
 /** `model-gateway key hash sk-other`: a key of another group than that of the load. */
@@ -27,6 +28,7 @@ export function tasksConfig(options: TasksGatewayOptions): Record<string, unknow
   const { upstreamUrl, earsUrl, store, config } = options;
   return {
     store,
+    secret: sharedSecret,
     upstreams: {
       studio: { kind: 'chat', baseUrl: upstreamUrl, apiKeys: ['upstream-key'] },
       links: { kind: 'generic', baseUrl: upstreamUrl, apiKeys: ['upstream-key'] },

@@ -31,7 +31,7 @@ import { readMembers } from '../read-members.js';
 import { decodeReasoning } from '../reasoning.js';
 import { decodeSchema } from '../schema-decode.js';
 import { decodeSearch, isSearchTool } from '../search-tool.js';
-import { inCamelCase, keyOf, memberOf, snakeCase } from '../spelling.js';
+import { inCamelCase, keyOf, memberOf, repeated, snakeCase } from '../spelling.js';
 
 /**
  * Reads the body of a generateContent request; see `TextCodec.decodeRequest`. Members may have either of their names.
@@ -200,11 +200,10 @@ function nameOf(blob: JsonObject): string | null {
  * @throws {GatewayError} of status 400 for roles and parts that cannot be translated
  */
 function decodeContents(contents: unknown): Turn[] {
-  if (!Array.isArray(contents)) throw wrongValue('contents', 'an array');
+  if (!isList(contents) && !isObject(contents)) throw wrongValue('contents', 'an array or an object');
   const turns: Turn[] = [];
   const ids = new CallIds();
-  contents.forEach((content: unknown, index) => {
-    const at = `contents[${index}]`;
+  for (const [content, at] of repeated(contents, 'contents')) {
     if (!isObject(content)) throw wrongValue(at, "an object with 'parts'");
     const role = content.role ?? 'user';
     // Older clients give results a role of their own.
@@ -223,7 +222,7 @@ function decodeContents(contents: unknown): Turn[] {
         ? untranslatable(at, `with the role '${role}'`)
         : wrongValue(`${at}.role`, "'user' or 'model'");
     }
-  });
+  }
   return turns;
 }
 
@@ -360,16 +359,9 @@ function resultText(response: JsonObject): string {
 }
 
 function* partsOf(content: JsonObject, at: string): Generator<[part: JsonObject, at: string]> {
-  const { parts } = content;
-  if (parts === undefined || parts === null) return;
-  if (isObject(parts)) {
-    yield [parts, `${at}.parts`];
-    return;
-  }
-  if (!isList(parts)) throw wrongValue(`${at}.parts`, 'an array of parts');
-  for (const [index, part] of parts.entries()) {
-    if (!isObject(part)) throw wrongValue(`${at}.parts[${index}]`, 'an object');
-    yield [part, `${at}.parts[${index}]`];
+  for (const [part, partAt] of repeated(content.parts, `${at}.parts`)) {
+    if (!isObject(part)) throw wrongValue(partAt, 'an object');
+    yield [part, partAt];
   }
 }
 
@@ -385,20 +377,18 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
   let search: WebSearch | undefined;
-  listOf(body.tools).forEach((tool, index) => {
-    const at = `tools[${index}]`;
+  for (const [tool, at] of repeated(body.tools, 'tools')) {
     if (!isObject(tool)) throw wrongValue(at, 'an object');
     const functionsAt = `${at}.${keyOf(tool, declarations)}`;
-    listOf(memberOf(tool, declarations)).forEach((declaration, number) => {
-      tools.push(decodeFunction(declaration, `${functionsAt}[${number}]`));
-    });
+    for (const [declaration, functionAt] of repeated(memberOf(tool, declarations), functionsAt))
+      tools.push(decodeFunction(declaration, functionAt));
     for (const [key, value] of Object.entries(tool)) {
       if (value === null || key === declarations || key === snakeCase(declarations)) continue;
       const path = `${at}.${key}`;
       if (search === undefined && isSearchTool(key)) search = decodeSearch(key, value, path);
       else hostedTools.push({ type: key, at: path });
     }
-  });
+  }
   return { tools, hostedTools, search };
 }
 

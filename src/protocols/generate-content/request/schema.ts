@@ -10,6 +10,9 @@ const spelled = (members: Readonly<Record<string, TSchema>>) =>
     ...Object.fromEntries(Object.entries(members).map(([member, schema]) => [snakeCase(member), schema])),
   });
 
+/** The vendor takes a single one without its brackets too, and its own examples leave them out. */
+const repeated = (one: TSchema, options = {}) => Type.Union([Type.Array(one, options), one]);
+
 const integer = nullable(Type.Integer());
 const number = nullable(Type.Number());
 const texts = nullable(Type.Array(Type.String()));
@@ -28,19 +31,15 @@ const part = spelled({
       name,
       response: record,
       id: text,
-      parts: nullable(Type.Array(spelled({ inlineData, fileData }))),
+      parts: nullable(repeated(spelled({ inlineData, fileData }))),
     }),
   ),
   executableCode: record,
   codeExecutionResult: record,
 });
-/** The vendor takes a single part without its brackets too, and its own examples leave them out. */
-const content = Type.Object({ role: text, parts: Type.Union([Type.Array(part), part]) });
+const content = Type.Object({ role: text, parts: repeated(part) });
 const systemInstruction = nullable(
-  Type.Union([
-    Type.String(),
-    Type.Object({ role: text, parts: nullable(Type.Union([Type.Array(part), part])) }),
-  ]),
+  Type.Union([Type.String(), Type.Object({ role: text, parts: nullable(repeated(part)) })]),
 );
 
 const generationConfig = nullable(
@@ -79,11 +78,11 @@ const functionDeclaration = spelled({
 });
 const settings = {
   systemInstruction,
-  tools: nullable(Type.Array(spelled({ functionDeclarations: nullable(Type.Array(functionDeclaration)) }))),
+  tools: nullable(repeated(spelled({ functionDeclarations: nullable(repeated(functionDeclaration)) }))),
   toolConfig: nullable(
     spelled({ functionCallingConfig: nullable(spelled({ mode: text, allowedFunctionNames: texts })) }),
   ),
-  safetySettings: nullable(Type.Array(Type.Object({ category: text, threshold: text }))),
+  safetySettings: nullable(repeated(Type.Object({ category: text, threshold: text }))),
   cachedContent: text,
   labels: record,
   generationConfig,
@@ -93,7 +92,7 @@ const settings = {
 export const generateContentRequestType = spelled({
   // The one in the path, if any.
   model: text,
-  contents: Type.Array(content, { minItems: 1 }),
+  contents: repeated(content, { minItems: 1 }),
   ...settings,
 });
 

@@ -235,7 +235,7 @@ test('what no other protocol can say is refused by its path', async (t) => {
 test('odd shapes are refused, and never crash', async (t) => {
   for (const contents of [
     null,
-    {},
+    5,
     [null],
     ['hi'],
     [{ parts: 'hi' }],
@@ -252,6 +252,7 @@ test('odd shapes are refused, and never crash', async (t) => {
   ])
     t.equal(refusalOf(() => decode({ contents }))?.status, 400, JSON.stringify(contents));
   for (const body of [
+    { tools: 5 },
     { tools: [null] },
     { tools: [{ functionDeclarations: [{}] }] },
     { tools: [{ functionDeclarations: ['f'] }] },
@@ -262,7 +263,7 @@ test('odd shapes are refused, and never crash', async (t) => {
     [{ parts: [{ kind: 'toolResult', callId: '' }] }],
     'a result of no call has no id',
   );
-  t.same(decode({ tools: 5, toolConfig: 5, generationConfig: 5, systemInstruction: 5 }).tools, []);
+  t.same(decode({ toolConfig: 5, generationConfig: 5, systemInstruction: 5 }).tools, []);
 });
 
 test('contents of the model in a row are one turn, whose texts and thoughts go on', async (t) => {

@@ -56,13 +56,18 @@ test('bodies that SDKs and the vendor’s examples send are taken', async (t) =>
     generation_config: { max_output_tokens: 5, thinking_config: { thinking_level: 'LOW' } },
     tools: [{ function_declarations: [{ name: 'f', parameters_json_schema: {} }] }],
   });
+  takes(t, generateContentRequest, {
+    contents: { parts: { text: 'neither' } },
+    tools: { functionDeclarations: { name: 'f' } },
+    safetySettings: { category: 'c', threshold: 't' },
+  });
   takes(t, generateContentRequest, { contents, systemInstruction: 'Be brief.', tools: null });
 });
 
 test('what is wrong is named, under the name that the client used', async (t) => {
   refuses(t, generateContentRequest, [{}, 'contents', 'Missing']);
   refuses(t, generateContentRequest, [{ contents: [] }, 'contents', 'Invalid value']);
-  refuses(t, generateContentRequest, [{ contents: 'hi' }, 'contents', 'expected an array']);
+  refuses(t, generateContentRequest, [{ contents: 'hi' }, 'contents', 'expected an array or an object']);
   refuses(t, generateContentRequest, [{ contents: [{ role: 'user' }] }, 'contents[0].parts', 'Missing']);
   refuses(t, generateContentRequest, [
     { contents: [{ parts: [{ text: 5 }] }] },
@@ -100,6 +105,7 @@ test('bodies of other endpoints are sent there', async (t) => {
 
 test('tokens are counted of contents, or of a whole request', async (t) => {
   t.ok(countTokensRequest.check({ contents }));
+  t.ok(countTokensRequest.check({ contents: hi }));
   t.ok(countTokensRequest.check({ generateContentRequest: { model: 'models/m', contents } }));
   t.ok(countTokensRequest.check({ generate_content_request: { contents } }));
   refuses(t, countTokensRequest, [{}, 'contents', 'Missing']);

@@ -48,6 +48,7 @@ test('the least of a request', async (t) => {
 
 test('every setting', async (t) => {
   const schema = { type: 'object', properties: {} };
+  const shut = { ...schema, additionalProperties: false };
   const body = encode({
     stream: true,
     system: ['a', 'b'],
@@ -70,7 +71,7 @@ test('every setting', async (t) => {
         strict: null,
         custom: { format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
       },
-      { name: 'h', description: null, parameters: schema, strict: true },
+      { name: 'h', description: null, parameters: shut, strict: true },
     ],
     topK: 5,
     seed: 1,
@@ -97,7 +98,7 @@ test('every setting', async (t) => {
     tools: [
       { type: 'function', name: 'f', description: 'd', parameters: schema, strict: false },
       { type: 'custom', name: 'g', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
-      { type: 'function', name: 'h', parameters: schema, strict: true },
+      { type: 'function', name: 'h', parameters: shut, strict: true },
     ],
     tool_choice: {
       type: 'allowed_tools',

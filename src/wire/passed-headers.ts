@@ -1,7 +1,8 @@
-/**
- * Headers of a client that go on to upstreams: names in lower case, by whom they tell something. As the vendors' own
- * clients send them: the SDKs of OpenAI and Anthropic (both made by Stainless), of Google (`x-goog-*`), Codex, Claude
- * Code, Gemini CLI, and what OpenRouter reads of an app (https://openrouter.ai/docs/app-attribution).
+import { initialsOf } from './head.js';
+
+/*
+ * Headers that pass through the gateway, by their names in lower case: a client's go on to upstreams, and some of an
+ * upstream's answer back to the client.
  */
 
 /** Whom a header is for: the upstreams of one vendor's protocols, or those of both that have the same kind of SDK. */
@@ -10,6 +11,10 @@ export type HeaderReader = 'shared' | 'openai' | 'anthropic' | 'google';
 /** Every upstream gets these. */
 export const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
 
+/**
+ * What the vendors' own clients send: the SDKs of OpenAI and Anthropic (both made by Stainless), of Google (`x-goog-*`),
+ * Codex, Claude Code, Gemini CLI, and what OpenRouter reads of an app (https://openrouter.ai/docs/app-attribution).
+ */
 const namesOf: Readonly<Record<HeaderReader, readonly string[]>> = {
   shared: [
     ...['lang', 'package-version', 'os', 'arch', 'runtime', 'runtime-version', 'retry-count', 'timeout'].map(
@@ -77,4 +82,61 @@ const accountHeaders: ReadonlySet<string> = new Set([
 /** Whether a client's header names an account at an upstream. */
 export function namesAccount(name: string): boolean {
   return accountHeaders.has(name);
+}
+
+/**
+ * Headers of an upstream's answer that go back to the client whatever the config says, by their first letters: what SDKs
+ * and the vendors' own clients read of it. A request id goes back as well, under a name of its own. Those that name the
+ * account at the upstream (`openai-organization` and its like) are not among them: it is the operator's, and no client's
+ * to know.
+ */
+const returned = {
+  r: ['retry-after', 'retry-after-ms'],
+  x: [
+    ...['x-should-retry', 'x-client-request-id', 'x-gemini-service-tier'],
+    ...['x-codex-turn-state', 'x-models-etag', 'x-reasoning-included'],
+  ],
+  o: ['openai-processing-ms', 'openai-version', 'openai-model'],
+  c: ['cf-ray'],
+  i: ['idempotent-replayed'],
+} as const;
+
+/** Those that are known by name, for browsers, which have to be told them. */
+export const returnedNames: readonly string[] = Object.values(returned).flat();
+
+/** The first letters of all that go back. */
+export const returnedInitials = initialsOf('rxaoci');
+
+/**
+ * Whether a header goes back as it came.
+ * @param name in lower case
+ * @param isLimited the gateway has limits of its own to tell of, and those of its own account at the upstream stay here
+ */
+export function isReturned(name: string, isLimited: boolean): boolean {
+  // Told apart by first letters: looking strings up that were cut a moment ago means hashing every one of them.
+  switch (name.charCodeAt(0)) {
+    case 0x72:
+      return isOf(returned.r, name);
+    case 0x78: // x
+      return (
+        isOf(returned.x, name) ||
+        // Codex is told by these how much of an account's allowance is used.
+        (!isLimited && (name.startsWith('x-ratelimit-') || name.startsWith('x-codex-')))
+      );
+    case 0x61:
+      return !isLimited && name.startsWith('anthropic-ratelimit-');
+    case 0x6f:
+      return isOf(returned.o, name);
+    case 0x63:
+      return isOf(returned.c, name);
+    case 0x69:
+      return isOf(returned.i, name);
+    default:
+      return false;
+  }
+}
+
+function isOf(some: readonly string[], name: string): boolean {
+  for (let at = 0; at < some.length; at++) if (some[at] === name) return true;
+  return false;
 }

@@ -1,0 +1,89 @@
+import { isObject, type JsonObject, listOf } from '../../wire/json.js';
+import type { RequestRules, StrictCounts, StrictRules, TargetOptions } from '../codec.js';
+import type { LeftOut } from '../left-out.js';
+import type { ConversationRequest, Tool } from '../request.js';
+import { leaveOut } from '../setting-names.js';
+import { toolParameters } from '../tool-parameters.js';
+import type { Fitted } from './fitted.js';
+import { allowsObject, isRecursive, mapSchemas } from './schema.js';
+
+/**
+ * A model is held to the schema of a strict tool, and each vendor refuses schemas that it cannot hold a model to, each
+ * others. Objects that do not say whether they have other members say that they have none; where that is not enough, the
+ * tool is not strict: the model is told all of its schema, and the client checks what it sends.
+ */
+export function fitStrictTools(
+  request: ConversationRequest,
+  { strictTools: rules }: RequestRules,
+  _target: TargetOptions,
+  leftOut: LeftOut,
+): Fitted | null {
+  if (rules === null || !request.tools.some(isStrict)) return null;
+  let left = rules.most;
+  const tools = request.tools.map((tool) => {
+    if (!isStrict(tool)) return tool;
+    const found = look(toolParameters(tool.parameters), rules);
+    const rest = found === null ? null : without(left, found.counts);
+    if (found === null || rest === null) {
+      leaveOut(request, 'strict', leftOut);
+      return { ...tool, strict: null };
+    }
+    left = rest;
+    return { ...tool, parameters: found.parameters };
+  });
+  return { request: { ...request, tools }, restorer: null };
+}
+
+function isStrict({ strict }: Tool): boolean {
+  return strict === true;
+}
+
+/** @returns null for less than nothing */
+function without(left: StrictCounts, { tools, optional, unions }: StrictCounts): StrictCounts | null {
+  const rest = {
+    tools: left.tools - tools,
+    optional: left.optional - optional,
+    unions: left.unions - unions,
+  };
+  return rest.tools < 0 || rest.optional < 0 || rest.unions < 0 ? null : rest;
+}
+
+interface Found {
+  /** The schema with all of its objects closed. */
+  readonly parameters: JsonObject;
+  readonly counts: StrictCounts;
+}
+
+/** @returns null for a schema that cannot be a strict one */
+function look(schema: JsonObject, rules: StrictRules): Found | null {
+  let isTaken = rules.recursion || !isRecursive(schema);
+  let optional = 0;
+  let unions = 0;
+  const parameters = mapSchemas(schema, (each) => {
+    if (!isTaken) return each;
+    isTaken = isKnown(each, rules);
+    if (each.anyOf !== undefined || Array.isArray(each.type)) unions++;
+    if (!allowsObject(each)) return each;
+    optional += countOptional(each);
+    return each.additionalProperties === false ? each : { ...each, additionalProperties: false };
+  });
+  return isTaken ? { parameters, counts: { tools: 1, optional, unions } } : null;
+}
+
+/** What says of what type a value is. */
+const typing = ['type', '$ref', 'anyOf', 'enum', 'const'] as const;
+
+function isKnown(schema: JsonObject, { refused, typed, mostMinItems }: StrictRules): boolean {
+  for (const name of Object.keys(schema)) if (refused.has(name)) return false;
+  if (typeof schema.minItems === 'number' && schema.minItems > mostMinItems) return false;
+  if (typed && typing.every((name) => schema[name] === undefined)) return false;
+  const { additionalProperties: others, properties } = schema;
+  // An object of which nothing is said may have any members.
+  return others === false || (others === undefined && (!allowsObject(schema) || properties !== undefined));
+}
+
+function countOptional({ properties, required }: JsonObject): number {
+  if (!isObject(properties)) return 0;
+  const wanted = new Set(listOf(required));
+  return Object.keys(properties).reduce((count, name) => (wanted.has(name) ? count : count + 1), 0);
+}

@@ -1,0 +1,234 @@
+import { performance } from 'node:perf_hooks';
+import { RelayedAttempt } from '../attempts/attempts.js';
+import { tokensOf } from '../conversation/estimate-usage.js';
+import { type FaultPlace, GatewayError, guard } from '../errors.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
+import { Gather } from '../stream/gather.js';
+import { streamedWeight } from '../stream/streamed-text.js';
+import type { ResponseHead, UpstreamHandler } from '../upstream/client.js';
+import { EventRuns } from '../wire/sse.js';
+import { account } from './account.js';
+import type { RelayedAnswer } from './answer-end.js';
+import type { Phase } from './answer-phase.js';
+import type { RoutedCall } from './call.js';
+import { noteUsage } from './consumption.js';
+import type { Draining } from './drain-list.js';
+import { isEventStream, isMedia, lastEvent } from './judge-answer.js';
+import { releaseBody, takeAnswerMemory } from './memory-budget.js';
+import type { Services } from './services.js';
+
+/** Output tokens that are read for nobody at most, and the longest time that it takes, in milliseconds. */
+const mostTokens = 2000;
+const longestMs = 10_000;
+/** Part of an event, or an answer that is told only as a whole: more than this of an answer is not kept. */
+const mostHeld = 64 * 1024;
+
+/**
+ * Reads on for a call whose client has left, so that the upstream tells what the call has used: it bills what it has
+ * made, whoever takes it. What the call holds of limits of calls at once is free from now on. Else the upstream is
+ * cancelled: for media and uploads, of which most would be in vain, by the config, and when too many are read on for
+ * already.
+ * @returns whether it is read on for the call, which is accounted for when that ends
+ */
+export function leaveUpstream(answer: RelayedAnswer): boolean {
+  const { services, call, upstream, transform, phase } = answer;
+  // Else two attempts are under way, or there is a pause between them.
+  if (
+    transform !== null &&
+    upstream instanceof RelayedAttempt &&
+    isDrained(services, call, upstream, phase)
+  ) {
+    new Drain(answer, upstream, transform).begin(phase);
+    return true;
+  }
+  if (phase.name !== 'over' && phase.name !== 'sent') upstream?.cancel();
+  return false;
+}
+
+function isDrained(services: Services, call: RoutedCall, attempt: RelayedAttempt, phase: Phase): boolean {
+  if (attempt.sentAt === 0 || !services.drains.hasRoom(call.key.id)) return false;
+  if (call.target.upstream.onLeave === 'cancel' || call.upload !== null || call.socketCall !== null)
+    return false;
+  if ((call.route.endpoint?.metering.estimates ?? 'none') === 'none') return false;
+  switch (phase.name) {
+    case 'waiting':
+      // Else it waits for its first event with whoever chooses between two attempts.
+      return !attempt.isAnswered;
+    case 'events':
+    case 'whole':
+    case 'bytes':
+      return phase.head.status < 300 && !isMedia(phase.head);
+    default:
+      return false;
+  }
+}
+
+/** Takes the rest of an answer in place of a client that has left, for its usage alone, and then accounts for the call. */
+class Drain implements UpstreamHandler, Draining {
+  readonly keyId: string;
+  readonly #services: Services;
+  readonly #call: RoutedCall;
+  readonly #attempt: RelayedAttempt;
+  readonly #transform: AnswerTransform;
+  readonly #timer: NodeJS.Timeout;
+  #hasBegun: boolean;
+  #head: ResponseHead | null = null;
+  /** Of a stream. */
+  #runs: EventRuns | null = null;
+  /** Of an answer that is understood only as a whole. */
+  #whole: Gather | null = null;
+  #tokens = 0;
+  #isOver = false;
+
+  constructor(
+    { services, call, relayed }: RelayedAnswer,
+    attempt: RelayedAttempt,
+    transform: AnswerTransform,
+  ) {
+    this.#services = services;
+    this.#call = call;
+    this.#attempt = attempt;
+    this.#transform = transform;
+    this.#hasBegun = relayed;
+    this.keyId = call.key.id;
+    const stop = guard('timer', this, () => this.stop(), undefined);
+    this.#timer = setTimeout(stop, longestMs);
+  }
+
+  /** @param phase of the answer when its client left */
+  begin(phase: Phase): void {
+    const call = this.#call;
+    call.leftAt = performance.now();
+    this.#services.drains.add(this);
+    call.limited?.leave();
+    releaseBody(this.#services, call, this.#attempt, this.#transform);
+    this.#attempt.handOver(this);
+    if ('head' in phase) this.#head = phase.head;
+    if (phase.name === 'events') this.#runs = phase.runs;
+    if (phase.name === 'whole') {
+      this.#beginWhole();
+      this.onData(phase.gathered.take());
+      takeAnswerMemory(this.#services, call, 0);
+    }
+    // It may have waited for its client.
+    this.#attempt.resume();
+  }
+
+  onHead(head: ResponseHead): void {
+    this.#head = head;
+    this.#call.answeredAt = performance.now();
+    if (head.status >= 300 || isMedia(head)) this.#stop(true);
+    else if (isEventStream(head)) this.#runs = new EventRuns(this.#transform.eventBytes);
+    else this.#beginWhole();
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#isOver) return true;
+    try {
+      this.#take(chunk);
+    } catch (fault) {
+      this.onFault('upstream', fault);
+    }
+    return true;
+  }
+
+  onEnd(): void {
+    try {
+      this.#takeEnd();
+    } catch (fault) {
+      this.onFault('upstream', fault);
+    }
+  }
+
+  onFailure(): void {
+    this.#finish(!this.#transform.isComplete);
+  }
+
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.#services.reportFault(where, fault, this.#call);
+    this.stop();
+  }
+
+  stop(): void {
+    this.#stop(false);
+  }
+
+  /** Reads no more. @param isBroken there is no answer whose cost could be told */
+  #stop(isBroken: boolean): void {
+    if (this.#isOver) return;
+    this.#attempt.cancel();
+    this.#finish(isBroken);
+  }
+
+  #beginWhole(): void {
+    if (!this.#transform.divisible) this.#whole = new Gather(mostHeld);
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#runs !== null) this.#onEvents(this.#runs, chunk);
+    else if (this.#whole === null) this.#transform.note(chunk);
+    else if (!this.#whole.add(chunk, -1)) this.stop();
+  }
+
+  #onEvents(runs: EventRuns, chunk: Buffer): void {
+    const run = runs.push(chunk);
+    if (run !== null) this.#pass(run);
+    if (runs.held > mostHeld) this.stop();
+  }
+
+  #pass(run: Buffer): void {
+    const transform = this.#transform;
+    if (this.#isOver) return;
+    if (!this.#hasBegun) {
+      const verdict = transform.judge(run);
+      if (verdict === 'silence') return;
+      if (verdict !== 'meaningful') {
+        this.#stop(true);
+        return;
+      }
+      this.#hasBegun = true;
+    }
+    transform.pass(run);
+    this.#tokens += tokensOf(streamedWeight(run, run.length));
+    if (transform.error !== null || transform.broken !== null) this.#stop(true);
+    else if (transform.endsItself && transform.isComplete) this.#endComplete();
+    else if (this.#tokens > mostTokens) this.stop();
+  }
+
+  #endComplete(): void {
+    this.#transform.end();
+    if (this.#transform.isCut) this.stop();
+    else this.#finish(false);
+  }
+
+  #takeEnd(): void {
+    if (this.#isOver) return;
+    if (this.#runs !== null) {
+      const event = lastEvent(this.#runs);
+      if (event !== null) this.#pass(event);
+      if (this.#hasBegun && !this.#isOver) this.#transform.end();
+    } else if (this.#whole !== null) this.#readWhole(this.#whole.take());
+    this.#finish(this.#runs !== null && !this.#hasBegun);
+  }
+
+  /** What is none of its endpoint's is told as that to nobody. */
+  #readWhole(body: Buffer): void {
+    try {
+      this.#transform.whole(body);
+    } catch (fault) {
+      if (!(fault instanceof GatewayError)) throw fault;
+    }
+  }
+
+  #finish(isBroken: boolean): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#services.drains.remove(this);
+    try {
+      noteUsage(this.#call, this.#transform, this.#head, 'client_gone', isBroken);
+    } finally {
+      account(this.#services, this.#call, 'client_gone');
+    }
+  }
+}

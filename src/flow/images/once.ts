@@ -1,0 +1,8 @@
+/** Gives what `make` makes, which is made when it is first asked for: several targets may need it, or none. */
+export function once<Made extends object>(make: () => Made): () => Made {
+  let made: Made | null = null;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}

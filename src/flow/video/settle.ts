@@ -1,0 +1,111 @@
+import { performance } from 'node:perf_hooks';
+import type { Model } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+import { type CallRecord, none } from '../../metrics/call-record.js';
+import { costOf } from '../../usage/cost.js';
+import { hasEnded } from '../../video/advance.js';
+import type { BookedTask } from '../../video/book.js';
+import type { TaskCharge, VideoTask } from '../../video/task.js';
+import type { Services } from '../services.js';
+
+/** An account of a budget outlives its period, for whoever comes late. */
+const keptMs = 40 * 24 * 60 * 60 * 1000;
+
+/**
+ * Changes a task, and puts right what it was charged when that ends it: whoever writes its end into the store does so,
+ * and nobody else.
+ * @param change may be called again when somebody else changed it in between
+ * @returns the task as it is then, or null when it is gone
+ */
+export async function changeTask(
+  services: Services,
+  booked: BookedTask,
+  change: (task: VideoTask) => VideoTask,
+): Promise<VideoTask | null> {
+  let before = booked.task;
+  const task = await services.book.update(booked, (known) => {
+    before = known;
+    return change(known);
+  });
+  if (task !== null && !hasEnded(before) && hasEnded(task)) settleTask(services, task);
+  return task;
+}
+
+/** Puts right what a task was charged that has ended just now: one that failed is free, and a video costs what it lasts. */
+export function settleTask(services: Services, task: VideoTask): void {
+  const { charge } = task;
+  if (charge === undefined) return;
+  const model = services.running.snapshot.models.get(task.model) ?? null;
+  const { nanoUsd, seconds } = endedCharge(task, charge, model);
+  const more = nanoUsd - charge.nanoUsd;
+  if (more === 0 && seconds === charge.seconds) return;
+  services.correct(
+    correctionOf(task, {
+      costNanoUsd: more,
+      mediaSeconds: seconds - charge.seconds,
+      isMetered: services.running.snapshot.usage.ledger,
+    }),
+  );
+  void settleBudget(services, charge, more).catch((fault: unknown) => {
+    const words = `the budget ${charge.budget?.pool} was not put right by ${more} nano-dollars for ${task.id}`;
+    const cause = fault instanceof GatewayError ? (fault.cause ?? fault) : fault;
+    services.reportFault('promise', new Error(words, { cause }), null);
+  });
+}
+
+/** What a task costs by how it has ended, at the price of now. */
+function endedCharge(task: VideoTask, charge: TaskCharge, model: Model | null): Omit<TaskCharge, 'budget'> {
+  const { videos } = charge;
+  if (task.state === 'failed') return { videos, seconds: 0, nanoUsd: 0 };
+  const duration = task.result?.duration ?? null;
+  // Frames make a video a little longer or shorter than it was asked for.
+  const seconds = duration === null ? charge.seconds : videos * Math.max(1, Math.round(duration));
+  const price = model?.price ?? null;
+  if (price === null || seconds === charge.seconds) return { ...charge, seconds };
+  const costOfSeconds = (each: number): number =>
+    costOf(price, { usage: null, seconds: each, calls: videos });
+  const more = costOfSeconds(seconds) - costOfSeconds(charge.seconds);
+  return { videos, seconds, nanoUsd: Math.max(0, charge.nanoUsd + more) };
+}
+
+async function settleBudget({ budgets }: Services, { budget }: TaskCharge, more: number): Promise<void> {
+  if (budget === null || more === 0) return;
+  const { pool, limit } = budget;
+  if (more < 0) await budgets.giveBack(pool, -more, keptMs);
+  else await budgets.reserve(pool, { total: limit, least: 0, want: 0, owed: more, ttlMs: keptMs });
+}
+
+/** A line of the ledger that puts a task's price right. Its id is the task's. */
+function correctionOf(
+  { id, keyId, groups, model, upstream }: VideoTask,
+  amounts: Pick<CallRecord, 'costNanoUsd' | 'mediaSeconds' | 'isMetered'>,
+): CallRecord {
+  return {
+    id,
+    number: -1,
+    method: '',
+    path: '',
+    client: null,
+    keyId,
+    groups,
+    protocol: 'video',
+    model,
+    target: `${upstream.name}/${upstream.model}`,
+    status: 0,
+    outcome: 'correction',
+    error: null,
+    cause: null,
+    usage: null,
+    givenUp: null,
+    bytesIn: 0,
+    bytesOut: 0,
+    leftOut: [],
+    lostInAnswer: [],
+    retries: 0,
+    endedAt: performance.now(),
+    durationMs: 0,
+    firstByteMs: none,
+    ownMs: none,
+    ...amounts,
+  };
+}

@@ -1,0 +1,122 @@
+import { performance } from 'node:perf_hooks';
+import { GatewayError } from '../../errors.js';
+import type { UpstreamFailure } from '../../upstream/client.js';
+import { hasEnded } from '../../video/advance.js';
+import type { VideoTask } from '../../video/task.js';
+import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/request-id.js';
+import { type Answered, ask, type CollectedRequest } from '../ask.js';
+import type { Asking } from '../call.js';
+import { keepMemory } from '../memory-budget.js';
+import type { Services } from '../services.js';
+import { refreshed } from './poll.js';
+
+/** Tasks that are looked at in a round, and of them those that are asked about at once. */
+const mostOfRound = 100;
+const mostAtOnce = 16;
+/** A task is asked about when it is older by a tenth, but not more often than the one and not less often than the other. */
+const shortestMs = 2000;
+const longestMs = 60_000;
+/** A task that has not ended by then is left to its clients: what it was charged stands. */
+const watchedMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Asks upstreams how the tasks stand that they have taken, so that each comes to its end and its price is put right,
+ * whether or not its client asks. All workers and hosts do, and each task is one's at a time.
+ */
+export class TaskWatch {
+  readonly #services: Services;
+  /** Where the next round begins. */
+  #from: string | null = null;
+  /** Tasks of the last rounds that were asked about, and until when they are not again. */
+  #notBefore = new Map<string, number>();
+  #isBusy = false;
+  #isOver = false;
+  readonly #cancels = new Set<() => void>();
+
+  constructor(services: Services) {
+    this.#services = services;
+  }
+
+  /** A round, unless one is under way. Never rejects. */
+  async tick(): Promise<void> {
+    if (this.#isBusy || this.#isOver || !hasVideo(this.#services)) return;
+    this.#isBusy = true;
+    try {
+      await this.#round();
+    } catch (fault) {
+      // The store is gone, as its other users tell.
+      if (!(fault instanceof GatewayError)) this.#services.reportFault('timer', fault, null);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** Gives up what is asked. */
+  close(): void {
+    this.#isOver = true;
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  async #round(): Promise<void> {
+    const { ids, next } = await this.#services.book.underWay(mostOfRound, this.#from);
+    this.#from = next;
+    const now = performance.now();
+    const due = ids.filter((id) => now >= (this.#notBefore.get(id) ?? 0));
+    if (this.#notBefore.size > 10 * mostOfRound) this.#notBefore.clear();
+    const work = async (): Promise<void> => {
+      for (let id = due.pop(); id !== undefined && !this.#isOver; id = due.pop()) await this.#look(id);
+    };
+    await Promise.all(Array.from({ length: mostAtOnce }, work));
+  }
+
+  async #look(id: string): Promise<void> {
+    const { book } = this.#services;
+    const booked = await book.find(id);
+    const age = booked === null ? watchedMs : Date.now() - booked.task.createdAt;
+    if (booked === null || hasEnded(booked.task) || age >= watchedMs) {
+      await book.unwatch(id);
+      this.#notBefore.delete(id);
+      return;
+    }
+    const pause = Math.min(longestMs, Math.max(shortestMs, age / 10));
+    this.#notBefore.set(id, performance.now() + pause);
+    if (await book.claimWatch(id, pause)) {
+      const asking = this.#askingAbout(booked.task);
+      await refreshed(this.#services, asking, { ask: (request) => this.#ask(asking, request) }, booked);
+    }
+  }
+
+  async #ask(asking: Asking, request: CollectedRequest): Promise<Answered | UpstreamFailure> {
+    let cancel = (): void => {};
+    const answer = await new Promise<Answered | UpstreamFailure>((resolve) => {
+      cancel = ask(this.#services, asking, request, resolve);
+      this.#cancels.add(cancel);
+    });
+    this.#cancels.delete(cancel);
+    keepMemory(this.#services, asking, 0);
+    return answer;
+  }
+
+  #askingAbout({ model }: VideoTask): Asking {
+    const { running } = this.#services;
+    return {
+      running,
+      key: null,
+      model: running.snapshot.models.get(model) ?? null,
+      exchange: { id: requestIdOf(requestSeries, nextRequestNumber()), head: noVendorHeaders },
+      error: null,
+      accounted: false,
+      answeredAt: 0,
+      heldBytes: 0,
+      gathered: 0,
+      onFault: (where, fault) => this.#services.reportFault(where, fault, null),
+    };
+  }
+}
+
+const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
+
+function hasVideo({ running }: Services): boolean {
+  for (const { protocols } of running.snapshot.models.values()) if (protocols.has('video')) return true;
+  return false;
+}

@@ -1,0 +1,111 @@
+import { type Test, test } from 'tap';
+import { costOf, givenBackOf } from '../support/cost.js';
+import { eventually } from '../support/eventually.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
+import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
+
+const second = 100_000_000;
+/** What a task of four seconds is charged, in nano-dollars. */
+const ofFour = 1_400_000_000;
+const isPoll = ({ head }: RawRequest) => head.startsWith('GET ');
+const task = (status: string, more: object = {}) =>
+  jsonAnswer(200, JSON.stringify({ id: 'theirs', object: 'video', status, progress: 0, ...more }));
+
+interface Stage {
+  /** What the upstream says of tasks from now on. */
+  polled: string;
+  polls(): number;
+  readonly gateways: readonly RunningGateway[];
+  create(gateway?: RunningGateway): Promise<number>;
+  givenBack(): number;
+  cost(): number;
+}
+
+/** Gateways over one store, and an upstream that tells how tasks stand. */
+async function start(t: Test, { created = task('queued'), gateways = 1 } = {}): Promise<Stage> {
+  const storePath = temporaryFolder(t);
+  const upstream = await startRawUpstream(t, (request) => {
+    request.socket.write(isPoll(request) ? stage.polled : created);
+  });
+  const config = mediaConfig(t, {
+    storePath,
+    upstreams: { u: { baseUrl: upstream.url } },
+    models: {
+      m: {
+        protocols: ['video'],
+        targets: [{ upstream: 'u', model: 'real' }],
+        price: { perCall: 1, perSecond: 0.1 },
+      },
+    },
+  });
+  const all: RunningGateway[] = [];
+  for (let i = 0; i < gateways; i++) all.push(await startGateway(t, { config }));
+  const [first] = all as [RunningGateway];
+  const sum = (of: (gateway: RunningGateway) => number) => all.reduce((total, each) => total + of(each), 0);
+  const stage: Stage = {
+    polled: task('queued'),
+    polls: () => upstream.requests.filter(isPoll).length,
+    gateways: all,
+    create: async (gateway = first) =>
+      (await ask(gateway, 'POST', '/v1/videos', { body: { model: 'm', prompt: 'a', seconds: '4' } })).status,
+    givenBack: () => sum(givenBackOf),
+    cost: () => sum(costOf),
+  };
+  return stage;
+}
+
+test('a task ends though nobody asks how it stands, and a video that is shorter than it was to be costs less', async (t) => {
+  const stage = await start(t);
+  t.equal(await stage.create(), 200);
+  t.equal(stage.cost(), ofFour);
+  stage.polled = task('completed', { seconds: '2.04' });
+  await eventually(() => stage.givenBack() > 0);
+  t.equal(stage.givenBack(), 2 * second);
+  t.equal(stage.cost(), ofFour);
+});
+
+test('a video that is longer than it was to be costs more', async (t) => {
+  const stage = await start(t);
+  t.equal(await stage.create(), 200);
+  stage.polled = task('completed', { seconds: '7' });
+  await eventually(() => stage.cost() > ofFour);
+  t.equal(stage.cost(), ofFour + 3 * second);
+  t.equal(stage.givenBack(), 0);
+});
+
+test('a task that has failed when it is made costs nothing', async (t) => {
+  const stage = await start(t, { created: task('failed', { error: { code: 'c', message: 'no' } }) });
+  t.equal(await stage.create(), 200);
+  await eventually(() => stage.givenBack() > 0);
+  t.equal(stage.givenBack(), stage.cost());
+});
+
+test('however many gateways and clients see a task end, what it was charged is given back once', async (t) => {
+  const stage = await start(t, { gateways: 3 });
+  const [first, ...others] = stage.gateways as [RunningGateway, ...RunningGateway[]];
+  const made = await ask(first, 'POST', '/v1/videos', { body: { model: 'm', prompt: 'a', seconds: '4' } });
+  const began = performance.now();
+  await eventually(() => stage.polls() > 0);
+  stage.polled = task('failed', { error: { code: 'c', message: 'no' } });
+  const isEnded = async (gateway: RunningGateway) =>
+    (await ask(gateway, 'GET', `/v1/videos/${made.json.id}`)).json.status === 'failed';
+  await Promise.all([first, ...others].map((gateway) => eventually(() => isEnded(gateway))));
+  await eventually(() => stage.givenBack() > 0);
+  const polls = stage.polls();
+  t.ok(polls <= 1 + Math.ceil((performance.now() - began) / 1000), `${polls} polls`);
+  // Whoever looks at it next finds that it has ended.
+  await Promise.all([first, ...others].map((gateway) => eventually(() => isEnded(gateway))));
+  t.equal(stage.givenBack(), ofFour);
+});
+
+test('a task is brought to its end by others when the gateway that has made it is gone', async (t) => {
+  const stage = await start(t, { gateways: 2 });
+  const [first, second] = stage.gateways as [RunningGateway, RunningGateway];
+  t.equal(await stage.create(first), 200);
+  await first.gateway.close();
+  stage.polled = task('failed', { error: { code: 'c', message: 'no' } });
+  await eventually(() => givenBackOf(second) > 0);
+  t.equal(givenBackOf(second), ofFour);
+});
