@@ -38,7 +38,7 @@ import { createBudgetAccounts } from './limits/budget-accounts.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
-import type { CallRecord } from './metrics/call-record.js';
+import { attemptRecord, type CallRecord } from './metrics/call-record.js';
 import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder, type Recorder } from './metrics/recorder.js';
@@ -74,8 +74,10 @@ export interface Gateway {
   receiveLease(message: OwnerMessage): void;
   /** Nobody owns the limits any more: what is leased may be used up. */
   loseLeases(): void;
-  /** What was counted since the start, and the numbers of the moment. */
+  /** What was counted since it was last taken, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
+  /** The same for whoever adds up what it takes: it is forgotten here. */
+  takeMetrics(): MetricsSnapshot;
   /** Counts and logs a mistake of ours that belongs to no call. Never throws. */
   reportFault(where: FaultPlace, fault: unknown): void;
   /** The last calls, and how the targets are. */
@@ -91,6 +93,8 @@ export interface GatewayOptions {
   readonly sendLease: (message: HolderMessage) => void;
   /** Keys that come and go beside those of the config; none unless given. */
   readonly managedKeys?: ManagedKeySet;
+  /** How many lines the log has dropped until now; none unless given. */
+  readonly droppedLines?: () => number;
 }
 
 const tickMs = 1000;
@@ -113,6 +117,9 @@ class ComposedGateway implements Gateway {
   readonly #health: HealthTable;
   readonly #recorder: Recorder;
   readonly #accessLog: AccessLog;
+  readonly #droppedLines: () => number;
+  /** Of the lines that were dropped. */
+  #countedLines = 0;
   readonly #ledger: UsageWriter;
   /** Calls that wait to be noted together. */
   readonly #recordQueue: RecordQueue;
@@ -124,8 +131,9 @@ class ComposedGateway implements Gateway {
   readonly #taskWatch: TaskWatch;
 
   constructor(options: GatewayOptions) {
-    const { snapshot, log, managedKeys = null } = options;
+    const { snapshot, log, managedKeys = null, droppedLines = () => 0 } = options;
     this.#log = log;
+    this.#droppedLines = droppedLines;
     this.#managedKeys = managedKeys;
     this.#store = createStore(snapshot.store);
     this.#health = new HealthTable(snapshot.routing);
@@ -137,13 +145,15 @@ class ComposedGateway implements Gateway {
       openSockets: () => this.#services.sessions.size,
       bufferedBytes: () => this.#services.memory.bytes,
       ledgerWaiting: () => this.#ledger.waiting(),
+      ledgerLagMs: () => this.#ledger.lagMs(this.#unixTime.at(performance.now())),
+      logWaiting: () => this.#accessLog.waiting(),
       upstream: () => upstream.stats(),
       targets: () => this.#health.status(performance.now()),
       process: () => this.#ownProcess.read(),
     });
     const onReportFault = (fault: unknown, call: CallRecord): void =>
       this.#noteFault('report', fault, call.id);
-    this.#accessLog = createAccessLog(log, onReportFault);
+    this.#accessLog = createAccessLog(log, onReportFault, this.#recorder.recordLogDropped);
     this.#ledger = createLedger({
       store: this.#store,
       settings: () => this.#services.running.snapshot.usage,
@@ -250,6 +260,8 @@ class ComposedGateway implements Gateway {
     if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut, 'request');
     if (call.lostInAnswer.length > 0) this.#recorder.recordLeftOut(call.lostInAnswer, 'answer');
     this.#meter(call);
+    if (call.isMetered)
+      for (const attempt of call.otherAttempts ?? []) this.#meter(attemptRecord(call, attempt));
   }
 
   #meter(call: CallRecord): void {
@@ -311,9 +323,21 @@ class ComposedGateway implements Gateway {
   }
 
   metrics(): MetricsSnapshot {
+    this.#countAll();
+    return this.#recorder.snapshot();
+  }
+
+  takeMetrics(): MetricsSnapshot {
+    this.#countAll();
+    return this.#recorder.take();
+  }
+
+  #countAll(): void {
     this.#recordQueue.flush();
     this.#ledger.count();
-    return this.#recorder.snapshot();
+    const dropped = this.#droppedLines();
+    this.#recorder.recordLogDropped(dropped - this.#countedLines);
+    this.#countedLines = dropped;
   }
 
   inspect(): Inspection {

@@ -1,6 +1,8 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file:
 // to find, read and link several hundred took a worker longer than all the rest of its start.
 import { Compile } from 'typebox/schema';
+import { changedConfig } from './config/change.js';
+import type { ResolvedConfig } from './config/resolve.js';
 import { buildSnapshot } from './config/snapshot.js';
 import type { Snapshot, Timeouts } from './config/types.js';
 import { guard } from './errors.js';
@@ -28,6 +30,8 @@ const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
 /** They are there before the gateway is, and stay through its reloads. */
 const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
+/** As it was told last; null before the start. */
+let config: ResolvedConfig | null = null;
 /** What the primary says of limits before there is a gateway. */
 let earlyLeases: OwnerMessage[] = [];
 let listening = false;
@@ -72,16 +76,23 @@ function survive(error: unknown): void {
 }
 
 /** A config with all that its first call would else wait for. */
-function readySnapshot(order: WorkerOrder & { type: 'start' | 'reload' }): Snapshot {
-  const snapshot = buildSnapshot(order.config, order);
+function readySnapshot(told: ResolvedConfig, simulatorUrl: string | null): Snapshot {
+  const snapshot = buildSnapshot(told, { simulatorUrl });
   if (snapshot.translates) compileTranslationChecks();
   return snapshot;
 }
 
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
-  const snapshot = readySnapshot(order);
+  config = order.config;
+  const snapshot = readySnapshot(config, order.simulatorUrl);
   timeouts = snapshot.timeouts;
-  gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
+  gateway = createGateway({
+    snapshot,
+    log: log.logger,
+    sendLease: report,
+    managedKeys,
+    droppedLines: log.dropped,
+  });
   for (const message of earlyLeases) gateway.receiveLease(message);
   earlyLeases = [];
   await gateway.listen(order.host, order.port);
@@ -93,7 +104,10 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
 function reload(order: WorkerOrder & { type: 'reload' }): void {
   let problem: string | null = null;
   try {
-    const snapshot = readySnapshot(order);
+    if (config === null) throw new Error('it was not told to start');
+    // Also where it cannot be put in force: the next change is from this one.
+    config = changedConfig(config, order.change);
+    const snapshot = readySnapshot(config, order.simulatorUrl);
     gateway?.swap(snapshot);
     timeouts = snapshot.timeouts;
   } catch (error) {
@@ -109,7 +123,7 @@ function takeKeys({ number, keys }: WorkerOrder & { type: 'keys' }): void {
 }
 
 function tellMetrics(id: number): void {
-  const snapshot = gateway?.metrics() ?? { counters: [], gauges: [], histograms: [] };
+  const snapshot = gateway?.takeMetrics() ?? { counters: [], gauges: [], histograms: [] };
   report({ type: 'collected', id, snapshot });
 }
 
@@ -146,7 +160,7 @@ async function finish(served: Gateway): Promise<void> {
   await served.close();
   // What was counted since the primary last asked.
   setTimeout(() => end(0), lastReportMs);
-  report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
+  report({ type: 'collected', id: 0, snapshot: served.takeMetrics() }, () => end(0));
 }
 
 async function stopListening(): Promise<void> {

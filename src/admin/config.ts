@@ -21,14 +21,14 @@ export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/config',
-      needsToken: true,
+      access: 'read',
       handle: () =>
         json({ path: desk.path, generation: desk.generation(), config: configView(desk.running()) }),
     },
     {
       method: 'POST',
       path: '/config/check',
-      needsToken: true,
+      access: 'read',
       handle: async () => {
         const problems = await desk.check();
         return json(problems.length === 0 ? { ok: true } : { ok: false, problems });
@@ -54,7 +54,7 @@ export function configView(config: ResolvedConfig): object {
   const { admin, outage, vendors } = config;
   return {
     listen: listenView(config.listen),
-    admin: admin === null ? undefined : { host: admin.host, port: admin.port, token: hiddenText },
+    admin: admin === null ? undefined : adminView(admin),
     workers: config.workers,
     store: storeView(config.store),
     outage: { budgets: outage.budgets, rates: outage.rates },
@@ -81,6 +81,16 @@ export function configView(config: ResolvedConfig): object {
       shareVideos,
     })),
     keys: config.keys.map(keyView),
+  };
+}
+
+function adminView({ host, port, readToken, metricsToken }: NonNullable<ResolvedConfig['admin']>): object {
+  return {
+    host,
+    port,
+    token: hiddenText,
+    readToken: readToken === null ? undefined : hiddenText,
+    metricsToken: metricsToken === null ? undefined : hiddenText,
   };
 }
 

@@ -12,7 +12,7 @@ export function liveRoutes(live: LiveStream): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/console/live',
-      needsToken: true,
+      access: 'read',
       handle: () => {
         live.checkRoom();
         return {
@@ -89,11 +89,11 @@ export function consoleRoutes(): readonly AdminRoute[] {
     return fileAnswer(await reading, request.headers['if-none-match']);
   };
   return [
-    { method: 'GET', path: '/', needsToken: false, handle: (request) => answer('index.html', request) },
+    { method: 'GET', path: '/', access: 'open', handle: (request) => answer('index.html', request) },
     {
       method: 'GET',
       path: '/console/{name...}',
-      needsToken: false,
+      access: 'open',
       handle: (request) => answer(request.params.name ?? '', request),
     },
   ];

@@ -35,11 +35,11 @@ export interface AdminSources {
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
   return [
     // For load balancers and process managers, which have no token: they say nothing else.
-    { method: 'GET', path: '/health', needsToken: false, handle: () => json({ status: 'ok' }) },
+    { method: 'GET', path: '/health', access: 'open', handle: () => json({ status: 'ok' }) },
     {
       method: 'GET',
       path: '/ready',
-      needsToken: false,
+      access: 'open',
       handle: () => {
         const reason = sources.notReady();
         return reason === null ? json({ status: 'ready' }) : json({ status: 'not ready', reason }, 503);
@@ -48,20 +48,20 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/metrics',
-      needsToken: true,
+      access: 'metrics',
       handle: async () => ({ status: 200, contentType: textFormatType, body: await sources.metrics() }),
     },
-    { method: 'GET', path: '/status', needsToken: true, handle: async () => json(await sources.status()) },
+    { method: 'GET', path: '/status', access: 'read', handle: async () => json(await sources.status()) },
     {
       method: 'GET',
       path: '/openapi.json',
-      needsToken: true,
+      access: 'read',
       handle: async () => json(await sources.openApi()),
     },
     {
       method: 'POST',
       path: '/reload',
-      needsToken: true,
+      access: 'write',
       handle: async () => {
         const problems = await sources.reload();
         return problems.length === 0

@@ -46,7 +46,12 @@ export function keyRoutes(desk: KeyDesk): readonly AdminRoute[] {
     method: AdminRoute['method'],
     path: string,
     handle: (desk: KeyDesk, request: AdminRequest) => Promise<AdminAnswer>,
-  ): AdminRoute => ({ method, path, needsToken: true, handle: (request) => handle(desk, request) });
+  ): AdminRoute => ({
+    method,
+    path,
+    access: method === 'GET' ? 'read' : 'write',
+    handle: (request) => handle(desk, request),
+  });
   return [
     route('GET', path, list),
     route('POST', path, create),

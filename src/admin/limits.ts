@@ -27,7 +27,7 @@ export function limitRoutes(inUse: () => Promise<readonly LimitInUse[]>): readon
     {
       method: 'GET',
       path: '/limits',
-      needsToken: true,
+      access: 'read',
       handle: async () => {
         const all = [...(await inUse())].sort((a, b) => (a.name < b.name ? -1 : 1));
         return json({

@@ -1,9 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { AdminSettings } from '../config/resolve.js';
+import type { AdminSettings, AdminTokens } from '../config/resolve.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import { createRouter, type Router } from '../http/router.js';
+import { checkAccess } from './access.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
 import type { AdminRoute } from './routes.js';
 
@@ -12,7 +12,8 @@ const maxConnections = 256;
 const maxHeaderBytes = 16 * 1024;
 const headersMs = 10_000;
 const requestMs = 30_000;
-const scheme = /^bearer +/i;
+/** Tells the console whether it may offer what changes something. */
+const accessHeader = 'x-admin-access';
 
 export interface AdminListener {
   readonly port: number;
@@ -22,24 +23,25 @@ export interface AdminListener {
 
 /**
  * Listens for operators, on an address of their own. Everything but health, readiness and the files of the console's
- * page wants the token.
+ * page wants a token.
+ * @param tokens those that hold at this moment
  * @param onFault hears of mistakes of ours, each of which ends one answer
  * @throws Error when the address cannot be had
  */
 export function startAdmin(
-  settings: AdminSettings,
+  settings: Pick<AdminSettings, 'host' | 'port'>,
+  tokens: () => AdminTokens,
   routes: readonly AdminRoute[],
   log: Logger,
   onFault: OnFault = (where, fault) => log.error({ where, err: fault }, 'a fault of ours'),
 ): Promise<AdminListener> {
-  const isAllowed = createTokenCheck(settings.token);
   const router = createRouter(
     routes.map((route) => ({ method: route.method, path: route.path, value: route })),
   );
   const server = createServer(
     { maxHeaderSize: maxHeaderBytes, headersTimeout: headersMs, requestTimeout: requestMs },
     (request, response) => {
-      serve({ router, isAllowed, onFault }, request, response).catch((error: unknown) => {
+      serve({ router, tokens, onFault }, request, response).catch((error: unknown) => {
         onFault('admin', error);
         response.destroy();
       });
@@ -67,7 +69,7 @@ type OnFault = (where: FaultPlace, fault: unknown) => void;
 
 interface Serving {
   readonly router: Router<AdminRoute>;
-  readonly isAllowed: (authorization: string | undefined) => boolean;
+  readonly tokens: () => AdminTokens;
   readonly onFault: OnFault;
 }
 
@@ -81,7 +83,7 @@ async function serve(serving: Serving, request: IncomingMessage, response: Serve
 }
 
 async function answer(
-  { router, isAllowed, onFault }: Serving,
+  { router, tokens, onFault }: Serving,
   request: IncomingMessage,
   signal: AbortSignal,
 ): Promise<AdminAnswer> {
@@ -89,13 +91,16 @@ async function answer(
     const url = urlOf(request);
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
     const found = router.find(method, url.pathname);
-    const needsToken = found.kind !== 'found' || found.value.needsToken;
-    if (needsToken && !isAllowed(request.headers.authorization)) throw noToken;
+    const wanted = found.kind === 'found' ? found.value.access : 'metrics';
+    const granted = checkAccess(request.headers.authorization, tokens(), wanted);
     if (found.kind === 'notFound') throw new GatewayError('unknown_url');
     if (found.kind === 'methodNotAllowed') {
       throw new GatewayError('method_not_allowed', undefined, { allow: found.allow });
     }
-    return await found.value.handle({ request, query: url.searchParams, params: found.params, signal });
+    const { handle } = found.value;
+    const answered = await handle({ request, query: url.searchParams, params: found.params, signal });
+    if (granted === 'open') return answered;
+    return { ...answered, headers: { ...answered.headers, [accessHeader]: granted } };
   } catch (error) {
     if (error instanceof GatewayError) return errorAnswer(error);
     onFault('admin', error);
@@ -109,25 +114,4 @@ async function answer(
 function urlOf({ url = '/' }: IncomingMessage): URL {
   if (!URL.canParse(url, 'http://admin')) throw new GatewayError('invalid_request', 'The target is no URL.');
   return new URL(url, 'http://admin');
-}
-
-const noToken = new GatewayError(
-  'invalid_api_key',
-  'The admin token is missing or wrong: send it as "authorization: Bearer …".',
-);
-
-/**
- * Makes the check of the admin token.
- * @returns says whether an `authorization` header holds it, in a time that says nothing about how much of it is right
- */
-function createTokenCheck(token: string): (authorization: string | undefined) => boolean {
-  const wanted = digest(token);
-  return (authorization) =>
-    authorization !== undefined &&
-    scheme.test(authorization) &&
-    timingSafeEqual(digest(authorization.replace(scheme, '').trimEnd()), wanted);
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

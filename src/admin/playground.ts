@@ -62,11 +62,11 @@ export function playgroundRoutes(sources: PlaygroundSources): readonly AdminRout
   };
 
   return [
-    { method: 'POST', path: '/playground', needsToken: true, handle: relay },
+    { method: 'POST', path: '/playground', access: 'write', handle: relay },
     {
       method: 'GET',
       path: '/playground/models',
-      needsToken: true,
+      access: 'read',
       handle: () =>
         json({
           demoKey: sources.demoKey(),

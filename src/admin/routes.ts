@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Access } from './access.js';
 import type { AdminAnswer } from './answer.js';
 
 export interface AdminRequest {
@@ -15,7 +16,7 @@ export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** As the gateway's router reads it. */
   readonly path: string;
-  readonly needsToken: boolean;
+  readonly access: Access;
   /** @throws {GatewayError} for what the operator is told */
   handle(request: AdminRequest): AdminAnswer | Promise<AdminAnswer>;
 }

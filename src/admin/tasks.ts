@@ -24,7 +24,7 @@ export function taskRoutes(store: () => TaskStore | null): readonly AdminRoute[]
     {
       method: 'GET',
       path: '/tasks',
-      needsToken: true,
+      access: 'read',
       async handle({ query }) {
         checkNames(query, ['limit', 'cursor']);
         const limit = readLimit(query.get('limit'));

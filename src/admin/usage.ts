@@ -42,13 +42,13 @@ export function usageRoutes(ledger: () => UsageLedger | null): readonly AdminRou
     {
       method: 'GET',
       path: '/usage',
-      needsToken: true,
+      access: 'read',
       handle: ({ query }) => report(ledger() ?? emptyLedger, query),
     },
     {
       method: 'GET',
       path: '/usage/lines',
-      needsToken: true,
+      access: 'read',
       handle: ({ query }) => lines(ledger() ?? emptyLedger, query),
     },
   ];

@@ -298,6 +298,7 @@ export class Attempt {
   /** A good answer has begun, whose end may be minutes away. */
   answered(): void {
     this.#health.answered(this.#ticket);
+    this.#services.recorder.recordFirstByte(this.target, performance.now() - this.#beganAt);
   }
 
   /** A good answer has come whole. */

@@ -30,6 +30,7 @@ export function crossProblems(
   checkSockets(report, propertyOf(file, 'sockets'));
   checkStore(report, propertyOf(file, 'store'));
   checkSecret(report, file);
+  checkTokens(report, propertyOf(file, 'admin'));
   checkConversations(report, propertyOf(file, 'conversations'));
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
@@ -315,6 +316,18 @@ function checkSecret(report: Report, file: unknown): void {
     ['secret'],
     'is required where hosts share a store: each would make up one of its own, and refuse what another has sealed',
   );
+}
+
+/** Whoever holds one of them could else do more than was meant. */
+function checkTokens(report: Report, admin: unknown): void {
+  const owners = new Map<unknown, string>();
+  for (const name of ['token', 'readToken', 'metricsToken']) {
+    const value = propertyOf(admin, name);
+    if (typeof value !== 'string') continue;
+    const owner = owners.get(value);
+    if (owner !== undefined) report.add(['admin', name], `is the same as admin.${owner}`);
+    else owners.set(value, name);
+  }
 }
 
 function checkConversations(report: Report, conversations: unknown): void {

@@ -128,10 +128,19 @@ export interface ResolvedConfig
   readonly admin: AdminSettings | null;
 }
 
-export interface AdminSettings {
+export interface AdminSettings extends AdminTokens {
   readonly host: string;
   readonly port: number;
+}
+
+/** By which operators, and what looks in their place, sign in. */
+export interface AdminTokens {
+  /** For everything. */
   readonly token: string;
+  /** For what changes nothing, or null where there is none. */
+  readonly readToken: string | null;
+  /** For the metrics alone, or null. */
+  readonly metricsToken: string | null;
 }
 
 /** One key may hold this part of what a worker may, where the file does not say more. */
@@ -305,7 +314,16 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       budget: key.budget ?? null,
       mayRoute: key.mayRoute ?? false,
     })),
-    admin: file.admin === undefined ? null : { host: defaults.host, port: defaults.adminPort, ...file.admin },
+    admin:
+      file.admin === undefined
+        ? null
+        : {
+            host: defaults.host,
+            port: defaults.adminPort,
+            readToken: null,
+            metricsToken: null,
+            ...file.admin,
+          },
   };
 }
 

@@ -62,11 +62,17 @@ const listen = Type.Object(
   closed,
 );
 
+const adminToken = Type.String({ minLength: 16 });
 const admin = Type.Object(
   {
     host: optional("Address of the operators' listener.", text),
     port: optional('Its port.', port),
-    token: described('What operators sign in with.', Type.String({ minLength: 16 })),
+    token: described('What operators sign in with.', adminToken),
+    readToken: optional(
+      'For operators who only look: with it whatever changes something is 403, and the console has no buttons for that.',
+      adminToken,
+    ),
+    metricsToken: optional('For `GET /metrics` alone.', adminToken),
   },
   closed,
 );

@@ -1,4 +1,9 @@
+import { signal } from '@preact/signals';
+
 const tokenName = 'admin-token';
+
+/** Whether the token of the tab may change something: what does is offered only then. */
+export const mayWrite = signal(true);
 
 /** What the admin listener said instead of an answer. */
 export class ApiError extends Error {
@@ -61,7 +66,10 @@ export async function ask(path: string, options: RequestOptions = {}): Promise<R
     if (signal?.aborted) throw error;
     throw new ApiError(0, 'The gateway cannot be reached.', null, null);
   }
-  if (response.ok) return response;
+  if (response.ok) {
+    mayWrite.value = response.headers.get('x-admin-access') === 'write';
+    return response;
+  }
   const error = await errorOf(response);
   if (error.status === 401 && options.token === undefined) signedOut.dispatchEvent(new Event('signed-out'));
   throw error;

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { LiveState } from '../admin/live-state.js';
+import { mayWrite } from './api.js';
 import { span, whole } from './format.js';
 import { useSession } from './session.js';
 import { chooseTheme, savedTheme, type Theme } from './theme.js';
@@ -48,6 +49,9 @@ export function Shell({ onSignOut }: { readonly onSignOut: () => void }) {
         </nav>
         <Facts state={state.value} />
         <div class="tools">
+          <span class="badge" data-tone="idle" hidden={mayWrite.value}>
+            Read only
+          </span>
           <ThemeChoice />
           <a href="/console/help/index.html" target="_blank" rel="noopener">
             Help

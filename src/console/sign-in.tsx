@@ -21,7 +21,7 @@ export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
       onSignedIn();
     } catch (error) {
       const isWrong = error instanceof ApiError && error.status === 401;
-      problem.value = isWrong ? 'This is not the admin token.' : messageOf(error);
+      problem.value = isWrong ? 'This is not an admin token.' : messageOf(error);
       input.current?.select();
     } finally {
       isBusy.value = false;
@@ -43,7 +43,7 @@ export function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
           />
         </label>
         <p id="sign-in-hint" class="hint">
-          It is the config’s admin.token; the demo prints it when it starts.
+          It is the config’s admin.token, or readToken to look only; the demo prints it when it starts.
         </p>
         <p id="sign-in-error" class="problem" role="alert">
           {problem}

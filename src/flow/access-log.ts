@@ -13,14 +13,21 @@ export interface AccessLog {
   add(call: CallRecord): void;
   /** Writes what waits. */
   flush(): void;
+  /** Lines that wait. */
+  waiting(): number;
   close(): void;
 }
 
 /**
  * One line for each call, written after the call has been answered: never a key, never a body.
  * @param onFault hears what keeps a line from being written; the others are
+ * @param onDropped hears how many lines were dropped, since too many waited
  */
-export function createAccessLog(log: Logger, onFault: (fault: unknown, call: CallRecord) => void): AccessLog {
+export function createAccessLog(
+  log: Logger,
+  onFault: (fault: unknown, call: CallRecord) => void,
+  onDropped: (lines: number) => void,
+): AccessLog {
   // Asked once: a log keeps its level, and the question takes as long as a search through the answer.
   const isWanted = log.isLevelEnabled('info');
   let waiting: CallRecord[] = [];
@@ -35,7 +42,9 @@ export function createAccessLog(log: Logger, onFault: (fault: unknown, call: Cal
         onFault(fault, call);
       }
     }
-    if (dropped > 0) log.warn({ dropped }, 'request lines dropped');
+    if (dropped === 0) return;
+    log.warn({ dropped }, 'request lines dropped');
+    onDropped(dropped);
     dropped = 0;
   };
   const timer = setInterval(flush, writeEveryMs);
@@ -47,6 +56,7 @@ export function createAccessLog(log: Logger, onFault: (fault: unknown, call: Cal
       else dropped++;
     },
     flush,
+    waiting: () => waiting.length,
     close: () => {
       clearInterval(timer);
       flush();

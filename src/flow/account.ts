@@ -57,6 +57,7 @@ export function recordOf(call: Call): CallRecord {
     cause: causeOf(call),
     usage: call.usage,
     givenUp: call.givenUp,
+    otherAttempts: call.otherAttempts === null ? null : [...call.otherAttempts.values()],
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
     mediaSeconds: call.isServed ? call.mediaSeconds : 0,

@@ -5,7 +5,7 @@ import { type LeftOutNames, nothingLeftOut } from '../conversation/left-out.js';
 import type { Usage } from '../conversation/usage.js';
 import { type FaultPlace, GatewayError, type Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
-import type { CallOutcome } from '../metrics/call-record.js';
+import type { CallOutcome, OtherAttempt } from '../metrics/call-record.js';
 import type { VendorHeaders } from '../protocols/credentials/credentials.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
@@ -88,6 +88,8 @@ export class Call implements Guarded {
   usage: Usage | null = null;
   /** What its attempts before, or beside the one that answers, are thought to have used; null for nothing. */
   givenUp: GivenUpTokens | null = null;
+  /** The attempts that others have taken the place of, by themselves; null for none. */
+  otherAttempts: Map<object, OtherAttempt> | null = null;
   /** Null for a call that falls under no limits. */
   limited: LimitedCall | null = null;
   /** Of a call that opens a session, or downloads a file: given back with its account at the latest. */

@@ -1,6 +1,7 @@
-import type { Key, Model } from '../config/types.js';
+import type { Key, Model, Target } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
-import type { CallOutcome } from '../metrics/call-record.js';
+import type { CallOutcome, OtherAttempt } from '../metrics/call-record.js';
+import { targetName } from '../metrics/recorder.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { costOf } from '../usage/cost.js';
@@ -47,15 +48,34 @@ export interface GivenUpTokens {
   readonly output: number;
 }
 
+/** Attempts of a call before, or beside, the one that it ends with. */
+interface WithAttempts {
+  givenUp: GivenUpTokens | null;
+  otherAttempts: Map<object, OtherAttempt> | null;
+}
+
 /** Notes what an attempt is thought to have used that was sent and is cancelled for another one, before it is. */
 export function noteGivenUp(
-  call: { givenUp: GivenUpTokens | null },
+  call: WithAttempts,
+  attempt: { readonly target: Target },
   transform: AnswerTransform | null,
 ): void {
   const usage = transform?.usageAtEnd('client') ?? null;
+  noteAttempt(call, attempt, usage);
   if (usage === null) return;
   const { input, output } = call.givenUp ?? { input: 0, output: 0 };
   call.givenUp = { input: input + usage.input, output: output + usage.output };
+}
+
+/** Notes an attempt that was sent, and is followed by another one. @param usage null for one that has failed */
+export function noteAttempt(
+  call: Pick<WithAttempts, 'otherAttempts'>,
+  attempt: { readonly target: Target },
+  usage: Usage | null,
+): void {
+  call.otherAttempts ??= new Map();
+  const known = call.otherAttempts.get(attempt)?.usage ?? null;
+  call.otherAttempts.set(attempt, { target: targetName(attempt.target), usage: usage ?? known });
 }
 
 /** What tells whether a call has a line in the ledger. */

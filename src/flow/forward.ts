@@ -30,7 +30,7 @@ import type {
 import { account } from './account.js';
 import { ownLines, timingLine } from './answer-lines.js';
 import { answerId, attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall } from './call.js';
-import { noteGivenUp } from './consumption.js';
+import { noteAttempt, noteGivenUp } from './consumption.js';
 import { fetchBounds, fetchedCopies, fetchMedia, remoteMedia } from './fetch-media.js';
 import { mayHedge, prepareHedge } from './hedge-call.js';
 import { HeldStream, type StreamChooser } from './held-stream.js';
@@ -180,6 +180,7 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
   }
 
   #goOn(failure: GatewayError): void {
+    this.#noteFailed(this.#attempt);
     const backoff = this.#attempts.goOn(failure);
     if (backoff !== null) this.#relay?.reset(null, backoff);
   }
@@ -232,6 +233,7 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
     this.#hedge = null;
     const other = hedge.without(attempt);
     if (other !== null) {
+      this.#noteFailed(attempt);
       this.#adopt(other);
       this.#awaitFirstToken(other.attempt.target);
     }
@@ -240,9 +242,15 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
     return other !== null;
   }
 
+  /** An attempt whose place another one takes. */
+  #noteFailed(attempt: RelayedAttempt | null): void {
+    if (attempt !== null && attempt.sentAt > 0) noteAttempt(this.#call, attempt, null);
+  }
+
   /** An attempt that is cancelled by us has had its input read, and nobody says what it came to. */
   #noteGivenUp(attempt: RelayedAttempt | null, transform: AnswerTransform | null): void {
-    if (attempt !== null && attempt.sentAt > 0 && !attempt.isRefused) noteGivenUp(this.#call, transform);
+    if (attempt !== null && attempt.sentAt > 0 && !attempt.isRefused)
+      noteGivenUp(this.#call, attempt, transform);
   }
 
   /** What becomes of an attempt is what becomes of the call from now on. */

@@ -64,7 +64,7 @@ export interface Services {
   readonly chooser: TargetChooser;
   readonly hedges: HedgeBudgets;
   readonly lacking: LackingEndpoints;
-  readonly recorder: Pick<Recorder, 'recordAttempt' | 'recordRetry' | 'recordHedge'>;
+  readonly recorder: Pick<Recorder, 'recordAttempt' | 'recordFirstByte' | 'recordRetry' | 'recordHedge'>;
   readonly limits: LeaseHolder;
   /** By which the limits are kept. */
   readonly hostClock: HostClock;

@@ -38,10 +38,7 @@ const recalledMs = 1000;
 const sweepTicks = 10;
 /** Slots in use may be for long: how often their pools are looked at, in ticks. So are those that are idle. */
 const slotTicks = 600;
-/**
- * A pool is forgotten when it was idle for so many looks, a quarter of an hour: to make it anew for each call of thousands of
- * keys that call once a minute, and to collect the former, took more than all else that is done for limits.
- */
+/** A pool is forgotten when it was idle at so many looks, after a quarter of an hour: to make it anew costs as much as a call. */
 const mostIdleSweeps = 12;
 
 export interface LeaseHolderOptions {

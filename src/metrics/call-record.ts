@@ -2,7 +2,8 @@ import type { Protocol } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
 
 /**
- * How calls end. A `correction` is no call: it puts right what an earlier one was charged, and its cost may be below zero.
+ * How calls end. Two are no calls: an `attempt` of one that another attempt has answered, which its client does not pay,
+ * and a `correction`, which puts right what an earlier call was charged, and whose cost may be below zero.
  */
 export const outcomes = [
   'complete',
@@ -10,9 +11,22 @@ export const outcomes = [
   'refused',
   'client_gone',
   'upstream_error',
+  'attempt',
   'correction',
 ] as const;
 export type CallOutcome = (typeof outcomes)[number];
+
+export function isCall(outcome: CallOutcome): boolean {
+  return outcome !== 'attempt' && outcome !== 'correction';
+}
+
+/** An attempt of a call that was sent, and is not the one that the call ended with. */
+export interface OtherAttempt {
+  /** As `CallRecord.target`. */
+  readonly target: string;
+  /** What it is thought to have used; null for one that has failed. */
+  readonly usage: Usage | null;
+}
 
 /** Stands for a time that there is not. */
 export const none = -1;
@@ -47,6 +61,8 @@ export interface CallRecord {
   readonly usage: Usage | null;
   /** Estimated tokens of attempts that were cancelled for another one, which the call does not pay; null for none. */
   readonly givenUp: { readonly input: number; readonly output: number } | null;
+  /** Its attempts that others have taken the place of; null for none. */
+  readonly otherAttempts: readonly OtherAttempt[] | null;
   readonly bytesIn: number;
   readonly bytesOut: number;
   /** Of audio or video that was served. */
@@ -68,4 +84,20 @@ export interface CallRecord {
   readonly firstByteMs: number;
   /** Up to the leaving of the request, since what comes after is the upstream's time and the client's; or `none`. */
   readonly ownMs: number;
+}
+
+/** The line of an attempt of a call that has ended. */
+export function attemptRecord(call: CallRecord, { target, usage }: OtherAttempt): CallRecord {
+  return {
+    ...call,
+    target,
+    usage,
+    outcome: 'attempt',
+    status: 0,
+    costNanoUsd: 0,
+    mediaSeconds: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    otherAttempts: null,
+  };
 }

@@ -115,6 +115,9 @@ export const counterFamilies = {
   gateway_limit_refusals_total: counter('Requests refused by a limit.', ['limit']),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
   gateway_ledger_failures_total: counter('How often the store did not take entries of the ledger.'),
+  gateway_log_dropped_total: counter(
+    'Lines of the log that were dropped, since whoever reads it was too slow.',
+  ),
   gateway_faults_total: counter(
     "Mistakes of the gateway's own that were caught; each ends at most the call or session that it belongs to.",
     ['where'],
@@ -132,6 +135,10 @@ export const histogramFamilies = {
     'protocol',
     'model',
   ]),
+  gateway_target_first_byte_seconds: histogram(
+    'Time from the beginning of an attempt at a target to the head of its answer, where that is a good one.',
+    ['target'],
+  ),
   gateway_own_seconds: histogram("The gateway's own share of the time of a request.", [], ownBounds),
 } as const satisfies Record<string, HistogramFamily>;
 
@@ -145,6 +152,8 @@ export const gaugeFamilies = {
   gateway_upstream_requests_waiting: gauge('sum', 'Requests that wait for an upstream connection.'),
   gateway_buffered_bytes: gauge('sum', 'Bytes of request bodies held in memory.'),
   gateway_ledger_waiting_entries: gauge('sum', 'Entries that are not in the ledger yet.'),
+  gateway_ledger_lag_seconds: gauge('max', 'Age of the oldest entry that is not in the ledger yet.'),
+  gateway_log_waiting_lines: gauge('sum', 'Request lines that are not in the log yet.'),
   gateway_resident_memory_bytes: gauge(
     'sum',
     'Resident memory of all workers; pages that they share are counted for each.',
@@ -155,11 +164,17 @@ export const gaugeFamilies = {
     'Delay of the event loop in the last half minute to minute, of the worst worker.',
     ['stat'],
   ),
-  gateway_target_state: gauge('max', '1 where at least one worker sees the target in this state, else 0.', [
-    'target',
+  gateway_targets: gauge('max', 'Targets in each state, at the worker that sees most of them in it.', [
     'state',
   ]),
-  gateway_target_in_flight: gauge('sum', 'Requests that are under way to a target.', ['target']),
+  gateway_target_state: gauge(
+    'max',
+    '1 where at least one worker sees the target in this state, else 0; of the targets that are ill or busiest.',
+    ['target', 'state'],
+  ),
+  gateway_target_in_flight: gauge('sum', 'Requests that are under way to a target, of the same targets.', [
+    'target',
+  ]),
 } as const satisfies Record<string, GaugeFamily>;
 
 /** What only the primary process knows. */
@@ -179,6 +194,11 @@ export const primaryFamilies = {
   gateway_start_time_seconds: {
     type: 'gauge',
     help: 'When the gateway started, in Unix seconds.',
+    labels: [],
+  },
+  gateway_store_bytes: {
+    type: 'gauge',
+    help: 'What the embedded store takes of the disk; missing where the store is another one, or not made yet.',
     labels: [],
   },
   gateway_budgets_store_available: {

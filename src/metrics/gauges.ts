@@ -12,8 +12,9 @@ interface TargetGauge {
   readonly upstream: string;
   readonly model: string;
   readonly state: (typeof targetStates)[number];
-  /** Requests under way. */
+  /** Requests under way, and those that have ended of late. */
   readonly inFlight: number;
+  readonly calls: number;
 }
 
 interface UpstreamGauges {
@@ -32,15 +33,19 @@ export interface GaugeSources {
   openSockets(): number;
   bufferedBytes(): number;
   ledgerWaiting(): number;
+  /** Milliseconds for which the oldest of them has waited. */
+  ledgerLagMs(): number;
+  /** Request lines that are not in the log yet. */
+  logWaiting(): number;
   upstream(): UpstreamGauges;
-  targets(): Iterable<TargetGauge>;
+  targets(): readonly TargetGauge[];
   process(): ProcessGauges;
 }
 
 export type GaugeTables = Readonly<Record<GaugeName, NumberTable>>;
 
 /** Empty tables of every gauge. */
-export function createGaugeTables(caps: SeriesCaps): GaugeTables {
+export function createGaugeTables(caps: Pick<SeriesCaps, 'numbers'>): GaugeTables {
   return mapValues<GaugeName, GaugeFamily, NumberTable>(
     gaugeFamilies,
     ({ labels }) => new NumberTable(new SeriesTable(labels, caps.numbers)),
@@ -69,6 +74,8 @@ export function readGauges(sources: GaugeSources, caps: SeriesCaps): GaugeTables
   put('gateway_open_sockets', sources.openSockets());
   put('gateway_buffered_bytes', sources.bufferedBytes());
   put('gateway_ledger_waiting_entries', sources.ledgerWaiting());
+  put('gateway_ledger_lag_seconds', sources.ledgerLagMs() / 1000);
+  put('gateway_log_waiting_lines', sources.logWaiting());
   put('gateway_upstream_connections_open', upstream.open);
   put('gateway_upstream_connections_idle', upstream.idle);
   put('gateway_upstream_connections_busy', upstream.busy);
@@ -78,7 +85,10 @@ export function readGauges(sources: GaugeSources, caps: SeriesCaps): GaugeTables
   for (const stat of ['p50', 'p99', 'max'] as const) {
     put('gateway_event_loop_delay_seconds', ownProcess.loopDelay[stat], stat);
   }
-  for (const { upstream: name, model, state, inFlight } of sources.targets()) {
+  const targets = sources.targets();
+  for (const state of targetStates)
+    put('gateway_targets', targets.filter((target) => target.state === state).length, state);
+  for (const { upstream: name, model, state, inFlight } of notable(targets, caps.numbers / seriesOfTarget)) {
     const target = targetLabel(name, model);
     put('gateway_target_in_flight', inFlight, target);
     for (const each of targetStates) {
@@ -86,6 +96,19 @@ export function readGauges(sources: GaugeSources, caps: SeriesCaps): GaugeTables
     }
   }
   return tables;
+}
+
+/** A target has a series for each state; a part of a family's room is not for series of their own. */
+const seriesOfTarget = targetStates.length + 1;
+
+/** As many targets as are told: those that are ill first, then the busiest. What is told of a target is of it alone. */
+function notable(targets: readonly TargetGauge[], most: number): readonly TargetGauge[] {
+  if (targets.length <= most) return targets;
+  const isIll = ({ state }: TargetGauge): number => (state === 'closed' ? 0 : 1);
+  return targets
+    .filter((target) => isIll(target) || target.inFlight > 0 || target.calls > 0)
+    .sort((a, b) => isIll(b) - isIll(a) || b.inFlight - a.inFlight || b.calls - a.calls)
+    .slice(0, most);
 }
 
 /** What a target is called in labels. */

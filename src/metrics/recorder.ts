@@ -1,6 +1,6 @@
 import type { Target } from '../config/types.js';
 import type { FaultPlace } from '../errors.js';
-import type { CallRecord } from './call-record.js';
+import { type CallRecord, isCall } from './call-record.js';
 import { noLabel } from './families.js';
 import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
 import { leftOutLabel } from './left-out-members.js';
@@ -10,8 +10,10 @@ import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import {
   CallHistograms,
   type CallTimes,
+  clearTables,
   createTables,
   defaultCaps,
+  renewTables,
   type SeriesCaps,
   type Tables,
   type TimeTables,
@@ -57,6 +59,8 @@ export interface Recorder {
   recordSums(sums: CountedCalls, calls: number): CallTimes;
   /** Counts an attempt at a target that has ended. */
   recordAttempt(target: Target, result: AttemptResult): void;
+  /** Counts the time from the beginning of an attempt to the head of its answer. @param ms milliseconds */
+  recordFirstByte(target: Target, ms: number): void;
   /** Counts an attempt at a target that follows another one of the same call. */
   recordRetry(target: Target): void;
   /** Counts a second attempt beside a slow first one, and again when it is the one that answers. */
@@ -67,20 +71,39 @@ export interface Recorder {
   recordLedgerDropped(entries: number): void;
   /** Counts a time that the store did not take entries of the ledger. */
   recordLedgerFailure(): void;
+  /** Counts lines of the log that were lost. */
+  recordLogDropped(lines: number): void;
   /** Counts a mistake of the gateway's own that was caught. */
   recordFault(where: FaultPlace): void;
-  /** All of it as plain data, for another process. */
+  /** All that was counted since it was last taken, as plain data. */
   snapshot(): MetricsSnapshot;
+  /** The same for another process that adds up what it is told: it is forgotten here, and busy series get a place. */
+  take(): MetricsSnapshot;
 }
 
 /** Of what is no call. */
 const noTimes: CallTimes = { observe: () => {} };
 
 /** What is known of a target once it was counted. */
-interface KnownTarget {
+class KnownTarget {
   readonly name: string;
-  /** Place of the series of its attempts that went well, as nearly all do. */
-  ok: number;
+  /** Place of the series of its attempts that went well, as nearly all do, and of that of their times. */
+  ok = noPlace;
+  firstByte = noPlace;
+  #generation = 0;
+  #firstByteGeneration = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Takes note of the generations of the series that are counted in: places of others hold no more. */
+  forgetPlaces(generation: number, firstByteGeneration: number): void {
+    if (generation !== this.#generation) this.ok = noPlace;
+    if (firstByteGeneration !== this.#firstByteGeneration) this.firstByte = noPlace;
+    this.#generation = generation;
+    this.#firstByteGeneration = firstByteGeneration;
+  }
 }
 
 /**
@@ -91,41 +114,29 @@ interface KnownTarget {
 export function createRecorder(sources: GaugeSources, caps: SeriesCaps = defaultCaps): Recorder {
   const tables = createTables(caps);
   const { counters, histograms } = tables;
-  const shortcuts = new Shortcuts(caps.numbers);
+  let shortcuts = new Shortcuts(caps.numbers);
   const requests = counters.gateway_requests_total;
   const keyRequests = counters.gateway_key_requests_total;
   const tokens = counters.gateway_tokens_total;
   const requestBytes = counters.gateway_request_bytes_total;
   const responseBytes = counters.gateway_response_bytes_total;
-  const attempts = counters.gateway_upstream_attempts_total;
-  const retries = counters.gateway_retries_total;
   const hedges = counters.gateway_hedges_total;
   const leftOut = counters.gateway_left_out_total;
   const limitRefusals = counters.gateway_limit_refusals_total;
   const ledgerDropped = counters.gateway_ledger_dropped_total;
   const ledgerFailures = counters.gateway_ledger_failures_total;
+  const logDropped = counters.gateway_log_dropped_total;
   const faults = counters.gateway_faults_total;
   const times: TimeTables = {
     duration: histograms.gateway_request_duration_seconds,
     firstByte: histograms.gateway_first_byte_seconds,
     own: histograms.gateway_own_seconds.numbered(0),
   };
-  // A target is another object after each reload, and its name then the same.
-  const knownTargets = new WeakMap<Target, KnownTarget>();
-  const knownOf = (target: Target): KnownTarget => {
-    let known = knownTargets.get(target);
-    if (known === undefined) {
-      known = { name: targetName(target), ok: noPlace };
-      knownTargets.set(target, known);
-    }
-    return known;
-  };
-
   const recordSums = (sums: CountedCalls, calls: number): CallTimes => {
     const { usage, outcome } = sums;
     const protocol = sums.protocol ?? noLabel;
     const model = sums.model ?? noLabel;
-    if (outcome === 'correction') return correctCost(counters, model, sums.costNanoUsd);
+    if (!isCall(outcome)) return correctCost(counters, model, sums.costNanoUsd);
     const key = sums.keyId ?? noLabel;
     const status = statusLabel(sums.status);
     const known = shortcuts.ofCall(protocol, model);
@@ -155,6 +166,11 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
     return known.times;
   };
 
+  const snapshot = (): MetricsSnapshot => {
+    noteOverflow(tables);
+    return snapshotOf(tables, readGauges(sources, caps));
+  };
+
   return {
     record(call) {
       recordSums(call, 1).observe(call.durationMs, call.firstByteMs, call.ownMs);
@@ -163,21 +179,57 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
       for (const name of names) leftOut.add(1, leftOutLabel(name), direction);
     },
     recordSums,
+    ...targetRecorder(tables),
+    recordHedge: (model, result) => hedges.add(1, model, result),
+    recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
+    recordLedgerDropped: (entries) => ledgerDropped.add(entries),
+    recordLedgerFailure: () => ledgerFailures.add(1),
+    recordLogDropped: (lines) => logDropped.add(lines),
+    recordFault: (where) => faults.add(1, where),
+    snapshot,
+    take() {
+      const taken = snapshot();
+      clearTables(tables);
+      for (const { series } of [...Object.values(counters), ...Object.values(histograms)])
+        series.overflowed = 0;
+      if (renewTables(tables)) shortcuts = new Shortcuts(caps.numbers);
+      return taken;
+    },
+  };
+}
+
+/** What counts attempts at targets. */
+function targetRecorder({
+  counters,
+  histograms,
+}: Tables): Pick<Recorder, 'recordAttempt' | 'recordFirstByte' | 'recordRetry'> {
+  const attempts = counters.gateway_upstream_attempts_total;
+  const retries = counters.gateway_retries_total;
+  const firstBytes = histograms.gateway_target_first_byte_seconds;
+  // A target is another object after each reload, and its name then the same.
+  const knownTargets = new WeakMap<Target, KnownTarget>();
+  const knownOf = (target: Target): KnownTarget => {
+    let known = knownTargets.get(target);
+    if (known === undefined) {
+      known = new KnownTarget(targetName(target));
+      knownTargets.set(target, known);
+    }
+    known.forgetPlaces(attempts.series.generation, firstBytes.series.generation);
+    return known;
+  };
+  return {
     recordAttempt(target, result) {
       const known = knownOf(target);
       if (result === 'ok') known.ok = attempts.addAt(known.ok, 1, known.name, result);
       else attempts.add(1, known.name, result);
     },
-    recordRetry: (target) => retries.add(1, knownOf(target).name),
-    recordHedge: (model, result) => hedges.add(1, model, result),
-    recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
-    recordLedgerDropped: (entries) => ledgerDropped.add(entries),
-    recordLedgerFailure: () => ledgerFailures.add(1),
-    recordFault: (where) => faults.add(1, where),
-    snapshot() {
-      noteOverflow(tables);
-      return snapshotOf(tables, readGauges(sources, caps));
+    recordFirstByte(target, ms) {
+      const known = knownOf(target);
+      const { series } = firstBytes;
+      if (known.firstByte === noPlace) known.firstByte = series.placeOf(known.name);
+      firstBytes.numbered(series.numberAt(known.firstByte)).observe(ms / 1000);
     },
+    recordRetry: (target) => retries.add(1, knownOf(target).name),
   };
 }
 
@@ -269,11 +321,8 @@ class Shortcuts {
   #callCount = 0;
   readonly #keys = new Map<string, Int32Array>();
   readonly #noCall = new CallShortcut();
-  /**
-   * Of all keys for which there is no more room. Those that have some have taken all series of their family, at least
-   * one each, and so the others share theirs.
-   */
-  readonly #otherKeys = new Int32Array(classCount).fill(noPlace);
+  /** Of any key for which there is no more room: it finds nothing known, each time anew. */
+  readonly #noKey = new Int32Array(classCount);
 
   /** @param mostSeries of the family of keys */
   constructor(mostSeries: number) {
@@ -307,7 +356,7 @@ class Shortcuts {
   }
 
   #addKey(key: string): Int32Array {
-    if (this.#keys.size >= this.#mostKeys) return this.#otherKeys;
+    if (this.#keys.size >= this.#mostKeys) return this.#noKey.fill(noPlace);
     const made = new Int32Array(classCount).fill(noPlace);
     this.#keys.set(key, made);
     return made;

@@ -1,4 +1,5 @@
 import type { GaugeTables } from './gauges.js';
+import type { SeriesTable } from './series.js';
 import type { HistogramTable, NumberTable, Tables } from './tables.js';
 
 /** A family, the label values of its series one after the other, and a number for each series. */
@@ -15,43 +16,64 @@ export type HistogramRows = readonly [
   sums: readonly number[],
 ];
 
-/** Everything that was counted since its process started, and the gauges of that moment: plain data for JSON. */
+/** Everything that a table has counted, and the gauges of that moment: plain data for JSON. */
 export interface MetricsSnapshot {
   readonly counters: readonly NumberRows[];
   readonly histograms: readonly HistogramRows[];
   readonly gauges: readonly NumberRows[];
 }
 
-/** A copy of the tables that shares nothing with them. Families without series are left out. */
+/** A copy of the tables that shares nothing with them. Series with labels that have counted nothing are left out. */
 export function snapshotOf({ counters, histograms }: Tables, gauges: GaugeTables): MetricsSnapshot {
   return {
-    counters: numberRows(counters),
+    counters: numberRows(
+      counters,
+      ({ series, values }, number) => series.width === 0 || values[number] !== 0,
+    ),
     histograms: histogramRows(histograms),
-    gauges: numberRows(gauges),
+    gauges: numberRows(gauges, () => true),
   };
 }
 
-function numberRows(tables: Readonly<Record<string, NumberTable>>): NumberRows[] {
-  return Object.entries(tables)
-    .filter(([, { series }]) => series.size > 0)
-    .map(([name, { series, values }]) => [
-      name,
-      series.labels.slice(),
-      Array.from(values.subarray(0, series.size)),
-    ]);
+function numberRows(
+  tables: Readonly<Record<string, NumberTable>>,
+  isTold: (table: NumberTable, number: number) => boolean,
+): NumberRows[] {
+  const all: NumberRows[] = [];
+  for (const [name, table] of Object.entries(tables)) {
+    const { series } = table;
+    const labels: string[] = [];
+    const values: number[] = [];
+    for (let number = 0; number < series.size; number++) {
+      if (!isTold(table, number)) continue;
+      pushLabels(labels, series, number);
+      values.push(table.values[number] as number);
+    }
+    if (values.length > 0) all.push([name, labels, values]);
+  }
+  return all;
 }
 
 function histogramRows(tables: Readonly<Record<string, HistogramTable>>): HistogramRows[] {
-  return Object.entries(tables)
-    .filter(([, { series }]) => series.size > 0)
-    .map(([name, table]) => {
-      const counts: number[] = [];
-      const sums: number[] = [];
-      for (let number = 0; number < table.series.size; number++) {
-        const histogram = table.numbered(number);
-        counts.push(...histogram.counts);
-        sums.push(histogram.sum);
-      }
-      return [name, table.series.labels.slice(), counts, sums];
-    });
+  const all: HistogramRows[] = [];
+  for (const [name, table] of Object.entries(tables)) {
+    const { series } = table;
+    const labels: string[] = [];
+    const counts: number[] = [];
+    const sums: number[] = [];
+    for (let number = 0; number < series.size; number++) {
+      const histogram = table.numbered(number);
+      if (series.width > 0 && histogram.counts.every((count) => count === 0)) continue;
+      pushLabels(labels, series, number);
+      counts.push(...histogram.counts);
+      sums.push(histogram.sum);
+    }
+    if (sums.length > 0) all.push([name, labels, counts, sums]);
+  }
+  return all;
+}
+
+function pushLabels(labels: string[], series: SeriesTable, number: number): void {
+  const from = number * series.width;
+  for (let at = from; at < from + series.width; at++) labels.push(series.labels[at] as string);
 }

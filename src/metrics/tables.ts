@@ -118,8 +118,7 @@ export class NumberTable {
   /** Adds to a counter. Amounts that are not above zero, and those that cannot be meant, are left out. */
   add(amount: number, a?: LabelValue, b?: LabelValue, c?: LabelValue, d?: LabelValue): void {
     if (amount > 0 && amount <= mostAdded) {
-      const number = this.series.find(a, b, c, d);
-      (this.values[number] as number) += amount;
+      this.addAt(noPlace, amount, a, b, c, d);
     }
   }
 
@@ -138,7 +137,7 @@ export class NumberTable {
   ): number {
     if (!(amount > 0 && amount <= mostAdded)) return place;
     const known = place === noPlace ? this.series.placeOf(a, b, c, d) : place;
-    (this.values[this.series.numberAt(known)] as number) += amount;
+    (this.values[this.series.numberAt(known, amount)] as number) += amount;
     return known;
   }
 }
@@ -185,12 +184,37 @@ export function createTables(caps: SeriesCaps): Tables {
   };
 }
 
-/** Empty tables whose series have the same numbers as those of other tables, now and later. */
-export function createTablesLike({ counters, histograms }: Tables): Tables {
-  return {
-    counters: mapValues(counters, ({ series }) => new NumberTable(series)),
-    histograms: mapValues(histograms, ({ series, bounds }) => new HistogramTable(series, bounds)),
-  };
+/** Forgets all counts, and no series. */
+export function clearTables({ counters, histograms }: Tables): void {
+  for (const { values } of Object.values(counters)) values.fill(0);
+  for (const table of Object.values(histograms))
+    for (let number = 0; number < table.series.size; number++) table.numbered(number).clear();
+}
+
+/**
+ * Lets the least used series of every family give way: what they have counted passes on to the series that they share from
+ * now on, so that each sum over a family stays as it is.
+ * @returns whether any places have changed
+ */
+export function renewTables({ counters, histograms }: Tables): boolean {
+  let isChanged = false;
+  for (const { series, values } of Object.values(counters)) {
+    const { generation } = series;
+    for (const { number, shared } of series.renew()) {
+      (values[shared] as number) += values[number] as number;
+      values[number] = 0;
+    }
+    isChanged ||= series.generation !== generation;
+  }
+  for (const table of Object.values(histograms)) {
+    const { generation } = table.series;
+    for (const { number, shared } of table.series.renew()) {
+      table.numbered(shared).add(table.numbered(number));
+      table.numbered(number).clear();
+    }
+    isChanged ||= table.series.generation !== generation;
+  }
+  return isChanged;
 }
 
 /** The same names with other values. */

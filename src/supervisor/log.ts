@@ -7,6 +7,8 @@ export interface Log {
   readonly logger: Logger;
   /** Writes what is still held, before the process ends. */
   flush(): void;
+  /** How many lines were dropped until now, since whoever reads them was too slow. */
+  dropped(): number;
 }
 
 /**
@@ -30,6 +32,10 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
   // All processes share one pipe: writes of up to 4,096 bytes are never mixed with another's (POSIX, PIPE_BUF).
   // A reader that stalls costs lines, not memory without end.
   const destination = pino.destination({ fd: 1, sync: false, maxWrite: 4096, maxLength: 16_777_216 });
+  let dropped = 0;
+  destination.on('drop', () => {
+    dropped++;
+  });
   // Nobody reads any more (`start | head`): the gateway goes on without a log.
   destination.on('error', () => {});
   const logger = pino(
@@ -49,5 +55,5 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
       // The pipe is gone or full: there is nowhere left to say so.
     }
   };
-  return { logger, flush };
+  return { logger, flush, dropped: () => dropped };
 }

@@ -1,3 +1,4 @@
+import type { ConfigChange } from '../config/change.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { WireKeys } from '../keys/key-wire.js';
 import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
@@ -25,7 +26,8 @@ export type WorkerOrder =
   | {
       readonly type: 'reload';
       readonly generation: number;
-      readonly config: ResolvedConfig;
+      /** From the config that it was told last, whether it could put that in force or not. */
+      readonly change: ConfigChange;
       readonly simulatorUrl: string | null;
     }
   /** It is to take no more connections, and serves on those that it has. */

@@ -19,6 +19,7 @@ import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
+import { storedBytes } from '../store/size.js';
 import type { Ledger, Store } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
 import type { ManagedKeys } from './managed-keys.js';
@@ -193,8 +194,9 @@ class GatewayOperations implements Operations {
   }
 
   async #metrics(): Promise<string> {
-    const merged = await this.#counted();
     const gateway = this.#gateway;
+    const [merged, bytes] = await Promise.all([this.#counted(), storedBytes(gateway.reloader.running.store)]);
+    const ofStore: PrimaryGauge[] = bytes === null ? [] : [{ name: 'gateway_store_bytes', value: bytes }];
     return exposition(merged, {
       version: gateway.version,
       node: process.version,
@@ -202,7 +204,7 @@ class GatewayOperations implements Operations {
       workerRestarts: this.#restarts,
       configGeneration: gateway.reloader.generation,
       startedAt: this.#startedAt,
-      gauges: gateway.gauges(),
+      gauges: [...gateway.gauges(), ...ofStore],
       faults: [...this.#faults],
     });
   }
@@ -244,8 +246,10 @@ export async function openAdmin(
   const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
   if (settings === null) return null;
   const routes = adminRoutes(operations.sources);
+  // Those of the demo are in no config; who has taken `admin` out of the file has the old ones until a restart.
+  const tokens = () => operations.sources.config.running().admin ?? settings;
   const start = (at: AdminSettings): Promise<AdminListener> =>
-    startAdmin(at, routes, log, (where, fault) => operations.reportFault(where, fault));
+    startAdmin(at, tokens, routes, log, (where, fault) => operations.reportFault(where, fault));
   const listener = await start(settings).catch((error: unknown) => {
     if (!config.demo) throw error;
     return start({ ...settings, port: 0 });
@@ -296,7 +300,8 @@ export async function untilFree<Opened>(
 }
 
 function demoSettings(host: string, port: number): AdminSettings {
-  return { host, port: port < 65_535 ? port + 1 : 0, token: randomBytes(18).toString('base64url') };
+  const token = randomBytes(18).toString('base64url');
+  return { host, port: port < 65_535 ? port + 1 : 0, token, readToken: null, metricsToken: null };
 }
 
 interface LiveOptions {

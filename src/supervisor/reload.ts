@@ -117,7 +117,7 @@ function needRestart(running: ResolvedConfig, next: ResolvedConfig): string[] {
   const read = (config: ResolvedConfig): [string, string][] => [
     ['listen', JSON.stringify([config.listen.host, config.listen.port, config.listen.tls === null])],
     ['store', JSON.stringify(config.store)],
-    ['admin', JSON.stringify(config.admin)],
+    ['admin', JSON.stringify(config.admin && [config.admin.host, config.admin.port])],
   ];
   const before = new Map(read(running));
   return read(next).flatMap(([name, value]) => (before.get(name) === value ? [] : [name]));

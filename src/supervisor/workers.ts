@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
+import { type ConfigChange, configChange } from '../config/change.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
@@ -81,6 +82,8 @@ class ForkedWorkers implements WorkerPool {
   readonly #options: WorkersOptions;
   readonly #log: Logger;
   readonly #waiting = new Set<ChildProcess>();
+  /** The config that each was told last. */
+  readonly #told = new WeakMap<ChildProcess, ResolvedConfig>();
   readonly #started = new Set<ChildProcess>();
   readonly #serving = new Set<ChildProcess>();
   /** They drain on their own, and others have their places. */
@@ -266,6 +269,7 @@ class ForkedWorkers implements WorkerPool {
     for (const child of this.#waiting) {
       this.#started.add(child);
       this.#options.onStart(child);
+      this.#told.set(child, this.#current.config);
       tell(child, { type: 'start', ...this.#current, host, port } satisfies WorkerOrder);
     }
     this.#waiting.clear();
@@ -379,8 +383,17 @@ class ForkedWorkers implements WorkerPool {
     this.#current = next;
     const members = [...this.#started];
     const answers = this.#reloads.begin(members);
-    const order: WorkerOrder = { type: 'reload', generation: this.#reloads.number, ...next };
-    for (const child of members) tell(child, order);
+    const { config, simulatorUrl } = next;
+    // Nearly always all have been told the same.
+    const changes = new Map<ResolvedConfig, ConfigChange>();
+    for (const child of members) {
+      const before = this.#told.get(child) ?? config;
+      const change = changes.get(before) ?? configChange(before, config);
+      changes.set(before, change);
+      this.#told.set(child, config);
+      const order = { type: 'reload', generation: this.#reloads.number, change, simulatorUrl } as const;
+      tell(child, order satisfies WorkerOrder);
+    }
     this.#startWaiting();
     return answers;
   }

@@ -39,6 +39,8 @@ export const rowLength = 16;
 /** From the one to the other are numbers that are added up as they are. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
+/** Groups of a key that are looked through one by one; one key may call a thousand models within a second. */
+const mostOfKey = 4;
 /** Where the sums of a group have the number of its calls. */
 const callsSum = column.group;
 
@@ -62,9 +64,14 @@ export class CallTable {
   #counted = 0;
   /** By group and column. */
   readonly #sums = new Float64Array(mostCalls * rowLength);
-  /** Index of the newest group of each key, and of each group that of the one before of the same key; -1 for none. */
-  readonly #newest = new Map<string | null, number>();
+  /**
+   * Index of the newest group of each key, and of each model those of keys that have more than a few; and of each group
+   * that of the one before in the same list, or -1, and how many that list has up to it.
+   */
+  readonly #newestOfKey = new Map<string | null, number>();
+  readonly #newestOfModel = new Map<string | null, number>();
   readonly #before = new Int16Array(mostCalls);
+  readonly #depth = new Int16Array(mostCalls);
   /** Groups, in use or not: new ones for every table, which live for as long as it does, would keep the collector busy. */
   readonly #made: Mutable<CallGroup>[] = [];
   /** Index of the group of the last call; -1 before the first. */
@@ -87,7 +94,8 @@ export class CallTable {
     this.#counted = 0;
     this.callGroups.length = 0;
     this.ids.length = 0;
-    this.#newest.clear();
+    this.#newestOfKey.clear();
+    this.#newestOfModel.clear();
     this.#last = -1;
   }
 
@@ -173,13 +181,29 @@ export class CallTable {
   }
 
   #find(call: CallRecord): number {
-    const { keyId } = call;
-    const newest = this.#newest.get(keyId) ?? -1;
-    for (let index = newest; index !== -1; index = this.#before[index] as number)
-      if (isOf(this.callGroups[index] as CallGroup, call)) return index;
+    const ofKey = this.#newestOfKey.get(call.keyId) ?? -1;
+    const found = this.#seek(call, ofKey);
+    if (found !== -1) return found;
+    if (ofKey === -1 || (this.#depth[ofKey] as number) < mostOfKey)
+      return this.#append(call, this.#newestOfKey, call.keyId, ofKey);
+    const ofModel = this.#newestOfModel.get(call.model) ?? -1;
+    const other = this.#seek(call, ofModel);
+    return other === -1 ? this.#append(call, this.#newestOfModel, call.model, ofModel) : other;
+  }
+
+  /** @returns the group of a call from one of a list on backwards, or -1 */
+  #seek(call: CallRecord, newest: number): number {
+    let index = newest;
+    while (index !== -1 && !isOf(this.callGroups[index] as CallGroup, call))
+      index = this.#before[index] as number;
+    return index;
+  }
+
+  #append(call: CallRecord, lists: Map<string | null, number>, list: string | null, newest: number): number {
     const index = this.callGroups.push(this.#groupOf(call)) - 1;
     this.#before[index] = newest;
-    this.#newest.set(keyId, index);
+    this.#depth[index] = newest === -1 ? 1 : (this.#depth[newest] as number) + 1;
+    lists.set(list, index);
     return index;
   }
 

@@ -178,6 +178,8 @@ export class SumCollector {
   add(at: number, sums: CallGroupSums): void {
     const { keyId, model, outcome, tokensKnown } = sums.group;
     const { calls } = sums;
+    // No client pays for it, or has asked for it.
+    if (outcome === 'attempt') return;
     const start = this.#rowOf(at, keyId, model) * rowLength;
     if (outcome !== 'correction') this.#addTo(start, 'calls', calls);
     const ending = totalOfOutcome[outcome];
@@ -245,5 +247,6 @@ const totalOfOutcome: Readonly<Record<CallOutcome, TotalName | null>> = {
   refused: 'refused',
   client_gone: 'clientGone',
   upstream_error: 'upstreamErrors',
+  attempt: null,
   correction: null,
 };

@@ -50,6 +50,8 @@ export interface UsageWriter {
   count(): void;
   /** Records that are not in the ledger yet. */
   waiting(): number;
+  /** For how long the oldest of them has waited, in milliseconds; 0 without any. @param now Unix milliseconds */
+  lagMs(now: number): number;
   /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
   flush(): Promise<void>;
   /**
@@ -68,6 +70,8 @@ const longestPauseMs = 5000;
 /** A batch that takes no more, and whoever waits for it. */
 interface Chunk {
   readonly records: number;
+  /** Unix milliseconds: when its first call ended. */
+  readonly since: number;
   readonly content: UsageBatchContent;
   readonly settled: (() => void)[];
 }
@@ -129,6 +133,11 @@ class BatchWriter implements UsageWriter {
 
   waiting(): number {
     return this.#count + (this.#current?.records ?? 0);
+  }
+
+  lagMs(now: number): number {
+    const oldest = this.#current ?? this.#full[0] ?? this.#filling;
+    return oldest.records === 0 ? 0 : Math.max(0, now - oldest.since);
   }
 
   flush(): Promise<void> {
@@ -212,7 +221,8 @@ class BatchWriter implements UsageWriter {
     this.#isDue = false;
     const filled = this.#filling;
     if (filled.records === 0) return;
-    this.#full.push({ records: filled.records, content: filled.end(), settled: [] });
+    const { records, since } = filled;
+    this.#full.push({ records, since, content: filled.end(), settled: [] });
     this.#filling = new UsageBatch(this.#table, this.#options.record);
   }
 
@@ -269,6 +279,7 @@ export class UsageBatch {
   readonly #table: CallTable;
   readonly #record: Recorder['recordSums'];
   #records = 0;
+  #since = 0;
 
   /**
    * @param table of no other batch until this one has ended
@@ -284,6 +295,11 @@ export class UsageBatch {
     return this.#records;
   }
 
+  /** Unix milliseconds: when the first of them ended. */
+  get since(): number {
+    return this.#since;
+  }
+
   /**
    * Takes a call, of which the table keeps what it says.
    * @param at whole Unix milliseconds: when it ended
@@ -297,7 +313,7 @@ export class UsageBatch {
       table.begin(at);
     }
     table.add(call, at);
-    this.#records++;
+    if (this.#records++ === 0) this.#since = at;
     return true;
   }
 

@@ -70,7 +70,13 @@ function fullConfig(secrets: Secrets) {
       trustedProxies: ['10.0.0.0/8', '::1'],
       publicUrl: `https://${secrets.publicUser}@gateway.example.com/ai/`,
     },
-    admin: { host: '127.0.0.3', port: 9999, token: secrets.token },
+    admin: {
+      host: '127.0.0.3',
+      port: 9999,
+      token: secrets.token,
+      readToken: `read-${secrets.token}`,
+      metricsToken: `metrics-${secrets.token}`,
+    },
     workers: 3,
     store: {
       kind: 'postgres',
@@ -157,6 +163,7 @@ function fullConfig(secrets: Secrets) {
         proxyCa: 'ca.pem',
         injectUsage: false,
         responsesSocket: true,
+        onLeave: 'cancel',
         allowMembers: ['provider'],
         fetchPrivate: true,
         maxConnections: 9,
@@ -241,7 +248,7 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
   const config = parse(file);
   const view = JSON.parse(shown(config));
   t.match(view, {
-    admin: { token: hiddenText },
+    admin: { token: hiddenText, readToken: hiddenText, metricsToken: hiddenText },
     secret: hiddenText,
     listen: { publicUrl: `https://${hiddenText}@gateway.example.com/ai` },
     store: { url: `postgres://${hiddenText}@db.example.com:7000/gate?sslmode=require` },
@@ -259,7 +266,7 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
     fetch: { proxy: `https://${hiddenText}@[fd00::1]:3128`, proxyCa: hiddenText },
     keys: [{ hash: hiddenText }],
   });
-  view.admin.token = file.admin.token;
+  view.admin = file.admin;
   view.secret = file.secret;
   view.listen.publicUrl = file.listen.publicUrl;
   view.store = file.store;

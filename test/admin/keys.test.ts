@@ -7,6 +7,7 @@ import { createKeyBook } from '../../src/keys/key-book.js';
 import { type FakeCall, fakeData, fakeStore, lost } from '../keys/fake-store.js';
 
 const token = 'a-token-of-operators';
+const tokens = { token, readToken: null, metricsToken: null };
 
 const configured = (id: string): ResolvedKey => ({
   id,
@@ -43,7 +44,7 @@ async function start(
     revoke: (id) => changed(book.revoke(id)),
   };
   const log = pino({ level: 'silent' });
-  const listener = await startAdmin({ host: '127.0.0.1', port: 0, token }, keyRoutes(desk), log);
+  const listener = await startAdmin({ host: '127.0.0.1', port: 0 }, () => tokens, keyRoutes(desk), log);
   t.teardown(() => listener.close());
   const ask = async (method: string, path: string, body?: unknown) => {
     const answer = await fetch(`http://127.0.0.1:${listener.port}${path}`, {

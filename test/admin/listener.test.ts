@@ -8,6 +8,7 @@ import type { AdminRoute } from '../../src/admin/routes.js';
 import { GatewayError } from '../../src/errors.js';
 
 const token = 'a-token-of-operators';
+const tokens = { token, readToken: 'a-token-for-looking', metricsToken: 'a-token-of-metrics' };
 const bearer = { authorization: `Bearer ${token}` };
 
 async function* pieces(count: number): AsyncGenerator<string> {
@@ -20,36 +21,37 @@ async function* broken(): AsyncGenerator<string> {
 }
 
 const routes: readonly AdminRoute[] = [
-  { method: 'GET', path: '/open', needsToken: false, handle: () => json({ open: true }) },
+  { method: 'GET', path: '/open', access: 'open', handle: () => json({ open: true }) },
   {
     method: 'GET',
     path: '/things/{id}',
-    needsToken: true,
+    access: 'read',
     handle: ({ params, query }) => json({ params, at: query.get('at') }),
   },
-  { method: 'DELETE', path: '/things/{id}', needsToken: true, handle: () => json({ gone: true }) },
+  { method: 'GET', path: '/numbers', access: 'metrics', handle: () => json({ numbers: true }) },
+  { method: 'DELETE', path: '/things/{id}', access: 'write', handle: () => json({ gone: true }) },
   {
     method: 'POST',
     path: '/things',
-    needsToken: true,
+    access: 'write',
     handle: async ({ request }) => json(await readObject(request), 201),
   },
   {
     method: 'GET',
     path: '/long',
-    needsToken: true,
+    access: 'read',
     handle: () => ({ status: 200, contentType: 'text/plain', body: pieces(500) }),
   },
   {
     method: 'GET',
     path: '/broken',
-    needsToken: true,
+    access: 'read',
     handle: () => ({ status: 200, contentType: 'text/plain', body: broken() }),
   },
   {
     method: 'GET',
     path: '/refused',
-    needsToken: true,
+    access: 'read',
     handle: () => {
       throw new GatewayError('store_unavailable', undefined, { retryAfter: 3 });
     },
@@ -57,7 +59,7 @@ const routes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/mistake',
-    needsToken: true,
+    access: 'read',
     handle: () => {
       throw new Error('ours');
     },
@@ -65,7 +67,12 @@ const routes: readonly AdminRoute[] = [
 ];
 
 async function start(t: Test): Promise<string> {
-  const listener = await startAdmin({ host: '127.0.0.1', port: 0, token }, routes, pino({ level: 'silent' }));
+  const listener = await startAdmin(
+    { host: '127.0.0.1', port: 0 },
+    () => tokens,
+    routes,
+    pino({ level: 'silent' }),
+  );
   t.teardown(() => listener.close());
   return `http://127.0.0.1:${listener.port}`;
 }
@@ -136,7 +143,46 @@ test('an address that cannot be had is said', async (t) => {
   const url = await start(t);
   const port = Number(new URL(url).port);
   await t.rejects(
-    startAdmin({ host: '127.0.0.1', port, token }, routes, pino({ level: 'silent' })),
+    startAdmin({ host: '127.0.0.1', port }, () => tokens, routes, pino({ level: 'silent' })),
     /EADDRINUSE/,
   );
+});
+
+test('a token is for what it is for: everything, looking, or the metrics', async (t) => {
+  const url = await start(t);
+  const ask = async (as: string, path: string, method = 'GET') => {
+    const answer = await fetch(url + path, { method, headers: { authorization: `Bearer ${as}` } });
+    const { error } = (await answer.json()) as { error?: { code: string; message: string } };
+    return [answer.status, answer.headers.get('x-admin-access'), error?.code ?? null];
+  };
+  const { readToken, metricsToken } = tokens;
+  const refused = [403, null, 'insufficient_permissions'];
+  t.strictSame(await ask(token, '/numbers'), [200, 'write', null]);
+  t.strictSame(await ask(token, '/things/a'), [200, 'write', null]);
+  t.strictSame(await ask(token, '/things/a', 'DELETE'), [200, 'write', null]);
+  t.strictSame(await ask(readToken, '/numbers'), [200, 'read', null]);
+  t.strictSame(await ask(readToken, '/things/a'), [200, 'read', null]);
+  t.strictSame(await ask(readToken, '/things/a', 'DELETE'), refused);
+  t.strictSame(await ask(readToken, '/nothing'), [404, null, 'unknown_url']);
+  t.strictSame(await ask(metricsToken, '/numbers'), [200, 'metrics', null]);
+  t.strictSame(await ask(metricsToken, '/things/a'), refused);
+  t.strictSame(await ask(metricsToken, '/things/a', 'DELETE'), refused);
+  t.strictSame(await ask('a-token-of-nobody', '/numbers'), [401, null, 'invalid_api_key']);
+  t.strictSame(await ask('null', '/numbers'), [401, null, 'invalid_api_key']);
+  t.strictSame(await ask('x', '/open'), [200, null, null]);
+});
+
+test('a token that has not been given lets nobody in', async (t) => {
+  const none = { token, readToken: null, metricsToken: null };
+  const listener = await startAdmin(
+    { host: '127.0.0.1', port: 0 },
+    () => none,
+    routes,
+    pino({ level: 'silent' }),
+  );
+  t.teardown(() => listener.close());
+  for (const as of ['null', '', tokens.readToken, tokens.metricsToken]) {
+    const headers = { authorization: `Bearer ${as}` };
+    t.equal((await fetch(`http://127.0.0.1:${listener.port}/numbers`, { headers })).status, 401);
+  }
 });

@@ -127,7 +127,7 @@ test('a gateway that has done nothing has a state', async (t) => {
 
 test('a target is as its worst-off worker says, with the last failure of any', async (t) => {
   const recorder = createRecorder(
-    gaugeSources({ targets: () => [{ upstream: 'up', model: 'a', state: 'closed', inFlight: 3 }] }),
+    gaugeSources({ targets: () => [{ upstream: 'up', model: 'a', state: 'closed', inFlight: 3, calls: 1 }] }),
   );
   for (let i = 0; i < 3; i++) recorder.recordAttempt(target('up', 'a'), 'ok');
   recorder.recordAttempt(target('up', 'a'), 'status_5xx');

@@ -13,13 +13,19 @@ import { startGateway } from '../support/gateway.js';
 import { startHttpUpstream } from '../support/upstream.js';
 
 const token = 'a-token-of-operators';
+const tokens = { token, readToken: null, metricsToken: null };
 const authorization = `Bearer ${token}`;
 const mebibyte = 1024 * 1024;
 
 /** A listener for operators, whose gateway is at this URL. */
 async function startRelay(t: Test, url: string) {
   const routes = playgroundRoutes({ url, models: () => [], demoKey: () => null });
-  const listener = await startAdmin({ host: '127.0.0.1', port: 0, token }, routes, pino({ level: 'silent' }));
+  const listener = await startAdmin(
+    { host: '127.0.0.1', port: 0 },
+    () => tokens,
+    routes,
+    pino({ level: 'silent' }),
+  );
   t.teardown(() => listener.close());
   const { port } = listener;
   const relay = (call: object, init: RequestInit = {}) =>

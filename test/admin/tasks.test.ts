@@ -13,6 +13,7 @@ import { openStores } from '../support/tasks/store.js';
 import { sampleTask } from '../video/samples.js';
 
 const token = 'a-token-of-operators';
+const tokens = { token, readToken: null, metricsToken: null };
 const headers = { authorization: `Bearer ${token}` };
 const hourMs = 3_600_000;
 
@@ -23,7 +24,12 @@ interface TaskList {
 
 async function startList(t: Test, store: TaskStore | null) {
   const routes = taskRoutes(() => store);
-  const listener = await startAdmin({ host: '127.0.0.1', port: 0, token }, routes, pino({ level: 'silent' }));
+  const listener = await startAdmin(
+    { host: '127.0.0.1', port: 0 },
+    () => tokens,
+    routes,
+    pino({ level: 'silent' }),
+  );
   t.teardown(() => listener.close());
   return (query = '') => fetch(`http://127.0.0.1:${listener.port}/tasks${query}`, { headers });
 }

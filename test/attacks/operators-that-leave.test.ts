@@ -14,7 +14,7 @@ test('a client of the operators that leaves within its body is no fault of ours'
   const route: AdminRoute = {
     method: 'POST',
     path: '/keys',
-    needsToken: false,
+    access: 'open',
     handle: async ({ request }) => {
       begun++;
       try {
@@ -26,9 +26,13 @@ test('a client of the operators that leaves within its body is no fault of ours'
       }
     },
   };
-  const settings = { host: '127.0.0.1', port: 0, token: 'the-token-of-the-operators' };
-  const admin = await startAdmin(settings, [route], pino({ level: 'silent' }), (_where, fault) =>
-    faults.push(fault),
+  const tokens = { token: 'the-token-of-the-operators', readToken: null, metricsToken: null };
+  const admin = await startAdmin(
+    { host: '127.0.0.1', port: 0 },
+    () => tokens,
+    [route],
+    pino({ level: 'silent' }),
+    (_where, fault) => faults.push(fault),
   );
   t.teardown(() => admin.close());
   const bodies = ['content-length: 10\r\n\r\n{', 'transfer-encoding: chunked\r\n\r\n5\r\n{"a"'];

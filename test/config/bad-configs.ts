@@ -361,6 +361,14 @@ export const badConfigs: readonly BadConfig[] = [
     value: { kind: 'postgres', url: `http://:${secret}@x` },
     problems: ['store.url: must be a postgres:// URL'],
   },
+  {
+    at: 'admin',
+    value: { token: `${secret}-of-all`, readToken: `${secret}-of-all`, metricsToken: 'short' },
+    problems: [
+      'admin.metricsToken: must not have fewer than 16 characters',
+      'admin.readToken: is the same as admin.token',
+    ],
+  },
   { at: 'secret', value: 'short', problems: ['secret: must not have fewer than 32 characters'] },
   {
     at: 'models/gpt-4.1',

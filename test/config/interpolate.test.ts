@@ -76,7 +76,7 @@ test('a reference to a file is replaced by what it holds, without the end of its
     ['abc\r\n', 'abc'],
     [' a\n\n', ' a\n'],
     ['', ''],
-    ['${KEY} ü', '${KEY} ü'],
+    [`${reference('KEY')} ü`, `${reference('KEY')} ü`],
     ['x'.repeat(65_536), 'x'.repeat(65_536)],
   ] as const) {
     writeFileSync(path, bytes);

@@ -19,15 +19,19 @@ const primary = {
 
 test('everything that was counted is written, with names that say their kind', async (t) => {
   const recorder = createRecorder(
-    gaugeSources({ targets: () => [{ upstream: 'main', model: 'x', state: 'closed', inFlight: 2 }] }),
+    gaugeSources({
+      targets: () => [{ upstream: 'main', model: 'x', state: 'closed', inFlight: 2, calls: 1 }],
+    }),
     { numbers: 8, histograms: 8 },
   );
   const usage = { input: 10, output: 20, cached: 4, reasoning: 5 };
   for (let i = 0; i < 20; i++)
     recorder.record(callRecord({ model: `a "${i}"\n`, usage, costNanoUsd: 1_500_000 }));
   recorder.recordAttempt(target('main', 'x'), 'ok');
+  recorder.recordFirstByte(target('main', 'x'), 20);
   recorder.recordRetry(target('main', 'x'));
   recorder.recordHedge('m', 'sent');
+  recorder.record(callRecord({ outcome: 'correction', costNanoUsd: -1 }));
   recorder.recordLeftOut(['top_k'], 'request');
   recorder.recordLimitRefusal('tokens');
   recorder.recordFault('timer');

@@ -13,7 +13,7 @@ test('a point tells what happened since the one before', async (t) => {
   const totals = createTotals();
   const history = createHistory();
   const add = (now: number) => {
-    totals.update(1, recorder.snapshot());
+    totals.update(1, recorder.take());
     return history.add(totals.merged(), now);
   };
   for (let i = 0; i < 100; i++) recorder.record(callRecord());
@@ -66,14 +66,14 @@ test('the end of a worker is no traffic, and what it told last counts once', asy
   const [first, second] = [worker(), worker()];
   history.add(totals.merged(), start);
   for (let i = 0; i < 10; i++) first.record(callRecord());
-  totals.update(1, first.snapshot());
+  totals.update(1, first.take());
   // A scrape in between takes the same counts.
   totals.merged();
   t.equal(history.add(totals.merged(), start + 5000)?.requestsPerSecond, 2);
   totals.retire(1);
   for (let i = 0; i < 5; i++) second.record(callRecord());
-  totals.update(2, second.snapshot());
-  totals.update(2, second.snapshot());
+  totals.update(2, second.take());
+  totals.update(2, second.take());
   t.equal(history.add(totals.merged(), start + 10_000)?.requestsPerSecond, 1);
   t.equal(history.add(totals.merged(), start + 15_000)?.requestsPerSecond, 0);
 });

@@ -109,7 +109,7 @@ test('the sources of the gauges are asked with each snapshot', async (t) => {
       openRequests: () => open,
       bufferedBytes: () => Number.NaN,
       upstream: () => ({ open: 5, idle: 2, busy: 3, waiting: 1 }),
-      targets: () => [{ upstream: 'main', model: 'gpt-x', state: 'open', inFlight: 7 }],
+      targets: () => [{ upstream: 'main', model: 'gpt-x', state: 'open', inFlight: 7, calls: 1 }],
       process: () => ({ residentBytes: 100, heapBytes: 50, loopDelay: { p50: 0.001, p99: 0.002, max: 0.5 } }),
     }),
   );
@@ -177,4 +177,38 @@ test('members that were left out are counted by name, invented ones as one', asy
     'topK request': 1,
     'other request': 3,
   });
+});
+
+test('what was taken is told once', async (t) => {
+  const recorder = createRecorder(gaugeSources());
+  recorder.record(callRecord());
+  recorder.recordFirstByte(target('main', 'x'), 30);
+  recorder.recordLogDropped(2);
+  const taken = recorder.take();
+  t.same(numbers(taken, 'gateway_requests_total'), { 'chat sim-text 200 complete': 1 });
+  t.same(numbers(taken, 'gateway_log_dropped_total'), { '': 2 });
+  t.equal(
+    bucketCounts(taken, 'gateway_target_first_byte_seconds')['main/x']?.[latencyBounds.indexOf(0.05)],
+    1,
+  );
+  t.same(numbers(recorder.take(), 'gateway_requests_total'), {});
+  recorder.record(callRecord());
+  t.same(numbers(recorder.take(), 'gateway_requests_total'), { 'chat sim-text 200 complete': 1 });
+});
+
+test('a model that becomes busy is counted by itself from then on', async (t) => {
+  const recorder = createRecorder(gaugeSources(), { numbers: 16, histograms: 8 });
+  const attempt = target('main', 'late');
+  const once = (model: string): void => recorder.record(callRecord({ model, keyId: model }));
+  for (let i = 0; i < 20; i++) once(`model-${i}`);
+  for (let i = 0; i < 20; i++) recorder.recordAttempt(target('main', `${i}`), 'ok');
+  for (let i = 0; i < 9; i++) once('late');
+  for (let i = 0; i < 9; i++) recorder.recordAttempt(attempt, 'ok');
+  t.equal(numbers(recorder.take(), 'gateway_requests_total')['chat late 200 complete'], undefined);
+  once('late');
+  recorder.recordAttempt(attempt, 'ok');
+  const taken = recorder.take();
+  t.equal(numbers(taken, 'gateway_requests_total')['chat late 200 complete'], 1);
+  t.equal(numbers(taken, 'gateway_key_requests_total')['late 2xx'], 1);
+  t.equal(numbers(taken, 'gateway_upstream_attempts_total')['main/late ok'], 1);
 });

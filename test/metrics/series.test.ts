@@ -49,7 +49,7 @@ test('names of a config for which there is no room become other, and every such 
   t.equal(table.overflowed, 2);
 });
 
-test('a series keeps its place, and one that shares the number of others counts with each use of it', async (t) => {
+test('a series keeps its place until a renewal, and one that shares the number of others counts with each use of it', async (t) => {
   const table = new SeriesTable(labels, 16);
   const own = table.placeOf('chat', 'model-0', 200, 'complete');
   for (let i = 1; i < 13; i++) table.placeOf('chat', `model-${i}`, 200, 'complete');
@@ -62,6 +62,32 @@ test('a series keeps its place, and one that shares the number of others counts 
   t.equal(table.overflowed, 3);
   for (let status = 300; status < 400; status++) table.placeOf('chat', 'model-0', status, 'complete');
   t.equal(table.placeOf('chat', 'model-13', 200, 'complete'), shared, 'whatever came since');
+});
+
+test('a series without a number takes that of one that is used less, and nobody else is moved', async (t) => {
+  const table = new SeriesTable(labels, 16);
+  for (let i = 0; i < 13; i++) table.numberAt(table.placeOf('chat', `model-${i}`, 200, 'complete'), 10 + i);
+  const other = table.find('chat', 'model-13', 200, 'complete');
+  t.same(table.renew(), [], 'one use is not enough');
+  t.equal(table.generation, 0, 'places hold');
+  table.numberAt(table.placeOf('chat', 'model-13', 200, 'complete'), 100);
+  t.same(table.renew(), [{ number: 0, shared: other }]);
+  t.equal(table.generation, 1);
+  t.same(rows(table)[0], ['chat', 'model-13', '200', 'complete']);
+  t.equal(table.find('chat', 'model-13', 200, 'complete'), 0);
+  t.equal(table.find('chat', 'model-0', 200, 'complete'), other);
+  t.equal(table.find('chat', 'model-1', 200, 'complete'), 1);
+  t.equal(table.size, 14);
+});
+
+test('of those that have no number, so many are told apart as there may be series', async (t) => {
+  const table = new SeriesTable(['key'], 16);
+  for (let i = 0; i < 1000; i++) table.find(`key-${i}`);
+  table.renew();
+  t.equal(table.generation, 1, 'half of them are forgotten');
+  for (let i = 0; i < 50; i++) table.find('key-999');
+  t.equal(table.renew().length, 1);
+  t.equal(table.find('key-999') < 13, true);
 });
 
 test('when even those are too many there is one series for the rest', async (t) => {

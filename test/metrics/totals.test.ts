@@ -60,7 +60,7 @@ class Cluster {
   }
 
   tell(place: number): void {
-    this.totals.update(this.#ids[place] as number, sent(this.#recorder(place).snapshot()));
+    this.totals.update(this.#ids[place] as number, sent(this.#recorder(place).take()));
   }
 
   tellAll(): void {
@@ -126,16 +126,28 @@ test('all workers together have counted what a naive count has, through any rest
   );
 });
 
-test('nothing goes down from one merge to the next, with room for all series or not', async (t) => {
+/** The sum of each family, of counters and of what histograms have counted. */
+function sums(snapshot: MetricsSnapshot): Map<string, number> {
+  const all = new Map<string, number>();
+  for (const [name, , numbers] of [...snapshot.counters, ...snapshot.histograms])
+    all.set(
+      name,
+      numbers.reduce((a, b) => a + b, 0),
+    );
+  return all;
+}
+
+test('nothing goes down from one merge to the next; where there is no room for all series, their sum does not', async (t) => {
   const limits = fc.constantFrom(defaultCaps, { numbers: 5, histograms: 3 });
   fc.assert(
     fc.property(limits, fc.array(step, { maxLength: 60 }), (limit, steps) => {
       const cluster = new Cluster(limit);
+      const read = limit === defaultCaps ? growing : sums;
       let before = new Map<string, number>();
       for (const each of steps) {
         cluster.apply(each);
         if (each.type === 'record') continue;
-        const now = growing(cluster.totals.merged());
+        const now = read(cluster.totals.merged());
         for (const [name, value] of before) t.ok((now.get(name) ?? -1) >= value, name);
         before = now;
       }
@@ -157,6 +169,61 @@ test('the sum of all series is kept where they do not fit', async (t) => {
   const sum = (name: string) => Object.values(numbers(merged, name)).reduce((a, b) => a + b, 0);
   t.equal(sum('gateway_requests_total'), 60);
   t.equal(sum('gateway_cost_usd_total'), 60);
+});
+
+test('busy models take the places of those that were busy once, and the sums stay right', async (t) => {
+  const cluster = new Cluster({ numbers: 16, histograms: 16 });
+  const record = (from: number, until: number, times: number): void => {
+    for (let model = from; model < until; model++)
+      for (let time = 0; time < times; time++)
+        cluster.apply({ type: 'record', worker: time % workers, model: `model-${model}`, ms: 2 });
+    cluster.tellAll();
+  };
+  const requests = () => numbers(cluster.totals.merged(), 'gateway_requests_total');
+  record(0, 20, 1);
+  t.equal(Object.keys(requests()).length, 14);
+  t.equal(requests()['chat model-3 200 complete'], 1);
+  for (let round = 0; round < 5; round++) {
+    record(100, 104, 9);
+    cluster.totals.merged();
+  }
+  const now = requests();
+  t.ok((now['chat model-103 200 complete'] ?? 0) >= 18, 'what came after it had its place');
+  t.equal(now['chat model-3 200 complete'], undefined);
+  t.equal(
+    Object.values(now).reduce((a, b) => a + b, 0),
+    200,
+  );
+  const firstBytes = bucketCounts(cluster.totals.merged(), 'gateway_first_byte_seconds');
+  t.ok('chat model-103' in firstBytes);
+  t.equal(
+    Object.values(firstBytes)
+      .flat()
+      .reduce((a, b) => a + b, 0),
+    200,
+  );
+});
+
+test('states of targets are never those of several, however many there are', async (t) => {
+  const targets = Array.from({ length: 100 }, (_, index) => ({
+    upstream: 'up',
+    model: `${index}`,
+    state: index === 70 ? ('open' as const) : ('closed' as const),
+    inFlight: index >= 90 ? 1 : 0,
+    calls: index >= 80 ? index : 0,
+  }));
+  const totals = createTotals({ numbers: 40, histograms: 8 });
+  for (const worker of [1, 2]) {
+    const recorder = createRecorder(gaugeSources({ targets: () => targets }), { numbers: 40, histograms: 8 });
+    totals.update(worker, sent(recorder.take()));
+  }
+  const merged = totals.merged();
+  const inFlight = numbers(merged, 'gateway_target_in_flight', 'gauges');
+  t.same(Object.keys(inFlight), ['up/70', 'up/99', 'up/98', 'up/97', 'up/96', 'up/95', 'up/94', 'up/93']);
+  const states = numbers(merged, 'gateway_target_state', 'gauges');
+  t.equal(Object.keys(states).length, 32);
+  t.equal(states['up/70 open'], 1);
+  t.same(numbers(merged, 'gateway_targets', 'gauges'), { closed: 99, cooling: 0, open: 1, 'half-open': 0 });
 });
 
 test('fractions never make a counter less by their last digit', async (t) => {
@@ -198,7 +265,7 @@ test('gauges add up, or are those of the worst worker, as their families say', a
   const totals = createTotals();
   for (const [id, state] of (['closed', 'open'] as const).entries()) {
     const sources = gaugeSources({
-      targets: () => [{ upstream: 'main', model: 'x', state, inFlight: 3 }],
+      targets: () => [{ upstream: 'main', model: 'x', state, inFlight: 3, calls: 1 }],
       process: () => ({ residentBytes: 10, heapBytes: 1, loopDelay: { p50: 0, p99: 0.25, max: id } }),
     });
     totals.update(id, sent(createRecorder(sources).snapshot()));

@@ -23,6 +23,7 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     cause: null,
     usage: usage === null ? null : { cacheWritten: 0, ...usage },
     givenUp: null,
+    otherAttempts: null,
     bytesIn: 100,
     bytesOut: 1000,
     mediaSeconds: 0,

@@ -75,6 +75,22 @@ test('calls are counted once, by their groups', async (t) => {
   t.same(told, []);
 });
 
+test('each model of a key has one group, and each key of a model', async (t) => {
+  const table = tableAt(noon);
+  for (let round = 0; round < 2; round++)
+    for (let model = 0; model < 20; model++)
+      for (let key = 0; key < 10; key++)
+        addUsage(table, { at: noon, keyId: `key-${key}`, model: `model-${model}` });
+  t.equal(table.callGroups.length, 200);
+  const calls = new Map<string, number>();
+  table.count((sums) => {
+    calls.set(`${sums.group.keyId} ${sums.group.model}`, sums.calls);
+    return { observe: () => {} };
+  });
+  t.equal(calls.size, 200);
+  t.ok([...calls.values()].every((each) => each === 2));
+});
+
 test('a number that cannot be meant adds nothing to those of other calls', async (t) => {
   const table = tableAt(noon);
   const { told, count } = counter(table);

@@ -1,6 +1,6 @@
 import { type Signal, signal, useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { ApiError, askJson } from '../api.js';
+import { ApiError, askJson, mayWrite } from '../api.js';
 import { FormDialog } from '../dialog.js';
 import { useKept, useSession } from '../session.js';
 import { messageOf, plural } from '../words.js';
@@ -65,6 +65,7 @@ export function ConfigView() {
           <button
             type="button"
             class="button primary"
+            hidden={!mayWrite.value}
             onClick={() => {
               isAsking.value = true;
             }}

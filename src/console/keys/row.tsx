@@ -1,4 +1,5 @@
 import type { KeyTrafficView } from '../../admin/live-state.js';
+import { mayWrite } from '../api.js';
 import { Badge } from '../badge.js';
 import { count, dollars, nothing, span, whole } from '../format.js';
 import { Meter } from '../meter.js';
@@ -76,7 +77,10 @@ export function KeyRow({ entry, use, traffic, actions }: KeyRowProps) {
         <span class="hint">{expiresAt === null ? '' : utcTime(expiresAt)}</span>
       </td>
       <td data-label="Actions">
-        <div class="row key-actions" hidden={entry.readOnly || name === 'revoked' || name === 'overridden'}>
+        <div
+          class="row key-actions"
+          hidden={!mayWrite.value || entry.readOnly || name === 'revoked' || name === 'overridden'}
+        >
           <button
             type="button"
             class="button quiet"

@@ -1,6 +1,7 @@
 import { type Signal, signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { LiveState } from '../../admin/live-state.js';
+import { mayWrite } from '../api.js';
 import { useKept, useSession } from '../session.js';
 import { messageOf, plural } from '../words.js';
 import {
@@ -41,7 +42,7 @@ export function KeysView() {
     <section class="keys">
       <div class="view-head">
         <h2>Keys</h2>
-        <button type="button" class="button primary" onClick={create}>
+        <button type="button" class="button primary" hidden={!mayWrite.value} onClick={create}>
           Create key
         </button>
       </div>

@@ -1,5 +1,6 @@
 import type { Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
+import { mayWrite } from '../api.js';
 import type { Kind } from './choice.js';
 
 export interface ComposerProps {
@@ -38,11 +39,11 @@ export function Composer(props: ComposerProps) {
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
           event.preventDefault();
-          if (!isRunning) onSend();
+          if (!isRunning && mayWrite.value) onSend();
         }}
       />
       <div class="row">
-        <button type="button" class="button primary" disabled={isRunning} onClick={onSend}>
+        <button type="button" class="button primary" disabled={isRunning || !mayWrite.value} onClick={onSend}>
           Send
         </button>
         <button type="button" class="button" disabled={!isRunning} onClick={onStop}>

@@ -1,5 +1,5 @@
 import { type Signal, signal, useSignal } from '@preact/signals';
-import { askJson } from '../api.js';
+import { askJson, mayWrite } from '../api.js';
 import { moment } from '../format.js';
 import { messageOf } from '../words.js';
 import { Field } from './fields.js';
@@ -66,7 +66,7 @@ export function KeyField({ apiKey }: { readonly apiKey: PlaygroundKey }) {
           onInput={({ currentTarget }) => keepKey(apiKey, currentTarget.value)}
         />
       </Field>
-      {groups.length > 0 && (
+      {groups.length > 0 && mayWrite.value && (
         <div class="row">
           <button type="button" class="button" disabled={isBusy} onClick={make}>
             Make a key for an hour

@@ -97,6 +97,7 @@ function correctionOf(
     cause: null,
     usage: null,
     givenUp: null,
+    otherAttempts: null,
     bytesIn: 0,
     bytesOut: 0,
     leftOut: [],

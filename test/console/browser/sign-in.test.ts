@@ -23,7 +23,7 @@ test('signing in to the console', { skip: noBrowser }, async (t) => {
       );
       t.equal(await field.getAttribute('type'), 'password');
       await signIn('not-the-token');
-      await page.getByRole('alert').filter({ hasText: 'This is not the admin token.' }).waitFor();
+      await page.getByRole('alert').filter({ hasText: 'This is not an admin token.' }).waitFor();
       t.equal(await page.getByRole('navigation').count(), 0, 'nothing of the console is there');
       t.strictSame((await stored(page)).tab, [], 'a wrong token is not kept');
       await signIn();

@@ -1,0 +1,52 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { AdminTokens } from '../config/resolve.js';
+import { GatewayError } from '../errors.js';
+
+/** Who may ask: anybody, whoever may see the metrics, whoever may look, or whoever may change something. */
+export type Access = 'open' | 'metrics' | 'read' | 'write';
+
+/** In which each includes those before it. */
+const order: readonly Access[] = ['open', 'metrics', 'read', 'write'];
+
+const scheme = /^bearer +/i;
+
+const noToken = new GatewayError(
+  'invalid_api_key',
+  'The admin token is missing or wrong: send it as "authorization: Bearer …".',
+);
+const onlyMetrics = new GatewayError(
+  'permission_denied',
+  'This token is for GET /metrics alone (admin.metricsToken).',
+);
+const onlyReads = new GatewayError(
+  'permission_denied',
+  'This token may look and change nothing (admin.readToken): this wants admin.token.',
+);
+
+/**
+ * Looks what a request may by its `authorization` header, in a time that says nothing about how much of a token is
+ * right.
+ * @param wanted what it has to be allowed
+ * @throws GatewayError of status 401 without a token that is known, 403 with one that is for less
+ */
+export function checkAccess(authorization: string | undefined, tokens: AdminTokens, wanted: Access): Access {
+  if (wanted === 'open') return 'open';
+  const granted = accessBy(authorization, tokens);
+  if (granted === null) throw noToken;
+  if (order.indexOf(granted) < order.indexOf(wanted)) throw granted === 'metrics' ? onlyMetrics : onlyReads;
+  return granted;
+}
+
+function accessBy(authorization: string | undefined, tokens: AdminTokens): Access | null {
+  if (authorization === undefined || !scheme.test(authorization)) return null;
+  const given = digest(authorization.replace(scheme, '').trimEnd());
+  const isGiven = (token: string | null): boolean => token !== null && timingSafeEqual(digest(token), given);
+  const [isAll, isRead, isMetrics] = [tokens.token, tokens.readToken, tokens.metricsToken].map(isGiven);
+  if (isAll) return 'write';
+  if (isRead) return 'read';
+  return isMetrics ? 'metrics' : null;
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,69 @@
+import { test } from 'tap';
+import { changedConfig, configChange } from '../../src/config/change.js';
+import { demoConfig } from '../../src/config/demo.js';
+import type { ResolvedConfig, ResolvedKey } from '../../src/config/resolve.js';
+import { fc } from '../support/seed.js';
+
+const demo = demoConfig(1);
+const key = demo.keys[0] as ResolvedKey;
+
+/** A config with keys of these numbers, each with a limit, and models of some of them. */
+function configOf(numbers: readonly (readonly [number, number])[]): ResolvedConfig {
+  const limits = (requestsPerMinute: number) => ({
+    requestsPerMinute,
+    tokensPerMinute: null,
+    concurrent: null,
+  });
+  const unique = [...new Map(numbers)];
+  return {
+    ...demo,
+    workers: unique.length,
+    keys: unique.map(([number, limit]) => ({
+      ...key,
+      id: `k${number}`,
+      hash: `${number}`,
+      limits: limits(limit),
+    })),
+    models: unique.flatMap(([number, limit]) =>
+      demo.models.slice(0, 1).map((model) => ({ ...model, name: `m${number}`, limits: limits(limit) })),
+    ),
+  };
+}
+
+/** As it comes out of another process, with its lists in one order. */
+function inOrder(config: ResolvedConfig): unknown {
+  const keys = [...config.keys].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const models = [...config.models].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return JSON.parse(JSON.stringify({ ...config, keys, models }));
+}
+
+test('a change makes of any config any other', (t) => {
+  const number = fc.integer({ min: 0, max: 6 });
+  const numbers = fc.array(fc.tuple(number, number), { maxLength: 8 });
+  fc.assert(
+    fc.property(numbers, numbers, (one, other) => {
+      const [before, next] = [configOf(one), configOf(other)];
+      const change = JSON.parse(JSON.stringify(configChange(before, next)));
+      t.same(inOrder(changedConfig(before, change)), inOrder(next));
+    }),
+  );
+  t.end();
+});
+
+test('of keys and models no more is told than what has changed', (t) => {
+  const before = configOf(Array.from({ length: 1000 }, (_, number) => [number, 1]));
+  const next = configOf(Array.from({ length: 1000 }, (_, number) => [number + 1, number === 500 ? 2 : 1]));
+  const { keys, models, rest } = configChange(before, next);
+  t.same(
+    keys.put.map(({ id }) => id),
+    ['k501', 'k1000'],
+  );
+  t.same(keys.removed, ['k0']);
+  t.same(
+    models.put.map(({ name }) => name),
+    ['m501', 'm1000'],
+  );
+  t.notOk('keys' in rest || 'models' in rest);
+  t.equal(changedConfig(before, configChange(before, before)).keys, before.keys);
+  t.end();
+});

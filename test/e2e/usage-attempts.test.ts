@@ -1,0 +1,73 @@
+import { type Test, test } from 'tap';
+import { temporaryFolder } from '../support/temporary-folder.js';
+import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { chatBody, prices, startUsageGateway, type UsageLine } from '../support/usage-gateway.js';
+
+const good = jsonAnswer(200, completion);
+/** Of 3 and 4 tokens, in nano-dollars. */
+const cost = 3 * 1250 + 4 * 10_000;
+
+/** A gateway whose model has two targets, the first of which answers as given, or not at all. */
+async function start(t: Test, answer: string, hedgeMs?: number) {
+  const first = await startRawUpstream(t, answer);
+  const second = await startRawUpstream(t, good);
+  const usage = await startUsageGateway(t, {
+    upstreamUrl: first.url,
+    store: { kind: 'embedded', path: temporaryFolder(t) },
+    config: {
+      upstreams: {
+        one: { kind: 'chat', baseUrl: first.url, apiKeys: ['upstream-key'] },
+        two: { kind: 'chat', baseUrl: second.url, apiKeys: ['upstream-key'] },
+      },
+      models: {
+        talk: {
+          protocols: ['chat'],
+          targets: [
+            { upstream: 'one', model: 'a', priority: 0 },
+            { upstream: 'two', model: 'b', priority: 1 },
+          ],
+          price: prices.talk,
+          ...(hedgeMs === undefined ? {} : { hedgeMs }),
+        },
+      },
+    },
+  });
+  return {
+    async lines(): Promise<readonly UsageLine[]> {
+      const answered = await usage.post('/v1/chat/completions', chatBody('How are you?'));
+      t.equal(answered.status, 200);
+      await answered.text();
+      const id = answered.headers.get('x-request-id');
+      await usage.linesOf(id);
+      return (await usage.lines()).filter(({ requestId }) => requestId === id);
+    },
+    report: () => usage.report('?by='),
+  };
+}
+
+const answered = { outcome: 'complete', target: 'two/b', costNanoUsd: cost, inputTokens: 3, outputTokens: 4 };
+
+test('of a call that failed over, both attempts are in the ledger, and the client pays for one', async (t) => {
+  const stage = await start(t, jsonAnswer(500, '{}'));
+  const [call, attempt, ...more] = await stage.lines();
+  t.strictSame(more, []);
+  t.match(call, answered);
+  t.match(attempt, {
+    outcome: 'attempt',
+    target: 'one/a',
+    costNanoUsd: 0,
+    tokensKnown: 'none',
+    keyId: 'load',
+  });
+  t.match((await stage.report()).total, { calls: 1, costNanoUsd: cost, inputTokens: 3 });
+});
+
+test('of a hedged call, the attempt that was given up is in the ledger with what it is thought to have read', async (t) => {
+  const stage = await start(t, '', 10);
+  const [call, attempt, ...more] = await stage.lines();
+  t.strictSame(more, []);
+  t.match(call, answered);
+  t.match(attempt, { outcome: 'attempt', target: 'one/a', costNanoUsd: 0, tokensKnown: 'partial' });
+  t.ok(Number(attempt?.inputTokens) > 0);
+  t.match((await stage.report()).total, { calls: 1, costNanoUsd: cost, inputTokens: 3 });
+});
