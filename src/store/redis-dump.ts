@@ -40,10 +40,16 @@ async function connect(urls: readonly string[]): Promise<{ send: Send; close: ()
   const redis = await import('redis');
   const [url = ''] = urls;
   if (urls.length > 1) {
+    const { username, password, protocol } = new URL(url);
     const cluster = redis.createCluster({
       RESP: 2,
       rootNodes: urls.map((each) => ({ url: each })),
-      defaults: { url },
+      // Of nodes that only the others name.
+      defaults: {
+        username: decodeURIComponent(username) || undefined,
+        password: decodeURIComponent(password) || undefined,
+        ...(protocol === 'rediss:' ? { socket: { tls: true as const } } : {}),
+      },
     });
     cluster.on('error', () => {});
     await cluster.connect();

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { createClient } from 'redis';
+import { createClient, createCluster } from 'redis';
 import { type Test, test } from 'tap';
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore, type WholeStore } from '../../src/store/create.js';
@@ -13,7 +13,7 @@ import { allLines, allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings } from '../suites/store.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
-import { noRedis, startRedis } from '../support/redis.js';
+import { noRedis, startRedis, startRedisCluster } from '../support/redis.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -195,51 +195,73 @@ test('a copy of an embedded store that is written to all the while holds whole c
   await t.rejects(copyEmbedded(join(folder, 'none'), join(folder, 'new')), /there is no store/);
 });
 
-test('what earlier versions kept in Redis is exported', async (t) => {
-  const server = await startRedis();
-  if (server === null) return t.fail(noRedis);
-  t.teardown(() => server.stop());
-  const client = createClient({ url: server.url });
-  await client.connect();
-  t.teardown(() => client.destroy());
-  const send = (...command: string[]) => client.sendCommand(command);
-  const soon = Date.now() + dayMs;
-  await send('SADD', 'gw:collections', 'tasks');
-  await send('ZADD', 'gw:index:tasks', `${soon}`, 'a', `${soon}`, 'gone', `${soon}`, 'ü b');
-  await send('SET', 'gw:record:tasks:a', '7:{"x":"1:2"}', 'PX', `${dayMs}`);
-  await send('SET', 'gw:record:tasks:ü b', '8:\0', 'PX', `${dayMs}`);
-  const tag = 'gw:ledger:{usage}';
-  await send('SADD', 'gw:ledgers', 'usage');
-  await send('SET', `${tag}:retention`, `${dayMs}`);
-  const now = Date.now();
-  const mark = '0123456789abcdef';
-  await send('ZADD', `${tag}:lines`, `${now}`, `${mark}00000000one`, `${now}`, `${mark}00000001two`);
-  await send('ZADD', `${tag}:lines`, `${now - 2 * dayMs}`, `${mark}00000002old`);
-  await send('ZADD', `${tag}:sums`, '0', 's', '0', 'gone');
-  await send('HSET', `${tag}:sum:s`, 'calls', '3', 'cost', '-4');
-  await send('PEXPIRE', `${tag}:sum:s`, `${dayMs}`);
-  const dump = await exported({ urls: [server.url], prefix: 'gw' });
-  const entries = dump
-    .trimEnd()
-    .split('\n')
-    .map((line): Record<string, unknown> => JSON.parse(line));
-  const isSoon = ({ expiresAt }: Record<string, unknown>) => Math.abs(Number(expiresAt) - soon) < 60_000;
-  t.ok(entries.filter(({ type }) => type === 'record' || type === 'sum').every(isSoon));
-  t.match(entries, [
-    { type: 'model-gateway store' },
-    { type: 'record', collection: 'tasks', id: 'a', value: '{"x":"1:2"}', revision: 7 },
-    { type: 'record', collection: 'tasks', id: 'ü b', value: '\0', revision: 8 },
-    { type: 'ledger', ledger: 'usage', lineTtlMs: dayMs },
-    { type: 'line', at: now, value: 'one' },
-    { type: 'line', at: now, value: 'two' },
-    { type: 'sum', id: 's', values: { calls: 3, cost: -4 } },
-    { type: 'end', entries: 6 },
-  ]);
-  t.equal(entries.length, 8);
-  const folder = temporaryFolder(t);
-  const target = embeddedIn(join(folder, 'target'));
-  t.equal(await importStore(target, Readable.from([dump])), 6);
-  const store = await opened(t, target);
-  t.match(await store.get('tasks', 'a'), { value: '{"x":"1:2"}', revision: 7 });
-  t.strictSame([...(await allSums(store, 'usage'))], [['s', { calls: 3, cost: -4 }]]);
-});
+/** Sends commands to a server, or to a cluster by the key that each names. */
+async function redisClient(
+  t: Test,
+  urls: readonly string[],
+): Promise<(...command: string[]) => Promise<unknown>> {
+  const [url = ''] = urls;
+  if (urls.length === 1) {
+    const client = createClient({ url });
+    await client.connect();
+    t.teardown(() => client.destroy());
+    return (...command) => client.sendCommand(command);
+  }
+  const cluster = createCluster({ rootNodes: urls.map((each) => ({ url: each })) });
+  await cluster.connect();
+  t.teardown(() => cluster.destroy());
+  return (...command) => cluster.sendCommand(command[1], false, command);
+}
+
+const keepers = [
+  ['Redis', async () => [await startRedis()]],
+  ['a cluster of Redis', startRedisCluster],
+] as const;
+
+for (const [keeper, start] of keepers)
+  test(`what earlier versions kept in ${keeper} is exported`, async (t) => {
+    const servers = (await start()) ?? [null];
+    const urls = servers.flatMap((server) => server?.url ?? []);
+    if (urls.length === 0) return t.fail(noRedis);
+    t.teardown(() => Promise.all(servers.map((server) => server?.stop())));
+    const send = await redisClient(t, urls);
+    const soon = Date.now() + dayMs;
+    await send('SADD', 'gw:collections', 'tasks');
+    await send('ZADD', 'gw:index:tasks', `${soon}`, 'a', `${soon}`, 'gone', `${soon}`, 'ü b');
+    await send('SET', 'gw:record:tasks:a', '7:{"x":"1:2"}', 'PX', `${dayMs}`);
+    await send('SET', 'gw:record:tasks:ü b', '8:\0', 'PX', `${dayMs}`);
+    const tag = 'gw:ledger:{usage}';
+    await send('SADD', 'gw:ledgers', 'usage');
+    await send('SET', `${tag}:retention`, `${dayMs}`);
+    const now = Date.now();
+    const mark = '0123456789abcdef';
+    await send('ZADD', `${tag}:lines`, `${now}`, `${mark}00000000one`, `${now}`, `${mark}00000001two`);
+    await send('ZADD', `${tag}:lines`, `${now - 2 * dayMs}`, `${mark}00000002old`);
+    await send('ZADD', `${tag}:sums`, '0', 's', '0', 'gone');
+    await send('HSET', `${tag}:sum:s`, 'calls', '3', 'cost', '-4');
+    await send('PEXPIRE', `${tag}:sum:s`, `${dayMs}`);
+    const dump = await exported({ urls, prefix: 'gw' });
+    const entries = dump
+      .trimEnd()
+      .split('\n')
+      .map((line): Record<string, unknown> => JSON.parse(line));
+    const isSoon = ({ expiresAt }: Record<string, unknown>) => Math.abs(Number(expiresAt) - soon) < 60_000;
+    t.ok(entries.filter(({ type }) => type === 'record' || type === 'sum').every(isSoon));
+    t.match(entries, [
+      { type: 'model-gateway store' },
+      { type: 'record', collection: 'tasks', id: 'a', value: '{"x":"1:2"}', revision: 7 },
+      { type: 'record', collection: 'tasks', id: 'ü b', value: '\0', revision: 8 },
+      { type: 'ledger', ledger: 'usage', lineTtlMs: dayMs },
+      { type: 'line', at: now, value: 'one' },
+      { type: 'line', at: now, value: 'two' },
+      { type: 'sum', id: 's', values: { calls: 3, cost: -4 } },
+      { type: 'end', entries: 6 },
+    ]);
+    t.equal(entries.length, 8);
+    const folder = temporaryFolder(t);
+    const target = embeddedIn(join(folder, 'target'));
+    t.equal(await importStore(target, Readable.from([dump])), 6);
+    const store = await opened(t, target);
+    t.match(await store.get('tasks', 'a'), { value: '{"x":"1:2"}', revision: 7 });
+    t.strictSame([...(await allSums(store, 'usage'))], [['s', { calls: 3, cost: -4 }]]);
+  });
