@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { demoConfig, isLoopback } from './config/demo.js';
@@ -21,6 +21,10 @@ const help = `Usage: model-gateway <command> [options]
     --take-over         replace the gateway that serves on the port, if there is one; it finishes its answers
     --workers N         worker processes, 0 for one per core (or WORKERS)
   check --config FILE   explain every error of a config file
+  prices import FILE    find prices for the models of a config in LiteLLM's list of prices, and print them as config
+    --config FILE       the config (or GATEWAY_CONFIG)
+    --into FILE         the config, into which they are written
+    --replace           also for models that have a price
   key new               make a key, and its hash for the config file
   key hash [KEY]        print the hash of a key, read from standard input unless given
   store export          write all that a store holds to standard output, as lines of JSON
@@ -49,6 +53,8 @@ const optionTypes = {
   redis: { type: 'string' },
   prefix: { type: 'string' },
   to: { type: 'string' },
+  into: { type: 'string' },
+  replace: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -143,6 +149,36 @@ async function check(options: Options): Promise<number> {
   return 0;
 }
 
+async function prices(
+  options: Options,
+  action: string | undefined,
+  list: string | undefined,
+): Promise<number> {
+  if (action !== 'import' || list === undefined) throw new UsageError('prices needs "import" and a FILE');
+  const path = options.into ?? configPath(options);
+  if (path === null) throw new UsageError('prices import needs --config FILE, or --into FILE');
+  const { importPrices, writePrices } = await import('./config/import-prices.js');
+  const config = readFileSync(path, 'utf8');
+  const found = importPrices(config, readFileSync(list, 'utf8'), options.replace ?? false);
+  const models = Object.entries(found.prices).map(([name, price]) => [name, { price }]);
+  if (options.into === undefined) {
+    process.stdout.write(`${JSON.stringify({ models: Object.fromEntries(models) }, null, 2)}\n`);
+  } else if (models.length > 0) {
+    replaceFile(path, writePrices(config, found.prices));
+  }
+  if (options.into !== undefined)
+    process.stdout.write(`${path} has prices from the list for ${models.length} models\n`);
+  for (const note of found.notes) process.stderr.write(`note: ${note}\n`);
+  return 0;
+}
+
+/** Whoever reads the file meanwhile sees it as it was, or as it is then. */
+function replaceFile(path: string, text: string): void {
+  const next = `${path}.${process.pid}.new`;
+  writeFileSync(next, text, { mode: statSync(path).mode });
+  renameSync(next, path);
+}
+
 function key(action: string | undefined, given: string | undefined): number {
   if (action === 'new') {
     const fresh = newKey();
@@ -197,12 +233,13 @@ async function run(): Promise<number> {
     process.stdout.write(output);
     return 0;
   }
-  const most = command === 'key' ? 2 : command === 'store' ? 1 : 0;
+  const most = command === 'key' || command === 'prices' ? 2 : command === 'store' ? 1 : 0;
   if (rest.length > most) throw new UsageError(`"${rest[most]}" is not understood here`);
   if (command === 'start') return start(values);
   if (command === 'check') return check(values);
   if (command === 'key') return key(rest[0], rest[1]);
   if (command === 'store') return store(rest[0], values);
+  if (command === 'prices') return prices(values, rest[0], rest[1]);
   throw new UsageError(command === undefined ? 'a command is needed' : `there is no command "${command}"`);
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
@@ -11,7 +11,7 @@ import { sharedSecret } from './support/gateway-config.js';
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const config = {
   upstreams: { local: { kind: 'simulator' } },
-  models: { m: { protocols: ['chat'], targets: [{ upstream: 'local' }] } },
+  models: { m: { protocols: ['chat'], targets: [{ upstream: 'local' }], price: {} } },
   groups: { default: { models: ['*'] } },
   keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
 };
@@ -52,6 +52,8 @@ test('a command line that is not understood is refused with code 2 and a hint', 
     [['check'], /^check needs --config FILE/],
     [['key'], /^key needs "new" or "hash"/],
     [['key', 'hash'], /^key hash needs a key/],
+    [['prices', 'import'], /^prices needs "import" and a FILE/],
+    [['prices', 'import', 'list.json'], /^prices import needs --config FILE, or --into FILE/],
   ];
   for (const [args, message, env] of cases) {
     const { code, err } = run(args, env === undefined ? {} : { env });
@@ -152,6 +154,50 @@ test('a store is exported, put into another one, and copied', async (t) => {
     code: 2,
     err: /"export", "import" or "backup"/,
   });
+});
+
+test('prices are found in a list, and printed or written into the config, where comments stay', (t) => {
+  const list = {
+    'real-1': {
+      litellm_provider: 'openai',
+      mode: 'chat',
+      input_cost_per_token: 2.5e-7,
+      output_cost_per_token: 2e-6,
+    },
+    other: { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6, odd_cost_per_thing: 3 },
+  };
+  const models = {
+    ...config.models,
+    a: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'real-1' }] },
+    other: { protocols: ['chat'], targets: [{ upstream: 'local' }] },
+    unlisted: { protocols: ['chat'], targets: [{ upstream: 'local' }] },
+  };
+  const folder = t.testdir({
+    'config.json': `// ours\n${JSON.stringify({ ...config, models }, null, 2)}\n`,
+    'list.json': JSON.stringify(list),
+    'text.json': 'no list',
+  });
+  const file = (name: string): string => join(folder, name);
+  const printed = run(['prices', 'import', file('list.json'), '--config', file('config.json')]);
+  t.same(JSON.parse(printed.out), {
+    models: { a: { price: { input: 0.25, output: 2 } }, other: { price: { input: 1, output: 1 } } },
+  });
+  t.match(printed.err, /models\.m has a price and keeps it/);
+  t.match(printed.err, /models\.other is priced without odd_cost_per_thing/);
+  t.match(printed.err, /no price for unlisted/);
+  const written = run(['prices', 'import', file('list.json'), '--into', file('config.json')]);
+  t.match(written, { code: 0, out: /has prices from the list for 2 models\n$/ });
+  const text = readFileSync(file('config.json'), 'utf8');
+  t.ok(text.startsWith('// ours\n'));
+  t.match(run(['check', '--config', file('config.json')]), {
+    code: 0,
+    out: /note: no price is set for unlisted: their calls are charged nothing/,
+  });
+  t.match(run(['prices', 'import', file('text.json'), '--config', file('config.json')]), {
+    code: 1,
+    err: /the list of prices is not a JSON object/,
+  });
+  t.end();
 });
 
 test('a new key and its hash belong together, however the hash is asked for', (t) => {

@@ -1,5 +1,5 @@
 import type { ResolvedConfig, ResolvedKey, ResolvedModel, ResolvedUpstream } from '../config/resolve.js';
-import type { RateLimits, StoreSettings } from '../config/types.js';
+import type { Budget, Price, RateLimits, SteppedRates, StoreSettings } from '../config/types.js';
 import { formatAuthority } from '../wire/authority.js';
 import { json } from './answer.js';
 import type { AdminRoute } from './routes.js';
@@ -59,6 +59,7 @@ export function configView(config: ResolvedConfig): object {
     store: storeView(config.store),
     outage: { budgets: outage.budgets, rates: outage.rates },
     usage: settings(config.usage),
+    unpriced: config.unpriced,
     conversations: config.conversations === null ? 'off' : settings(config.conversations),
     vendors: {
       vendorc: vendors.vendorc,
@@ -75,9 +76,11 @@ export function configView(config: ResolvedConfig): object {
     defaultModels: config.defaultModels,
     upstreams: byName(config.upstreams, upstreamView),
     models: byName(config.models, modelView),
-    groups: byName(config.groups, ({ models, limits, shareVideos }) => ({
+    groups: byName(config.groups, ({ models, limits, budget, priceFactor, shareVideos }) => ({
       models,
       limits: limitsView(limits),
+      budget: budgetView(budget),
+      priceFactor: priceFactor ?? undefined,
       shareVideos,
     })),
     keys: config.keys.map(keyView),
@@ -190,7 +193,7 @@ function upstreamView(upstream: ResolvedUpstream): object {
 }
 
 function modelView(model: ResolvedModel): object {
-  const { protocols, targets, price, limits, firstTokenMs, hedgeMs, tokens } = model;
+  const { protocols, targets, price, limits, budget, firstTokenMs, hedgeMs, tokens } = model;
   return {
     protocols,
     targets: targets.map(({ translation, ...target }) => ({
@@ -215,9 +218,11 @@ function modelView(model: ResolvedModel): object {
       priority: target.priority,
       weight: target.weight,
       firstTokenMs: target.firstTokenMs ?? undefined,
+      cost: priceView(target.cost),
     })),
-    price: price === null ? undefined : settings(price),
+    price: priceView(price),
     limits: limitsView(limits),
+    budget: budgetView(budget),
     inputTokens: tokens.input ?? undefined,
     outputTokens: tokens.output ?? undefined,
     firstTokenMs: firstTokenMs ?? undefined,
@@ -268,9 +273,42 @@ function keyView({ id, groups, limits, budget, mayRoute, expiresAt }: ResolvedKe
     groups,
     limits: limitsView(limits),
     mayRoute,
-    budget: budget === null ? undefined : { usd: budget.usd, per: budget.per },
+    budget: budgetView(budget),
     expiresAt: expiresAt === null ? undefined : new Date(expiresAt).toISOString(),
   };
+}
+
+function budgetView(budget: Budget | null): object | undefined {
+  return budget === null ? undefined : { usd: budget.usd, per: budget.per };
+}
+
+function priceView(price: Price | null): object | undefined {
+  if (price === null) return undefined;
+  const { images, seconds, tiers } = price;
+  return {
+    ...ratesView(price),
+    images: images.length === 0 ? undefined : images.map(imageView),
+    seconds: seconds.length === 0 ? undefined : seconds.map(({ resolution, usd }) => ({ resolution, usd })),
+    tiers: Object.keys(tiers).length === 0 ? undefined : tiersView(tiers),
+  };
+}
+
+function ratesView({ rates, steps }: SteppedRates): object {
+  if (steps.length === 0) return settings(rates);
+  return {
+    ...settings(rates),
+    steps: steps.map((step) => ({ aboveInput: step.above, ...settings(step.rates) })),
+  };
+}
+
+function imageView({ size, quality, usd }: Price['images'][number]): object {
+  return { size: size ?? undefined, quality: quality ?? undefined, usd };
+}
+
+function tiersView(tiers: Price['tiers']): object {
+  return Object.fromEntries(
+    Object.entries(tiers).map(([name, tier]) => [name, typeof tier === 'number' ? tier : ratesView(tier)]),
+  );
 }
 
 function limitsView(limits: RateLimits | null): object | undefined {

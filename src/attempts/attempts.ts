@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
 import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
+import type { BegunStream } from '../flow/answer-phase.js';
 import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
@@ -456,6 +457,8 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   #handler: UpstreamHandler;
   /** A good answer has begun. */
   isAnswered = false;
+  /** Of a good answer that is kept back until its first event, what has come. */
+  held: Pick<BegunStream, 'head' | 'runs'> | null = null;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */

@@ -41,6 +41,12 @@ export class Hedge implements UpstreamExchange {
   /** Neither is stopped: of streams their beginnings are read, and no more. */
   resume(): void {}
 
+  /** No second attempt is begun any more. @returns the first one; null where two are under way */
+  alone(): RelayedAttempt | null {
+    clearTimeout(this.#timer);
+    return this.#second === null ? this.#first.attempt : null;
+  }
+
   cancel(): void {
     clearTimeout(this.#timer);
     this.#first.attempt.cancel();

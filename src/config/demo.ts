@@ -10,7 +10,7 @@ import {
   socketSettings,
 } from './resolve.js';
 import { storeDefaults } from './store-settings.js';
-import type { Protocol } from './types.js';
+import type { Group, Protocol } from './types.js';
 
 /** The keys of the demo: printed in its banner, and the reason why it listens on loopback only. */
 export const demoKeys = { default: 'sk-demo', trial: 'sk-demo-trial' } as const;
@@ -53,6 +53,7 @@ export function demoConfig(created: number): ResolvedConfig {
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
     outage: defaults.outage,
     usage: defaults.usage,
+    unpriced: defaults.unpriced,
     conversations: defaults.conversations,
     secret: madeUpSecret(),
     defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank', realtime: 'sim-realtime' },
@@ -94,20 +95,19 @@ export function demoConfig(created: number): ResolvedConfig {
             preset: null,
             rules: null,
             firstTokenMs: null,
+            cost: null,
           },
         ],
         price: null,
         limits: null,
+        budget: null,
         firstTokenMs: null,
         hedgeMs: null,
         tokens: { input: null, output: null },
         created,
       }),
     ),
-    groups: [
-      { name: 'default', models: ['*'], limits: null, shareVideos: false },
-      { name: 'trial', models: ['sim-text'], limits: null, shareVideos: false },
-    ],
+    groups: [demoGroup('default', '*'), demoGroup('trial', 'sim-text')],
     keys: Object.entries(demoKeys).map(([group, key]) => ({
       id: key.slice('sk-'.length),
       hash: createHash('sha256').update(key).digest('hex'),
@@ -119,6 +119,10 @@ export function demoConfig(created: number): ResolvedConfig {
     })),
     admin: null,
   };
+}
+
+function demoGroup(name: string, model: string): Group {
+  return { name, models: [model], limits: null, budget: null, priceFactor: null, shareVideos: false };
 }
 
 /** True for names and addresses that only this machine can reach. */

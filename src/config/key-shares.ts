@@ -1,10 +1,10 @@
 import type { Group, Key, Model } from './types.js';
 
 /** What keys have from their groups. */
-export type KeyShare = Pick<Key, 'models' | 'groupLimits'>;
+export type KeyShare = Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
 
 /**
- * Says what lists of groups mean in one config; the same list means the very same models and limits each time. Groups
+ * Says what lists of groups mean in one config; the same list means the very same models, limits and prices each time. Groups
  * that the config does not have open nothing.
  * @param models sorted by name
  */
@@ -19,13 +19,15 @@ export function createKeyShares(
     const identity = JSON.stringify([...new Set(names)].sort());
     const known = shared.get(identity);
     if (known !== undefined) return known;
+    const own = groups.filter(({ name }) => names.includes(name));
+    const factors = own.flatMap(({ priceFactor }) => priceFactor ?? []);
     const open = new Set(names.flatMap((name) => opened.get(name) ?? []));
     const made: KeyShare = {
       // A filter of what is sorted stays so.
       models: open.has('*') ? models : new Map([...models].filter(([name]) => open.has(name))),
-      groupLimits: groups.flatMap(({ name, limits }) =>
-        limits !== null && names.includes(name) ? [{ group: name, limits }] : [],
-      ),
+      groupLimits: own.flatMap(({ name, limits }) => (limits === null ? [] : [{ group: name, limits }])),
+      groupBudgets: own.flatMap(({ name, budget }) => (budget === null ? [] : [{ group: name, budget }])),
+      priceFactor: factors.length === 0 ? 1 : Math.min(...factors),
     };
     shared.set(identity, made);
     return made;

@@ -10,7 +10,25 @@ const searchingHosts = ['anthropic.com', 'openai.com'];
  * @returns a sentence for each, without a full stop
  */
 export function notesOf(config: ResolvedConfig): readonly string[] {
-  return config.models.flatMap((model) => searchNotes(model, config.upstreams));
+  const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
+  notes.push(...priceNotes(config));
+  return notes;
+}
+
+/** Models that are named in one note. */
+const mostNamed = 50;
+
+/** Models without a price, whose calls cost nothing, and are refused where a budget would have to pay for them. */
+function priceNotes({ models, groups, keys, unpriced }: ResolvedConfig): readonly string[] {
+  const names = models.flatMap(({ name, price }) => (price === null ? [name] : []));
+  if (names.length === 0) return [];
+  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+  const hasBudgets = [...models, ...groups, ...keys].some(({ budget }) => budget !== null);
+  const meaning =
+    hasBudgets && unpriced === 'refuse'
+      ? 'calls that have a budget are refused'
+      : 'their calls are charged nothing';
+  return [`no price is set for ${names.slice(0, mostNamed).join(', ')}${more}: ${meaning}`];
 }
 
 /** Targets that translated calls ask to search the web, though their hosts are not known to do it. */

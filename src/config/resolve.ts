@@ -5,6 +5,7 @@ import type { SteeringMember } from '../wire/steering-members.js';
 import type { ConfigFiles } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { type Preset, presetOf } from './presets.js';
+import { resolvePrice } from './prices.js';
 import { resolveProxy } from './proxy.js';
 import type { RuleSettings } from './rules-schema.js';
 import type { ConfigFile } from './schema.js';
@@ -75,9 +76,11 @@ export interface ResolvedModel {
     readonly rules: RuleSettings | null;
     /** Null for its model's. */
     readonly firstTokenMs: number | null;
+    readonly cost: Price | null;
   }[];
   readonly price: Price | null;
   readonly limits: RateLimits | null;
+  readonly budget: Budget | null;
   readonly firstTokenMs: number | null;
   readonly hedgeMs: number | null;
   readonly tokens: TokenLimits;
@@ -115,6 +118,7 @@ export interface ResolvedConfig
     | 'store'
     | 'outage'
     | 'usage'
+    | 'unpriced'
     | 'conversations'
     | 'defaultModels'
   > {
@@ -205,6 +209,7 @@ export const defaults = {
   },
   outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
+  unpriced: 'refuse',
   conversations: { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 },
   injectUsage: true,
   onLeave: 'drain',
@@ -268,6 +273,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
+    unpriced: file.unpriced ?? defaults.unpriced,
     conversations: resolveConversations(file),
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },
@@ -291,9 +297,11 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         preset: target.preset ?? null,
         rules: target.rules ?? null,
         firstTokenMs: target.firstTokenMs ?? null,
+        cost: target.cost === undefined ? null : resolvePrice(target.cost),
       })),
       price: model.price === undefined ? null : resolvePrice(model.price),
       limits: resolveLimits(model.limits),
+      budget: model.budget ?? null,
       firstTokenMs: model.firstTokenMs ?? null,
       hedgeMs: model.hedgeMs ?? null,
       tokens: { input: model.inputTokens ?? null, output: model.outputTokens ?? null },
@@ -303,6 +311,8 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       name,
       models: group.models,
       limits: resolveLimits(group.limits),
+      budget: group.budget ?? null,
+      priceFactor: group.priceFactor ?? null,
       shareVideos: group.shareVideos ?? false,
     })),
     keys: file.keys.map((key) => ({
@@ -395,12 +405,6 @@ function resolveFetch(fetch: NonNullable<ConfigFile['fetch']>, files: ConfigFile
 }
 
 type FileModel = ConfigFile['models'][string];
-
-/** What is cached costs as much as other input where nothing else is said. */
-function resolvePrice(price: NonNullable<FileModel['price']>): Price {
-  const input = price.input ?? 0;
-  return { input, output: 0, cached: input, cacheWritten: input, perCall: 0, perSecond: 0, ...price };
-}
 
 function resolveLimits(limits: FileModel['limits']): RateLimits | null {
   if (limits === undefined) return null;

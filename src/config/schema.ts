@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { steeringMembers } from '../wire/steering-members.js';
+import { price } from './price-schema.js';
 import { rules } from './rules-schema.js';
 import { closed, described, headerValue, optional } from './setting.js';
 import { onLeaveWays, protocols, upstreamKinds } from './types.js';
@@ -422,6 +423,10 @@ const target = Type.Object(
       Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     ),
     firstTokenMs: optional('As `models.*.firstTokenMs`, over which it wins.', milliseconds),
+    cost: optional(
+      'What its calls cost whoever runs the gateway, in the form of `models.*.price`: the ledger has it beside what clients are charged.',
+      price,
+    ),
   },
   closed,
 );
@@ -434,8 +439,6 @@ const rateLimits = Type.Object(
   },
   closed,
 );
-
-const money = Type.Number({ minimum: 0 });
 
 const routing = Type.Object(
   {
@@ -468,26 +471,9 @@ const model = Type.Object(
   {
     protocols: described('Where the model is offered.', Type.Array(Type.Enum(protocols), { minItems: 1 })),
     targets: Type.Array(target, { minItems: 1 }),
-    price: Type.Optional(
-      Type.Object(
-        {
-          input: optional('USD for a million tokens of input.', money),
-          output: optional('USD for a million tokens of output.', money),
-          cached: optional(
-            'The same for input that the upstream had cached; as `input` where it is not given.',
-            money,
-          ),
-          cacheWritten: optional(
-            'The same for input that it wrote to its cache; as `input` where it is not given.',
-            money,
-          ),
-          perCall: optional('USD for a call, and for each image.', money),
-          perSecond: optional('USD for a second of audio or video.', money),
-        },
-        closed,
-      ),
-    ),
+    price: Type.Optional(price),
     limits: Type.Optional(rateLimits),
+    budget: Type.Optional(budgetOf("What the model's calls of all keys may cost together.")),
     inputTokens: optional('Tokens that it takes at most; lists of models say so.', positive),
     outputTokens: optional('Tokens that it gives at most; lists of models say so.', positive),
     firstTokenMs: optional(
@@ -502,6 +488,20 @@ const model = Type.Object(
   closed,
 );
 
+/** @param usd what its money is for */
+function budgetOf(usd: string) {
+  return Type.Object(
+    {
+      usd: described(usd, Type.Number({ exclusiveMinimum: 0 })),
+      per: described(
+        'In which time: a week begins on Monday, all of them in UTC.',
+        Type.Enum(['day', 'week', 'month']),
+      ),
+    },
+    closed,
+  );
+}
+
 const key = Type.Object(
   {
     id: described('Its name in logs, metrics and the ledger.', text),
@@ -515,21 +515,7 @@ const key = Type.Object(
     groups: described('A call may use the models of any of them.', Type.Array(text, { minItems: 1 })),
     limits: Type.Optional(rateLimits),
     mayRoute: optional('Its calls may name targets in `x-gateway-target`.', Type.Boolean()),
-    budget: Type.Optional(
-      Type.Object(
-        {
-          usd: described(
-            "What the key's calls may cost by the prices of their models.",
-            Type.Number({ exclusiveMinimum: 0 }),
-          ),
-          per: described(
-            'In which time: a week begins on Monday, all of them in UTC.',
-            Type.Enum(['day', 'week', 'month']),
-          ),
-        },
-        closed,
-      ),
-    ),
+    budget: Type.Optional(budgetOf("What the key's calls may cost by the prices of their models.")),
     expiresAt: optional('A time such as `2027-01-01T00:00:00Z`; a key that has expired stops at once.', text),
   },
   closed,
@@ -539,6 +525,11 @@ const group = Type.Object(
   {
     models: described('Names, or `*` for all.', Type.Array(text)),
     limits: Type.Optional(rateLimits),
+    budget: Type.Optional(budgetOf('What the calls of all keys of the group may cost together.')),
+    priceFactor: optional(
+      'Factor on what calls of its keys are charged; of a key in several such groups the least.',
+      Type.Number({ minimum: 0, maximum: 1000 }),
+    ),
     shareVideos: optional("Its keys see each other's video tasks.", Type.Boolean()),
   },
   closed,
@@ -553,6 +544,10 @@ export const configSchema = Type.Object(
     store: Type.Optional(store),
     outage: Type.Optional(outage),
     usage: Type.Optional(usage),
+    unpriced: optional(
+      'Calls that have a budget (of their key, one of its groups or their model) and ask a model without a price: `refuse` answers them with 403, with `free` they cost nothing.',
+      Type.Enum(['refuse', 'free']),
+    ),
     conversations: Type.Optional(conversations),
     vendors: Type.Optional(vendors),
     limits: Type.Optional(limits),

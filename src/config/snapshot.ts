@@ -60,6 +60,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     store: config.store,
     outage: config.outage,
     usage: config.usage,
+    unpriced: config.unpriced,
     conversations: config.conversations,
     translates: [...models.values()].some(isTranslated),
     passedHeaders: passedHeaders([...upstreams.values()], [...models.values()]),
@@ -218,6 +219,7 @@ function buildModel(
       priority: target.priority,
       weight: target.weight,
       firstTokenMs: target.firstTokenMs ?? model.firstTokenMs,
+      cost: target.cost,
     };
     if (built.native.has('images') && (isOffered || target.images !== null)) drawing.push(built);
     return built;
@@ -231,6 +233,7 @@ function buildModel(
     created: model.created,
     price: model.price,
     limits: model.limits,
+    budget: model.budget,
     hedgeMs: model.hedgeMs,
     tokens: model.tokens,
   };

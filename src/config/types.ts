@@ -2,6 +2,7 @@ import type { TargetOptions } from '../conversation/codec.js';
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
 import type { EgressProxy, Origin } from '../upstream/origin.js';
 import type { MemberRule } from '../wire/member-rule.js';
+import type { ServiceTier } from '../wire/service-tier.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
 
@@ -135,6 +136,8 @@ export interface Target extends ConfiguredHeaders {
   readonly weight: number;
   /** It is given up for the next one when it has sent nothing of a stream after so long; null for never. */
   readonly firstTokenMs: number | null;
+  /** What its calls cost whoever runs the gateway; null where that is not known. */
+  readonly cost: Price | null;
 }
 
 export interface Model {
@@ -149,6 +152,7 @@ export interface Model {
   /** Null where nothing is charged. */
   readonly price: Price | null;
   readonly limits: RateLimits | null;
+  readonly budget: Budget | null;
   /** A call is sent to the next target, too, when nothing of its answer has come after so long; null for never. */
   readonly hedgeMs: number | null;
   /** What lists of models say of it; null for what the config does not. */
@@ -161,18 +165,63 @@ export interface TokenLimits {
   readonly output: number | null;
 }
 
-/** USD: for a million tokens, where nothing else is said. */
-export interface Price {
+/** What each of the things that are counted of a call costs, in USD: of tokens a million. */
+export interface PriceRates {
+  /** Tokens that none of the others is the price of. */
   readonly input: number;
   readonly output: number;
   /** Input tokens that came from the prompt cache. */
   readonly cached: number;
-  /** Input tokens that were written to it. */
+  /** Input tokens that were written to it, for five minutes or as long as the upstream keeps them, and for an hour. */
   readonly cacheWritten: number;
-  /** For each call, whatever it holds. */
+  readonly cacheWrittenHour: number;
+  readonly audioInput: number;
+  readonly audioOutput: number;
+  readonly cachedAudio: number;
+  readonly imageInput: number;
+  readonly imageOutput: number;
+  readonly cachedImage: number;
+  /** Output tokens spent on reasoning. */
+  readonly reasoning: number;
+  /** For each search of the web. */
+  readonly perSearch: number;
+  /** For each call, or image, whatever it holds. */
   readonly perCall: number;
   /** For a second of audio or video. */
   readonly perSecond: number;
+}
+
+/** What holds for calls of more input tokens than `above`. */
+export interface PriceStep {
+  readonly above: number;
+  readonly rates: PriceRates;
+}
+
+/** Rates by the length of the input; the steps in ascending order. */
+export interface SteppedRates {
+  readonly rates: PriceRates;
+  readonly steps: readonly PriceStep[];
+}
+
+/** The price of an image of a size and quality, or of any where one is null, in place of `perCall`. */
+export interface ImagePrice {
+  readonly size: string | null;
+  readonly quality: string | null;
+  readonly usd: number;
+}
+
+/** The price of a second of a video of a resolution such as `1080p`, in place of `perSecond`. */
+export interface SecondPrice {
+  readonly resolution: string;
+  readonly usd: number;
+}
+
+/** What calls cost. */
+export interface Price extends SteppedRates {
+  readonly images: readonly ImagePrice[];
+  readonly seconds: readonly SecondPrice[];
+  /** By service tier: a factor on all of it, or rates in place of it. Those that are not there cost as all. */
+  readonly tiers: Readonly<Partial<Record<ServiceTier, number | SteppedRates>>>;
 }
 
 /** Null where there is no limit. */
@@ -194,6 +243,10 @@ export interface Group {
   /** Names of models; `*` for all of them. */
   readonly models: readonly string[];
   readonly limits: RateLimits | null;
+  /** What the calls of all of its keys may cost together. */
+  readonly budget: Budget | null;
+  /** Factor on what its keys' calls are charged; null for none of its own. */
+  readonly priceFactor: number | null;
   /** Its keys see each other's video tasks. */
   readonly shareVideos: boolean;
 }
@@ -230,6 +283,10 @@ export interface Key {
   readonly budget: Budget | null;
   /** Limits that its calls share with those of other keys. */
   readonly groupLimits: readonly { readonly group: string; readonly limits: RateLimits }[];
+  /** The same of budgets. */
+  readonly groupBudgets: readonly { readonly group: string; readonly budget: Budget }[];
+  /** On what its calls are charged: the least of its groups' own factors. */
+  readonly priceFactor: number;
   /** Its calls may name the targets that they want, and those that they do not. */
   readonly mayRoute: boolean;
   /**
@@ -367,6 +424,9 @@ export interface UsageSettings {
   readonly sumDays: number;
 }
 
+/** What becomes of calls that have a budget and ask a model without a price. */
+export type UnpricedRule = 'refuse' | 'free';
+
 /** The running config: frozen, swapped whole on reload, kept by each call from its start to its end. */
 export interface Snapshot {
   readonly demo: boolean;
@@ -404,6 +464,7 @@ export interface Snapshot {
   readonly store: StoreSettings;
   readonly outage: OutageSettings;
   readonly usage: UsageSettings;
+  readonly unpriced: UnpricedRule;
   /** Null where nothing is kept. */
   readonly conversations: ConversationSettings | null;
   /** Clients may carry what was made here: some model's calls are translated, or may be compacted here. */

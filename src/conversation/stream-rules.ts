@@ -1,5 +1,6 @@
 import type { GatewayError } from '../errors.js';
-import type { Usage } from './usage.js';
+import type { ServiceTier } from '../wire/service-tier.js';
+import type { MadeMedia, Usage } from './usage.js';
 
 /** How a stream stood when its last byte had come. */
 export interface StreamEnding {
@@ -16,6 +17,15 @@ export interface StreamFacts {
   readonly usageAtStart: Usage | null;
   /** `marksEnd` has said true. */
   readonly ended: boolean;
+}
+
+/** What the events of an answer say of its price, where its usage does not say all. */
+export interface AnswerCharges {
+  searches: number;
+  /** Of the web, as far as they are told: pieces of a stream may repeat them, and each counts once. */
+  readonly queries: Set<string>;
+  /** Null for the standard one, and until another is named. */
+  tier: ServiceTier | null;
 }
 
 /** What the calls of an endpoint consume, as far as their upstreams do not say. */
@@ -79,6 +89,12 @@ export interface StreamRules {
   findUsageEvent(run: Buffer): { readonly start: number; readonly end: number } | null;
   /** Usage in the body of an answer that was not streamed, or null. */
   usageOf(body: Buffer): Usage | null;
+  /** A whole answer of up to so many bytes is gathered before it leaves, so that all of it is noted; absent for the usual. */
+  readonly wholeBytes?: number;
+  /** Takes note of what whole events, or a whole answer, say of the price. Absent where the usage says all. */
+  readonly noteCharges?: (run: Buffer, charges: AnswerCharges) => void;
+  /** What the last bytes of an answer tell of the media in it; absent where that has no price of its own. */
+  readonly madeOf?: (end: Buffer) => MadeMedia;
   readonly metering: Metering;
 }
 

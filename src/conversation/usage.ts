@@ -1,3 +1,5 @@
+import type { ServiceTier } from '../wire/service-tier.js';
+
 /** What a call consumed, in tokens, as the upstream counted it. */
 export interface Usage {
   /** All input tokens, those read from and written to the prompt cache included. */
@@ -12,13 +14,115 @@ export interface Usage {
   readonly reasoning: number;
   /** Searches of the web that the upstream ran, as it counts them; absent for none. */
   readonly searches?: number;
+  /** Which of the tokens are of a kind with a price of its own; absent where none is known to be. */
+  readonly parts?: TokenParts;
+  /** How the upstream has served the call; absent for the standard tier, and where it does not say. */
+  readonly tier?: ServiceTier;
   /** The upstream reported nothing: these are the gateway's own guesses. */
   readonly estimated?: true;
   /** The answer broke off: the output is what was streamed until then, and the input the gateway's guess if need be. */
   readonly partial?: true;
 }
 
+/** Tokens that are counted among those of a usage. */
+export interface TokenParts {
+  /** Of the input. */
+  readonly audioInput: number;
+  readonly imageInput: number;
+  /** Of the cached ones. */
+  readonly cachedAudio: number;
+  readonly cachedImage: number;
+  /** Of those that were written to the cache: those that it keeps for an hour. */
+  readonly cacheWrittenHour: number;
+  /** Of the output. */
+  readonly audioOutput: number;
+  readonly imageOutput: number;
+}
+
+export const noParts: TokenParts = {
+  audioInput: 0,
+  imageInput: 0,
+  cachedAudio: 0,
+  cachedImage: 0,
+  cacheWrittenHour: 0,
+  audioOutput: 0,
+  imageOutput: 0,
+};
+
+/** What an answer tells beside its tokens of what it costs. */
+export interface Charged {
+  readonly searches?: number;
+  readonly parts?: TokenParts | null;
+  readonly tier?: ServiceTier | null;
+}
+
+/** Usage with what else belongs to it; what is nothing is left out, and stands as it was. */
+export function withCharges(usage: Usage, { searches = 0, parts = null, tier = null }: Charged): Usage {
+  const hasParts = parts !== null && hasAny(parts);
+  if (searches === 0 && !hasParts && tier === null) return usage;
+  return {
+    ...usage,
+    ...(searches === 0 ? {} : { searches }),
+    ...(hasParts ? { parts } : {}),
+    ...(tier === null ? {} : { tier }),
+  };
+}
+
+function hasAny(parts: TokenParts): boolean {
+  const { audioInput, imageInput, cachedAudio, cachedImage, cacheWrittenHour } = parts;
+  const ofInput = audioInput + imageInput + cachedAudio + cachedImage + cacheWrittenHour;
+  return ofInput + parts.audioOutput + parts.imageOutput > 0;
+}
+
 /** Usage with the number of searches that belong to it. */
 export function withSearches(usage: Usage, searches: number): Usage {
-  return searches === 0 ? usage : { ...usage, searches };
+  return withCharges(usage, { searches });
+}
+
+/** The sum of what two answers of one session have used; of their tiers the later one. */
+export function addUsage(before: Usage | null, more: Usage): Usage {
+  if (before === null) return more;
+  const sum: Usage = {
+    input: before.input + more.input,
+    output: before.output + more.output,
+    cached: before.cached + more.cached,
+    cacheWritten: before.cacheWritten + more.cacheWritten,
+    reasoning: before.reasoning + more.reasoning,
+  };
+  return withCharges(sum, {
+    searches: (before.searches ?? 0) + (more.searches ?? 0),
+    parts: addParts(before.parts ?? noParts, more.parts ?? noParts),
+    tier: more.tier ?? before.tier ?? null,
+  });
+}
+
+function addParts(one: TokenParts, other: TokenParts): TokenParts {
+  return {
+    audioInput: one.audioInput + other.audioInput,
+    imageInput: one.imageInput + other.imageInput,
+    cachedAudio: one.cachedAudio + other.cachedAudio,
+    cachedImage: one.cachedImage + other.cachedImage,
+    cacheWrittenHour: one.cacheWrittenHour + other.cacheWrittenHour,
+    audioOutput: one.audioOutput + other.audioOutput,
+    imageOutput: one.imageOutput + other.imageOutput,
+  };
+}
+
+/** What tells images and videos of different prices apart; null for what is not known. */
+export interface MadeMedia {
+  /** `1024x1024` */
+  readonly size: string | null;
+  readonly quality: string | null;
+  /** `1080p` */
+  readonly resolution: string | null;
+}
+
+/** What was asked for, with what the answer tells of it in its place. */
+export function joinMade(asked: MadeMedia | null, told: MadeMedia | null): MadeMedia | null {
+  if (asked === null || told === null) return asked ?? told;
+  return {
+    size: told.size ?? asked.size,
+    quality: told.quality ?? asked.quality,
+    resolution: told.resolution ?? asked.resolution,
+  };
 }

@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
-import { type CallRecord, none } from '../metrics/call-record.js';
+import { type CallRecord, none, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
 import type { Call, CallOutcome } from './call.js';
-import { costOfCall, isMetered } from './consumption.js';
+import { costOfCall, isMetered, paidForCall } from './consumption.js';
 import { keepMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
@@ -64,7 +64,9 @@ export function recordOf(call: Call): CallRecord {
     leftOut: call.leftOut,
     lostInAnswer: call.lostInAnswer,
     retries,
+    units: call.isServed ? call.units : 0,
     costNanoUsd: costOfCall(call),
+    paidNanoUsd: paidForCall(call) ?? unknownCost,
     isMetered: isMetered(call),
     endedAt,
     durationMs: leftAt - startedAt,

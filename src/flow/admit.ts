@@ -1,4 +1,4 @@
-import type { Budget, Key, Model, Price } from '../config/types.js';
+import type { Key, Price, UnpricedRule } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/decision.js';
@@ -7,8 +7,9 @@ import { type CallPools, demandsOf, poolsOfKey } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { account } from './account.js';
-import { budgetOf, type PeriodBudget } from './budget.js';
+import { budgetsOf, hasBudget, type PeriodBudget } from './budget.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
+import { factorOf } from './consumption.js';
 import { expectedSeconds, expectedTokens, expectedUsage } from './expected-usage.js';
 import { LimitedCall, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
@@ -109,15 +110,16 @@ export function admitDownload(
 }
 
 /**
- * Takes what a call needs of its other limits, those of tokens, of its model, and its budget, and goes on: at once, where
+ * Takes what a call needs of its other limits, those of tokens, of its model, and its budgets, and goes on: at once, where
  * this worker has enough of them, and else when it knows. The call's model is known by then.
  * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` when it is known at once that there is too little,
+ * `permission_denied` for a budget that would have to pay for what has no price,
  * `store_unavailable` when nobody knows, and whatever `next` throws at once; what comes later is answered here
  */
 export function admitResolved(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
   const { key, model } = call;
-  const charge = chargeOf(key, model);
-  if (call.limited === null && model.limits === null && charge === null) {
+  const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
+  if (call.limited === null && model.limits === null && price === null) {
     next(services, call);
     return;
   }
@@ -125,7 +127,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   call.limited ??= new LimitedCall(services.limits, pools.rateLines);
   const { limited } = call;
   limited.rateLines = pools.rateLines;
-  if (pools.ones.length === 0 && charge === null) {
+  if (pools.ones.length === 0 && price === null) {
     limited.isAdmitted = true;
     next(services, call);
     return;
@@ -133,9 +135,9 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   const rest = new Taking(services.limits, pools);
   limited.rest = rest;
   const demands =
-    charge === null
+    price === null
       ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
-      : demandsWithBudget(call, limited, rest, charge);
+      : demandsWithBudgets(call, limited, rest, price);
   if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
     if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
@@ -147,30 +149,35 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   next(services, call);
 }
 
-/** What a call costs, and the budget that pays for it. */
-interface Charge {
-  readonly price: Price;
-  readonly budget: Budget;
+/**
+ * The price of a call that its budgets have to pay; null for one that costs nothing.
+ * @throws {GatewayError} `permission_denied` where nobody knows what it costs, and that is not to be for nothing
+ */
+function priceToPay({ key, model }: ResolvedCall, unpriced: UnpricedRule): Price | null {
+  const { price } = model;
+  if (price !== null) return isFree(price) || factorOf({ key }) === 0 ? null : price;
+  if (unpriced === 'free') return null;
+  throw new GatewayError(
+    'permission_denied',
+    `The model '${model.name}' has no price here, and so no budget can pay for it: ask whoever runs the gateway for one.`,
+    { param: 'model' },
+  );
 }
 
-/** Null for a call that costs nothing, or whose key has no budget. */
-function chargeOf({ budget }: Key, { price }: Model): Charge | null {
-  return budget === null || price === null || isFree(price) ? null : { price, budget };
-}
-
-function demandsWithBudget(
+function demandsWithBudgets(
   call: ResolvedCall,
   limited: LimitedCall,
   { pools }: Taking,
-  { price, budget }: Charge,
+  price: Price,
 ): readonly Demand[] {
   const usage = expectedUsage(call);
-  const demands = demandsOf(pools, usage.input + usage.output);
-  limited.budget = budgetOf(call.key, budget, Date.now());
-  const { pool } = limited.budget;
-  const cost = costOf(price, { usage, seconds: expectedSeconds(call), calls: call.units });
+  const { key, model, units, made } = call;
+  const consumption = { usage, seconds: expectedSeconds(call), calls: units, made };
+  const cost = Math.max(1, costOf(price, consumption, factorOf(call)));
+  limited.budgets = budgetsOf(key, model, Date.now());
   // Whatever is expected: a budget that is used up lets no call in, and a guess beyond it refuses none for ever.
-  return [...demands, { pool, amount: Math.min(Math.max(1, cost), pool.limit) }];
+  const ofBudgets = limited.budgets.map(({ pool }) => ({ pool, amount: Math.min(cost, pool.limit) }));
+  return [...demandsOf(pools, usage.input + usage.output), ...ofBudgets];
 }
 
 /**
@@ -183,12 +190,13 @@ function applyDecision(services: Services, limited: LimitedCall, taking: Taking,
     return;
   }
   if (decision.reason === 'unknown') throw undecided;
-  const { budget } = limited;
-  if (budget !== null && decision.pool === budget.pool) {
+  const { pool } = decision;
+  const budget = limited.budgets.find((each) => each.pool === pool);
+  if (budget !== undefined) {
     services.reportLimit('budget');
     throw overBudget(budget);
   }
-  services.reportLimit(unitOf(decision.pool));
+  services.reportLimit(unitOf(pool));
   throw denied(decision);
 }
 
@@ -247,7 +255,7 @@ function overBudget({ pool, endsAt }: PeriodBudget): GatewayError {
   const until = new Date(endsAt).toISOString();
   return new GatewayError(
     'budget_exceeded',
-    `Your key's budget of ${dollars} USD is used up, or taken by calls under way; the next one begins at ${until}.`,
+    `The budget of ${ownerOf(pool)}, of ${dollars} USD, is used up, or taken by calls under way; the next one begins at ${until}.`,
     { retryAfter: Math.max(1, Math.ceil((endsAt - Date.now()) / 1000)), unrepeatable: true },
   );
 }
@@ -269,6 +277,10 @@ function unitOf({ name }: Pool): string {
 }
 
 function limitText(pool: Pool): string {
-  const owner = pool.name.slice(0, pool.name.indexOf(':'));
-  return `${pool.limit} ${unitTexts[unitOf(pool)]} for ${ownerTexts[owner]}`;
+  return `${pool.limit} ${unitTexts[unitOf(pool)]} for ${ownerOf(pool)}`;
+}
+
+/** For whom is counted. */
+function ownerOf({ name }: Pool): string | undefined {
+  return ownerTexts[name.slice(0, name.indexOf(':'))];
 }

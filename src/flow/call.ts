@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Key, Model, Target } from '../config/types.js';
 import type { Recalled } from '../conversation/kept-turns.js';
 import { type LeftOutNames, nothingLeftOut } from '../conversation/left-out.js';
-import type { Usage } from '../conversation/usage.js';
+import type { MadeMedia, Usage } from '../conversation/usage.js';
 import { type FaultPlace, GatewayError, type Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { CallOutcome, OtherAttempt } from '../metrics/call-record.js';
@@ -100,6 +100,8 @@ export class Call implements Guarded {
   units = 1;
   /** Seconds of audio or video, as far as they are known. */
   mediaSeconds = 0;
+  /** What kind of images or video it asks for, or gets; null where that is not known or has no price. */
+  made: MadeMedia | null = null;
   /** The cost of the call, see `costOfCall`; below zero until it was computed. */
   costNanos = -1;
   /** It asks for a video task that an earlier call has made. */

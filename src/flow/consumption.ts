@@ -1,6 +1,6 @@
-import type { Key, Model, Target } from '../config/types.js';
-import type { Usage } from '../conversation/usage.js';
-import type { CallOutcome, OtherAttempt } from '../metrics/call-record.js';
+import type { Key, Model, Price, Target } from '../config/types.js';
+import { joinMade, type MadeMedia, type Usage } from '../conversation/usage.js';
+import { type CallOutcome, type OtherAttempt, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
@@ -9,12 +9,15 @@ import type { Running } from './running.js';
 
 /** What a call has used, and by what it is priced. */
 export interface Consumption {
+  readonly key: Key | null;
   readonly model: Model | null;
+  readonly target: Target | null;
   usage: Usage | null;
   /** An upstream has served it: its price by the call and by the second counts. */
   isServed: boolean;
   mediaSeconds: number;
   readonly units: number;
+  made: MadeMedia | null;
   costNanos: number;
   /** See `Call.lostInAnswer`. */
   lostInAnswer: readonly string[];
@@ -36,6 +39,7 @@ export function noteUsage(
   if (transform === null || (head !== null && head.status >= 400)) return;
   call.usage ??= transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   call.mediaSeconds = transform.mediaSeconds;
+  call.made = joinMade(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = head !== null && !isBroken;
 }
@@ -74,8 +78,17 @@ export function noteAttempt(
   usage: Usage | null,
 ): void {
   call.otherAttempts ??= new Map();
-  const known = call.otherAttempts.get(attempt)?.usage ?? null;
-  call.otherAttempts.set(attempt, { target: targetName(attempt.target), usage: usage ?? known });
+  const { target } = attempt;
+  const used = usage ?? call.otherAttempts.get(attempt)?.usage ?? null;
+  call.otherAttempts.set(attempt, {
+    target: targetName(target),
+    usage: used,
+    paidNanoUsd: paidForTokens(target, used),
+  });
+}
+
+function paidForTokens({ cost }: Target, usage: Usage | null): number {
+  return cost === null || usage === null ? unknownCost : costOf(cost, { usage, seconds: 0, calls: 0 });
 }
 
 /** What tells whether a call has a line in the ledger. */
@@ -95,19 +108,33 @@ export function isMetered({ key, model, isOfTask, running }: MeteredCall): boole
 }
 
 /**
- * The cost of a call that has ended, in whole nano-dollars by its model's price: of its tokens, and, when an upstream
- * has served it, of its images and seconds and of the call itself. Computed once; what the call has used must be known.
+ * What a call that has ended is charged, in whole nano-dollars by its model's price: for its tokens, and, when an upstream
+ * has served it, for its images and seconds and the call itself. Computed once; what the call has used must be known.
  */
 export function costOfCall(call: Consumption): number {
-  if (call.costNanos < 0) call.costNanos = computeCost(call);
+  if (call.costNanos < 0) call.costNanos = computeCost(call, call.model?.price ?? null, factorOf(call));
   return call.costNanos;
 }
 
-function computeCost({ model, usage, isServed, mediaSeconds, units }: Consumption): number {
-  if (model === null || model.price === null || (usage === null && !isServed)) return 0;
-  return costOf(model.price, {
+/** On what the calls of a key are charged. */
+export function factorOf({ key }: Pick<Consumption, 'key'>): number {
+  return key === null ? 1 : key.priceFactor;
+}
+
+/** What a call that has ended has cost whoever runs the gateway, as its target's costs are; null where they are not known. */
+export function paidForCall(call: Consumption): number | null {
+  const cost = call.target === null ? null : call.target.cost;
+  return cost === null ? null : computeCost(call, cost, 1);
+}
+
+function computeCost(call: Consumption, price: Price | null, factor: number): number {
+  const { usage, isServed, mediaSeconds, units, made } = call;
+  if (price === null || (usage === null && !isServed)) return 0;
+  const consumption = {
     usage,
     seconds: isServed ? mediaSeconds : 0,
     calls: isServed ? units : 0,
-  });
+    made,
+  };
+  return costOf(price, consumption, factor);
 }

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { RelayedAttempt } from '../attempts/attempts.js';
+import { Hedge } from '../attempts/hedge.js';
 import { tokensOf } from '../conversation/estimate-usage.js';
 import { type FaultPlace, GatewayError, guard } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -33,12 +34,9 @@ const mostHeld = 64 * 1024;
 export function leaveUpstream(answer: RelayedAnswer): boolean {
   const { services, call, upstream, transform, phase } = answer;
   // Else two attempts are under way, or there is a pause between them.
-  if (
-    transform !== null &&
-    upstream instanceof RelayedAttempt &&
-    isDrained(services, call, upstream, phase)
-  ) {
-    new Drain(answer, upstream, transform).begin(phase);
+  const attempt = upstream instanceof Hedge ? upstream.alone() : upstream;
+  if (transform !== null && attempt instanceof RelayedAttempt && isDrained(services, call, attempt, phase)) {
+    new Drain(answer, attempt, transform).begin(phase);
     return true;
   }
   if (phase.name !== 'over' && phase.name !== 'sent') upstream?.cancel();
@@ -52,8 +50,7 @@ function isDrained(services: Services, call: RoutedCall, attempt: RelayedAttempt
   if ((call.route.endpoint?.metering.estimates ?? 'none') === 'none') return false;
   switch (phase.name) {
     case 'waiting':
-      // Else it waits for its first event with whoever chooses between two attempts.
-      return !attempt.isAnswered;
+      return !attempt.isAnswered || attempt.held !== null;
     case 'events':
     case 'whole':
     case 'bytes':
@@ -103,6 +100,11 @@ class Drain implements UpstreamHandler, Draining {
     call.limited?.leave();
     releaseBody(this.#services, call, this.#attempt, this.#transform);
     this.#attempt.handOver(this);
+    const { held } = this.#attempt;
+    if (held !== null) {
+      this.#head = held.head;
+      this.#runs = held.runs;
+    }
     if ('head' in phase) this.#head = phase.head;
     if (phase.name === 'events') this.#runs = phase.runs;
     if (phase.name === 'whole') {

@@ -58,6 +58,8 @@ export class Taking {
   }
 }
 
+const none: readonly PeriodBudget[] = [];
+
 /** What a call has come to. */
 interface EndedCall extends Consumption {
   readonly outcome: CallOutcome;
@@ -72,8 +74,8 @@ export class LimitedCall {
   first: Taking | null = null;
   /** What it took once its model was known. */
   rest: Taking | null = null;
-  /** Null for a key without one, and for a model that costs nothing. */
-  budget: PeriodBudget | null = null;
+  /** Those that pay for it; none for a model that costs nothing. */
+  budgets: readonly PeriodBudget[] = none;
   /** All of its limits have let it in. */
   isAdmitted = false;
   /** Of the limits that are known by now. */
@@ -103,13 +105,13 @@ export class LimitedCall {
 
   /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */
   end(call: EndedCall): void {
-    const { first, rest, budget } = this;
+    const { first, rest, budgets } = this;
     if (isOurFailure(call)) {
       first?.undo();
       rest?.undo();
       return;
     }
-    if (budget !== null) rest?.admission?.settle(budget.pool, costOfCall(call));
+    for (const { pool } of budgets) rest?.admission?.settle(pool, costOfCall(call));
     const used = usedTokens(call);
     // Who leaves before the decision has had nothing, and was told nothing.
     if (call.outcome === 'client_gone') first?.end(null);

@@ -76,7 +76,9 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
 export type KeyResolver = (entry: KeyEntry) => Key;
 
 /** What keys have from their groups in one config, by the names of these. */
-export type KeyShares = (groups: readonly string[]) => Pick<Key, 'models' | 'groupLimits'>;
+export type KeyShares = (
+  groups: readonly string[],
+) => Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
 
 /** Resolves keys for the config that the shares are of. */
 export function createKeyResolver(shareOf: KeyShares): KeyResolver {

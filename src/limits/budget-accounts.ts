@@ -48,6 +48,15 @@ export function createBudgetAccounts(store: Pick<Store, 'get' | 'create' | 'repl
 }
 
 /**
+ * How much of a budget its hosts have reserved, and so may have spent.
+ * @throws {GatewayError} of the store
+ */
+export async function reservedOf(store: Pick<Store, 'get'>, account: string): Promise<number> {
+  const record = await store.get(collection, account);
+  return record === null ? 0 : readReserved(record.value);
+}
+
+/**
  * What an account says.
  * @throws {GatewayError} for one that cannot be read: nobody may spend then
  */

@@ -27,6 +27,8 @@ export interface BudgetSourceOptions {
 export interface BudgetSource extends ShareSource {
   /** False while the store does not answer. */
   readonly isAvailable: boolean;
+  /** The budgets that this host has a part of, or has asked for lately. */
+  pools(): IterableIterator<OwnedPool>;
   /** Gives back all that is not spent, because the host is about to end. */
   leave(): Promise<void>;
 }
@@ -73,6 +75,10 @@ class StoredBudgets implements BudgetSource {
 
   get isAvailable(): boolean {
     return this.#isAvailable;
+  }
+
+  pools(): IterableIterator<OwnedPool> {
+    return this.#known.keys();
   }
 
   begin(user: ShareUser): void {

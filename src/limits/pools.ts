@@ -106,15 +106,17 @@ export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number):
   return demands;
 }
 
-const budgetMark = ':budget:';
+/** Stands between the owner and the period in the name of a budget's pool. */
+export const budgetMark = ':budget:';
 
 /**
- * The pool of what a key may spend in one period.
- * @param period tells it from the others of the key
+ * The pool of what an owner may spend in one period.
+ * @param owner as in the names of its other pools: `key:team-a`, `group:default` or `model:gpt-x`
+ * @param period tells it from the others of the owner
  */
-export function budgetPool(keyId: string, { usd }: Budget, period: string): Pool {
+export function budgetPool(owner: string, { usd }: Budget, period: string): Pool {
   const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * nanosPerDollar)));
-  return makePool(`key:${keyId}${budgetMark}${period}`, 'spend', limit);
+  return makePool(`${owner}${budgetMark}${period}`, 'spend', limit);
 }
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
@@ -127,28 +129,27 @@ export function findPool(pools: ReadonlyMap<string, Pool>, name: string): Pool |
 
 /** Whatever of a config has limits. */
 export interface LimitedParts {
-  readonly keys: Iterable<{
-    readonly id: string;
-    readonly limits: RateLimits | null;
-    readonly budget: Budget | null;
-  }>;
-  readonly groups: Iterable<{ readonly name: string; readonly limits: RateLimits | null }>;
-  readonly models: Iterable<{ readonly name: string; readonly limits: RateLimits | null }>;
+  readonly keys: Iterable<OwnLimits & { readonly id: string }>;
+  readonly groups: Iterable<OwnLimits & { readonly name: string }>;
+  readonly models: Iterable<OwnLimits & { readonly name: string }>;
+}
+
+interface OwnLimits {
+  readonly limits: RateLimits | null;
+  readonly budget: Budget | null;
 }
 
 /** All pools of a config, by name: what the owner of the pools is to know. */
 export function allPools({ keys, groups, models }: LimitedParts): Map<string, Pool> {
   const pools = new Map<string, Pool>();
-  const add = (owner: string, limits: RateLimits | null): void => {
+  const add = (owner: string, { limits, budget }: OwnLimits): void => {
     for (const pool of poolsOf(owner, limits)) pools.set(pool.name, pool);
-  };
-  for (const { id, limits, budget } of keys) {
-    add(`key:${id}`, limits);
-    const pool = budget === null ? null : budgetPool(id, budget, '');
+    const pool = budget === null ? null : budgetPool(owner, budget, '');
     if (pool !== null) pools.set(pool.name, pool);
-  }
-  for (const { name, limits } of groups) add(`group:${name}`, limits);
-  for (const { name, limits } of models) add(`model:${name}`, limits);
+  };
+  for (const key of keys) add(`key:${key.id}`, key);
+  for (const group of groups) add(`group:${group.name}`, group);
+  for (const model of models) add(`model:${model.name}`, model);
   return pools;
 }
 

@@ -84,7 +84,8 @@ function settings(): readonly Setting[] {
         walk(path === '' ? name : `${path}.${name}`, child, node.required?.includes(name) ?? false);
       }
     } else if (entries?.properties !== undefined) walk(`${path}.*`, entries, isRequired);
-    else if (node.items?.properties !== undefined) walk(`${path}[]`, node.items, isRequired);
+    else if (node.items?.properties !== undefined && node.description === undefined)
+      walk(`${path}[]`, node.items, isRequired);
     else {
       found.push({ path, node, isRequired });
       // Settings that may be switched off as a whole.

@@ -26,7 +26,12 @@ export interface OtherAttempt {
   readonly target: string;
   /** What it is thought to have used; null for one that has failed. */
   readonly usage: Usage | null;
+  /** As `CallRecord.paidNanoUsd`, of what it is thought to have used. */
+  readonly paidNanoUsd: number;
 }
+
+/** Stands for a cost that nobody knows. */
+export const unknownCost = -Number.MAX_VALUE;
 
 /** Stands for a time that there is not. */
 export const none = -1;
@@ -73,8 +78,12 @@ export interface CallRecord {
   readonly lostInAnswer: readonly string[];
   /** Attempts after the first one. */
   readonly retries: number;
-  /** Whole nano-dollars (1e-9 USD); 0 where nothing is charged, and below zero for what is given back. */
+  /** How many times a price per call counts: the number of its images or videos, else 1; 0 where it was not served. */
+  readonly units: number;
+  /** What it is charged, in whole nano-dollars (1e-9 USD); 0 where nothing is, and below zero for what is given back. */
   readonly costNanoUsd: number;
+  /** What it has cost whoever runs the gateway, or `unknownCost`; below zero for what is given back. */
+  readonly paidNanoUsd: number;
   /** It has a line in the ledger. */
   readonly isMetered: boolean;
   /** Milliseconds of `performance.now()`. */
@@ -87,14 +96,16 @@ export interface CallRecord {
 }
 
 /** The line of an attempt of a call that has ended. */
-export function attemptRecord(call: CallRecord, { target, usage }: OtherAttempt): CallRecord {
+export function attemptRecord(call: CallRecord, { target, usage, paidNanoUsd }: OtherAttempt): CallRecord {
   return {
     ...call,
     target,
     usage,
     outcome: 'attempt',
     status: 0,
+    units: 0,
     costNanoUsd: 0,
+    paidNanoUsd,
     mediaSeconds: 0,
     bytesIn: 0,
     bytesOut: 0,

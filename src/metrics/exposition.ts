@@ -26,10 +26,18 @@ interface PrimaryFacts {
   readonly faults?: readonly (readonly [where: string, count: number])[];
 }
 
-/** A number of the moment without labels, as a part of the primary tells it. */
+/** Numbers of the moment, as a part of the primary tells them. */
 export interface PrimaryGauge {
   readonly name: PrimaryName;
-  readonly value: number;
+  /** Those of the first series, then those of the next. */
+  readonly labelValues: readonly string[];
+  /** One for each series. */
+  readonly values: readonly number[];
+}
+
+/** One that has a single number. */
+export function primaryGauge(name: PrimaryName, value: number): PrimaryGauge {
+  return { name, labelValues: [], values: [value] };
 }
 
 /**
@@ -98,7 +106,7 @@ function primaryText(primary: PrimaryFacts): string {
     one('gateway_worker_restarts_total', primary.workerRestarts) +
     one('gateway_config_generation', primary.configGeneration) +
     one('gateway_start_time_seconds', primary.startedAt / 1000) +
-    primary.gauges.map(({ name, value }) => one(name, value)).join('')
+    primary.gauges.map((gauge) => numberText({ ...primaryFamilies[gauge.name], ...gauge })).join('')
   );
 }
 

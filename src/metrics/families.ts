@@ -206,6 +206,11 @@ export const primaryFamilies = {
     help: '1 while the accounts of budgets can be reached, as far as anybody asked for them, else 0.',
     labels: [],
   },
+  gateway_budget_used_ratio: {
+    type: 'gauge',
+    help: 'How much of a budget is used in its period, of 1, where calls at this host have asked for it; the 1,000 fullest.',
+    labels: ['owner', 'name'],
+  },
   gateway_limits_store_available: {
     type: 'gauge',
     help: '1 while hosts can share rate limits by the store, 0 while it cannot be reached.',

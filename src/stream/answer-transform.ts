@@ -1,6 +1,6 @@
 import type { BrokenBy } from '../conversation/estimate-usage.js';
 import type { Keep, KeptRecord } from '../conversation/kept-turns.js';
-import type { Usage } from '../conversation/usage.js';
+import type { MadeMedia, Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 
 /** How a stream stands when the upstream's last byte has been taken. */
@@ -60,6 +60,8 @@ export interface AnswerTransform {
   readonly nextNumber: number;
   /** Seconds of audio in the answer, as far as it tells; else 0. */
   readonly mediaSeconds: number;
+  /** What the answer has told of the media in it, once its usage was asked for; absent for nothing. */
+  readonly made?: MadeMedia | null;
   /** Names of what the answer has lost in translation (`LeftOut`); absent where nothing is translated. */
   readonly lost?: readonly string[];
 

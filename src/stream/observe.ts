@@ -7,8 +7,8 @@ import {
   tokensOf,
 } from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
-import type { StreamEnding, StreamFacts, StreamRules } from '../conversation/stream-rules.js';
-import type { Usage } from '../conversation/usage.js';
+import type { AnswerCharges, StreamEnding, StreamFacts, StreamRules } from '../conversation/stream-rules.js';
+import { type MadeMedia, type Usage, withCharges } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyAt, keyFailure, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
@@ -127,6 +127,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly mayStream: boolean;
   readonly #observed: Observed;
   readonly #rules: StreamRules;
+  #charges: AnswerCharges | null = null;
   /** Null for an answer that is no stream. */
   #own: OwnEvents | null = null;
   #usage: Usage | null = null;
@@ -157,13 +158,14 @@ export class ObservedTransform implements AnswerTransform {
   /** The first bytes of an answer that is passed on in pieces, where they tell how long it lasts. */
   #begin: Buffer | null = null;
   mediaSeconds = 0;
+  made: MadeMedia | null = null;
 
   constructor(observed: Observed) {
     this.#observed = observed;
     this.#rules = observed.rules;
     this.#watch = observed.watch ?? null;
     const isGathered = observed.amend !== null || observed.keep !== null;
-    this.wholeBytes = isGathered ? amendedBytes : wholeBytes;
+    this.wholeBytes = isGathered ? amendedBytes : (observed.rules.wholeBytes ?? wholeBytes);
     this.divisible = observed.amend === null;
     this.mayStream = observed.mayStream;
     this.exactErrors = observed.exactErrors ?? true;
@@ -221,6 +223,7 @@ export class ObservedTransform implements AnswerTransform {
       run = run.subarray(0, failure.start);
     }
     if (run.includes(errorWord)) run = this.#withoutVendorAccount(run);
+    this.#noteCharges(run);
     this.#tail ??= new Tail();
     this.#tail.add(run);
     this.#ending = null;
@@ -234,6 +237,13 @@ export class ObservedTransform implements AnswerTransform {
     const hidden = this.#rules.findUsageEvent(run);
     if (hidden === null) return run;
     return Buffer.concat([run.subarray(0, hidden.start), run.subarray(hidden.end)]);
+  }
+
+  #noteCharges(run: Buffer): void {
+    const { noteCharges } = this.#rules;
+    if (noteCharges === undefined) return;
+    this.#charges ??= { searches: 0, queries: new Set(), tier: null };
+    noteCharges(run, this.#charges);
   }
 
   /** Of a last event that is longer than the tail, its end alone does not tell whether it is an error. */
@@ -367,11 +377,19 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
+    const usage = this.#tokensAtEnd(brokenBy);
+    const charges = this.#charges;
+    if (usage === null || charges === null) return usage;
+    return withCharges(usage, { searches: charges.searches + charges.queries.size, tier: charges.tier });
+  }
+
+  #tokensAtEnd(brokenBy: BrokenBy): Usage | null {
     const { estimates, grows, seconds } = this.#rules.metering;
     const reported = this.usage;
     const tail = this.#tail?.bytes() ?? null;
     if (seconds !== null && tail !== null)
       this.mediaSeconds = seconds(this.#begin ?? tail, this.#passed, tail);
+    if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return reported;
     return inexactUsage({
@@ -399,9 +417,11 @@ export class ObservedTransform implements AnswerTransform {
     if (ofVendorAccount !== null) throw ofVendorAccount;
     if (this.#watch != null) this.#show(body, false);
     this.#usage = usage;
+    this.#noteCharges(body);
     if (this.#usage === null && estimates === 'conversation')
       this.#wholeTokens = tokensOf(writtenWeight(parseObject(body.toString('utf8'))));
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
+    this.made = this.#rules.madeOf?.(body) ?? null;
     return this.#observed.amend === null ? body : this.#observed.amend(body);
   }
 

@@ -5,7 +5,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import type { StoreSettings } from '../config/types.js';
 import { type FaultPlace, guard } from '../errors.js';
 import type { KeyChange } from '../keys/managed-key.js';
-import { createBudgetAccounts } from '../limits/budget-accounts.js';
+import { createBudgetAccounts, reservedOf } from '../limits/budget-accounts.js';
 import { createBudgetSource } from '../limits/budget-source.js';
 import { HostClock } from '../limits/clock.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
@@ -14,11 +14,13 @@ import type { Pool } from '../limits/pool.js';
 import { allPools, changedPools, createKeyPools, findPool } from '../limits/pools.js';
 import { bothSources, type ShareSource, undivided } from '../limits/share-source.js';
 import { createShareKeeper } from '../limits/shares.js';
-import type { PrimaryGauge } from '../metrics/exposition.js';
+import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createShareStore, type WholeStore } from '../store/create.js';
+import { createBudgetWatch } from './budget-watch.js';
 import { tell } from './keep.js';
 
 const tickMs = 100;
+const lookEveryMs = 5000;
 /**
  * A slice is a pool divided by this and by the number of workers: all slices of those that serve make a quarter of the
  * pool; while others take their places, twice as much.
@@ -82,6 +84,14 @@ export function createLeases(options: LeasesOptions): Leases {
     poolOf: (name) => findPool(pools, name) ?? keyPools.get(name),
     sliceDivisor: () => sliceDivisor,
   });
+  const watch = createBudgetWatch({
+    store,
+    inUse: () => budgets.pools(),
+    reserved: (account) => reservedOf(store, account),
+    now: Date.now,
+    log,
+  });
+  const lookTimer = setInterval(() => void watch.look(), lookEveryMs).unref();
   const guarded = <Arguments extends unknown[]>(where: FaultPlace, work: (...args: Arguments) => void) =>
     guard(where, options, work, undefined);
   /** A process id may come again, and these do not. */
@@ -127,18 +137,18 @@ export function createLeases(options: LeasesOptions): Leases {
     inspect: (names) => owner.inspect(names),
     ready: rates.ready,
     gauges: () => [
-      {
-        name: 'gateway_budgets_store_available',
-        value: budgets.isAvailable ? 1 : 0,
-      },
+      primaryGauge('gateway_budgets_store_available', budgets.isAvailable ? 1 : 0),
+      watch.gauge(),
       ...rates.gauges(),
     ],
     async leave() {
       clearInterval(timer);
+      clearInterval(lookTimer);
       await Promise.all([budgets.leave(), rates.close()]);
     },
     stop() {
       clearInterval(timer);
+      clearInterval(lookTimer);
       void rates.close();
     },
   };
@@ -195,12 +205,7 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions): 
   return {
     source: keeper,
     ready,
-    gauges: () => [
-      {
-        name: 'gateway_limits_store_available',
-        value: keeper.isAvailable ? 1 : 0,
-      },
-    ],
+    gauges: () => [primaryGauge('gateway_limits_store_available', keeper.isAvailable ? 1 : 0)],
     close() {
       keeper.leave();
       return store.close();

@@ -13,7 +13,7 @@ import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import type { OwnedUnits } from '../limits/lease-owner.js';
-import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
+import { exposition, type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createHistory, historyStepMs } from '../metrics/history.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
@@ -196,7 +196,7 @@ class GatewayOperations implements Operations {
   async #metrics(): Promise<string> {
     const gateway = this.#gateway;
     const [merged, bytes] = await Promise.all([this.#counted(), storedBytes(gateway.reloader.running.store)]);
-    const ofStore: PrimaryGauge[] = bytes === null ? [] : [{ name: 'gateway_store_bytes', value: bytes }];
+    const ofStore: PrimaryGauge[] = bytes === null ? [] : [primaryGauge('gateway_store_bytes', bytes)];
     return exposition(merged, {
       version: gateway.version,
       node: process.version,

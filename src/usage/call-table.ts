@@ -1,6 +1,7 @@
 import type { Usage } from '../conversation/usage.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import { type CallTimes, mostAdded } from '../metrics/tables.js';
+import { serviceTiers } from '../wire/service-tier.js';
 import { dayMs, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
 import type { CallGroup, CallGroupSums } from './sums.js';
@@ -30,15 +31,33 @@ const column = {
   firstByte: 12,
   retries: 13,
   costNanoUsd: 14,
+  audioInputTokens: 15,
+  audioOutputTokens: 16,
+  imageInputTokens: 17,
+  imageOutputTokens: 18,
+  cachedAudioTokens: 19,
+  cachedImageTokens: 20,
+  cacheWrittenHourTokens: 21,
+  searches: 22,
+  units: 23,
+  /** Or `unknownCost`, which adds nothing. */
+  paidNanoUsd: 24,
+  /** Place among `serviceTiers`. */
+  tier: 25,
   /** Milliseconds. */
-  own: 15,
+  own: 26,
 } as const;
-/** The first so many columns are written to the ledger, in this order. */
-export const keptColumns = 15;
-export const rowLength = 16;
-/** From the one to the other are numbers that are added up as they are. */
+/** The first so many columns are written to the ledger, in this order: new ones come last. */
+export const keptColumns = 26;
+/** So many of them were in the ledger before there were others. */
+export const oldColumns = 15;
+export const rowLength = 27;
+export const paidColumn = column.paidNanoUsd;
+/** From the one to the other are numbers that are added up as they are, and so are those of the second pair. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
+const firstAddedMore = column.audioInputTokens;
+const lastAddedMore = column.units;
 /** Groups of a key that are looked through one by one; one key may call a thousand models within a second. */
 const mostOfKey = 4;
 /** Where the sums of a group have the number of its calls. */
@@ -128,7 +147,19 @@ export class CallTable {
     rows[start + 12] = call.firstByteMs === none ? none : Math.round(call.firstByteMs * 1000);
     rows[start + 13] = call.retries;
     rows[start + 14] = call.costNanoUsd;
-    rows[start + 15] = call.ownMs;
+    const parts = usage === null ? undefined : usage.parts;
+    rows[start + 15] = parts === undefined ? 0 : parts.audioInput;
+    rows[start + 16] = parts === undefined ? 0 : parts.audioOutput;
+    rows[start + 17] = parts === undefined ? 0 : parts.imageInput;
+    rows[start + 18] = parts === undefined ? 0 : parts.imageOutput;
+    rows[start + 19] = parts === undefined ? 0 : parts.cachedAudio;
+    rows[start + 20] = parts === undefined ? 0 : parts.cachedImage;
+    rows[start + 21] = parts === undefined ? 0 : parts.cacheWrittenHour;
+    rows[start + 22] = usage === null ? 0 : (usage.searches ?? 0);
+    rows[start + 23] = call.units;
+    rows[start + 24] = call.paidNanoUsd;
+    rows[start + 25] = usage === null || usage.tier === undefined ? 0 : serviceTiers.indexOf(usage.tier);
+    rows[start + 26] = call.ownMs;
   }
 
   /**
@@ -162,7 +193,7 @@ export class CallTable {
     const { rows } = this;
     const sums = this.#sums;
     sums.fill(0, 0, this.callGroups.length * rowLength);
-    const { group, mediaSeconds, costNanoUsd } = column;
+    const { group, mediaSeconds, costNanoUsd, paidNanoUsd: paid } = column;
     for (let call = this.#counted; call < this.length; call++) {
       const start = call * rowLength;
       const sum = (rows[start + group] as number) * rowLength;
@@ -171,6 +202,9 @@ export class CallTable {
         addTo(sums, sum + index, rows[start + index] as number);
       putRight(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
       putRight(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
+      putRight(sums, sum + paid, rows[start + paid] as number);
+      for (let index = firstAddedMore; index <= lastAddedMore; index++)
+        addTo(sums, sum + index, rows[start + index] as number);
     }
   }
 
@@ -273,6 +307,16 @@ function sumsOf(group: CallGroup, sums: Float64Array, start: number): CallGroupS
     bytesIn: sums[start + column.bytesIn] as number,
     bytesOut: sums[start + column.bytesOut] as number,
     mediaMs: sums[start + column.mediaSeconds] as number,
+    audioInputTokens: sums[start + column.audioInputTokens] as number,
+    audioOutputTokens: sums[start + column.audioOutputTokens] as number,
+    imageInputTokens: sums[start + column.imageInputTokens] as number,
+    imageOutputTokens: sums[start + column.imageOutputTokens] as number,
+    cachedAudioTokens: sums[start + column.cachedAudioTokens] as number,
+    cachedImageTokens: sums[start + column.cachedImageTokens] as number,
+    cacheWrittenHourTokens: sums[start + column.cacheWrittenHourTokens] as number,
+    searches: sums[start + column.searches] as number,
+    units: sums[start + column.units] as number,
     costNanoUsd: sums[start + column.costNanoUsd] as number,
+    paidNanoUsd: sums[start + column.paidNanoUsd] as number,
   };
 }

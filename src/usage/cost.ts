@@ -1,5 +1,6 @@
-import type { Price } from '../config/types.js';
-import type { Usage } from '../conversation/usage.js';
+import type { ImagePrice, Price, PriceRates, SteppedRates } from '../config/types.js';
+import type { MadeMedia, Usage } from '../conversation/usage.js';
+import type { ServiceTier } from '../wire/service-tier.js';
 
 /** What a call has consumed that may have a price. */
 export interface Consumption {
@@ -9,67 +10,162 @@ export interface Consumption {
   readonly seconds: number;
   /** 1 for a call; more where one request stands for several. */
   readonly calls: number;
+  /** What was made, as far as that has a price of its own; null for nothing of the kind. */
+  readonly made?: MadeMedia | null;
 }
 
 /**
  * Costs are counted in femto-dollars (1e-15 USD), of which the price of a token, given for a million of them, is a
- * whole number as long as it has at most nine decimals.
+ * whole number as long as it has, with its factors, at most nine decimals.
  */
 const decimalsOfDollar = 15;
 const decimalsPerMillion = decimalsOfDollar - 6;
 const decimalsPerThousand = decimalsOfDollar - 3;
 const femtoPerNano = 1_000_000n;
 
+/** Everything that is counted of a call, in the order in which amounts and rates are kept, and for how much a price is. */
+const decimalsOf: Readonly<Record<keyof PriceRates, number>> = {
+  input: decimalsPerMillion,
+  output: decimalsPerMillion,
+  cached: decimalsPerMillion,
+  cacheWritten: decimalsPerMillion,
+  cacheWrittenHour: decimalsPerMillion,
+  audioInput: decimalsPerMillion,
+  audioOutput: decimalsPerMillion,
+  cachedAudio: decimalsPerMillion,
+  imageInput: decimalsPerMillion,
+  imageOutput: decimalsPerMillion,
+  cachedImage: decimalsPerMillion,
+  reasoning: decimalsPerMillion,
+  perSearch: decimalsOfDollar,
+  perCall: decimalsOfDollar,
+  perSecond: decimalsPerThousand,
+};
+const rateNames = Object.keys(decimalsOf) as readonly (keyof PriceRates)[];
+const ofCalls = rateNames.indexOf('perCall');
+const ofSeconds = rateNames.indexOf('perSecond');
+
 /** A price in whole femto-dollars. */
-interface RatesIn<Amount> {
-  readonly input: Amount;
-  readonly output: Amount;
-  readonly cached: Amount;
-  readonly cacheWritten: Amount;
-  readonly call: Amount;
-  readonly millisecond: Amount;
+interface Rate {
+  readonly exact: bigint;
+  /** The same as a number. One that a number cannot hold exactly is above all sums that it can. */
+  readonly plain: number;
 }
 
-interface Rates {
-  readonly exact: RatesIn<bigint>;
-  /** The same as numbers. One that a number cannot hold exactly is above all sums that it can. */
-  readonly plain: RatesIn<number>;
+/** Rates by their place among `rateNames`. */
+type Rates = readonly Rate[];
+
+/** What holds for one tier and one factor. */
+interface Tariff {
+  readonly tier: ServiceTier;
+  readonly factor: number;
+  readonly rates: Rates;
+  readonly steps: readonly { readonly above: number; readonly rates: Rates }[];
+  readonly images: readonly (ImagePrice & Rate)[];
+  readonly seconds: readonly ({ readonly resolution: string } & Rate)[];
 }
 
-/** A price belongs to a model of a config and is used for each of its calls. */
-const knownRates = new WeakMap<Price, Rates>();
+/**
+ * A price belongs to a model or target of a config and is used for each of its calls. There are as many tariffs of one
+ * as there are tiers, times the factors of groups.
+ */
+const knownTariffs = new WeakMap<Price, Tariff[]>();
 
 const plainFemtoPerNano = Number(femtoPerNano);
 /** Sums up to it, nine dollars, are exact as numbers, with half a nano-dollar added, too. */
 const mostPlain = Number.MAX_SAFE_INTEGER - plainFemtoPerNano;
 
-/**
- * The cost of a call in whole nano-dollars (1e-9 USD), computed without rounding but for one at the end, half up.
- * Cached tokens and those written to the cache are charged at their own price in place of that of the input; they are
- * never more than the input. Counts that are no whole numbers are rounded, and those below zero are none.
- * @returns at most `Number.MAX_SAFE_INTEGER`, which is nine million dollars
- * @throws RangeError when a price is negative or no number
- */
-export function costOf(price: Price, consumption: Consumption): number {
-  const { exact, plain } = ratesOf(price);
-  const femto = plainCost(plain, consumption);
-  return femto <= mostPlain ? plainNano(femto) : exactCost(exact, consumption);
-}
+/** How much there is of everything, of the call at hand. */
+const amounts = new Float64Array(rateNames.length);
 
 /**
- * The cost in femto-dollars, computed at once for every call: large whole numbers take six times as long. It is exact
- * when it is at most `mostPlain`, since a product or a sum that is above that does not come out below it.
+ * The cost of a call in whole nano-dollars (1e-9 USD), computed without rounding but for one at the end, half up.
+ * Each token is charged once: those of a kind with a price of its own at that price, the others at that of the input or
+ * of the output, and none of them are more than all. Counts that are no whole numbers are rounded, and those below zero
+ * are none.
+ * @param factor on all of it
+ * @returns at most `Number.MAX_SAFE_INTEGER`, which is nine million dollars
+ * @throws RangeError when a price or the factor is negative or no number
  */
-function plainCost(rates: RatesIn<number>, { usage, seconds, calls }: Consumption): number {
-  let femto = wholeCount(calls) * rates.call + wholeCount(seconds * 1000) * rates.millisecond;
-  if (usage !== null) {
-    const input = wholeCount(usage.input);
-    const cached = Math.min(wholeCount(usage.cached), input);
-    const written = Math.min(wholeCount(usage.cacheWritten), input - cached);
-    femto += (input - cached - written) * rates.input + cached * rates.cached;
-    femto += written * rates.cacheWritten + wholeCount(usage.output) * rates.output;
-  }
-  return femto;
+export function costOf(price: Price, consumption: Consumption, factor = 1): number {
+  const { usage, made = null } = consumption;
+  const tariff = tariffOf(price, usage?.tier ?? 'standard', factor);
+  const rates = usage === null ? tariff.rates : ratesOf(tariff, usage.input);
+  const perCall = (made === null ? null : imageRate(tariff, made)) ?? (rates[ofCalls] as Rate);
+  const perSecond = (made === null ? null : secondRate(tariff, made)) ?? (rates[ofSeconds] as Rate);
+  measure(consumption);
+  // At once for every call: large whole numbers take six times as long. It is exact when it is at most `mostPlain`,
+  // since a product or a sum that is above that does not come out below it.
+  let femto = 0;
+  for (let index = 0; index < ofCalls; index++)
+    femto += (amounts[index] as number) * (rates[index] as Rate).plain;
+  femto += (amounts[ofCalls] as number) * perCall.plain + (amounts[ofSeconds] as number) * perSecond.plain;
+  if (femto <= mostPlain) return plainNano(femto);
+  let exact = 0n;
+  for (let index = 0; index < ofCalls; index++)
+    exact += BigInt(amounts[index] as number) * (rates[index] as Rate).exact;
+  exact += BigInt(amounts[ofCalls] as number) * perCall.exact;
+  return nanoOf(exact + BigInt(amounts[ofSeconds] as number) * perSecond.exact);
+}
+
+/** Nothing that a call may consume costs anything. */
+export function isFree({ rates, steps, images, seconds, tiers }: Price): boolean {
+  return (
+    isNothing(rates) &&
+    steps.every((step) => isNothing(step.rates)) &&
+    images.every(({ usd }) => usd === 0) &&
+    seconds.every(({ usd }) => usd === 0) &&
+    Object.values(tiers).every(
+      (tier) =>
+        typeof tier === 'number' ||
+        (isNothing(tier.rates) && tier.steps.every((step) => isNothing(step.rates))),
+    )
+  );
+}
+
+function isNothing(rates: PriceRates): boolean {
+  return rateNames.every((name) => rates[name] === 0);
+}
+
+/** Fills `amounts`, in the order of `rateNames`. */
+function measure({ usage, seconds, calls }: Consumption): void {
+  amounts.fill(0);
+  amounts[ofCalls] = wholeCount(calls);
+  amounts[ofSeconds] = wholeCount(seconds * 1000);
+  if (usage === null) return;
+  const { parts } = usage;
+  // What is cached or written is told apart first, then what of the rest is no text.
+  let left = wholeCount(usage.input);
+  const take = (wanted: number): number => {
+    const taken = Math.min(wholeCount(wanted), left);
+    left -= taken;
+    return taken;
+  };
+  const cached = take(usage.cached);
+  const written = take(usage.cacheWritten);
+  const cachedAudio = Math.min(wholeCount(parts?.cachedAudio ?? 0), cached);
+  const cachedImage = Math.min(wholeCount(parts?.cachedImage ?? 0), cached - cachedAudio);
+  const writtenHour = Math.min(wholeCount(parts?.cacheWrittenHour ?? 0), written);
+  const audioInput = take((parts?.audioInput ?? 0) - cachedAudio);
+  const imageInput = take((parts?.imageInput ?? 0) - cachedImage);
+  const input = left;
+  left = wholeCount(usage.output);
+  const audioOutput = take(parts?.audioOutput ?? 0);
+  const imageOutput = take(parts?.imageOutput ?? 0);
+  const reasoning = take(usage.reasoning);
+  amounts[0] = input;
+  amounts[1] = left;
+  amounts[2] = cached - cachedAudio - cachedImage;
+  amounts[3] = written - writtenHour;
+  amounts[4] = writtenHour;
+  amounts[5] = audioInput;
+  amounts[6] = audioOutput;
+  amounts[7] = cachedAudio;
+  amounts[8] = imageInput;
+  amounts[9] = imageOutput;
+  amounts[10] = cachedImage;
+  amounts[11] = reasoning;
+  amounts[12] = wholeCount(usage.searches ?? 0);
 }
 
 /** A plain division of numbers this large would be rounded once more. */
@@ -78,54 +174,76 @@ function plainNano(femto: number): number {
   return (raised - (raised % plainFemtoPerNano)) / plainFemtoPerNano;
 }
 
-function exactCost(rates: RatesIn<bigint>, { usage, seconds, calls }: Consumption): number {
-  let femto = count(calls) * rates.call + count(seconds * 1000) * rates.millisecond;
-  if (usage !== null) {
-    const input = count(usage.input);
-    const cached = lesser(count(usage.cached), input);
-    const written = lesser(count(usage.cacheWritten), input - cached);
-    femto += (input - cached - written) * rates.input + cached * rates.cached;
-    femto += written * rates.cacheWritten + count(usage.output) * rates.output;
+function ratesOf({ rates, steps }: Tariff, input: number): Rates {
+  for (let index = steps.length - 1; index >= 0; index--) {
+    const step = steps[index];
+    if (step !== undefined && input > step.above) return step.rates;
   }
-  return nanoOf(femto);
-}
-
-/** Nothing that a call may consume costs anything. */
-export function isFree({ input, output, cached, cacheWritten, perCall, perSecond }: Price): boolean {
-  return input + output + cached + cacheWritten + perCall + perSecond === 0;
-}
-
-function ratesOf(price: Price): Rates {
-  const known = knownRates.get(price);
-  if (known !== undefined) return known;
-  const exact: RatesIn<bigint> = {
-    input: scaled(price.input, decimalsPerMillion),
-    output: scaled(price.output, decimalsPerMillion),
-    cached: scaled(price.cached, decimalsPerMillion),
-    cacheWritten: scaled(price.cacheWritten, decimalsPerMillion),
-    call: scaled(price.perCall, decimalsOfDollar),
-    millisecond: scaled(price.perSecond, decimalsPerThousand),
-  };
-  const plain: RatesIn<number> = {
-    input: Number(exact.input),
-    output: Number(exact.output),
-    cached: Number(exact.cached),
-    cacheWritten: Number(exact.cacheWritten),
-    call: Number(exact.call),
-    millisecond: Number(exact.millisecond),
-  };
-  const rates = { exact, plain };
-  knownRates.set(price, rates);
   return rates;
 }
 
-/** A number, by the decimal digits in which it is written, times ten to the power of `decimals`, rounded half up. */
-function scaled(value: number, decimals: number): bigint {
-  if (!Number.isFinite(value) || value < 0) throw new RangeError(`${value} is no amount of money`);
-  const [mantissa = '', exponent = '0'] = `${value}`.split('e');
-  const [whole = '', fraction = ''] = mantissa.split('.');
-  const shift = decimals + Number(exponent) - fraction.length;
-  const digits = BigInt(whole + fraction);
+/** The first price that is not of another size or quality. */
+function imageRate({ images }: Tariff, made: MadeMedia): Rate | null {
+  for (const image of images) {
+    if (image.size !== null && image.size !== made.size) continue;
+    if (image.quality === null || image.quality === made.quality) return image;
+  }
+  return null;
+}
+
+function secondRate({ seconds }: Tariff, { resolution }: MadeMedia): Rate | null {
+  for (const second of seconds) if (second.resolution === resolution) return second;
+  return null;
+}
+
+function tariffOf(price: Price, tier: ServiceTier, factor: number): Tariff {
+  let tariffs = knownTariffs.get(price);
+  if (tariffs === undefined) {
+    tariffs = [];
+    knownTariffs.set(price, tariffs);
+  }
+  for (const known of tariffs) if (known.tier === tier && known.factor === factor) return known;
+  const made = makeTariff(price, tier, factor);
+  tariffs.push(made);
+  return made;
+}
+
+function makeTariff(price: Price, tier: ServiceTier, factor: number): Tariff {
+  const ofTier = price.tiers[tier] ?? 1;
+  const { rates, steps }: SteppedRates = typeof ofTier === 'number' ? price : ofTier;
+  const factors = typeof ofTier === 'number' ? [factor, ofTier] : [factor];
+  const rateOf = (usd: number, decimals: number): Rate => {
+    const exact = scaled([usd, ...factors], decimals);
+    return { exact, plain: Number(exact) };
+  };
+  const all = (from: PriceRates): Rates => rateNames.map((name) => rateOf(from[name], decimalsOf[name]));
+  return {
+    tier,
+    factor,
+    rates: all(rates),
+    steps: steps.map((step) => ({ above: step.above, rates: all(step.rates) })),
+    images: price.images.map((image) => ({ ...image, ...rateOf(image.usd, decimalsOfDollar) })),
+    seconds: price.seconds.map(({ resolution, usd }) => ({
+      resolution,
+      ...rateOf(usd, decimalsPerThousand),
+    })),
+  };
+}
+
+/**
+ * The product of numbers, by the decimal digits in which they are written, times ten to the power of `decimals`, rounded
+ * half up.
+ */
+function scaled(values: readonly number[], decimals: number): bigint {
+  let digits = 1n;
+  let shift = decimals;
+  for (const value of values) {
+    if (!Number.isFinite(value) || value < 0) throw new RangeError(`${value} is no amount of money`);
+    const [mantissa = '', exponent = '0'] = `${value}`.split('e');
+    const [whole = '', fraction = ''] = mantissa.split('.');
+    digits *= BigInt(whole + fraction);
+    shift += Number(exponent) - fraction.length;
+  }
   return shift >= 0 ? digits * 10n ** BigInt(shift) : dividedHalfUp(digits, 10n ** BigInt(-shift));
 }
 
@@ -134,15 +252,9 @@ function dividedHalfUp(value: bigint, divisor: bigint): bigint {
 }
 
 function nanoOf(femto: bigint): number {
-  return Number(lesser(dividedHalfUp(femto, femtoPerNano), BigInt(Number.MAX_SAFE_INTEGER)));
-}
-
-function lesser(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}
-
-function count(value: number): bigint {
-  return BigInt(wholeCount(value));
+  const nano = dividedHalfUp(femto, femtoPerNano);
+  const most = BigInt(Number.MAX_SAFE_INTEGER);
+  return Number(nano < most ? nano : most);
 }
 
 function wholeCount(value: number): number {

@@ -1,4 +1,5 @@
 import { type CallOutcome, outcomes } from '../metrics/call-record.js';
+import { type ServiceTier, serviceTiers } from '../wire/service-tier.js';
 
 /**
  * How the numbers of tokens are known: the upstream has reported them, they were counted from what was streamed until
@@ -31,6 +32,17 @@ export interface LedgerRecord {
   readonly cachedTokens: number;
   readonly cacheWrittenTokens: number;
   readonly reasoningTokens: number;
+  /** Which of these tokens are of a kind with a price of its own; see `TokenParts`. */
+  readonly audioInputTokens: number;
+  readonly audioOutputTokens: number;
+  readonly imageInputTokens: number;
+  readonly imageOutputTokens: number;
+  readonly cachedAudioTokens: number;
+  readonly cachedImageTokens: number;
+  readonly cacheWrittenHourTokens: number;
+  /** Of the web. */
+  readonly searches: number;
+  readonly tier: ServiceTier;
   readonly tokensKnown: TokenSource;
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -42,7 +54,12 @@ export interface LedgerRecord {
   readonly firstByteMs: number | null;
   /** Attempts after the first one. */
   readonly retries: number;
+  /** Images or videos; 1 for any other call, and 0 where it was not served. */
+  readonly units: number;
+  /** What it was charged. */
   readonly costNanoUsd: number;
+  /** What it has cost whoever runs the gateway; null where that is not known. */
+  readonly paidNanoUsd: number | null;
 }
 
 /** What a field of a record holds. */
@@ -65,6 +82,15 @@ export const recordFields: readonly (readonly [name: keyof LedgerRecord, kind: F
   ['cachedTokens', 'number'],
   ['cacheWrittenTokens', 'number'],
   ['reasoningTokens', 'number'],
+  ['audioInputTokens', 'number'],
+  ['audioOutputTokens', 'number'],
+  ['imageInputTokens', 'number'],
+  ['imageOutputTokens', 'number'],
+  ['cachedAudioTokens', 'number'],
+  ['cachedImageTokens', 'number'],
+  ['cacheWrittenHourTokens', 'number'],
+  ['searches', 'number'],
+  ['tier', serviceTiers],
   ['tokensKnown', tokenSources],
   ['bytesIn', 'number'],
   ['bytesOut', 'number'],
@@ -72,7 +98,9 @@ export const recordFields: readonly (readonly [name: keyof LedgerRecord, kind: F
   ['durationMs', 'number'],
   ['firstByteMs', 'number or null'],
   ['retries', 'number'],
+  ['units', 'number'],
   ['costNanoUsd', 'number'],
+  ['paidNanoUsd', 'number or null'],
 ];
 
 /**

@@ -2,7 +2,7 @@ import { requestSeries } from '../wire/request-id.js';
 import { type CallTable, keptColumns, rowLength } from './call-table.js';
 
 /** The form of pages. */
-export const version = 2;
+export const version = 3;
 
 /** The calls of a table as one text: a page of the ledger. */
 export function writePage(table: CallTable): string {

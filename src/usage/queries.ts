@@ -1,8 +1,9 @@
-import { none } from '../metrics/call-record.js';
+import { none, unknownCost } from '../metrics/call-record.js';
 import type { Ledger, SumPage } from '../store/store.js';
 import { requestIdOf } from '../wire/request-id.js';
+import { serviceTiers } from '../wire/service-tier.js';
 import { dayMs, dayOf } from './budget.js';
-import { keptColumns, mostCalls, tableSpanMs } from './call-table.js';
+import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs } from './call-table.js';
 import { csvHeader, csvRecord } from './csv.js';
 import {
   isLedgerRecord,
@@ -265,25 +266,48 @@ function parse(text: string): ParsedPage | null {
   if (typeof page !== 'object' || page === null) return null;
   const { v, at, manners: callGroups, series, ids, ...numbers } = page as Record<string, unknown>;
   if (!isTime(at) || !Array.isArray(callGroups) || !Array.isArray(ids)) return null;
-  const rows = v === version ? packedRows(numbers) : v === 1 ? plainRows(numbers, ids.length) : null;
+  const rows =
+    v === version
+      ? packedRows(numbers, keptColumns)
+      : v === 2
+        ? withoutNewer(packedRows(numbers, oldColumns))
+        : v === 1
+          ? withoutNewer(plainRows(numbers, ids.length))
+          : null;
   return rows === null ? null : { at, callGroups, series, ids, rows };
 }
 
-function packedRows({ calls, columns }: Readonly<Record<string, unknown>>): Float64Array | null {
+function packedRows(
+  { calls, columns }: Readonly<Record<string, unknown>>,
+  count: number,
+): Float64Array | null {
   if (typeof columns !== 'string' || !isCount(calls)) return null;
-  return unpackColumns(Buffer.from(columns, 'base64'), keptColumns, calls);
+  return unpackColumns(Buffer.from(columns, 'base64'), count, calls);
+}
+
+/** Rows of an older form with what it does not have: no costs that are known, and else zeros. */
+function withoutNewer(rows: Float64Array | null): Float64Array | null {
+  if (rows === null) return null;
+  const calls = rows.length / oldColumns;
+  const all = new Float64Array(calls * keptColumns);
+  for (let call = 0; call < calls; call++) {
+    const start = call * keptColumns;
+    all.set(rows.subarray(call * oldColumns, (call + 1) * oldColumns), start);
+    all[start + paidColumn] = unknownCost;
+  }
+  return all;
 }
 
 /** Of the first form: numbers as JSON, without one for the id, since each call had its own in `ids`. */
 function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): Float64Array | null {
   if (!Array.isArray(rows) || calls > mostRead) return null;
-  const all = new Float64Array(calls * keptColumns);
+  const all = new Float64Array(calls * oldColumns);
   for (let call = 0; call < calls; call++) {
-    const row: unknown[] = rows.slice(call * (keptColumns - 1), (call + 1) * (keptColumns - 1));
+    const row: unknown[] = rows.slice(call * (oldColumns - 1), (call + 1) * (oldColumns - 1));
     row.splice(2, 0, -call - 1);
-    for (let column = 0; column < keptColumns; column++) {
+    for (let column = 0; column < oldColumns; column++) {
       const value = row[column];
-      all[call * keptColumns + column] = typeof value === 'number' ? value : Number.NaN;
+      all[call * oldColumns + column] = typeof value === 'number' ? value : Number.NaN;
     }
   }
   return all;
@@ -297,6 +321,8 @@ function isCount(calls: unknown): calls is number {
 function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
   const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
   const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
+  const [audioInputTokens, audioOutputTokens, imageInputTokens, imageOutputTokens, ...newer] = more.slice(8);
+  const [cachedAudioTokens, cachedImageTokens, cacheWrittenHourTokens, searches, units, paid, tier] = newer;
   const group = page.callGroups[index ?? none] ?? null;
   return {
     at: page.at + (sinceFirst ?? Number.NaN),
@@ -313,6 +339,15 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
     cachedTokens,
     cacheWrittenTokens,
     reasoningTokens,
+    audioInputTokens,
+    audioOutputTokens,
+    imageInputTokens,
+    imageOutputTokens,
+    cachedAudioTokens,
+    cachedImageTokens,
+    cacheWrittenHourTokens,
+    searches,
+    tier: serviceTiers[tier ?? none],
     tokensKnown: group?.tokensKnown,
     bytesIn,
     bytesOut,
@@ -320,7 +355,9 @@ function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
     durationMs: milliseconds(duration),
     firstByteMs: firstByte === none ? null : milliseconds(firstByte),
     retries,
+    units,
     costNanoUsd,
+    paidNanoUsd: paid === unknownCost ? null : paid,
   };
 }
 

@@ -14,11 +14,23 @@ export const amountNames = [
   'cachedTokens',
   'cacheWrittenTokens',
   'reasoningTokens',
+  'audioInputTokens',
+  'audioOutputTokens',
+  'imageInputTokens',
+  'imageOutputTokens',
+  'cachedAudioTokens',
+  'cachedImageTokens',
+  'cacheWrittenHourTokens',
+  'searches',
   'bytesIn',
   'bytesOut',
   /** Milliseconds of audio or video. */
   'mediaMs',
+  /** Images, videos, and calls for anything else, as far as they were served. */
+  'units',
   'costNanoUsd',
+  /** Of calls of which it is known. */
+  'paidNanoUsd',
 ] as const;
 
 /** What is summed of calls; their names are in the store. */
@@ -144,10 +156,20 @@ export function noTotals(): UsageTotals {
     cachedTokens: 0,
     cacheWrittenTokens: 0,
     reasoningTokens: 0,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+    imageInputTokens: 0,
+    imageOutputTokens: 0,
+    cachedAudioTokens: 0,
+    cachedImageTokens: 0,
+    cacheWrittenHourTokens: 0,
+    searches: 0,
     bytesIn: 0,
     bytesOut: 0,
     mediaMs: 0,
+    units: 0,
     costNanoUsd: 0,
+    paidNanoUsd: 0,
   };
 }
 
@@ -178,9 +200,13 @@ export class SumCollector {
   add(at: number, sums: CallGroupSums): void {
     const { keyId, model, outcome, tokensKnown } = sums.group;
     const { calls } = sums;
-    // No client pays for it, or has asked for it.
-    if (outcome === 'attempt') return;
+    // No client pays for it, or has asked for it: the vendor alone is paid.
+    if (outcome === 'attempt' && sums.paidNanoUsd === 0) return;
     const start = this.#rowOf(at, keyId, model) * rowLength;
+    if (outcome === 'attempt') {
+      this.#addTo(start, 'paidNanoUsd', sums.paidNanoUsd);
+      return;
+    }
     if (outcome !== 'correction') this.#addTo(start, 'calls', calls);
     const ending = totalOfOutcome[outcome];
     if (ending !== null) this.#addTo(start, ending, calls);

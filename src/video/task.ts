@@ -80,8 +80,14 @@ export interface TaskCharge {
   /** Of all its videos. */
   readonly seconds: number;
   readonly videos: number;
-  /** The budget that pays for it, by its pool and what that is in all, in nano-dollars; null for none. */
-  readonly budget: { readonly pool: string; readonly limit: number } | null;
+  /** What its target has cost whoever runs the gateway; null where that is not known. */
+  readonly paidNanoUsd: number | null;
+  /** On its price: that of its key's groups. */
+  readonly factor: number;
+  /** By which its seconds are priced; null for none. */
+  readonly resolution: string | null;
+  /** The budgets that pay for it, by their pools and what these are in all, in nano-dollars. */
+  readonly budgets: readonly { readonly pool: string; readonly limit: number }[];
 }
 
 /** What an upstream said of a task. */

@@ -326,26 +326,51 @@ function isEnd(text: Buffer, at: number): boolean {
   return skipSpace(text, at) >= text.length;
 }
 
-/** Names of numbers to look for; their values go into `values`, in the same order. */
+/** Names of numbers to look for; their values go into `values`, in the same order: those of the scopes come last. */
 export interface NumberNames {
   readonly count: number;
   /** By their length, of which few names have the same. */
-  readonly byLength: readonly (readonly NumberName[])[];
+  readonly byLength: NamesByLength;
+  /** Names of the objects that are scopes, and the names that count inside each of them. */
+  readonly scopes: NamesByLength;
+  readonly inScope: readonly NamesByLength[];
 }
+
+type NamesByLength = readonly (readonly NumberName[])[];
 
 interface NumberName {
   readonly index: number;
   readonly bytes: Uint8Array;
 }
 
-/** @param names plain ASCII, as the keys of an object, without quotes */
-export function numberNames(names: readonly string[]): NumberNames {
-  const all = names.map((name, index) => ({ index, bytes: Uint8Array.from(Buffer.from(name)) }));
-  const longest = Math.max(...names.map((name) => name.length));
-  const byLength = Array.from({ length: longest + 1 }, (_, length) =>
+/** Names that count only inside of certain objects: elsewhere they mean something else. */
+export interface NumberScope {
+  /** What such an object may be called. */
+  readonly objects: readonly string[];
+  readonly names: readonly string[];
+}
+
+/**
+ * All names are plain ASCII, as the keys of an object, without quotes.
+ * @param names which count at any depth
+ * @param scopes in which others count, in front of these; one may lie in another
+ */
+export function numberNames(names: readonly string[], scopes: readonly NumberScope[] = []): NumberNames {
+  let count = 0;
+  const indexed = (list: readonly string[]): NamesByLength =>
+    byLengthOf(list.map((name) => [name, count++] as const));
+  const byLength = indexed(names);
+  const inScope = scopes.map((scope) => indexed(scope.names));
+  const objects = scopes.flatMap((scope, index) => scope.objects.map((name) => [name, index] as const));
+  return { count, byLength, scopes: byLengthOf(objects), inScope };
+}
+
+function byLengthOf(names: readonly (readonly [name: string, index: number])[]): NamesByLength {
+  const all = names.map(([name, index]) => ({ index, bytes: Uint8Array.from(Buffer.from(name)) }));
+  const longest = Math.max(0, ...names.map(([name]) => name.length));
+  return Array.from({ length: longest + 1 }, (_, length) =>
     all.filter(({ bytes }) => bytes.length === length),
   );
-  return { count: names.length, byLength };
 }
 
 /**
@@ -356,23 +381,42 @@ export function numberNames(names: readonly string[]): NumberNames {
  * @returns false when the object does not close
  */
 export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): boolean {
-  const { count, byLength } = wanted;
+  const { count, byLength, scopes, inScope } = wanted;
   for (let i = 0; i < count; i++) values[i] = -1;
   let depth = 0;
+  // The scope around and the one around that, with the depth in each; -1 for none.
+  let scope = -1;
+  let scopeDepth = -1;
+  let outer = -1;
+  let outerDepth = -1;
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       depth++;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       if (--depth === 0) return true;
+      if (depth >= scopeDepth) continue;
+      scope = outer;
+      scopeDepth = outerDepth;
+      outer = -1;
+      outerDepth = -1;
     } else if (byte === QUOTE) {
       const from = at + 1;
       at = stringEnd(bytes, from);
       const value = skipSpace(bytes, at + 1);
       if (bytes[value] !== COLON) continue;
-      const index = indexOfName(byLength, bytes, from, at);
-      if (index !== -1 && values[index] === -1)
-        values[index] = wholeNumber(bytes, skipSpace(bytes, value + 1));
+      const first = skipSpace(bytes, value + 1);
+      const opened = bytes[first] === OPEN_BRACE ? indexOfName(scopes, bytes, from, at) : -1;
+      if (opened !== -1) {
+        outer = scope;
+        outerDepth = scopeDepth;
+        scope = opened;
+        scopeDepth = depth + 1;
+      } else {
+        let index = scope === -1 ? -1 : indexOfName(inScope[scope] as NamesByLength, bytes, from, at);
+        if (index === -1) index = indexOfName(byLength, bytes, from, at);
+        if (index !== -1 && values[index] === -1) values[index] = wholeNumber(bytes, first);
+      }
       at = value;
     }
   }
@@ -388,7 +432,7 @@ function stringEnd(bytes: Buffer, from: number): number {
   return bytes.length;
 }
 
-function indexOfName(byLength: NumberNames['byLength'], bytes: Buffer, from: number, to: number): number {
+function indexOfName(byLength: NamesByLength, bytes: Buffer, from: number, to: number): number {
   const length = to - from;
   if (length >= byLength.length) return -1;
   const names = byLength[length] as readonly NumberName[];
@@ -450,4 +494,20 @@ export function lastObjectStart(bytes: Buffer, key: Buffer): number {
     if (start !== -1) return start;
   }
   return -1;
+}
+
+/** A word that is the value of a key is no longer than that. */
+const longestWord = 64;
+
+/**
+ * The value of the last `key` (with its quotes) when that is a short text without escapes, or null: for words that a
+ * protocol knows, in whatever stands before and behind them.
+ */
+export function lastWordOf(bytes: Buffer, key: Buffer): string | null {
+  // By native code: where there is none, which is often so, all of it is looked through.
+  const at = bytes.lastIndexOf(key);
+  const value = at === -1 ? -1 : afterColon(bytes, at + key.length - 1);
+  if (value === -1 || bytes[value] !== QUOTE) return null;
+  const end = endOfPlain(bytes, value + 1);
+  return end === -1 || end - value > longestWord ? null : bytes.toString('latin1', value + 1, end);
 }

@@ -55,6 +55,37 @@ function fullRules({ ruleHeader }: Secrets) {
   };
 }
 
+const rates = {
+  input: 1,
+  output: 2,
+  cached: 3,
+  cacheWritten: 4,
+  cacheWrittenHour: 5,
+  audioInput: 6,
+  audioOutput: 7,
+  cachedAudio: 8,
+  imageInput: 9,
+  imageOutput: 10,
+  cachedImage: 11,
+  reasoning: 12,
+  perSearch: 13,
+  perCall: 14,
+  perSecond: 15,
+};
+const price = {
+  ...rates,
+  images: [{ size: '1024x1024', quality: 'high', usd: 0.2 }],
+  seconds: [{ resolution: '1080p', usd: 0.5 }],
+  steps: [{ aboveInput: 200_000, ...rates, input: 2 }],
+  tiers: {
+    flex: 0.5,
+    priority: { ...rates, input: 3, steps: [{ aboveInput: 200_000, ...rates, input: 4 }] },
+    fast: 2,
+    batch: 0.5,
+    scale: 0,
+  },
+};
+
 /** A file that says everything that a file can say, nothing of it as it is without being said. */
 function fullConfig(secrets: Secrets) {
   const limits = { requestsPerMinute: 11, tokensPerMinute: 12, concurrent: 13 };
@@ -87,6 +118,7 @@ function fullConfig(secrets: Secrets) {
     },
     outage: { budgets: 'open', rates: 'closed' },
     usage: { ledger: false, lineDays: 2, sumDays: 3 },
+    unpriced: 'free',
     conversations: 'off',
     vendors: { vendorc: ['c'], vendorg: ['g'], vendork: ['k'], vendorj: ['j'] },
     limits: {
@@ -195,16 +227,26 @@ function fullConfig(secrets: Secrets) {
           priority: index,
           weight: 2,
           firstTokenMs: 66,
+          cost: { ...price, input: 0.5 },
         })),
-        price: { input: 1, output: 2, cached: 3, cacheWritten: 4, perCall: 5, perSecond: 6 },
+        price,
         limits,
+        budget: { usd: 7, per: 'day' },
         inputTokens: 100,
         outputTokens: 10,
         firstTokenMs: 65,
         hedgeMs: 77,
       },
     },
-    groups: { all: { models: ['*'], limits, shareVideos: true } },
+    groups: {
+      all: {
+        models: ['*'],
+        limits,
+        budget: { usd: 8, per: 'month' },
+        priceFactor: 1.5,
+        shareVideos: true,
+      },
+    },
     keys: [
       {
         id: 'team',

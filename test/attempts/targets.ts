@@ -31,6 +31,7 @@ export function makeTarget(
     priority,
     weight,
     firstTokenMs: null,
+    cost: null,
   };
 }
 

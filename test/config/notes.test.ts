@@ -12,7 +12,13 @@ function notes(upstream: object, target: object, protocols: readonly string[]): 
     upstream: { ...upstream },
     target: { ...target },
   });
-  return notesOf(parseConfig(JSON.stringify(file), source));
+  return notesOf(parseConfig(JSON.stringify(priced(file)), source));
+}
+
+/** The config with a price for its model. */
+function priced(file: Readonly<Record<string, unknown>>): object {
+  const { m } = file.models as { readonly m: object };
+  return { ...file, models: { m: { ...m, price: {} } } };
 }
 
 const messages = { kind: 'messages' };
@@ -35,4 +41,25 @@ test('no note is made of targets that say so, that search, or of which no search
   t.strictSame(notes(messages, {}, ['messages']), [], 'what passes as it came');
   t.strictSame(notes(chat, only, ['responses']), []);
   t.strictSame(notes(chat, {}, ['messages', 'chat']), []);
+});
+
+test('models without a price are noted, with what becomes of their calls', async (t) => {
+  const noted = (more: object) =>
+    notesOf(
+      parseConfig(
+        JSON.stringify({ ...testConfig({ upstreams: ['https://else.example/v1'] }), ...more }),
+        source,
+      ),
+    );
+  const free = ['no price is set for m: their calls are charged nothing'];
+  const refused = ['no price is set for m: calls that have a budget are refused'];
+  const budget = { usd: 1, per: 'day' };
+  const groups = { default: { models: ['*'], budget } };
+  t.strictSame(noted({}), free);
+  t.strictSame(noted({ groups }), refused);
+  t.strictSame(noted({ groups, unpriced: 'free' }), free);
+  const target = { protocols: ['chat'], targets: [{ upstream: 'u0' }] };
+  const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`m${index}`, target]));
+  t.match(noted({ models: many }), [/^no price is set for m0, .*, m49 and 10 more: /]);
+  t.strictSame(noted({ models: { m: { ...target, price: { input: 0 } } } }), []);
 });

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { demoConfig, isLoopback } from '../../src/config/demo.js';
+import { resolvePrice } from '../../src/config/prices.js';
 import { resolveProxy } from '../../src/config/proxy.js';
 import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
 import { servableProtocols } from '../../src/config/servable.js';
@@ -54,6 +55,7 @@ test('names become references, and targets come in order of priority', (t) => {
     preset: null,
     rules: null,
     firstTokenMs: null,
+    cost: null,
   };
   const model = {
     name: 'm',
@@ -63,8 +65,9 @@ test('names become references, and targets come in order of priority', (t) => {
       { ...target, model: 'first', priority: 0 },
       { ...target, model: 'second', priority: 0, firstTokenMs: 3 },
     ],
-    price: { input: 1, output: 2, cached: 1, cacheWritten: 1, perCall: 0, perSecond: 0 },
+    price: resolvePrice({ input: 1, output: 2 }),
     limits: null,
+    budget: null,
     firstTokenMs: 8,
     hedgeMs: null,
     tokens: { input: null, output: null },
@@ -81,7 +84,7 @@ test('names become references, and targets come in order of priority', (t) => {
     [8, 3, 8],
   );
   t.equal(built?.targets[0]?.upstream, snapshot.upstreams.get('simulator'));
-  t.match(built, { created: 5, price: { input: 1, output: 2 } });
+  t.match(built, { created: 5, price: { rates: { input: 1, output: 2 } } });
   t.ok(built?.protocols.has('chat'));
   t.end();
 });
@@ -128,6 +131,8 @@ test('what a key may use is the union of its groups, sorted by name', (t) => {
           name: `g${index}`,
           models,
           limits: null,
+          budget: null,
+          priceFactor: null,
           shareVideos: false,
         })),
         keys: [

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
+import { resolvePrice } from '../../src/config/prices.js';
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore } from '../../src/store/create.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
@@ -11,7 +12,7 @@ import { openEvents, respond, says } from '../support/realtime-events.js';
 import { connect, create } from '../support/responses-socket.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
-const price = { input: 1, output: 10, cached: 1, cacheWritten: 1, perCall: 0.5, perSecond: 0 };
+const price = resolvePrice({ input: 1, output: 10, perCall: 0.5 });
 
 interface Stage extends Omit<DemoGateway, 'lines'> {
   /** The calls in the ledger, as soon as there are so many. */

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { recordOf } from '../../src/flow/account.js';
 import type { Call } from '../../src/flow/call.js';
-import { none } from '../../src/metrics/call-record.js';
+import { none, unknownCost } from '../../src/metrics/call-record.js';
 import { target } from '../metrics/samples.js';
 
 const head = { peer: null, forwardedFor: '' };
@@ -25,8 +25,8 @@ function endedCall(given: object = {}): Call {
     running: { proxies: null, snapshot: { usage: { ledger: true } } },
     route: { protocol: 'chat' },
     model: { name: 'm', price: null },
-    key: { id: 'team', groups: ['g'] },
-    target: target('up', 'm-1'),
+    key: { id: 'team', groups: ['g'], priceFactor: 1 },
+    target: { ...target('up', 'm-1'), cost: null },
     usage,
     givenUp: { input: 4, output: 0 },
     otherAttempts: null,
@@ -35,6 +35,8 @@ function endedCall(given: object = {}): Call {
     isServed: true,
     isOfTask: false,
     mediaSeconds: 3,
+    units: 1,
+    made: null,
     costNanos: -1,
     leftOut: [],
     lostInAnswer: [],
@@ -77,7 +79,9 @@ test('a record has the names, numbers and times of its call, and keeps them what
     leftOut: [],
     lostInAnswer: [],
     retries: 0,
+    units: 1,
     costNanoUsd: 0,
+    paidNanoUsd: unknownCost,
     isMetered: true,
     endedAt: 1250,
     durationMs: 250,

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import type { Budget, Key } from '../../src/config/types.js';
+import type { Budget } from '../../src/config/types.js';
 import { budgetOf } from '../../src/flow/budget.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { costOf } from '../support/cost.js';
@@ -36,7 +36,6 @@ async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void
     config: {
       models: {
         m: model({ price, protocols: ['chat', 'messages', 'generateContent', 'embeddings'] }),
-        unpriced: model({}),
         free: model({ price: { input: 0 } }),
         late: model({ price: { perSecond: 5 }, protocols: ['chat', 'audio'] }),
       },
@@ -105,14 +104,18 @@ test('one call after the other, a budget is used up to what one call may cost', 
 test('a budget that is used up is said in the words of each error format', async (t) => {
   const { ask, status } = await start(t, 0.011);
   t.equal(await status({ max_tokens: 1_000_000 }), 200, 'a guess beyond the budget refuses no call for ever');
-  const end = budgetOf({ id: 'k' } as Key, { usd: 1, per: 'month' }, Date.now()).endsAt;
+  const end = budgetOf('key:k', { usd: 1, per: 'month' }, Date.now()).endsAt;
   const chat = await ask();
   t.equal(chat.status, 429);
   t.equal(chat.headers.get('x-should-retry'), 'false');
   const seconds = Number(chat.headers.get('retry-after'));
   t.ok(Math.abs(seconds - (end - Date.now()) / 1000) < 60, `${seconds}`);
   t.match(await chat.json(), {
-    error: { type: 'insufficient_quota', code: 'insufficient_quota', message: /budget of 0\.011 USD/ },
+    error: {
+      type: 'insufficient_quota',
+      code: 'insufficient_quota',
+      message: /budget of your key, of 0\.011 USD/,
+    },
   });
   const messages = await ask(
     {},
@@ -135,7 +138,6 @@ test('what costs nothing needs no budget, and whatever else does, also where its
   t.equal(await status({ model: 'late' }), 200);
   t.equal(await status(), 200);
   await untilSpent(costOfGood);
-  t.equal(await status({ model: 'unpriced' }), 200);
   t.equal(await status({ model: 'free' }), 200);
   t.equal(await status({ model: 'late' }), 429);
   t.equal(await status(), 429);
@@ -209,13 +211,94 @@ test('a client that leaves early is charged what was streamed', async (t) => {
 
 test('a period has a budget until the next one begins', async (t) => {
   const budget: Budget = { usd: 1.5, per: 'day' };
-  const key = { id: 'k' } as Key;
   const last = Date.parse('2026-11-30T23:59:59.999Z');
-  const first = budgetOf(key, budget, last);
+  const first = budgetOf('key:k', budget, last);
   t.match(first, {
     pool: { name: 'key:k:budget:2026-11-30', kind: 'spend', limit: 1.5e9 },
     endsAt: last + 1,
   });
-  t.equal(budgetOf(key, budget, last), first, 'made once');
-  t.equal(budgetOf(key, budget, last + 1).pool.name, 'key:k:budget:2026-12-01');
+  t.equal(budgetOf('key:k', budget, last), first, 'made once');
+  t.equal(budgetOf('key:k', budget, last + 1).pool.name, 'key:k:budget:2026-12-01');
+});
+
+/** A gateway with these parts in its config, and how a call for a model of it ends. */
+async function startWith(
+  t: Test,
+  parts: { readonly models: object; readonly groups?: object; readonly more?: object },
+) {
+  const upstream = await startRawUpstream(t, good);
+  const running = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      groups: { default: { models: ['*'] }, ...parts.groups },
+      keys: [
+        { id: 'k', hash: hashKey(testKey), groups: Object.keys({ default: 0, ...parts.groups }) },
+        { id: 'rich', hash: hashKey('sk-rich'), groups: ['default'], budget: { usd: 1, per: 'day' } },
+      ],
+      models: parts.models,
+      ...parts.more,
+    },
+  });
+  const ask = (model: string, path = '/v1/chat/completions', key = testKey) =>
+    fetch(running.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'anthropic-version': '2023-06-01',
+      },
+      body: JSON.stringify({ model, max_tokens: 4, messages: [{ role: 'user', content: 'hi' }] }),
+    });
+  return { upstream, running, ask };
+}
+
+const offered = { protocols: ['chat', 'messages'], targets: [{ upstream: 'u0' }] };
+
+test('a group and a model have budgets, too, and whoever has none left is named', async (t) => {
+  const budget = { usd: 0.011, per: 'day' };
+  const { running, ask } = await startWith(t, {
+    groups: { poor: { models: ['a', 'b'], budget } },
+    models: { a: { ...offered, price }, b: { ...offered, price }, scarce: { ...offered, price, budget } },
+  });
+  const told = async (model: string, key?: string) => {
+    const answer = await ask(model, undefined, key);
+    const text = await answer.text();
+    return answer.status === 200 ? 200 : text;
+  };
+  t.equal(await told('a', testKey), 200);
+  await eventually(() => costOf(running) === costOfGood, { everyMs: 10 });
+  t.match(await told('b', testKey), /The budget of your key's group, of 0\.011 USD, is used up/);
+  t.equal(await told('a', 'sk-rich'), 200, 'of another group');
+  t.match(await told('scarce', 'sk-rich'), 200);
+  t.match(await told('scarce', 'sk-rich'), /The budget of the model, of 0\.011 USD, is used up/);
+});
+
+test('a call with a budget is not sent to a model without a price, unless that is to be for nothing', async (t) => {
+  const models = { unpriced: offered, limited: { ...offered, budget: { usd: 1, per: 'day' } } };
+  const { upstream, ask } = await startWith(t, { models });
+  const refused = await ask('unpriced', undefined, 'sk-rich');
+  t.equal(refused.status, 403);
+  t.match(await refused.json(), {
+    error: { code: 'insufficient_permissions', param: 'model', message: /'unpriced' has no price/ },
+  });
+  const messages = await ask('unpriced', '/v1/messages', 'sk-rich');
+  t.equal(messages.status, 403);
+  t.match(await messages.json(), {
+    type: 'error',
+    error: { type: 'permission_error', message: /has no price/ },
+  });
+  t.equal((await ask('limited')).status, 403, "of the model's own budget");
+  t.equal(upstream.requests.length, 0);
+  t.equal((await ask('unpriced')).status, 200, 'without a budget');
+  const free = await startWith(t, { models, more: { unpriced: 'free' } });
+  t.equal((await free.ask('unpriced', undefined, 'sk-rich')).status, 200);
+});
+
+test("a key is charged by the least factor of its groups, and its group's budget, too", async (t) => {
+  const groups = { dear: { models: [], priceFactor: 3 }, cheap: { models: [], priceFactor: 0.5 } };
+  const { running, ask } = await startWith(t, { groups, models: { a: { ...offered, price } } });
+  t.equal((await ask('a')).status, 200);
+  await eventually(() => costOf(running) === costOfGood / 2, { everyMs: 10 });
+  t.equal((await ask('a', undefined, 'sk-rich')).status, 200);
+  await eventually(() => costOf(running) === costOfGood / 2 + costOfGood, { everyMs: 10 });
 });

@@ -5,7 +5,7 @@ import type { Key } from '../../src/config/types.js';
 import { createKeyResolver, createManagedKeySet, mergeKeys } from '../../src/keys/key-set.js';
 import { createKeyTable } from '../../src/keys/table.js';
 import { fc } from '../support/seed.js';
-import { configKey, groups, managedKey, models } from './samples.js';
+import { configKey, groups, managedKey, models, plainGroup } from './samples.js';
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
@@ -126,7 +126,7 @@ test('one set serves the tables of two configs, each with its own groups', (t) =
   const later = createKeyTable(new Map(), {
     set,
     resolve: createKeyResolver(
-      createKeyShares([{ name: 'one', models: ['m3'], limits, shareVideos: false }], models),
+      createKeyShares([{ ...plainGroup, name: 'one', models: ['m3'], limits }], models),
     ),
   });
   t.same([...(table.find('x')?.models.keys() ?? [])], ['m1']);

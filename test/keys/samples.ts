@@ -41,19 +41,31 @@ export function configKey(id: string, hash: string): Key {
     limits: null,
     budget: null,
     groupLimits: [],
+    groupBudgets: [],
+    priceFactor: 1,
     mayRoute: false,
   };
 }
 
+/** One without a name that opens nothing. */
+export const plainGroup: Group = {
+  name: '',
+  models: [],
+  limits: null,
+  budget: null,
+  priceFactor: null,
+  shareVideos: false,
+};
+
 export const groups: readonly Group[] = [
-  { name: 'default', models: ['*'], limits: null, shareVideos: false },
+  { ...plainGroup, name: 'default', models: ['*'] },
   {
+    ...plainGroup,
     name: 'one',
     models: ['m1'],
     limits: { requestsPerMinute: 1, tokensPerMinute: null, concurrent: null },
-    shareVideos: false,
   },
-  { name: 'two', models: ['m2', 'm1'], limits: null, shareVideos: false },
+  { ...plainGroup, name: 'two', models: ['m2', 'm1'] },
 ];
 
 export const models: ReadonlyMap<string, Model> = new Map(
@@ -67,6 +79,7 @@ export const models: ReadonlyMap<string, Model> = new Map(
       created: 0,
       price: null,
       limits: null,
+      budget: null,
       hedgeMs: null,
       tokens: { input: null, output: null },
     },

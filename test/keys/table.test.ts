@@ -8,7 +8,14 @@ import { createKeyTable } from '../../src/keys/table.js';
 import { fc } from '../support/seed.js';
 import { configKey, managedKey, models } from './samples.js';
 
-const unlimited = { limits: null, budget: null, groupLimits: [], mayRoute: false } as const;
+const unlimited = {
+  limits: null,
+  budget: null,
+  groupLimits: [],
+  groupBudgets: [],
+  priceFactor: 1,
+  mayRoute: false,
+} as const;
 
 function tableOf(secrets: readonly string[], expiresAt: number | null = null) {
   const keys = secrets.map((secret, index): [string, Key] => {

@@ -25,6 +25,8 @@ function makeKey(own: RateLimits | null, ...groups: [string, RateLimits][]): Key
     limits: own,
     budget: null,
     groupLimits: groups.map(([group, each]) => ({ group, limits: each })),
+    groupBudgets: [],
+    priceFactor: 1,
     mayRoute: false,
   };
 }
@@ -38,6 +40,7 @@ function makeModel(own: RateLimits | null): Model {
     created: 0,
     price: null,
     limits: own,
+    budget: null,
     hedgeMs: null,
     tokens: { input: null, output: null },
   };
@@ -123,12 +126,15 @@ test('where nothing is limited, nothing is demanded', (t) => {
 test('the pools of a whole config are found by name', (t) => {
   const pools = allPools({
     keys: [makeKey(limits(1, null, null))],
-    groups: [{ name: 'g', limits: limits(2, null, null) }],
-    models: [makeModel(limits(3, 4, null))],
+    groups: [{ name: 'g', limits: limits(2, null, null), budget: { usd: 2, per: 'day' } }],
+    models: [{ ...makeModel(limits(3, 4, null)), budget: { usd: 3, per: 'week' } }],
   });
   t.strictSame(
     [...pools.keys()],
-    ['key:a:requests', 'group:g:requests', 'model:m:requests', 'model:m:tokens'],
+    [
+      ...['key:a:requests', 'group:g:requests', 'group:g:budget:'],
+      ...['model:m:requests', 'model:m:tokens', 'model:m:budget:'],
+    ],
   );
   t.equal(pools.get('model:m:tokens')?.limit, 4);
   t.end();

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { exposition } from '../../src/metrics/exposition.js';
+import { exposition, primaryGauge } from '../../src/metrics/exposition.js';
 import { counterFamilies, gaugeFamilies, histogramFamilies } from '../../src/metrics/families.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
@@ -14,7 +14,14 @@ const primary = {
   workerRestarts: 1,
   configGeneration: 2,
   startedAt: 1_700_000_000_500,
-  gauges: [{ name: 'gateway_limits_store_available' as const, value: 1 }],
+  gauges: [
+    primaryGauge('gateway_limits_store_available', 1),
+    {
+      name: 'gateway_budget_used_ratio' as const,
+      labelValues: ['key', 'team-a', 'model', 'm"1'],
+      values: [0.5, 1.25],
+    },
+  ],
 };
 
 test('everything that was counted is written, with names that say their kind', async (t) => {

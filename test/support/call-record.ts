@@ -1,4 +1,4 @@
-import type { CallRecord } from '../../src/metrics/call-record.js';
+import { type CallRecord, unknownCost } from '../../src/metrics/call-record.js';
 import type { TokenCounts } from '../../src/metrics/recorder.js';
 
 /** What a test says of a call; of its tokens, the part that it is about. */
@@ -30,7 +30,9 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     leftOut: [],
     lostInAnswer: [],
     retries: 0,
+    units: 1,
     costNanoUsd: 0,
+    paidNanoUsd: unknownCost,
     isMetered: true,
     endedAt: 1000,
     durationMs: 250,

@@ -95,7 +95,9 @@ test('a number that cannot be meant adds nothing to those of other calls', async
   const table = tableAt(noon);
   const { told, count } = counter(table);
   for (const odd of [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300]) {
-    addUsage(table, { at: noon, inputTokens: odd, bytesOut: odd, mediaSeconds: odd, costNanoUsd: odd });
+    // What is given back is below zero.
+    const back = odd === -1 ? {} : { mediaSeconds: odd, costNanoUsd: odd };
+    addUsage(table, { at: noon, inputTokens: odd, bytesOut: odd, costNanoUsd: 0, ...back });
   }
   addUsage(table, { at: noon });
   count();
@@ -210,7 +212,7 @@ test('what is counted adds up to the calls, whatever they have in common and whe
         t.equal(sum(counted.map(({ calls }) => calls)), own.length);
         for (const name of amountNames) {
           const amounts = own.map((record) =>
-            name === 'mediaMs' ? Math.round(record.mediaSeconds * 1000) : record[name],
+            name === 'mediaMs' ? Math.round(record.mediaSeconds * 1000) : (record[name] ?? 0),
           );
           t.equal(sum(counted.map((each) => each[name])), sum(amounts), name);
         }

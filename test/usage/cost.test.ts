@@ -1,14 +1,16 @@
 import { test } from 'tap';
-import type { Price } from '../../src/config/types.js';
+import type { PriceSettings } from '../../src/config/price-schema.js';
+import { resolvePrice } from '../../src/config/prices.js';
 import type { Usage } from '../../src/conversation/usage.js';
-import { costOf } from '../../src/usage/cost.js';
+import { costOf, isFree } from '../../src/usage/cost.js';
+import type { ServiceTier } from '../../src/wire/service-tier.js';
 import { fc } from '../support/seed.js';
 
-const free: Price = { input: 0, output: 0, cached: 0, cacheWritten: 0, perCall: 0, perSecond: 0 };
+const free = resolvePrice({});
 const none: Usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
 
-function tokens(price: Partial<Price>, usage: Partial<Usage>): number {
-  return costOf({ ...free, ...price }, { usage: { ...none, ...usage }, seconds: 0, calls: 0 });
+function tokens(price: PriceSettings, usage: Partial<Usage>): number {
+  return costOf(resolvePrice(price), { usage: { ...none, ...usage }, seconds: 0, calls: 0 });
 }
 
 test('tokens, calls and seconds have their prices', async (t) => {
@@ -17,7 +19,7 @@ test('tokens, calls and seconds have their prices', async (t) => {
     tokens({ input: 2, cached: 0.5, cacheWritten: 2.5 }, { input: 100, cached: 60, cacheWritten: 30 }),
     125_000,
   );
-  const price = { ...free, perCall: 0.04, perSecond: 0.006 };
+  const price = resolvePrice({ perCall: 0.04, perSecond: 0.006 });
   t.equal(costOf(price, { usage: null, seconds: 0, calls: 1 }), 40_000_000);
   t.equal(costOf(price, { usage: null, seconds: 12.345, calls: 0 }), 74_070_000);
   t.equal(costOf(free, { usage: { ...none, input: 1e9 }, seconds: 100, calls: 5 }), 0);
@@ -66,10 +68,13 @@ test('a cost is the exact sum of its parts', async (t) => {
       (prices, counts) => {
         const [input, output, cached, cacheWritten] = prices;
         const [plain, answered, read, written] = counts;
-        const price = { ...free };
         const usd = (value: number) => Number(`${value}e-6`);
-        Object.assign(price, { input: usd(input), output: usd(output) });
-        Object.assign(price, { cached: usd(cached), cacheWritten: usd(cacheWritten) });
+        const price = resolvePrice({
+          input: usd(input),
+          output: usd(output),
+          cached: usd(cached),
+          cacheWritten: usd(cacheWritten),
+        });
         const usage = {
           ...none,
           input: plain + read + written,
@@ -94,7 +99,7 @@ test('a cost is the exact sum of its parts', async (t) => {
 
 test('a cost is exact on both sides of what numbers can hold', async (t) => {
   // A nano-dollar is a million femto-dollars, and a token at this price is one of these short of it.
-  const price = { ...free, input: 0.000999999, perCall: 1, perSecond: 1e-9 };
+  const price = resolvePrice({ input: 0.000999999, perCall: 1, perSecond: 1e-9 });
   fc.assert(
     fc.property(fc.nat(1_000_000_000), fc.nat(20), fc.nat(1_000_000), (input, calls, ms) => {
       const femto = BigInt(input) * 999_999n + BigInt(calls) * 10n ** 15n + BigInt(ms) * 1000n;
@@ -126,6 +131,175 @@ test('more of anything never costs less', async (t) => {
       const least = tokens({ input, output }, usage);
       const most = tokens({ input, output }, { ...usage, output: count + more });
       return Number.isSafeInteger(least) && least >= 0 && most >= least;
+    }),
+  );
+  t.pass();
+});
+
+const parts = {
+  audioInput: 20,
+  imageInput: 30,
+  cachedAudio: 5,
+  cachedImage: 6,
+  cacheWrittenHour: 4,
+  audioOutput: 7,
+  imageOutput: 8,
+};
+const mixed: Usage = {
+  input: 100,
+  output: 40,
+  cached: 25,
+  cacheWritten: 10,
+  reasoning: 9,
+  searches: 2,
+  parts,
+};
+
+test('every kind of token has its own price, and each token is charged once', async (t) => {
+  const cases: readonly (readonly [name: string, price: PriceSettings, nanos: number])[] = [
+    ['input: 100 - 25 cached - 10 written - 15 audio - 24 images', { input: 1 }, 100_000],
+    ['plain input', { input: 1, cached: 0, cacheWritten: 0, audioInput: 0, imageInput: 0 }, 26_000],
+    ['cached', { cached: 1, cachedAudio: 0, cachedImage: 0 }, 14_000],
+    ['cached audio', { cachedAudio: 1 }, 5000],
+    ['cached images', { cachedImage: 1 }, 6000],
+    ['cached of any kind', { cached: 1 }, 25_000],
+    ['written', { cacheWritten: 1, cacheWrittenHour: 0 }, 6000],
+    ['written for an hour', { cacheWrittenHour: 1 }, 4000],
+    ['audio', { audioInput: 1, cachedAudio: 0 }, 15_000],
+    ['images', { imageInput: 1, cachedImage: 0 }, 24_000],
+    ['output', { output: 1 }, 40_000],
+    ['plain output', { output: 1, audioOutput: 0, imageOutput: 0, reasoning: 0 }, 16_000],
+    ['audio output', { audioOutput: 1 }, 7000],
+    ['image output', { imageOutput: 1 }, 8000],
+    ['reasoning', { reasoning: 1 }, 9000],
+    ['searches', { perSearch: 0.01 }, 20_000_000],
+  ];
+  for (const [name, price, nanos] of cases) t.equal(tokens(price, mixed), nanos, name);
+});
+
+test('parts that are more than the whole are no more than it', async (t) => {
+  const odd = { ...mixed, input: 10, cached: 4, cacheWritten: 0, output: 5 };
+  t.equal(tokens({ input: 1, output: 1 }, odd), 15_000);
+  t.equal(tokens({ input: 1, audioInput: 2, imageInput: 4, cached: 0 }, odd), 12_000, 'audio before images');
+});
+
+test('a long input has the prices of the highest step that it is above', async (t) => {
+  const price: PriceSettings = {
+    input: 1,
+    output: 10,
+    cached: 0.1,
+    steps: [
+      { aboveInput: 2000, input: 3 },
+      { aboveInput: 1000, input: 2, output: 15, cached: 0.2 },
+    ],
+  };
+  for (const [input, nanos] of [
+    [1000, 1_000_000 + 10_000],
+    [1001, 2_002_000 + 15_000],
+    [2001, 6_003_000 + 10_000],
+  ] as const)
+    t.equal(tokens(price, { input, output: 1 }), nanos, `${input}`);
+  t.equal(tokens(price, { input: 1001, cached: 1001 }), 200_200, 'for the whole call');
+  t.equal(tokens(price, { input: 2001, cached: 2001 }), 200_100, 'what a step does not state is as above');
+});
+
+test('a service tier has its factor, or prices of its own', async (t) => {
+  const price: PriceSettings = {
+    input: 2,
+    output: 10,
+    perSearch: 0.01,
+    tiers: { flex: 0.5, priority: { input: 5, steps: [{ aboveInput: 100, input: 7 }] } },
+    steps: [{ aboveInput: 50, input: 3 }],
+  };
+  const usage = { input: 10, output: 10, searches: 1 };
+  const cost = (tier: ServiceTier | null, input = 10) =>
+    tokens(price, { ...usage, input, ...(tier === null ? {} : { tier }) });
+  t.equal(cost(null), 20_000 + 100_000 + 10_000_000);
+  t.equal(cost('batch'), cost(null), 'one without a price of its own');
+  t.equal(cost('flex'), cost(null) / 2);
+  t.equal(cost('flex', 60) * 2, cost(null, 60), 'with the steps');
+  t.equal(cost('priority'), 50_000 + 100_000 + 10_000_000);
+  t.equal(cost('priority', 60), 300_000 + 100_000 + 10_000_000);
+  t.equal(cost('priority', 101), 707_000 + 100_000 + 10_000_000, 'with its own steps');
+});
+
+test('images are charged by size and quality, videos by resolution, and others by the call and second', async (t) => {
+  const price = resolvePrice({
+    perCall: 0.01,
+    perSecond: 0.1,
+    images: [
+      { size: '1024x1024', quality: 'high', usd: 0.167 },
+      { quality: 'high', usd: 0.25 },
+      { size: '512x512', usd: 0.018 },
+    ],
+    seconds: [{ resolution: '1080p', usd: 0.5 }],
+  });
+  const image = (size: string | null, quality: string | null, calls = 1) =>
+    costOf(price, { usage: null, seconds: 0, calls, made: { size, quality, resolution: null } });
+  t.equal(image('1024x1024', 'high', 3), 501_000_000);
+  t.equal(image('1536x1024', 'high'), 250_000_000);
+  t.equal(image(null, 'high'), 250_000_000);
+  t.equal(image('512x512', null), 18_000_000);
+  t.equal(image('512x512', 'low'), 18_000_000);
+  t.equal(image('1024x1024', 'low'), 10_000_000);
+  const video = (resolution: string | null) =>
+    costOf(price, { usage: null, seconds: 4, calls: 1, made: { size: null, quality: null, resolution } });
+  t.equal(video('1080p'), 2_010_000_000);
+  t.equal(video('720p'), 410_000_000);
+  t.equal(costOf(price, { usage: null, seconds: 4, calls: 1 }), 410_000_000);
+});
+
+test('a factor is on all of it, exactly', async (t) => {
+  const price = resolvePrice({ input: 1.25, perCall: 0.01, tiers: { flex: 0.5 } });
+  const of = (factor: number, tier?: ServiceTier) =>
+    costOf(
+      price,
+      { usage: { ...none, input: 1000, ...(tier === undefined ? {} : { tier }) }, seconds: 0, calls: 1 },
+      factor,
+    );
+  t.equal(of(1), 11_250_000);
+  t.equal(of(1.2), 13_500_000);
+  t.equal(of(1.2, 'flex'), 6_750_000);
+  t.equal(of(0), 0);
+  t.throws(() => of(-1), RangeError);
+});
+
+test('what is free is so at every length, tier and size', async (t) => {
+  for (const price of [{}, { input: 0 }, { steps: [{ aboveInput: 1 }] }, { tiers: { flex: 2 } }])
+    t.ok(isFree(resolvePrice(price)));
+  for (const price of [
+    { perSearch: 1 },
+    { images: [{ usd: 1 }] },
+    { seconds: [{ resolution: '1080p', usd: 1 }] },
+    { steps: [{ aboveInput: 1, input: 1 }] },
+    { tiers: { priority: { input: 1 } } },
+    { tiers: { priority: { steps: [{ aboveInput: 1, input: 1 }] } } },
+  ])
+    t.notOk(isFree(resolvePrice(price)), JSON.stringify(price));
+});
+
+const anyCounts = fc.record({
+  input: amount,
+  output: amount,
+  cached: amount,
+  cacheWritten: amount,
+  reasoning: amount,
+  parts: fc.record({
+    audioInput: amount,
+    imageInput: amount,
+    cachedAudio: amount,
+    cachedImage: amount,
+    cacheWrittenHour: amount,
+    audioOutput: amount,
+    imageOutput: amount,
+  }),
+});
+
+test('where all kinds cost the same, only input and output count', async (t) => {
+  fc.assert(
+    fc.property(anyCounts, micros, micros, (usage, input, output) => {
+      const price = { input: Number(`${input}e-6`), output: Number(`${output}e-6`) };
+      return tokens(price, usage) === tokens(price, { input: usage.input, output: usage.output });
     }),
   );
   t.pass();

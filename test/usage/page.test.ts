@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
+import { CallTable, keptColumns, tableSpanMs } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
-import { writePage } from '../../src/usage/page.js';
+import { packColumns, unpackColumns, writePage } from '../../src/usage/page.js';
 import { readPage } from '../../src/usage/queries.js';
 import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
 import { fc } from '../support/seed.js';
@@ -81,7 +81,13 @@ test('times are kept in whole microseconds', async (t) => {
 
 test('a page of the first form is read', async (t) => {
   const records = ['a', 'b'].map((requestId, index) =>
-    ledgerRecord({ at: noon + index, requestId, firstByteMs: index === 0 ? null : 0.5, mediaSeconds: 1.25 }),
+    ledgerRecord({
+      at: noon + index,
+      requestId,
+      firstByteMs: index === 0 ? null : 0.5,
+      mediaSeconds: 1.25,
+      units: 0,
+    }),
   );
   const [first] = records;
   const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = first as LedgerRecord;
@@ -110,6 +116,19 @@ test('a page of the first form is read', async (t) => {
   t.strictSame(readPage(JSON.stringify({ ...page, rows: null })), []);
 });
 
+test('a page of the second form is read, which has fewer columns', async (t) => {
+  const old = 15;
+  const records = ['a', 'b'].map((requestId, index) =>
+    ledgerRecord({ at: noon + index, requestId, costNanoUsd: 7 + index, units: 0 }),
+  );
+  const page = JSON.parse(textOf(records)) as { calls: number; columns: string };
+  const rows = unpackColumns(Buffer.from(page.columns, 'base64'), keptColumns, page.calls);
+  if (rows === null) throw new Error('the page is not read');
+  const columns = packColumns(rows, keptColumns, old, page.calls).toString('base64');
+  t.strictSame(readPage(JSON.stringify({ ...page, v: 2, columns })), records);
+  t.strictSame(readPage(JSON.stringify({ ...page, v: 2 })), [], 'of another form than it says');
+});
+
 test('what is damaged is left out, and what it stands beside is not', async (t) => {
   const text = textOf(['a', 'b', 'c'].map((id) => ledgerRecord({ at: noon, requestId: id, keyId: id })));
   const good = JSON.parse(text) as { manners: unknown[]; ids: unknown[]; columns: string };
@@ -124,7 +143,7 @@ test('what is damaged is left out, and what it stands beside is not', async (t) 
   const columns = Buffer.from(good.columns, 'base64');
   for (const change of [
     { v: 1 },
-    { v: 3 },
+    { v: 4 },
     { at: 'noon' },
     { at: -1 },
     { manners: {} },

@@ -1,8 +1,9 @@
 import type { Protocol } from '../../src/config/types.js';
-import type { Usage } from '../../src/conversation/usage.js';
-import { type CallRecord, none, outcomes } from '../../src/metrics/call-record.js';
+import { type Usage, withCharges } from '../../src/conversation/usage.js';
+import { type CallRecord, none, outcomes, unknownCost } from '../../src/metrics/call-record.js';
 import type { CallTimes } from '../../src/metrics/tables.js';
 import { type LedgerRecord, tokenSources } from '../../src/usage/ledger-record.js';
+import { serviceTiers } from '../../src/wire/service-tier.js';
 import { callRecord } from '../support/call-record.js';
 import { fc } from '../support/seed.js';
 
@@ -23,6 +24,15 @@ export function ledgerRecord(change: Partial<LedgerRecord> = {}): LedgerRecord {
     cachedTokens: 60,
     cacheWrittenTokens: 0,
     reasoningTokens: 5,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+    imageInputTokens: 0,
+    imageOutputTokens: 0,
+    cachedAudioTokens: 0,
+    cachedImageTokens: 0,
+    cacheWrittenHourTokens: 0,
+    searches: 0,
+    tier: 'standard',
     tokensKnown: 'exact',
     bytesIn: 400,
     bytesOut: 900,
@@ -30,7 +40,9 @@ export function ledgerRecord(change: Partial<LedgerRecord> = {}): LedgerRecord {
     durationMs: 812.5,
     firstByteMs: 120.25,
     retries: 0,
+    units: 1,
     costNanoUsd: 1500,
+    paidNanoUsd: null,
     ...change,
   };
 }
@@ -63,6 +75,7 @@ function recordOf(record: LedgerRecord): CallRecord {
     usage: usageOf(record),
     firstByteMs: record.firstByteMs ?? none,
     ownMs: none,
+    paidNanoUsd: record.paidNanoUsd ?? unknownCost,
   });
 }
 
@@ -78,15 +91,28 @@ function shared(groups: readonly string[]): readonly string[] {
 function usageOf(record: LedgerRecord): Usage | null {
   const { tokensKnown } = record;
   if (tokensKnown === 'none') return null;
-  return {
+  const usage = {
     input: record.inputTokens,
     output: record.outputTokens,
     cached: record.cachedTokens,
     cacheWritten: record.cacheWrittenTokens,
     reasoning: record.reasoningTokens,
-    ...(tokensKnown === 'partial' ? { partial: true } : {}),
-    ...(tokensKnown === 'estimated' ? { estimated: true } : {}),
-  };
+    ...(tokensKnown === 'partial' ? { partial: true as const } : {}),
+    ...(tokensKnown === 'estimated' ? { estimated: true as const } : {}),
+  } satisfies Usage;
+  return withCharges(usage, {
+    searches: record.searches,
+    parts: {
+      audioInput: record.audioInputTokens,
+      audioOutput: record.audioOutputTokens,
+      imageInput: record.imageInputTokens,
+      imageOutput: record.imageOutputTokens,
+      cachedAudio: record.cachedAudioTokens,
+      cachedImage: record.cachedImageTokens,
+      cacheWrittenHour: record.cacheWrittenHourTokens,
+    },
+    tier: record.tier === 'standard' ? null : record.tier,
+  });
 }
 
 /** What a record without tokens says of them. */
@@ -97,6 +123,15 @@ export const noTokens = {
   cachedTokens: 0,
   cacheWrittenTokens: 0,
   reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+  imageInputTokens: 0,
+  imageOutputTokens: 0,
+  cachedAudioTokens: 0,
+  cachedImageTokens: 0,
+  cacheWrittenHourTokens: 0,
+  searches: 0,
+  tier: 'standard',
 } as const;
 
 /** The record that a line of an export is of. */
@@ -128,6 +163,15 @@ export const anyRecord: fc.Arbitrary<LedgerRecord> = fc
       cachedTokens: anyCount,
       cacheWrittenTokens: anyCount,
       reasoningTokens: anyCount,
+      audioInputTokens: anyCount,
+      audioOutputTokens: anyCount,
+      imageInputTokens: anyCount,
+      imageOutputTokens: anyCount,
+      cachedAudioTokens: anyCount,
+      cachedImageTokens: anyCount,
+      cacheWrittenHourTokens: anyCount,
+      searches: anyCount,
+      tier: fc.constantFrom(...serviceTiers),
       tokensKnown: fc.constantFrom(...tokenSources),
       bytesIn: anyCount,
       bytesOut: anyCount,
@@ -135,7 +179,9 @@ export const anyRecord: fc.Arbitrary<LedgerRecord> = fc
       durationMs: anyDuration,
       firstByteMs: fc.option(anyDuration),
       retries: anyCount,
+      units: anyCount,
       costNanoUsd: fc.maxSafeNat(),
+      paidNanoUsd: fc.option(fc.maxSafeNat()),
     },
     { noNullPrototype: true },
   )

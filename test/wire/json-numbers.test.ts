@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { lastObjectStart, numberNames, readNumbers } from '../../src/wire/json-skip.js';
+import { lastObjectStart, lastWordOf, numberNames, readNumbers } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 
 const wanted = numberNames(['a', 'bc']);
@@ -52,4 +52,35 @@ test('the last object of a name is found from the end, however far away', async 
   t.equal(lastObjectStart(Buffer.from('{"usage":null}'), key), -1);
   t.equal(lastObjectStart(Buffer.from(' '.repeat(5000)), key), -1);
   t.equal(lastObjectStart(Buffer.alloc(0), key), -1);
+});
+
+test('in a scope names mean what they mean there, and elsewhere what they mean at any depth', async (t) => {
+  const scoped = numberNames(
+    ['a', 'b'],
+    [
+      { objects: ['in', 'input'], names: ['a', 'c'] },
+      { objects: ['out'], names: ['a'] },
+      { objects: ['inner'], names: ['a'] },
+    ],
+  );
+  const of = (value: object): number[] => {
+    const values: number[] = [];
+    readNumbers(Buffer.from(JSON.stringify(value)), 0, scoped, values);
+    return values;
+  };
+  t.same(of({ in: { a: 1, b: 2, c: 3 }, out: { a: 4, c: 9 }, a: 5 }), [5, 2, 1, 3, 4, -1]);
+  t.same(of({ input: { x: { a: 1 }, inner: { a: 2, c: 9 }, c: 3 }, a: 4 }), [4, -1, 1, 3, -1, 2]);
+  t.same(of({ in: 7, out: [{ a: 1 }], c: 9 }), [1, -1, -1, -1, -1, -1], 'what is no object is no scope');
+  t.same(of({ out: { inner: { y: [1, { a: 2 }] }, a: 3 }, in: {}, b: 4 }), [-1, 4, -1, -1, 3, 2]);
+});
+
+test('the last word of a key is read, wherever it stands', async (t) => {
+  const key = Buffer.from('"tier"');
+  const wordOf = (text: string): string | null => lastWordOf(Buffer.from(text), key);
+  t.equal(wordOf('{"tier":"a","x":{"tier" : "b c"}}'), 'b c');
+  t.equal(wordOf(`{"tier":"a"${' '.repeat(5000)}}`), 'a');
+  for (const value of ['null', '1', '"a', `"${'x'.repeat(70)}"`, '"a\\nb"', '{"tier"'])
+    t.equal(wordOf(`{"tier":${value}`), null, value);
+  t.equal(wordOf('{"text":"\\"tier\\":\\"x\\""}'), null);
+  t.equal(wordOf(''), null);
 });

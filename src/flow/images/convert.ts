@@ -5,6 +5,7 @@ import { toldStatus } from '../../attempts/outcome.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { LeftOut } from '../../conversation/left-out.js';
+import { joinMade } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
@@ -284,6 +285,8 @@ export class Conversion implements Asker {
     const { responseFormat } = this.#asked.outline;
     call.usage = usageOfAnswer(imageAnswer);
     call.units = imageAnswer.images.length;
+    const { size, quality } = imageAnswer;
+    call.made = joinMade(call.made, { size, quality, resolution: null });
     call.isServed = true;
     if (
       this.#asked.passes(target) &&

@@ -40,10 +40,11 @@ interface ImageRoute {
  */
 export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
   const asked = read(call, route);
-  const { form, model: name, count, stream, responseFormat } = asked.outline;
+  const { form, model: name, count, stream, responseFormat, size, quality } = asked.outline;
   const resolved = findModel(call, 'images', name);
   const { targets } = resolved.model;
   call.units = count ?? 1;
+  call.made = { size, quality, resolution: null };
   const plain = targets.filter(({ images }) =>
     stream ? images !== 'dashscope' : passesTo(images, asked.outline),
   );

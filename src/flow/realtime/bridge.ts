@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
 import type { Key } from '../../config/types.js';
+import { addUsage } from '../../conversation/usage.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
   acceptSocket,
@@ -13,7 +14,7 @@ import { vendorAccountFailureOfClose } from '../../protocols/error-formats/vendo
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountFailureIn } from '../../protocols/realtime/error-event.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
-import { addUsage, usageOfEvent } from '../../protocols/realtime/usage.js';
+import { secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
 import type { CallOutcome, RoutedCall, SessionCall } from '../call.js';
@@ -161,6 +162,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     if (!isBinary) {
       const usage = usageOfEvent(data);
       if (usage !== null) call.usage = addUsage(call.usage, usage);
+      else call.mediaSeconds += secondsOfEvent(data);
     }
     client.gather(data, isBinary);
   }

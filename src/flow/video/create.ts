@@ -26,6 +26,7 @@ import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/fo
 import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
+import { resolutionOf } from '../../video/resolution.js';
 import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';
@@ -35,7 +36,7 @@ import { ownLines, passedLines, timingLine } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
-import { costOfCall } from '../consumption.js';
+import { costOfCall, factorOf, paidForCall } from '../consumption.js';
 import { answerRefusal } from '../judge-answer.js';
 import { keyMark } from '../key-mark.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
@@ -73,6 +74,7 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
   requireServable(request, resolved.model);
   call.units = request.count ?? 1;
   call.mediaSeconds = call.units * chargedSeconds(request.seconds ?? usualLength(resolved.model));
+  call.made = { size: null, quality: null, resolution: resolutionOf(request) };
   call.validatedAt = performance.now();
   admitResolved(services, resolved, () => takeTask(services, resolved, request));
 }
@@ -84,8 +86,12 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
  */
 function requireServable(request: VideoRequest, model: Model): void {
   const { fault, unreadLength } = request;
-  if (unreadLength !== null && (model.price?.perSecond ?? 0) > 0) throw wrongLength(unreadLength);
+  if (unreadLength !== null && isPaidByLength(model)) throw wrongLength(unreadLength);
   if (fault !== null && targetsFor(request, model).length === 0) throw fault;
+}
+
+function isPaidByLength({ price }: Model): boolean {
+  return price !== null && (price.rates.perSecond > 0 || price.seconds.some(({ usd }) => usd > 0));
 }
 
 /** Seconds of a video for which no length is asked, or one that is no number, as its model's first target makes it. */
@@ -496,12 +502,15 @@ class Submitting implements Asker, ExchangeListener {
 
 /** What a call for a task is charged whose upstream has taken it. */
 function chargeOf(call: Call): TaskCharge {
-  const budget = call.limited?.budget?.pool ?? null;
+  const budgets = call.limited?.budgets ?? [];
   return {
     nanoUsd: costOfCall(call),
     seconds: call.mediaSeconds,
     videos: call.units,
-    budget: budget === null ? null : { pool: budget.name, limit: budget.limit },
+    paidNanoUsd: paidForCall(call),
+    factor: factorOf(call),
+    resolution: call.made?.resolution ?? null,
+    budgets: budgets.map(({ pool: { name, limit } }) => ({ pool: name, limit })),
   };
 }
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import type { Model } from '../../config/types.js';
+import type { Model, Price } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { type CallRecord, none } from '../../metrics/call-record.js';
+import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js';
 import { costOf } from '../../usage/cost.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
@@ -36,49 +36,72 @@ export function settleTask(services: Services, task: VideoTask): void {
   const { charge } = task;
   if (charge === undefined) return;
   const model = services.running.snapshot.models.get(task.model) ?? null;
-  const { nanoUsd, seconds } = endedCharge(task, charge, model);
+  const { nanoUsd, paidNanoUsd, seconds } = endedCharge(task, charge, model);
   const more = nanoUsd - charge.nanoUsd;
   if (more === 0 && seconds === charge.seconds) return;
   services.correct(
     correctionOf(task, {
       costNanoUsd: more,
+      paidNanoUsd:
+        paidNanoUsd === null || charge.paidNanoUsd === null ? unknownCost : paidNanoUsd - charge.paidNanoUsd,
       mediaSeconds: seconds - charge.seconds,
       isMetered: services.running.snapshot.usage.ledger,
     }),
   );
-  void settleBudget(services, charge, more).catch((fault: unknown) => {
-    const words = `the budget ${charge.budget?.pool} was not put right by ${more} nano-dollars for ${task.id}`;
+  void settleBudgets(services, charge, more).catch((fault: unknown) => {
+    const pools = charge.budgets.map(({ pool }) => pool).join(', ');
+    const words = `of the budgets ${pools} not all were put right by ${more} nano-dollars for ${task.id}`;
     const cause = fault instanceof GatewayError ? (fault.cause ?? fault) : fault;
     services.reportFault('promise', new Error(words, { cause }), null);
   });
 }
 
 /** What a task costs by how it has ended, at the price of now. */
-function endedCharge(task: VideoTask, charge: TaskCharge, model: Model | null): Omit<TaskCharge, 'budget'> {
+function endedCharge(
+  task: VideoTask,
+  charge: TaskCharge,
+  model: Model | null,
+): Pick<TaskCharge, 'seconds' | 'nanoUsd' | 'paidNanoUsd'> {
   const { videos } = charge;
-  if (task.state === 'failed') return { videos, seconds: 0, nanoUsd: 0 };
+  if (task.state === 'failed')
+    return { seconds: 0, nanoUsd: 0, paidNanoUsd: charge.paidNanoUsd === null ? null : 0 };
   const duration = task.result?.duration ?? null;
   // Frames make a video a little longer or shorter than it was asked for.
   const seconds = duration === null ? charge.seconds : videos * Math.max(1, Math.round(duration));
-  const price = model?.price ?? null;
-  if (price === null || seconds === charge.seconds) return { ...charge, seconds };
-  const costOfSeconds = (each: number): number =>
-    costOf(price, { usage: null, seconds: each, calls: videos });
-  const more = costOfSeconds(seconds) - costOfSeconds(charge.seconds);
-  return { videos, seconds, nanoUsd: Math.max(0, charge.nanoUsd + more) };
+  if (seconds === charge.seconds) return charge;
+  const made = { size: null, quality: null, resolution: charge.resolution };
+  const endedCost = (price: Price | null, charged: number, factor: number): number => {
+    if (price === null) return charged;
+    const costOfSeconds = (each: number): number =>
+      costOf(price, { usage: null, seconds: each, calls: videos, made }, factor);
+    return Math.max(0, charged + costOfSeconds(seconds) - costOfSeconds(charge.seconds));
+  };
+  const target = model?.targets.find(
+    (each) => each.upstream.name === task.upstream.name && each.model === task.upstream.model,
+  );
+  return {
+    seconds,
+    nanoUsd: endedCost(model?.price ?? null, charge.nanoUsd, charge.factor),
+    paidNanoUsd: charge.paidNanoUsd === null ? null : endedCost(target?.cost ?? null, charge.paidNanoUsd, 1),
+  };
 }
 
-async function settleBudget({ budgets }: Services, { budget }: TaskCharge, more: number): Promise<void> {
-  if (budget === null || more === 0) return;
-  const { pool, limit } = budget;
-  if (more < 0) await budgets.giveBack(pool, -more, keptMs);
-  else await budgets.reserve(pool, { total: limit, least: 0, want: 0, owed: more, ttlMs: keptMs });
+async function settleBudgets(
+  { budgets: accounts }: Services,
+  { budgets }: TaskCharge,
+  more: number,
+): Promise<void> {
+  if (more === 0) return;
+  for (const { pool, limit } of budgets) {
+    if (more < 0) await accounts.giveBack(pool, -more, keptMs);
+    else await accounts.reserve(pool, { total: limit, least: 0, want: 0, owed: more, ttlMs: keptMs });
+  }
 }
 
 /** A line of the ledger that puts a task's price right. Its id is the task's. */
 function correctionOf(
   { id, keyId, groups, model, upstream }: VideoTask,
-  amounts: Pick<CallRecord, 'costNanoUsd' | 'mediaSeconds' | 'isMetered'>,
+  amounts: Pick<CallRecord, 'costNanoUsd' | 'paidNanoUsd' | 'mediaSeconds' | 'isMetered'>,
 ): CallRecord {
   return {
     id,
@@ -103,6 +126,7 @@ function correctionOf(
     leftOut: [],
     lostInAnswer: [],
     retries: 0,
+    units: 0,
     endedAt: performance.now(),
     durationMs: 0,
     firstByteMs: none,

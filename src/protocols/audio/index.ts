@@ -6,6 +6,7 @@ import {
   type StreamFacts,
   wholeAnswers,
 } from '../../conversation/stream-rules.js';
+import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
@@ -15,10 +16,12 @@ import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 import type { Endpoint } from '../protocol.js';
 
 /**
- * Finds the last `usage` in the bytes of an answer or in the end of a stream; one that counts seconds in place of tokens
- * is none.
+ * Finds the last `usage` in the bytes of a transcript or in the end of its stream; one that counts seconds in place of
+ * tokens is none.
  */
-export const { lastUsage: audioUsage } = createUsageReader(tokenNames);
+export const { lastUsage: transcriptUsage } = createUsageReader(tokenNames);
+/** The same of speech, whose output is sound. */
+export const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
 
 /*
  * The streams of transcriptions and of speech: events of a `type` in their data, and in their name from some upstreams.
@@ -56,9 +59,8 @@ function marksEnd(run: Buffer): boolean {
   return lastWord(run) === 'done';
 }
 
-/** Judges the end of a stream; see `StreamRules.judgeEnd`. */
-function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
-  const usage = audioUsage(tail);
+/** Judges the end of a stream, whose usage was read; see `StreamRules.judgeEnd`. */
+function endingOf(tail: Buffer, facts: StreamFacts, usage: Usage | null): StreamEnding {
   const word = lastWord(tail);
   if (word instanceof GatewayError) return { state: 'failed', usage, error: word };
   // Only the last event has usage, and where it is large the tail has no more of it than its end.
@@ -134,14 +136,14 @@ const streaming = {
   usageAtStart: null,
   marksEnd,
   lastNumber: null,
-  judgeEnd,
   findUsageEvent: () => null,
-  usageOf: audioUsage,
 } as const;
 
 /** `POST /v1/audio/transcriptions` */
 export const transcriptions: Endpoint = {
   ...streaming,
+  judgeEnd: (tail, facts) => endingOf(tail, facts, transcriptUsage(tail)),
+  usageOf: transcriptUsage,
   metering: ofTranscripts,
   upstreamPath: () => '/audio/transcriptions',
 };
@@ -149,7 +151,7 @@ export const transcriptions: Endpoint = {
 /** `POST /v1/audio/translations` */
 export const translations: Endpoint = {
   ...audio,
-  ...wholeAnswers(audioUsage, ofTranscripts),
+  ...wholeAnswers(transcriptUsage, ofTranscripts),
   marks,
   mayStream: false,
   upstreamPath: () => '/audio/translations',
@@ -158,6 +160,8 @@ export const translations: Endpoint = {
 /** `POST /v1/audio/speech` */
 export const speech: Endpoint = {
   ...streaming,
+  judgeEnd: (tail, facts) => endingOf(tail, facts, speechUsage(tail)),
+  usageOf: speechUsage,
   metering: ofSpeech,
   upstreamPath: () => '/audio/speech',
 };

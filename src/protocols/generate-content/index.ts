@@ -11,6 +11,7 @@ import { googleToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
+import { noteCharges } from './charges.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, generateContentRequest } from './request/schema.js';
@@ -72,6 +73,7 @@ export const generateContent: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  noteCharges,
   metering: growingMetering,
   translation: {
     protocol: 'generateContent',

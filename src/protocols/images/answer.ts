@@ -1,4 +1,4 @@
-import type { Usage } from '../../conversation/usage.js';
+import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { imageType, signatureBytes, unknownType } from '../../media/image.js';
 import type { MadeImage } from '../images-translation.js';
@@ -103,7 +103,10 @@ export function madeImages({ images, outputFormat }: ImageAnswer): readonly Made
 /** What an answer cost, for the account; null where the upstream does not say. */
 export function usageOfAnswer({ usage }: ImageAnswer): Usage | null {
   if (usage === null) return null;
-  return { input: usage.input, output: usage.output, cached: 0, cacheWritten: 0, reasoning: 0 };
+  const { input, output, details } = usage;
+  const counted = { input, output, cached: 0, cacheWritten: 0, reasoning: 0 };
+  const parts = { ...noParts, imageInput: details?.image ?? 0, imageOutput: output };
+  return withCharges(counted, { parts });
 }
 
 function placeOf(

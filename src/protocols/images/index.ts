@@ -1,7 +1,7 @@
 import { reportedMetering } from '../../conversation/stream-rules.js';
 import { always } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { judgeEnd, judgeStart, lastUsage, marks } from './stream-rules.js';
+import { judgeEnd, judgeStart, lastUsage, madeOf, marks } from './stream-rules.js';
 
 const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   protocol: 'images',
@@ -19,6 +19,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  madeOf,
   metering: reportedMetering,
   translation: null,
   otherForm: null,

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.js';
-import type { JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import type { FormPart } from '../../wire/multipart.js';
 import { noFile, wrongValue } from '../../wire/reading.js';
 import { countIn, countInForm } from './count.js';
@@ -18,6 +18,9 @@ export interface ImageOutline {
   readonly stream: boolean;
   /** As in `ImageRequest`, but null for a word that is for the upstream to say, too. */
   readonly responseFormat: ImageFormat | null;
+  /** As the client has named them: `1024x1024`, `high`; null where it does not. */
+  readonly size: string | null;
+  readonly quality: string | null;
   /** An edit some image of which, or the mask, is no file of a form. */
   readonly hasImageTexts: boolean;
 }
@@ -41,6 +44,8 @@ export function outlineOfBody(
     count: countIn(body, whole),
     stream: body.stream === true,
     responseFormat: formatOrNull(body.response_format) ?? (form === 'input' ? 'url' : null),
+    size: sizeOf(isObject(body.parameters) ? (body.parameters.size ?? body.size) : body.size),
+    quality: textOrNull(body.quality),
     hasImageTexts: operation === 'edit' && imageMembers.some((name) => (body[name] ?? null) !== null),
   };
 }
@@ -63,6 +68,8 @@ export function outlineOfForm(operation: ImageOperation, parts: readonly FormPar
     count: countInForm(parts),
     stream: readFlag(textOf('stream')),
     responseFormat: formatOrNull(textOf('response_format')),
+    size: sizeOf(namedIn(parts, 'size')),
+    quality: namedIn(parts, 'quality'),
     hasImageTexts:
       operation === 'edit' &&
       parts.some((part) => (imageName.test(part.name) || part.name === 'mask') && isTextPart(part)),
@@ -79,6 +86,17 @@ function readFlag(text: string): boolean {
   if (lower === '' || lower === 'false') return false;
   if (lower === 'true') return true;
   throw wrongValue('stream', '"true" or "false"');
+}
+
+/** The text of a field that is for the upstream to judge; null for a file, and where there is none. */
+function namedIn(parts: readonly FormPart[], wanted: string): string | null {
+  const part = parts.find(({ name }) => name === wanted);
+  return part === undefined || part.filename !== null ? null : part.data.toString('utf8') || null;
+}
+
+/** Some write the sizes of others with an asterisk. */
+function sizeOf(size: unknown): string | null {
+  return textOrNull(size)?.replace('*', 'x') || null;
 }
 
 function formatOrNull(value: unknown): ImageFormat | null {

@@ -1,6 +1,8 @@
 import { marksOf, type StreamEnding } from '../../conversation/stream-rules.js';
+import type { MadeMedia } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { lastWordOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
@@ -103,5 +105,16 @@ function notImages(what: string): GatewayError {
   );
 }
 
-/** Finds the last `usage` in the bytes of an answer or in the end of a stream. */
-export const { lastUsage } = createUsageReader(tokenNames);
+/**
+ * Finds the last `usage` in the bytes of an answer or in the end of a stream. What comes out is images, unless more is
+ * said (https://platform.openai.com/docs/api-reference/images/object).
+ */
+export const { lastUsage } = createUsageReader(tokenNames, 'image');
+
+const sizeKey = Buffer.from('"size"');
+const qualityKey = Buffer.from('"quality"');
+
+/** Size and quality of the images of an answer, which stand behind them; see `StreamRules.madeOf`. */
+export function madeOf(end: Buffer): MadeMedia {
+  return { size: lastWordOf(end, sizeKey), quality: lastWordOf(end, qualityKey), resolution: null };
+}

@@ -1,9 +1,20 @@
-import type { Usage } from '../../conversation/usage.js';
-import { lastObjectStart, numberNames, readNumbers } from '../../wire/json-skip.js';
+import { noParts, type TokenParts, type Usage, withCharges } from '../../conversation/usage.js';
+import { countOf, isObject, type JsonObject } from '../../wire/json.js';
+import {
+  lastObjectStart,
+  lastWordOf,
+  type NumberNames,
+  type NumberScope,
+  numberNames,
+  readNumbers,
+} from '../../wire/json-skip.js';
+import { tierOf } from '../../wire/service-tier.js';
 
 /*
  * The `usage` objects of OpenAI's protocols: `prompt_tokens` and `completion_tokens` in the older ones, `input_tokens`
- * and `output_tokens` in the others, with details.
+ * and `output_tokens` in the others, with details. Which tokens are audio or images is told in them, in the spelling of the
+ * protocol; in `cached_tokens_details` realtime has the same of what was cached
+ * (https://platform.openai.com/docs/api-reference/realtime-server-events/response/done).
  */
 
 export interface UsageReader {
@@ -27,26 +38,103 @@ const olderNames: TokenNames = ['prompt_tokens', 'completion_tokens'];
 /** What all protocols but the older ones call them. */
 export const tokenNames: TokenNames = ['input_tokens', 'output_tokens'];
 
+/** What the tokens of the output are, where an upstream does not tell them apart. */
+type OutputKind = 'text' | 'audio' | 'image';
+
+const inputDetails = ['prompt_tokens_details', 'input_tokens_details', 'input_token_details'];
+const outputDetails = ['completion_tokens_details', 'output_tokens_details', 'output_token_details'];
+const cachedDetails = 'cached_tokens_details';
+const kinds = ['audio_tokens', 'image_tokens'];
+const scopes: readonly NumberScope[] = [
+  { objects: inputDetails, names: kinds },
+  { objects: outputDetails, names: kinds },
+  { objects: [cachedDetails], names: kinds },
+];
+/** Perplexity counts its queries, and others their requests as messages do. */
+const searchNames = ['web_search_requests', 'num_search_queries'];
+
 /** Makes a reader of the usage of answers that have output. */
-export function createUsageReader(names: TokenNames = olderNames): UsageReader {
-  const wanted = numberNames([...names, 'cached_tokens', 'reasoning_tokens', 'cache_write_tokens']);
-  return readerOf(usageMember, wanted, usageOfNumbers);
+export function createUsageReader(
+  names: TokenNames = olderNames,
+  outputKind: OutputKind = 'text',
+): UsageReader {
+  const plain = [...names, 'cached_tokens', 'reasoning_tokens', 'cache_write_tokens', ...searchNames];
+  return readerOf(usageMember, numberNames(plain, scopes), (numbers) => usageOfNumbers(numbers, outputKind));
 }
 
 /**
- * @param numbers input, output, cached, reasoning and cache-written tokens, each -1 where it is missing
+ * @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing
  * @returns the usage, or null when neither input nor output is there
  */
-function usageOfNumbers(numbers: readonly number[]): Usage | null {
+function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind): Usage | null {
   const [input = -1, output = -1, cached = -1, reasoning = -1, written = -1] = numbers;
   if (input === -1 && output === -1) return null;
-  return {
+  const usage = {
     input: Math.max(0, input),
     output: Math.max(0, output),
     cached: Math.max(0, cached),
     cacheWritten: Math.max(0, written),
     reasoning: Math.max(0, reasoning),
   };
+  // Most answers are texts, and nothing else is told of them.
+  return outputKind === 'text' && !hasCharges(numbers) ? usage : withNumbers(usage, numbers, outputKind);
+}
+
+/** Where the numbers begin that have prices of their own. */
+const firstCharge = 5;
+
+function hasCharges(numbers: readonly number[]): boolean {
+  for (let index = firstCharge; index < numbers.length; index++)
+    if ((numbers[index] as number) > 0) return true;
+  return false;
+}
+
+function withNumbers(usage: Usage, numbers: readonly number[], outputKind: OutputKind): Usage {
+  const [requests = -1, queries = -1, audioIn = -1, imageIn = -1, ...more] = numbers.slice(firstCharge);
+  const [audioOut = -1, imageOut = -1, cachedAudio = -1, cachedImage = -1] = more;
+  const isTold = audioOut !== -1 || imageOut !== -1;
+  return withCharges(usage, {
+    searches: Math.max(0, requests, queries),
+    parts: {
+      ...noParts,
+      audioInput: Math.max(0, audioIn),
+      imageInput: Math.max(0, imageIn),
+      cachedAudio: Math.max(0, cachedAudio),
+      cachedImage: Math.max(0, cachedImage),
+      audioOutput: outputKind === 'audio' && !isTold ? usage.output : Math.max(0, audioOut),
+      imageOutput: outputKind === 'image' && !isTold ? usage.output : Math.max(0, imageOut),
+    },
+  });
+}
+
+/** The same parts of a parsed `usage` object. */
+export function partsOf(usage: JsonObject): TokenParts {
+  const input = objectOf(usage, inputDetails);
+  const output = objectOf(usage, outputDetails);
+  const cached = objectOf(input, [cachedDetails]);
+  return {
+    ...noParts,
+    audioInput: countOf(input.audio_tokens),
+    imageInput: countOf(input.image_tokens),
+    cachedAudio: countOf(cached.audio_tokens),
+    cachedImage: countOf(cached.image_tokens),
+    audioOutput: countOf(output.audio_tokens),
+    imageOutput: countOf(output.image_tokens),
+  };
+}
+
+/** The searches that a parsed `usage` object of chat counts. */
+export function searchesIn(usage: JsonObject): number {
+  const tools = objectOf(usage, ['server_tool_use']);
+  return Math.max(countOf(usage.num_search_queries), countOf(tools.web_search_requests));
+}
+
+function objectOf(holder: JsonObject, names: readonly string[]): JsonObject {
+  for (const name of names) {
+    const value = holder[name];
+    if (isObject(value)) return value;
+  }
+  return {};
 }
 
 /**
@@ -68,7 +156,7 @@ export function createInputUsageReader(
 /** @param usageOf reads the wanted numbers, each -1 where it is missing */
 function readerOf(
   member: string,
-  wanted: ReturnType<typeof numberNames>,
+  wanted: NumberNames,
   usageOf: (numbers: readonly number[]) => Usage | null,
 ): UsageReader {
   const key = Buffer.from(member);
@@ -78,7 +166,16 @@ function readerOf(
   }
   function lastUsage(bytes: Buffer): Usage | null {
     const start = lastObjectStart(bytes, key);
-    return start === -1 ? null : usageAt(bytes, start);
+    const usage = start === -1 ? null : usageAt(bytes, start);
+    return usage === null ? null : withTierOf(usage, bytes);
   }
   return { lastUsage, usageAt };
+}
+
+const tierKey = Buffer.from('"service_tier"');
+
+/** Usage with the service tier that the same answer names last, beside its usage. */
+export function withTierOf(usage: Usage, bytes: Buffer): Usage {
+  const tier = tierOf(lastWordOf(bytes, tierKey));
+  return tier === null ? usage : withCharges(usage, { tier });
 }

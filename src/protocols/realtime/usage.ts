@@ -1,25 +1,27 @@
 import type { Usage } from '../../conversation/usage.js';
+import { isObject, numberOrNull, parseObject } from '../../wire/json.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 const reader = createUsageReader(tokenNames);
-const marker = Buffer.from('"response.done"');
+const responseDone = Buffer.from('"response.done"');
+/** What the client has said, as text: of tokens or seconds of its own. */
+const transcribed = Buffer.from('"conversation.item.input_audio_transcription.completed"');
 /** An event's type stands in its first bytes, before everything that may be long. */
 const typeWithin = 256;
 
-/** @returns what a server event says that a response has used, or null for every event but `response.done` */
+/**
+ * @returns what a server event says that a response, or the transcript of what was said, has used; null for every other
+ * event, and where seconds are counted
+ */
 export function usageOfEvent(event: Buffer): Usage | null {
   const begin = event.length > typeWithin ? event.subarray(0, typeWithin) : event;
-  return begin.includes(marker) ? reader.lastUsage(event) : null;
+  return begin.includes(responseDone) || begin.includes(transcribed) ? reader.lastUsage(event) : null;
 }
 
-/** The sum of what two responses of a session have used. */
-export function addUsage(before: Usage | null, more: Usage): Usage {
-  if (before === null) return more;
-  return {
-    input: before.input + more.input,
-    output: before.output + more.output,
-    cached: before.cached + more.cached,
-    cacheWritten: before.cacheWritten + more.cacheWritten,
-    reasoning: before.reasoning + more.reasoning,
-  };
+/** @returns the seconds that a server event says to have been made a text of, or 0 */
+export function secondsOfEvent(event: Buffer): number {
+  const begin = event.length > typeWithin ? event.subarray(0, typeWithin) : event;
+  if (!begin.includes(transcribed)) return 0;
+  const usage = parseObject(event.toString('utf8'))?.usage;
+  return isObject(usage) ? Math.max(0, numberOrNull(usage.seconds) ?? 0) : 0;
 }

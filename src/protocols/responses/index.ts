@@ -7,6 +7,7 @@ import { openaiToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
+import { noteBytes, noteCharges } from './charges.js';
 import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
@@ -70,6 +71,8 @@ export const responses: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  wholeBytes: noteBytes,
+  noteCharges,
   metering: conversationMetering,
   translation: {
     protocol: 'responses',

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { noParts } from '../../../src/conversation/usage.js';
 import {
   type ImageAnswer,
   missingBytes,
@@ -113,5 +114,10 @@ test('usage for the account', async (t) => {
     cached: 0,
     cacheWritten: 0,
     reasoning: 0,
+    parts: { ...noParts, imageOutput: 2 },
+  });
+  const details = { text: 1, image: 3 };
+  t.match(usageOfAnswer({ ...answer, usage: { input: 4, output: 2, total: 6, details } }), {
+    parts: { imageInput: 3, imageOutput: 2 },
   });
 });

@@ -24,6 +24,8 @@ const nothing = {
   count: null,
   stream: false,
   responseFormat: null,
+  size: null,
+  quality: null,
   hasImageTexts: false,
 };
 
@@ -35,6 +37,15 @@ test('of a body with a prompt: what it is routed and metered by', async (t) => {
     outlineOf('generate', promptBody({ n: 11, stream: true, response_format: 'url', image: imageUrl })),
     { ...nothing, count: 11, stream: true, responseFormat: 'url' },
   );
+  t.strictSame(outlineOf('generate', promptBody({ size: '1024x1536', quality: 'high' })), {
+    ...nothing,
+    size: '1024x1536',
+    quality: 'high',
+  });
+  t.match(outlineOf('generate', inputBody([], { size: '1x1', parameters: { size: '1024*768' } })), {
+    size: '1024x768',
+    quality: null,
+  });
   t.strictSame(outlineOf('edit', promptBody({ response_format: 'png', n: null })), nothing);
   for (const more of [{ image: imageUrl }, { images: [{ file_id: 'f' }] }, { mask: {} }])
     t.strictSame(outlineOf('edit', promptBody(more)), { ...nothing, hasImageTexts: true });
@@ -70,6 +81,12 @@ test('of a form: its fields, and whether its images are files', async (t) => {
     { ...nothing, count: 12, stream: true, responseFormat: 'url' },
   );
   t.strictSame(outlineOfForm('edit', [...start, field('n', ''), field('stream', 'false')]), nothing);
+  t.strictSame(outlineOfForm('edit', [...start, field('size', '1x1'), field('quality', 'low')]), {
+    ...nothing,
+    size: '1x1',
+    quality: 'low',
+  });
+  t.match(outlineOfForm('edit', [...start, file('size')]), { size: null });
   t.equal(outlineOfForm('edit', [file('image')]).model, '');
 });
 

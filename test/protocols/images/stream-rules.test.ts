@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { noParts } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { imageEdits, imageGenerations } from '../../../src/protocols/images/index.js';
 import { Tail } from '../../../src/stream/tail.js';
@@ -30,7 +31,14 @@ const completed = (prefix: string, b64_json = 'AAAA') => ({
   created_at: 1,
   usage: counted,
 });
-const usage = { input: 40, output: 60, cached: 0, cacheWritten: 0, reasoning: 0 };
+const usage = {
+  input: 40,
+  output: 60,
+  cached: 0,
+  cacheWritten: 0,
+  reasoning: 0,
+  parts: { ...noParts, imageInput: 30, imageOutput: 60 },
+};
 const prefixes = ['image_generation', 'image_edit'];
 const large = 'A'.repeat(3_000_000);
 

@@ -11,6 +11,7 @@ const model = (name: string, ...protocols: readonly Protocol[]): Model => ({
   created: 1_735_689_600,
   price: null,
   limits: null,
+  budget: null,
   hedgeMs: null,
   tokens: { input: null, output: null },
 });

@@ -1,22 +1,29 @@
-import type { Usage } from '../../../conversation/usage.js';
-import { isObject, numberOrNull } from '../../../wire/json.js';
+import { type Usage, withCharges } from '../../../conversation/usage.js';
+import { isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
+import { tierOf } from '../../../wire/service-tier.js';
+import { partsOf, searchesIn } from '../../openai-shared/usage.js';
 
 export { lastUsage } from '../../openai-shared/choice-stream.js';
 
-/** Reads a parsed `usage` object; null when it is none or names no tokens. */
-export function decodeUsage(usage: unknown): Usage | null {
+/** Reads the `usage` of a parsed answer or chunk; null when it is none or names no tokens. */
+export function decodeUsage({ usage, service_tier }: JsonObject): Usage | null {
   if (!isObject(usage)) return null;
   if (numberOrNull(usage.prompt_tokens) === null && numberOrNull(usage.completion_tokens) === null)
     return null;
   const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : usage;
   const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : usage;
-  return {
+  const counted = {
     input: tokens(usage.prompt_tokens),
     output: tokens(usage.completion_tokens),
     cached: tokens(input.cached_tokens),
     cacheWritten: tokens(input.cache_write_tokens),
     reasoning: tokens(output.reasoning_tokens),
   };
+  return withCharges(counted, {
+    searches: searchesIn(usage),
+    parts: partsOf(usage),
+    tier: tierOf(service_tier),
+  });
 }
 
 /** A count that may be missing, or be none. */

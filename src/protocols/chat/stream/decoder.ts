@@ -87,7 +87,7 @@ function decodeChunk(progress: Progress, chunk: JsonObject, out: StreamEvent[]):
       return;
     }
   }
-  const usage = decodeUsage(chunk.usage);
+  const usage = decodeUsage(chunk);
   if (usage !== null) out.push({ kind: 'usage', usage });
 }
 

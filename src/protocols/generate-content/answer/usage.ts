@@ -1,6 +1,7 @@
-import type { Usage } from '../../../conversation/usage.js';
-import { countOf, isObject } from '../../../wire/json.js';
-import { lastObjectStart, numberNames, readNumbers } from '../../../wire/json-skip.js';
+import { noParts, type TokenParts, type Usage, withCharges } from '../../../conversation/usage.js';
+import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
+import { endOfValue, lastObjectStart, mostDepth, numberNames, readNumbers } from '../../../wire/json-skip.js';
+import { tierOf } from '../../../wire/service-tier.js';
 
 const needle = Buffer.from('"usageMetadata"');
 const wanted = numberNames([
@@ -22,6 +23,8 @@ export function lastUsage(bytes: Buffer): Usage | null {
   if (start === -1 || !readNumbers(bytes, start, wanted, found)) return null;
   const [prompt = -1, toolUse = -1, candidates = -1, thoughts = -1, cached = -1] = found;
   if (prompt === -1 && candidates === -1 && thoughts === -1) return null;
+  const told = bytes.subarray(start, endOfValue(bytes, start, mostDepth));
+  if (charging.some((mark) => told.includes(mark))) return decodeUsage(parseObject(told.toString('utf8')));
   return usageOf({
     prompt: Math.max(0, prompt),
     toolUse: Math.max(0, toolUse),
@@ -41,7 +44,37 @@ export function decodeUsage(usage: unknown): Usage | null {
     thoughts: countOf(usage.thoughtsTokenCount),
     cached: countOf(usage.cachedContentTokenCount),
   };
-  return counts.prompt + counts.candidates + counts.thoughts === 0 ? null : usageOf(counts);
+  if (counts.prompt + counts.candidates + counts.thoughts === 0) return null;
+  return withCharges(usageOf(counts), {
+    parts: partsOf(usage),
+    tier: tierOf(usage.serviceTier) ?? tierOf(usage.trafficType),
+  });
+}
+
+/** What has a price of its own: only where one of these is there, the object is parsed. */
+const charging = ['"AUDIO"', '"IMAGE"', '"serviceTier"', '"trafficType"'].map((mark) => Buffer.from(mark));
+
+/** Tokens by their modality (https://ai.google.dev/api/generate-content#UsageMetadata). */
+function partsOf(usage: JsonObject): TokenParts {
+  const { promptTokensDetails, toolUsePromptTokensDetails, cacheTokensDetails, candidatesTokensDetails } =
+    usage;
+  const ofInput = [...listOf(promptTokensDetails), ...listOf(toolUsePromptTokensDetails)];
+  return {
+    ...noParts,
+    audioInput: tokensOf(ofInput, 'AUDIO'),
+    imageInput: tokensOf(ofInput, 'IMAGE'),
+    cachedAudio: tokensOf(listOf(cacheTokensDetails), 'AUDIO'),
+    cachedImage: tokensOf(listOf(cacheTokensDetails), 'IMAGE'),
+    audioOutput: tokensOf(listOf(candidatesTokensDetails), 'AUDIO'),
+    imageOutput: tokensOf(listOf(candidatesTokensDetails), 'IMAGE'),
+  };
+}
+
+function tokensOf(details: readonly unknown[], modality: string): number {
+  return details.reduce<number>(
+    (sum, each) => sum + (isObject(each) && each.modality === modality ? countOf(each.tokenCount) : 0),
+    0,
+  );
 }
 
 /** Writes the `usageMetadata` of a whole answer. */

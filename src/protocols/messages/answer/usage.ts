@@ -1,6 +1,13 @@
-import { type Usage, withSearches } from '../../../conversation/usage.js';
-import { isObject } from '../../../wire/json.js';
-import { lastObjectStart, numberNames, objectAfterKey, readNumbers } from '../../../wire/json-skip.js';
+import { noParts, type Usage, withCharges } from '../../../conversation/usage.js';
+import { isObject, type JsonObject } from '../../../wire/json.js';
+import {
+  lastObjectStart,
+  lastWordOf,
+  numberNames,
+  objectAfterKey,
+  readNumbers,
+} from '../../../wire/json-skip.js';
+import { type ServiceTier, tierOf } from '../../../wire/service-tier.js';
 import { searchUsage } from '../search-blocks.js';
 
 const needle = Buffer.from('"usage"');
@@ -11,6 +18,7 @@ const wanted = numberNames([
   'cache_creation_input_tokens',
   'thinking_tokens',
   'web_search_requests',
+  'ephemeral_1h_input_tokens',
 ]);
 const found: number[] = [];
 
@@ -23,6 +31,10 @@ interface Counts {
   readonly cacheWritten: number;
   readonly reasoning: number;
   readonly searches: number;
+  /** Of what was written to the cache: what it keeps for an hour. */
+  readonly writtenHour: number;
+  /** Null for the standard one, and where it is not said. */
+  readonly tier: ServiceTier | null;
 }
 
 /**
@@ -54,9 +66,21 @@ export function firstUsage(bytes: Buffer): Usage | null {
 
 function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   if (!readNumbers(bytes, at, wanted, found)) return null;
-  const [plain = -1, output = -1, cached = -1, cacheWritten = -1, reasoning = -1, searches = -1] = found;
+  const [plain = -1, output = -1, cached = -1, cacheWritten = -1, reasoning = -1, ...more] = found;
   if (plain === -1 && output === -1) return null;
-  return sum({ plain, output, cached, cacheWritten, reasoning, searches }, start);
+  const [searches = -1, writtenHour = -1] = more;
+  const tier = tierIn(bytes.subarray(at, at + usageBytes));
+  return sum({ plain, output, cached, cacheWritten, reasoning, searches, writtenHour, tier }, start);
+}
+
+/** Nothing that has a tier follows within so many bytes behind the usage of a message. */
+const usageBytes = 1024;
+const tierKey = Buffer.from('"service_tier"');
+const speedKey = Buffer.from('"speed"');
+
+/** A call at a speed of its own has the price of that, whatever its tier. */
+function tierIn(bytes: Buffer): ServiceTier | null {
+  return tierOf(lastWordOf(bytes, speedKey)) ?? tierOf(lastWordOf(bytes, tierKey));
 }
 
 /**
@@ -78,8 +102,14 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
     cacheWritten: wholeNumber(usage.cache_creation_input_tokens),
     reasoning: wholeNumber(details.thinking_tokens),
     searches: wholeNumber(tools.web_search_requests),
+    writtenHour: writtenForAnHour(usage),
+    tier: tierOf(usage.speed) ?? tierOf(usage.service_tier),
   };
   return sum(counts, start);
+}
+
+function writtenForAnHour({ cache_creation: written }: JsonObject): number {
+  return isObject(written) ? wholeNumber(written.ephemeral_1h_input_tokens) : -1;
 }
 
 /** Input that is zero at the end of a stream is input that was left out: it does not shrink. */
@@ -94,7 +124,13 @@ function sum(counts: Counts, start: Usage | null): Usage {
     cacheWritten,
     reasoning: counts.reasoning > 0 ? counts.reasoning : (start?.reasoning ?? 0),
   };
-  return withSearches(usage, counts.searches > 0 ? counts.searches : (start?.searches ?? 0));
+  const cacheWrittenHour =
+    counts.writtenHour > 0 ? counts.writtenHour : (start?.parts?.cacheWrittenHour ?? 0);
+  return withCharges(usage, {
+    searches: counts.searches > 0 ? counts.searches : (start?.searches ?? 0),
+    parts: cacheWrittenHour > 0 ? { ...noParts, cacheWrittenHour } : null,
+    tier: counts.tier ?? start?.tier ?? null,
+  });
 }
 
 /**

@@ -36,7 +36,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const hasCalls = parts.some(({ kind }) => kind === 'toolCall');
   return {
     choices: [{ parts, finish: decodeFinish(body, hasCalls), stopSequence: null }],
-    usage: decodeUsage(body.usage, body.output.filter(isSearch).length),
+    usage: decodeUsage(body, body.output.filter(isSearch).length),
   };
 }
 

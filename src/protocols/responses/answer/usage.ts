@@ -1,7 +1,8 @@
-import { type Usage, withSearches } from '../../../conversation/usage.js';
-import { countOf, isObject } from '../../../wire/json.js';
+import { type Usage, withCharges } from '../../../conversation/usage.js';
+import { countOf, isObject, type JsonObject } from '../../../wire/json.js';
 import { lastObjectStart } from '../../../wire/json-skip.js';
-import { createUsageReader, tokenNames } from '../../openai-shared/usage.js';
+import { tierOf } from '../../../wire/service-tier.js';
+import { createUsageReader, partsOf, tokenNames, withTierOf } from '../../openai-shared/usage.js';
 
 const needle = Buffer.from('"usage"');
 const { usageAt } = createUsageReader(tokenNames);
@@ -16,7 +17,7 @@ export function lastUsage(bytes: Buffer): Usage | null {
     const start = lastObjectStart(bytes.subarray(0, end), needle);
     if (start === -1) return null;
     const usage = usageAt(bytes, start);
-    if (usage !== null) return usage;
+    if (usage !== null) return withTierOf(usage, bytes);
     end = start;
   }
   return null;
@@ -27,7 +28,7 @@ export function lastUsage(bytes: Buffer): Usage | null {
  * @param searches among the response's items, which alone tell of them
  * @returns null when it is none or names no tokens
  */
-export function decodeUsage(value: unknown, searches = 0): Usage | null {
+export function decodeUsage({ usage: value, service_tier }: JsonObject, searches = 0): Usage | null {
   if (!isObject(value)) return null;
   if (typeof value.input_tokens !== 'number' && typeof value.output_tokens !== 'number') return null;
   const input = isObject(value.input_tokens_details) ? value.input_tokens_details : {};
@@ -39,7 +40,7 @@ export function decodeUsage(value: unknown, searches = 0): Usage | null {
     cacheWritten: countOf(input.cache_write_tokens),
     reasoning: countOf(output.reasoning_tokens),
   };
-  return withSearches(usage, searches);
+  return withCharges(usage, { searches, parts: partsOf(value), tier: tierOf(service_tier) });
 }
 
 /** The JSON text of a response's `usage`. Clients want the object: for what is not known it is all zeros. */

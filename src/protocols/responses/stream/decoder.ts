@@ -301,7 +301,7 @@ class ResponseDecoder implements StreamDecoder {
       if (state.call !== -1) this.#endCall(state, state.unnamed, out);
     }
     const status = type === 'response.incomplete' ? 'incomplete' : 'completed';
-    const usage = decodeUsage(response.usage, this.#searches);
+    const usage = decodeUsage(response, this.#searches);
     const reason = decodeFinish({ ...response, status }, this.#calls > 0);
     if (usage !== null) out.push({ kind: 'usage', usage });
     out.push({ kind: 'finish', choice: 0, reason, stopSequence: null }, { kind: 'end' });

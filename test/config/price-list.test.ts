@@ -1,0 +1,198 @@
+import { test } from 'tap';
+import { importPrices, writePrices } from '../../src/config/import-prices.js';
+import { listedPrice } from '../../src/config/price-list.js';
+import { ConfigError } from '../../src/config/problem.js';
+
+/** The price and what could not be said of it, of an entry with these members. */
+function read(entry: object, more: object = {}) {
+  return listedPrice({ m: entry, ...more }, 'm');
+}
+
+test('prices of one token become those of a million, exactly', async (t) => {
+  for (const [usd, expected] of [
+    [1.25e-6, 1.25],
+    [0.00001, 10],
+    [4e-7, 0.4],
+    [7.5e-8, 0.075],
+    [2.1875e-6, 2.1875],
+    [0, 0],
+    [1, 1e6],
+  ] as const)
+    t.same(read({ input_cost_per_token: usd }), { price: { input: expected }, unused: [] }, `${usd}`);
+});
+
+test('each member of the list has its place', async (t) => {
+  const found = read({
+    litellm_provider: 'x',
+    mode: 'chat',
+    max_input_tokens: 1000,
+    supports_vision: true,
+    input_cost_per_token: 1e-6,
+    output_cost_per_token: 2e-6,
+    cache_read_input_token_cost: 3e-6,
+    cache_creation_input_token_cost: 4e-6,
+    cache_creation_input_token_cost_above_1hr: 5e-6,
+    input_cost_per_audio_token: 6e-6,
+    output_cost_per_audio_token: 7e-6,
+    cache_read_input_audio_token_cost: 8e-6,
+    input_cost_per_image_token: 9e-6,
+    output_cost_per_image_token: 10e-6,
+    cache_read_input_image_token_cost: 11e-6,
+    output_cost_per_reasoning_token: 12e-6,
+    search_context_cost_per_query: {
+      search_context_size_low: 0.01,
+      search_context_size_medium: 0.01,
+      search_context_size_high: 0.01,
+    },
+    input_cost_per_token_above_200k_tokens: 13e-6,
+    output_cost_per_token_above_200k_tokens: 14e-6,
+    cache_creation_input_token_cost_above_1hr_above_200k_tokens: 15e-6,
+    input_cost_per_token_above_128k_tokens: 16e-6,
+    input_cost_per_token_flex: 17e-6,
+    input_cost_per_token_priority: 18e-6,
+    input_cost_per_token_above_200k_tokens_priority: 19e-6,
+    output_cost_per_token_batches: 20e-6,
+    provider_specific_entry: { fast: 6, us: 1.1 },
+    output_cost_per_image: 0.04,
+    code_interpreter_cost_per_session: 0.03,
+    vector_store_cost_per_gb_per_day: 0,
+  });
+  const steps = [
+    { aboveInput: 128_000, input: 16 },
+    { aboveInput: 200_000, input: 13, output: 14, cacheWrittenHour: 15 },
+  ];
+  t.strictSame(found, {
+    price: {
+      input: 1,
+      output: 2,
+      cached: 3,
+      cacheWritten: 4,
+      cacheWrittenHour: 5,
+      audioInput: 6,
+      audioOutput: 7,
+      cachedAudio: 8,
+      imageInput: 9,
+      imageOutput: 10,
+      cachedImage: 11,
+      reasoning: 12,
+      perSearch: 0.01,
+      steps,
+      tiers: {
+        flex: { input: 17, steps },
+        priority: { input: 18, steps: [{ aboveInput: 200_000, input: 19 }] },
+        batch: { output: 20, steps },
+        fast: 6,
+      },
+    },
+    unused: ['provider_specific_entry.us', 'code_interpreter_cost_per_session', 'output_cost_per_image'],
+  });
+});
+
+test('lengths may be a list, and searches differ by how much is read', async (t) => {
+  t.strictSame(
+    read({
+      tiered_pricing: [
+        { range: [0, 32_000], input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 },
+        { range: [32_000, 128_000], input_cost_per_token: 3e-6, odd_cost: 1 },
+      ],
+      search_context_cost_per_query: { search_context_size_medium: 0.02, search_context_size_high: 0.03 },
+    }),
+    {
+      price: { input: 1, output: 2, perSearch: 0.02, steps: [{ aboveInput: 32_000, input: 3 }] },
+      unused: ['tiered_pricing.odd_cost', 'search_context_cost_per_query (other sizes than medium)'],
+    },
+  );
+});
+
+test('images, seconds and documents', async (t) => {
+  t.strictSame(read({ mode: 'image_generation', output_cost_per_image: 0.04 })?.price, { perCall: 0.04 });
+  t.strictSame(read({ mode: 'image_generation', input_cost_per_image: 0.05 })?.price, { perCall: 0.05 });
+  t.strictSame(
+    read({ mode: 'audio_transcription', input_cost_per_second: 1e-4, output_cost_per_second: 1e-4 }),
+    {
+      price: { perSecond: 0.0001 },
+      unused: [],
+    },
+  );
+  t.strictSame(
+    read({ mode: 'video_generation', output_cost_per_second: 0.05, output_cost_per_second_1080p: 0.08 }),
+    {
+      price: { perSecond: 0.05, seconds: [{ resolution: '1080p', usd: 0.08 }] },
+      unused: [],
+    },
+  );
+  t.strictSame(read({ mode: 'rerank', input_cost_per_query: 0.002 })?.price, { perCall: 0.002 });
+  const sized = {
+    'high/1024-x-1024/m': { mode: 'image_generation', input_cost_per_pixel: 1.59263611e-7 },
+    '1024-x-1536/m': { mode: 'image_generation', output_cost_per_image: 0.06 },
+    '1024-x-1536/other': { mode: 'image_generation', output_cost_per_image: 9 },
+  };
+  t.strictSame(read({ mode: 'image_generation' }, sized)?.price.images, [
+    { size: '1024x1024', usd: 0.167, quality: 'high' },
+    { size: '1024x1536', usd: 0.06 },
+  ]);
+  t.strictSame(
+    read({ mode: 'image_generation', input_cost_per_token: 5e-6, output_cost_per_image_token: 4e-5 }, sized)
+      ?.price,
+    { input: 5, imageOutput: 40 },
+    'what is billed by tokens is not billed by the image as well',
+  );
+});
+
+test('what is no entry, or no amount, is no price', async (t) => {
+  for (const list of [{}, { m: null }, { m: 'x' }, { m: [] }]) t.equal(listedPrice(list, 'm'), null);
+  t.equal(listedPrice({}, 'constructor'), null);
+  for (const input_cost_per_token of [null, '1', -1, {}])
+    t.strictSame(read({ input_cost_per_token })?.price, {}, JSON.stringify(input_cost_per_token));
+});
+
+const target = (upstream: string, model?: string) => ({
+  upstream,
+  ...(model === undefined ? {} : { model }),
+});
+const upstreams = {
+  deep: { kind: 'chat', baseUrl: 'https://api.deepseek.com/v1' },
+  own: { kind: 'chat', baseUrl: 'no URL' },
+};
+const list = JSON.stringify({
+  v3: { input_cost_per_token: 1e-6 },
+  'deepseek/v3': { input_cost_per_token: 2e-6 },
+  'else/v3': { input_cost_per_token: 3e-6 },
+});
+
+test('a model is looked for as its targets call it, by their hosts, and then as clients call it', async (t) => {
+  const models = {
+    hosted: { targets: [target('deep', 'v3')] },
+    bare: { targets: [target('own', 'v3')] },
+    v3: { targets: [target('own', 'unknown')] },
+    later: { targets: [target('own', 'unknown'), target('deep', 'v3')] },
+    priced: { targets: [target('own', 'v3')], price: { input: 9 } },
+    missing: { targets: [target('own')] },
+  };
+  const config = JSON.stringify({ upstreams, models });
+  const { prices, notes } = importPrices(config, list, false);
+  t.strictSame(prices, { hosted: { input: 2 }, bare: { input: 1 }, v3: { input: 1 }, later: { input: 2 } });
+  t.match(notes, [/^models\.priced has a price/, /^the list has no price for missing$/]);
+  t.strictSame(importPrices(config, list, true).prices.priced, { input: 1 });
+});
+
+test('prices are written beside what stands there', async (t) => {
+  const config = `{
+  // models
+  "models": {
+    "a": {"targets": []}, // the first
+    "b": {"targets": [], "price": {"input": 1}}
+  }
+}
+`;
+  const written = writePrices(config, { a: { input: 2 }, b: { input: 3 } });
+  t.match(written, /\/\/ models[\s\S]*\/\/ the first/);
+  t.strictSame(JSON.parse(written.replaceAll(/\/\/.*/g, '')), {
+    models: { a: { targets: [], price: { input: 2 } }, b: { targets: [], price: { input: 3 } } },
+  });
+});
+
+test('a config or list that is no JSON is refused', async (t) => {
+  t.throws(() => importPrices('{', list, false), ConfigError);
+  for (const text of ['', '[]', '{']) t.throws(() => importPrices('{}', text, false), ConfigError, text);
+});

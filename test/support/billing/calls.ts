@@ -1,0 +1,251 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import type { TextProtocolName } from '../../../src/conversation/request.js';
+import { loadKey, loadKeyHash } from '../load/request.js';
+import type { CallPlan, OtherPlan, TextPlan } from './plan.js';
+
+/** Nano-dollars for a unit: an own copy of what `pricedConfig` says in dollars. */
+export const nanoPrices = {
+  fresh: 1250,
+  cached: 125,
+  cacheWritten: 2000,
+  output: 10_000,
+  image: 40_000_000,
+  second: 100_000_000,
+  film: 10_000_000,
+} as const;
+
+const textPrice = { input: 1.25, cached: 0.125, cacheWritten: 2, output: 10 };
+const upstreamKinds = ['chat', 'responses', 'messages', 'generateContent'] as const;
+const hedgeMs = 1500;
+
+/** A config in which the vendor at `origin` serves a model of each of its protocols, everything with a price. */
+export function pricedConfig(
+  origin: string,
+  store: Readonly<Record<string, unknown>>,
+  adminToken: string,
+): Record<string, unknown> {
+  const places = ['first', 'second'] as const;
+  const base = (place: string, kind: string): string =>
+    `${origin}/${place}${kind === 'generateContent' ? '/v1beta' : '/v1'}`;
+  const both = (kind: string) =>
+    places.map((place, priority) => ({
+      upstream: `${place}-${kind}`,
+      model: 'real',
+      priority,
+      ...(kind === 'responses' ? { responses: 'only' } : {}),
+    }));
+  const one = [{ upstream: 'first-chat', model: 'real' }];
+  return {
+    store,
+    admin: { port: 0, token: adminToken },
+    upstreams: Object.fromEntries(
+      upstreamKinds.flatMap((kind) =>
+        places.map((place) => [
+          `${place}-${kind}`,
+          {
+            kind: kind === 'responses' ? 'chat' : kind,
+            baseUrl: base(place, kind),
+            apiKeys: ['upstream-key'],
+          },
+        ]),
+      ),
+    ),
+    models: {
+      ...Object.fromEntries(
+        upstreamKinds.map((kind) => [
+          `text-${kind}`,
+          { protocols: [...upstreamKinds], targets: both(kind), price: textPrice },
+        ]),
+      ),
+      ...Object.fromEntries(
+        upstreamKinds.map((kind) => [
+          `hedged-${kind}`,
+          { protocols: [...upstreamKinds], targets: both(kind), hedgeMs, price: textPrice },
+        ]),
+      ),
+      embeddings: { protocols: ['embeddings'], targets: one, price: textPrice },
+      images: { protocols: ['images'], targets: one, price: { perCall: 0.04 } },
+      video: { protocols: ['video'], targets: one, price: { perSecond: 0.1, perCall: 0.01 } },
+      realtime: { protocols: ['realtime'], targets: one, price: textPrice },
+    },
+    groups: { load: { models: ['*'] } },
+    keys: [{ id: 'load', hash: loadKeyHash, groups: ['load'] }],
+  };
+}
+
+/** What came of a call at the client. */
+export interface CallEnd {
+  readonly number: number;
+  /** HTTP status; 0 where the client left before one came, or the connection broke. */
+  readonly status: number;
+  /** Null where no head came. */
+  readonly requestId: string | null;
+  /** The client left. */
+  readonly hasLeft: boolean;
+}
+
+/** Makes the call of a plan, and leaves as it says. @param baseUrl of the gateway */
+export function makeCall(baseUrl: string, plan: CallPlan): Promise<CallEnd> {
+  if (plan.kind === 'text') return makeTextCall(baseUrl, plan);
+  return plan.kind === 'realtime' ? makeSession(baseUrl, plan) : makeOtherCall(baseUrl, plan);
+}
+
+const filler = ' Please answer in a few words, as you always do.'.repeat(12);
+const tool = { name: 'weather', description: 'The weather of a city.' };
+const schema = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+};
+
+/** Path and body of the call, as the client's protocol words it. */
+const requests: Readonly<
+  Record<TextProtocolName, (plan: TextPlan, text: string) => [path: string, body: object]>
+> = {
+  chat: (plan, content) => [
+    '/v1/chat/completions',
+    {
+      ...shared(plan),
+      messages: [{ role: 'user', content }],
+      ...(plan.tool ? { tools: [{ type: 'function', function: { ...tool, parameters: schema } }] } : {}),
+    },
+  ],
+  responses: (plan, input) => [
+    '/v1/responses',
+    {
+      ...shared(plan),
+      // What is kept is never sent to a second target.
+      store: false,
+      input,
+      ...(plan.tool ? { tools: [{ type: 'function', ...tool, parameters: schema, strict: false }] } : {}),
+    },
+  ],
+  messages: (plan, content) => [
+    '/v1/messages',
+    {
+      ...shared(plan),
+      max_tokens: 5000,
+      messages: [{ role: 'user', content }],
+      ...(plan.tool ? { tools: [{ ...tool, input_schema: schema }] } : {}),
+    },
+  ],
+  generateContent: (plan, text) => [
+    `/v1beta/models/${modelOf(plan)}:${plan.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    {
+      contents: [{ role: 'user', parts: [{ text }] }],
+      ...(plan.tool
+        ? {
+            tools: [
+              {
+                functionDeclarations: [
+                  { ...tool, parameters: { ...schema, additionalProperties: undefined } },
+                ],
+              },
+            ],
+          }
+        : {}),
+    },
+  ],
+};
+
+function modelOf({ upstream, failure, number }: TextPlan): string {
+  return `${failure === 'silence' || number % 4 === 0 ? 'hedged' : 'text'}-${upstream}`;
+}
+
+function shared(plan: TextPlan): object {
+  return { model: modelOf(plan), stream: plan.stream };
+}
+
+function headers(): Record<string, string> {
+  return {
+    authorization: `Bearer ${loadKey}`,
+    'content-type': 'application/json',
+    'anthropic-version': '2023-06-01',
+  };
+}
+
+async function makeTextCall(baseUrl: string, plan: TextPlan): Promise<CallEnd> {
+  const { number, leave, pieces } = plan;
+  const [path, body] = requests[plan.protocol](plan, `call ${number}.${filler}`);
+  const leaving = new AbortController();
+  if (leave === 'before the answer') setTimeout(() => leaving.abort(), 3 + (number % 4));
+  const awaited =
+    leave === 'within the answer' ? pieces[0] : leave === 'after the text' ? pieces.at(-1) : undefined;
+  let status = 0;
+  let requestId: string | null = null;
+  try {
+    const answer = await fetch(baseUrl + path, {
+      method: 'POST',
+      headers: headers(),
+      body: JSON.stringify(body),
+      signal: leaving.signal,
+    });
+    status = answer.status;
+    requestId = answer.headers.get('x-request-id');
+    await readUntil(answer, awaited === undefined ? null : textEvents(plan), leaving);
+  } catch {
+    // It has left, or the connection broke: the ledger has to know either way.
+  }
+  return { number, status, requestId, hasLeft: leaving.signal.aborted };
+}
+
+/** How many pieces of the text are read before the client leaves. */
+function textEvents({ leave, pieces }: TextPlan): string {
+  return leave === 'within the answer' ? (pieces[0] ?? '') : pieces.slice(-1).join('');
+}
+
+/** Reads to the end, or leaves once the last of the awaited text has come. */
+async function readUntil(answer: Response, awaited: string | null, leaving: AbortController): Promise<void> {
+  if (awaited === null) {
+    await answer.text();
+    return;
+  }
+  const decoder = new TextDecoder();
+  const mark = JSON.stringify(awaited).slice(1, -1);
+  let seen = '';
+  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
+    seen += decoder.decode(chunk, { stream: true });
+    if (seen.includes(mark)) leaving.abort();
+  }
+}
+
+async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd> {
+  const { number, units, kind } = plan;
+  const text = `call ${number}.`;
+  const [path, body] = {
+    embeddings: ['/v1/embeddings', { model: kind, input: text }],
+    images: ['/v1/images/generations', { model: kind, prompt: text, n: units.images }],
+    video: ['/v1/videos', { model: kind, prompt: text, seconds: `${units.seconds}` }],
+    realtime: ['', {}],
+  }[kind] as [string, object];
+  const answer = await fetch(baseUrl + path, {
+    method: 'POST',
+    headers: headers(),
+    body: JSON.stringify(body),
+  });
+  await answer.text();
+  return { number, status: answer.status, requestId: answer.headers.get('x-request-id'), hasLeft: false };
+}
+
+async function makeSession(baseUrl: string, { number }: OtherPlan): Promise<CallEnd> {
+  const url = `${baseUrl.replace('http', 'ws')}/v1/realtime?model=realtime`;
+  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${loadKey}` } });
+  let requestId: string | null = null;
+  socket.on('upgrade', (answer) => {
+    requestId = String(answer.headers['x-request-id'] ?? '') || null;
+  });
+  socket.on('error', () => {});
+  const closed = once(socket, 'close');
+  socket.on('open', () => {
+    const part = { type: 'input_text', text: `call ${number}.` };
+    const item = { type: 'message', role: 'user', content: [part] };
+    socket.send(JSON.stringify({ type: 'conversation.item.create', item }));
+  });
+  socket.on('message', (data: Buffer) => {
+    if (data.toString().includes('"response.done"')) socket.close();
+  });
+  await closed;
+  return { number, status: 101, requestId, hasLeft: false };
+}

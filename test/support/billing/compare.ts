@@ -1,0 +1,106 @@
+import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
+import { nanoPrices } from './calls.js';
+import type { CallPlan, Units } from './plan.js';
+import type { BillLine } from './upstream.js';
+
+/** A line of the ledger as far as money goes. */
+export type Charged = Pick<
+  LedgerRecord,
+  | 'requestId'
+  | 'model'
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'cachedTokens'
+  | 'cacheWrittenTokens'
+  | 'tokensKnown'
+  | 'outcome'
+  | 'costNanoUsd'
+>;
+
+export interface Comparison {
+  /** Calls whose bill and lines say the same to the unit. */
+  readonly exact: number;
+  /** Calls whose lines are marked as not exact and are near enough. */
+  readonly near: number;
+  /** Differences that nothing explains, each in words. */
+  readonly unexplained: readonly string[];
+  readonly billedNanoUsd: number;
+  readonly chargedNanoUsd: number;
+}
+
+/** How far a line that is marked as an estimate may be from the bill: a share of it, and what the ends of texts come to. */
+const nearShare = 0.2;
+const nearNanoUsd = 100_000;
+
+/** Holds a vendor's bill against the ledger, request by request. */
+export function compare(
+  bill: readonly BillLine[],
+  ledger: readonly Charged[],
+  planOf: (number: number) => CallPlan,
+): Comparison {
+  const billed = grouped(bill);
+  const charged = grouped(ledger);
+  const unexplained: string[] = [];
+  let exact = 0;
+  let near = 0;
+  let billedNanoUsd = 0;
+  let chargedNanoUsd = 0;
+  for (const requestId of new Set([...billed.keys(), ...charged.keys()])) {
+    const bills = billed.get(requestId) ?? [];
+    const lines = charged.get(requestId) ?? [];
+    const owed = sum(bills.map((line) => nanoUsdOf(line.units)));
+    const paid = sum(lines.map((line) => line.costNanoUsd));
+    billedNanoUsd += owed;
+    chargedNanoUsd += paid;
+    const isMarked = lines.some(
+      ({ tokensKnown }) => tokensKnown === 'partial' || tokensKnown === 'estimated',
+    );
+    if (owed === paid && lines.filter(isCall).length <= 1) exact++;
+    else if (isMarked && Math.abs(owed - paid) <= owed * nearShare + nearNanoUsd) near++;
+    else unexplained.push(told(requestId, bills, lines, planOf));
+  }
+  return { exact, near, unexplained, billedNanoUsd, chargedNanoUsd };
+}
+
+/** Others are the attempts of a call, and what is put right of a video. */
+function isCall({ outcome }: Charged): boolean {
+  return outcome !== 'attempt' && outcome !== 'correction';
+}
+
+function nanoUsdOf(units: Units): number {
+  const { fresh, cached, cacheWritten, output, images, seconds } = units;
+  return (
+    fresh * nanoPrices.fresh +
+    cached * nanoPrices.cached +
+    cacheWritten * nanoPrices.cacheWritten +
+    output * nanoPrices.output +
+    images * nanoPrices.image +
+    (seconds > 0 ? seconds * nanoPrices.second + nanoPrices.film : 0)
+  );
+}
+
+function told(
+  requestId: string,
+  bills: readonly BillLine[],
+  lines: readonly Charged[],
+  planOf: (number: number) => CallPlan,
+): string {
+  const number = bills[0]?.number;
+  const plan = number === undefined ? null : planOf(number);
+  const shown = plan?.kind === 'text' ? { ...plan, pieces: plan.pieces.length } : plan;
+  return JSON.stringify({ requestId, bills, lines, plan: shown });
+}
+
+function grouped<Line extends { readonly requestId: string }>(lines: readonly Line[]): Map<string, Line[]> {
+  const groups = new Map<string, Line[]>();
+  for (const line of lines) {
+    const group = groups.get(line.requestId);
+    if (group === undefined) groups.set(line.requestId, [line]);
+    else group.push(line);
+  }
+  return groups;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

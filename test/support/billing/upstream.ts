@@ -1,0 +1,231 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Test } from 'tap';
+import { WebSocketServer } from 'ws';
+import type { TextProtocolName } from '../../../src/conversation/request.js';
+import { isObject, parseObject } from '../../../src/wire/json.js';
+import { vendorAnswers } from './answers.js';
+import { type CallPlan, type OtherPlan, type TextPlan, tokensOf, type Units } from './plan.js';
+
+/** What a vendor writes on its bill for one request. */
+export interface BillLine {
+  /** Of the plan. */
+  readonly number: number;
+  readonly requestId: string;
+  readonly units: Units;
+  /** Its answer broke off because nobody read it any more: the usage was never told. */
+  readonly isCut: boolean;
+}
+
+export interface BillingUpstream {
+  /** Without a path. */
+  readonly origin: string;
+  readonly bill: readonly BillLine[];
+  /** Requests that it serves now. */
+  readonly open: number;
+}
+
+/** Between the pieces of a stream, so that clients leave within it. */
+const pieceMs = 5;
+const silenceMs = 5000;
+
+/**
+ * A vendor of every kind that does what the plan of a call says, and keeps its own bill: what is whole counts as it
+ * tells, what nobody reads any more counts as far as it was written. A text of the request names the plan by
+ * `call NUMBER.`. Its base URLs are `/first` and `/second`; plans fail at the first one.
+ */
+export async function startBillingUpstream(
+  t: Pick<Test, 'teardown'>,
+  planOf: (number: number) => CallPlan,
+): Promise<BillingUpstream> {
+  const bill: BillLine[] = [];
+  const videos = new Map<string, OtherPlan>();
+  let open = 0;
+  const note = (plan: CallPlan, request: IncomingMessage, units: Units, isCut = false): void => {
+    bill.push({ number: plan.number, requestId: String(request.headers['x-request-id']), units, isCut });
+  };
+  const onBody = async (request: IncomingMessage, response: ServerResponse, body: string): Promise<void> => {
+    const path = request.url ?? '';
+    const video = /\/videos\/(video_\d+)$/.exec(path)?.[1];
+    if (video !== undefined) {
+      tellVideo(response, video, videos.get(video));
+      return;
+    }
+    const plan = planOf(Number(/call (\d+)\./.exec(body)?.[1]));
+    if (plan.kind !== 'text') serveOther(plan, response, () => note(plan, request, plan.units), videos);
+    else await serveText({ plan, path, body, response, note: (...line) => note(plan, request, ...line) });
+  };
+  const server = createServer((request, response) => {
+    open++;
+    response.on('close', () => open--);
+    response.on('error', () => {});
+    const pieces: Buffer[] = [];
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('error', () => {});
+    request.on('end', () => void onBody(request, response, Buffer.concat(pieces).toString()));
+  });
+  const sockets = new WebSocketServer({ server });
+  sockets.on('connection', (socket, request) => {
+    socket.on('error', () => {});
+    socket.on('message', (data: Buffer) => {
+      const number = /call (\d+)\./.exec(data.toString())?.[1];
+      if (number === undefined) return;
+      const plan = planOf(Number(number));
+      note(plan, request, plan.units);
+      const { fresh, output } = plan.units;
+      const usage = { input_tokens: fresh, output_tokens: output, total_tokens: fresh + output };
+      const answer = { object: 'realtime.response', id: `resp_${number}`, status: 'completed', output: [] };
+      socket.send(
+        JSON.stringify({ type: 'response.created', response: { ...answer, status: 'in_progress' } }),
+      );
+      socket.send(JSON.stringify({ type: 'response.done', response: { ...answer, usage } }));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    sockets.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    bill,
+    get open() {
+      return open;
+    },
+  };
+}
+
+interface TextService {
+  readonly plan: TextPlan;
+  readonly path: string;
+  readonly body: string;
+  readonly response: ServerResponse;
+  note(units: Units, isCut?: boolean): void;
+}
+
+async function serveText(service: TextService): Promise<void> {
+  const { plan, path, body, response, note } = service;
+  if (path.startsWith('/first/') && plan.failure !== null) {
+    await fail(service);
+    return;
+  }
+  const protocol = protocolOf(path);
+  const asked = parseObject(body) ?? {};
+  const options = asked.stream_options;
+  const answer = vendorAnswers[protocol](plan, isObject(options) && options.include_usage === true);
+  const isStream = asked.stream === true || path.includes(':streamGenerateContent');
+  const units = billed(plan, protocol);
+  if (!isStream) {
+    // A model that has been asked works to the end, whether somebody waits or not.
+    await pause(pieceMs);
+    note(units, response.destroyed);
+    sendJson(response, 200, answer.whole);
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (const event of answer.head) response.write(event);
+  for (const [index, event] of answer.texts.entries()) {
+    await pause(pieceMs);
+    if (response.destroyed) {
+      const output = tokensOf(plan.pieces.slice(0, index).join(''));
+      note({ ...units, output }, true);
+      return;
+    }
+    response.write(event);
+  }
+  await pause(pieceMs);
+  note(units, response.destroyed);
+  response.end(answer.tail.join(''));
+}
+
+/** What a protocol has no word for is input like any other. */
+function billed({ units }: TextPlan, protocol: TextProtocolName): Units {
+  return protocol === 'messages' ? units : { ...units, cacheWritten: 0 };
+}
+
+async function fail({ plan, response }: TextService): Promise<void> {
+  switch (plan.failure) {
+    case 'status 500':
+      sendJson(response, 500, { error: { message: 'An error of ours.', type: 'server_error' } });
+      return;
+    case 'status 429':
+      sendJson(response, 429, { error: { message: 'Slow down.', type: 'rate_limit_error' } });
+      return;
+    case 'hangs up':
+      response.destroy();
+      return;
+    default:
+      await pause(silenceMs);
+      response.destroy();
+  }
+}
+
+function serveOther(
+  plan: OtherPlan,
+  response: ServerResponse,
+  note: () => void,
+  videos: Map<string, OtherPlan>,
+): void {
+  if (plan.failure === 'refused') {
+    sendJson(response, 400, { error: { message: 'Not that.', type: 'invalid_request_error' } });
+    return;
+  }
+  if (plan.kind === 'video') {
+    const id = `video_${plan.number}`;
+    videos.set(id, plan);
+    if (plan.failure === null) note();
+    sendJson(response, 200, { ...videoOf(id, plan), status: 'queued', progress: 0 });
+    return;
+  }
+  note();
+  const { fresh, images } = plan.units;
+  if (plan.kind === 'images') {
+    sendJson(response, 200, {
+      created: 1,
+      data: Array.from({ length: images }, () => ({ b64_json: 'AAAA' })),
+    });
+    return;
+  }
+  sendJson(response, 200, {
+    object: 'list',
+    model: 'real',
+    data: [{ object: 'embedding', index: 0, embedding: [0.5, 0.25] }],
+    usage: { prompt_tokens: fresh, total_tokens: fresh },
+  });
+}
+
+function videoOf(id: string, { units }: OtherPlan): object {
+  return { id, object: 'video', model: 'real', created_at: 1, seconds: `${units.seconds}`, size: '1280x720' };
+}
+
+function tellVideo(response: ServerResponse, id: string, plan: OtherPlan | undefined): void {
+  if (plan === undefined) {
+    sendJson(response, 404, { error: { message: 'No such video.', type: 'invalid_request_error' } });
+    return;
+  }
+  const end =
+    plan.failure === null
+      ? { status: 'completed', progress: 100 }
+      : { status: 'failed', error: { code: 'broken', message: 'It came to nothing.' } };
+  sendJson(response, 200, { ...videoOf(id, plan), ...end });
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+function protocolOf(path: string): TextProtocolName {
+  if (path.includes('/chat/completions')) return 'chat';
+  if (path.includes('/responses')) return 'responses';
+  return path.includes('/messages') ? 'messages' : 'generateContent';
+}
