@@ -201,7 +201,7 @@ class ComposedGateway implements Gateway {
         this.#recordQueue.add(call);
       },
       correct: (correction) => this.#meter(correction),
-      budgets: createBudgetAccounts(this.#store),
+      budgets: this.#store.accounts ?? createBudgetAccounts(this.#store),
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>

@@ -27,6 +27,14 @@ const help = `Usage: model-gateway <command> [options]
     --replace           also for models that have a price
   key new               make a key, and its hash for the config file
   key hash [KEY]        print the hash of a key, read from standard input unless given
+  store export          write all that a store holds to standard output, as lines of JSON
+    --config FILE       of which config
+    --redis URL         in its place: what earlier versions kept in Redis; URLs with commas between them are a cluster
+    --prefix NAME       what stands before every key there, gw unless given
+  store import --config FILE
+                        put what was exported, from standard input, into a store that is empty
+  store backup --config FILE --to FOLDER
+                        copy an embedded store while gateways use it
 
   --help, --version
 
@@ -42,6 +50,9 @@ const optionTypes = {
   port: { type: 'string' },
   workers: { type: 'string' },
   'take-over': { type: 'boolean' },
+  redis: { type: 'string' },
+  prefix: { type: 'string' },
+  to: { type: 'string' },
   into: { type: 'string' },
   replace: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -181,6 +192,34 @@ function key(action: string | undefined, given: string | undefined): number {
   return 0;
 }
 
+async function store(action: string | undefined, options: Options): Promise<number> {
+  // Loaded only here: nobody else has a use for it.
+  const [{ exportStore, importStore }, { copyEmbedded }] = await Promise.all([
+    import('./store/move.js'),
+    import('./store/embedded-dump.js'),
+  ]);
+  if (action === 'export' && options.redis !== undefined) {
+    await exportStore({ urls: options.redis.split(','), prefix: options.prefix ?? 'gw' }, process.stdout);
+    return 0;
+  }
+  if (action !== 'export' && action !== 'import' && action !== 'backup') {
+    throw new UsageError('store needs "export", "import" or "backup"');
+  }
+  const path = configPath(options);
+  if (path === null) throw new UsageError(`store ${action} needs --config FILE`);
+  const settings = (await readConfig(path)).store;
+  if (action === 'export') await exportStore(settings, process.stdout);
+  else if (action === 'import') {
+    const count = await importStore(settings, process.stdin);
+    process.stdout.write(`${count} entries are in the store\n`);
+  } else {
+    if (options.to === undefined) throw new UsageError('store backup needs --to FOLDER');
+    if (settings.kind !== 'embedded') throw new UsageError('a backup of PostgreSQL is made with pg_dump');
+    await copyEmbedded(settings.path, options.to);
+  }
+  return 0;
+}
+
 function version(): string {
   const file = new URL('../../package.json', import.meta.url);
   return String(Reflect.get(JSON.parse(readFileSync(file, 'utf8')), 'version'));
@@ -194,11 +233,12 @@ async function run(): Promise<number> {
     process.stdout.write(output);
     return 0;
   }
-  const most = command === 'key' || command === 'prices' ? 2 : 0;
+  const most = command === 'key' || command === 'prices' ? 2 : command === 'store' ? 1 : 0;
   if (rest.length > most) throw new UsageError(`"${rest[most]}" is not understood here`);
   if (command === 'start') return start(values);
   if (command === 'check') return check(values);
   if (command === 'key') return key(rest[0], rest[1]);
+  if (command === 'store') return store(rest[0], values);
   if (command === 'prices') return prices(values, rest[0], rest[1]);
   throw new UsageError(command === undefined ? 'a command is needed' : `there is no command "${command}"`);
 }

@@ -61,7 +61,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'wire',
   ],
   keys: ['errors', 'config/types', 'store/store'],
-  limits: ['errors', 'config/types', 'store/shares', 'store/store', 'wire'],
+  limits: ['errors', 'config/types', 'store/accounts', 'store/shares', 'store/store', 'wire'],
   usage: ['errors', 'metrics', 'config/types', 'store/store', 'conversation/usage', 'wire'],
   metrics: ['errors', 'config/types', 'conversation/usage', 'admin/live-state', 'wire'],
   admin: [
@@ -92,6 +92,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     ...protocols,
     'routes',
     'schema',
+    'store/accounts',
     'store/owned',
     'stream',
     'upstream',
@@ -114,7 +115,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'usage',
     'wire',
   ],
-  main: ['config', 'errors', 'keys', 'supervisor'],
+  main: ['config', 'errors', 'keys', 'store', 'supervisor'],
   manual: [
     'config',
     'protocols/credentials',

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
+import { createEmbeddedStore } from '../src/store/embedded.js';
 import { demoKeyHash } from './support/demo-key.js';
 import { startGateway } from './support/gateway.js';
 import { sharedSecret } from './support/gateway-config.js';
@@ -88,7 +89,7 @@ test('check explains every error with its path, and sums up a valid file', (t) =
       store: { kind: 'redis', url: 'redis://a' },
       secret: sharedSecret,
     }),
-    'unshared.json': JSON.stringify({ ...config, store: { kind: 'redis', url: 'redis://a' } }),
+    'unshared.json': JSON.stringify({ ...config, store: { kind: 'postgres', url: 'postgres://u@a' } }),
     'broken.json': '{"upstreams": {}\n  "models"',
   });
   const file = (name: string): string => join(folder, name);
@@ -99,8 +100,8 @@ test('check explains every error with its path, and sums up a valid file', (t) =
   });
   t.match(run(['check'], { env: { GATEWAY_CONFIG: file('good.json') } }), { code: 0 });
   t.match(run(['check', '--config', file('redis.json')]), {
-    code: 0,
-    out: /is valid: .*\nnote: conversations are kept by a store of kind embedded alone/,
+    code: 1,
+    err: /"model-gateway store export --redis URL"/,
   });
   t.match(run(['check', '--config', file('unshared.json')]), {
     code: 1,
@@ -118,6 +119,41 @@ test('check explains every error with its path, and sums up a valid file', (t) =
     err: /gone\.json cannot be read \(ENOENT\)/,
   });
   t.end();
+});
+
+test('a store is exported, put into another one, and copied', async (t) => {
+  const folder = t.testdir({});
+  const file = (name: string): string => join(folder, name);
+  for (const name of ['one', 'two', 'copy']) {
+    const store = { kind: 'embedded', path: file(name) };
+    writeFileSync(file(`${name}.json`), JSON.stringify({ ...config, store }));
+  }
+  const store = createEmbeddedStore({ path: file('one') });
+  await store.create('tasks', 'a', 'value', 60_000);
+  await store.close();
+  const dump = run(['store', 'export', '--config', file('one.json')]);
+  t.match(dump, {
+    code: 0,
+    err: '',
+    out: /^\{"type":"model-gateway store".*\n.*"id":"a".*\n.*"end","entries":1\}\n$/,
+  });
+  t.strictSame(run(['store', 'import', '--config', file('two.json')], { input: dump.out }), {
+    code: 0,
+    out: '1 entries are in the store\n',
+    err: '',
+  });
+  t.match(run(['store', 'import', '--config', file('two.json')], { input: dump.out }), {
+    code: 1,
+    err: /^there is something in .*two already\n$/,
+  });
+  t.match(run(['store', 'backup', '--config', file('two.json'), '--to', file('copy')]), { code: 0, out: '' });
+  t.equal(run(['store', 'export', '--config', file('copy.json')]).out, dump.out);
+  t.match(run(['store', 'export']), { code: 2, err: /needs --config/ });
+  t.match(run(['store', 'backup', '--config', file('two.json')]), { code: 2, err: /needs --to/ });
+  t.match(run(['store', 'move', '--config', file('two.json')]), {
+    code: 2,
+    err: /"export", "import" or "backup"/,
+  });
 });
 
 test('prices are found in a list, and printed or written into the config, where comments stay', (t) => {

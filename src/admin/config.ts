@@ -145,15 +145,20 @@ function listenView({ host, port, tls, cors, trustedProxies, publicUrl }: Resolv
 function storeView(store: StoreSettings): object {
   const { kind, taskDays } = store;
   if (store.kind === 'embedded') return { kind, path: store.path, taskDays };
-  const { tls, username, password, database, cluster, prefix, timeoutMs } = store;
+  const { host, port, database, username, tls, schema, timeoutMs } = store;
+  const isSocket = host.startsWith('/');
+  const address = isSocket ? '' : formatAuthority(host, port);
+  const parameters = [
+    ...(isSocket ? [`host=${host}`] : []),
+    ...(tls === 'off' ? [] : [`sslmode=${sslModes[tls]}`]),
+  ];
   // Some services take what they call a user name for the whole secret.
-  const user = username === null && password === null ? '' : `${hiddenText}@`;
-  const urls = store.nodes.map(({ host, port }) => {
-    const address = formatAuthority(host, port);
-    return `${tls ? 'rediss' : 'redis'}://${user}${address}/${database}`;
-  });
-  return { kind, ...(cluster ? { cluster: urls } : { url: urls[0] }), prefix, timeoutMs, taskDays };
+  const path = database === username ? '' : encodeURIComponent(database);
+  const query = parameters.length === 0 ? '' : `?${parameters.join('&')}`;
+  return { kind, url: `postgres://${hiddenText}@${address}/${path}${query}`, schema, timeoutMs, taskDays };
 }
+
+const sslModes = { on: 'require', verified: 'verify-full' } as const;
 
 function upstreamView(upstream: ResolvedUpstream): object {
   const { ca, verify, serverName, clientCertificate } = upstream.tls;

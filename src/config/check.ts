@@ -7,7 +7,7 @@ import { createReport, type Problem, propertiesOf, propertyOf, type Report, text
 import { parseProxyUrl } from './proxy.js';
 import { defaults } from './resolve.js';
 import { servableProtocols } from './servable.js';
-import { parseRedisUrl } from './store-settings.js';
+import { parsePostgresUrl } from './store-settings.js';
 import { type Protocol, protocols, type UpstreamKind, upstreamKinds } from './types.js';
 
 const longestName = 256;
@@ -31,7 +31,7 @@ export function crossProblems(
   checkStore(report, propertyOf(file, 'store'));
   checkSecret(report, file);
   checkTokens(report, propertyOf(file, 'admin'));
-  checkConversations(report, propertyOf(file, 'conversations'), propertyOf(file, 'store'));
+  checkConversations(report, propertyOf(file, 'conversations'));
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
   // Where the section itself is missing or no object, that is the problem, and not each target that names one of it.
@@ -289,19 +289,23 @@ function isRealDate(text: string): boolean {
 }
 
 /** The settings that only one kind of store has. */
-const settingsOf = { embedded: ['path'], redis: ['url', 'cluster', 'prefix', 'timeoutMs'] } as const;
+const settingsOf = { embedded: ['path'], postgres: ['url', 'schema', 'timeoutMs'] } as const;
+
+const movedFromRedis =
+  'Redis is no kind any more: use postgres, and move what there is with "model-gateway store export --redis URL" and "model-gateway store import"';
 
 /** Checks what the schema cannot say of the store. */
 function checkStore(report: Report, store: unknown): void {
   const kind = propertyOf(store, 'kind');
-  if (kind !== 'embedded' && kind !== 'redis') return;
-  const other = kind === 'embedded' ? 'redis' : 'embedded';
+  if (kind === 'redis') report.add(['store'], movedFromRedis);
+  if (kind !== 'embedded' && kind !== 'postgres') return;
+  const other = kind === 'embedded' ? 'postgres' : 'embedded';
   for (const name of settingsOf[other]) {
     if (propertyOf(store, name) !== undefined) {
       report.add(['store', name], `only a store of kind ${other} has it`);
     }
   }
-  if (kind === 'redis') checkRedis(report, store);
+  if (kind === 'postgres') checkPostgres(report, store);
 }
 
 /** One host seals what a client carries to another one. A store of its own is a host's alone. */
@@ -326,14 +330,8 @@ function checkTokens(report: Report, admin: unknown): void {
   }
 }
 
-function checkConversations(report: Report, conversations: unknown, store: unknown): void {
+function checkConversations(report: Report, conversations: unknown): void {
   if (typeof conversations !== 'object' || conversations === null) return;
-  if (propertyOf(store, 'kind') === 'redis') {
-    report.add(
-      ['conversations'],
-      'are kept by a store of kind embedded alone: leave it out beside Redis, or say "off"',
-    );
-  }
   const read = (name: 'recordBytes' | 'keyBytes' | 'bytes'): number => {
     const value = propertyOf(conversations, name);
     return typeof value === 'number' ? value : defaults.conversations[name];
@@ -344,38 +342,12 @@ function checkConversations(report: Report, conversations: unknown, store: unkno
     report.add(['conversations', 'keyBytes'], 'must be at most bytes, which all keys share');
 }
 
-function checkRedis(report: Report, store: unknown): void {
+function checkPostgres(report: Report, store: unknown): void {
   const url = propertyOf(store, 'url');
-  const cluster = propertyOf(store, 'cluster');
-  if (url === undefined && cluster === undefined) {
-    report.add(['store', 'url'], 'is required, or cluster in its place');
-  }
-  if (url !== undefined && cluster !== undefined) {
-    report.add(['store', 'cluster'], 'cannot stand beside url: name one server or the nodes of a cluster');
-  }
-  if (typeof url === 'string' && url !== '') {
-    const address = parseRedisUrl(url);
-    if ('problem' in address) report.add(['store', 'url'], address.problem);
-  }
-  checkCluster(report, textsOf(cluster));
-}
-
-function checkCluster(report: Report, urls: readonly [number, string][]): void {
-  let first: string | null = null;
-  for (const [index, url] of urls) {
-    if (url === '') continue;
-    const path = ['store', 'cluster', index];
-    const address = parseRedisUrl(url);
-    if ('problem' in address) {
-      report.add(path, address.problem);
-      continue;
-    }
-    if (address.database !== 0) report.add(path, 'a cluster has no database but 0');
-    const shared = JSON.stringify([address.tls, address.username, address.password]);
-    first ??= shared;
-    if (shared !== first)
-      report.add(path, 'must have the scheme, the user and the password of the first node');
-  }
+  if (url === undefined) report.add(['store', 'url'], 'is required');
+  if (typeof url !== 'string' || url === '') return;
+  const address = parsePostgresUrl(url);
+  if ('problem' in address) report.add(['store', 'url'], address.problem);
 }
 
 /** Checks what the schema cannot say of one upstream. */

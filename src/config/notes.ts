@@ -12,8 +12,6 @@ const searchingHosts = ['anthropic.com', 'openai.com'];
 export function notesOf(config: ResolvedConfig): readonly string[] {
   const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
   notes.push(...priceNotes(config));
-  if (config.store.kind === 'redis')
-    notes.push('conversations are kept by a store of kind embedded alone, and so not by this one');
   return notes;
 }
 

@@ -369,9 +369,8 @@ function resolveUpstream(
   };
 }
 
-/** Redis cannot keep what has bounds of its own for each owner. */
-function resolveConversations({ conversations = {}, store }: ConfigFile): ConversationSettings | null {
-  if (conversations === 'off' || store?.kind === 'redis') return null;
+function resolveConversations({ conversations = {} }: ConfigFile): ConversationSettings | null {
+  if (conversations === 'off') return null;
   return { ...defaults.conversations, ...conversations };
 }
 

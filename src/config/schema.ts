@@ -81,18 +81,17 @@ const admin = Type.Object(
 const store = Type.Object(
   {
     kind: described(
-      '`embedded` is LMDB in a folder, and used where the file has no `store`; `redis` is Redis or Valkey, shared by several hosts.',
-      Type.Enum(['embedded', 'redis']),
+      '`embedded` is LMDB in a folder, and used where the file has no `store`; `postgres` is PostgreSQL, shared by several hosts.',
+      Type.Enum(['embedded', 'postgres']),
     ),
     path: optional('Folder of the embedded store.', text),
-    url: optional('`redis://` or `rediss://`, of kind `redis`.', text),
-    cluster: optional('Several such URLs, of a cluster.', Type.Array(text, { minItems: 1 })),
-    prefix: optional(
-      'Stands before every key in Redis, with a colon.',
-      Type.String({ pattern: '^[A-Za-z0-9:_-]{1,64}$', expected: 'letters, digits, ":", "_" and "-"' }),
+    url: optional('`postgres://user:password@host:port/database`, of kind `postgres`.', text),
+    schema: optional(
+      'Where its tables are in the database.',
+      Type.String({ pattern: '^[a-z_][a-z0-9_]{0,47}$', expected: 'small letters, digits and "_"' }),
     ),
     timeoutMs: optional(
-      'Longest wait for a command of Redis.',
+      'Longest wait for an answer of PostgreSQL.',
       Type.Integer({ minimum: 10, maximum: 60_000 }),
     ),
     taskDays: optional('How long video tasks are kept.', Type.Integer({ minimum: 1, maximum: 365 })),
@@ -108,7 +107,7 @@ const outage = Type.Object(
       stance,
     ),
     rates: optional(
-      'While a Redis store cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503. The same decides on calls of a worker that the primary process does not answer in time.',
+      'While a store of kind `postgres` cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503. The same decides on calls of a worker that the primary process does not answer in time.',
       stance,
     ),
   },
@@ -142,7 +141,7 @@ const conversations = Type.Union(
   {
     expected: '"off" or an object',
     description:
-      'What is kept of the turns of translated calls, so that clients may go on from them by their ids: see [Conversations](conversations.md). `"off"` keeps nothing, and so does a store of kind `redis`.',
+      'What is kept of the turns of translated calls, so that clients may go on from them by their ids: see [Conversations](conversations.md). `"off"` keeps nothing.',
   },
 );
 

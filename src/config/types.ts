@@ -358,7 +358,7 @@ export interface VendorWords {
 }
 
 /** Where the records are kept that outlive a process. Plain data; a password in it is never shown. */
-export type StoreSettings = EmbeddedStoreSettings | RedisStoreSettings;
+export type StoreSettings = EmbeddedStoreSettings | PostgresStoreSettings;
 
 export interface EmbeddedStoreSettings {
   readonly kind: 'embedded';
@@ -368,17 +368,18 @@ export interface EmbeddedStoreSettings {
   readonly taskDays: number;
 }
 
-export interface RedisStoreSettings {
-  readonly kind: 'redis';
-  /** One server, or those of a cluster that are asked first. */
-  readonly nodes: readonly { readonly host: string; readonly port: number }[];
-  readonly cluster: boolean;
-  readonly tls: boolean;
-  readonly username: string | null;
+export interface PostgresStoreSettings {
+  readonly kind: 'postgres';
+  /** Name or address, or the absolute path of the folder of its socket. */
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly username: string;
   readonly password: string | null;
-  readonly database: number;
-  /** Stands before every key, with a colon. */
-  readonly prefix: string;
+  /** `on` does not look at the server's certificate. */
+  readonly tls: 'off' | 'on' | 'verified';
+  /** In which its tables are; letters, digits and underscores. */
+  readonly schema: string;
   /** Longest wait of a call. */
   readonly timeoutMs: number;
   /** For how many days tasks are kept. */

@@ -17,7 +17,8 @@ export interface Announcements {
 /** A mark, and the ids that it is about; null for more than are told. */
 type Announcement = readonly [mark: string, ids: readonly string[] | null];
 
-const collection = 'key-changes';
+/** Collection of the store. Its name is in every store that is in use. */
+export const announcementCollection = 'key-changes';
 const recordId = 'latest';
 
 /** Ids in the record. It is read several times a second. */
@@ -28,7 +29,7 @@ const longestPauseMs = 20;
 
 /** Reads what was announced lately. A record that cannot be read is as good as none. */
 export async function readAnnouncements(store: Store): Promise<Announcements> {
-  const record = await store.get(collection, recordId);
+  const record = await store.get(announcementCollection, recordId);
   return parseAnnouncements(record?.value ?? '');
 }
 
@@ -78,13 +79,13 @@ export function createAnnouncer(store: Store): (id: string) => Promise<void> {
 async function announce(store: Store, ids: readonly string[]): Promise<void> {
   const change: Announcement = [randomBytes(9).toString('base64url'), ids.length > mostIds ? null : ids];
   for (let tries = 0; tries < mostTries; tries++) {
-    const record = await store.get(collection, recordId);
+    const record = await store.get(announcementCollection, recordId);
     const { changes } = parseAnnouncements(record?.value ?? '');
     const value = JSON.stringify({ version: 1, changes: newest([...changes, change]) });
     const isDone =
       record === null
-        ? await store.create(collection, recordId, value, foreverMs)
-        : await store.replace(collection, recordId, value, record.revision, foreverMs);
+        ? await store.create(announcementCollection, recordId, value, foreverMs)
+        : await store.replace(announcementCollection, recordId, value, record.revision, foreverMs);
     if (isDone) return;
     // Others are at it: by lot, so that they do not meet again.
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, longestPauseMs)));

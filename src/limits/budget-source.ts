@@ -1,4 +1,4 @@
-import type { BudgetAccounts } from './budget-accounts.js';
+import type { BudgetAccounts } from '../store/accounts.js';
 import type { OwnedPool } from './owned-pool.js';
 import type { ShareSource, ShareUser } from './share-source.js';
 

@@ -110,7 +110,7 @@ const smallest: ConfigFile = {
 /** Defaults that a resolved config holds in another form than its file. */
 const otherwise: Readonly<Record<string, string>> = {
   'store.path': code(storeDefaults.path),
-  'store.prefix': code(storeDefaults.prefix),
+  'store.schema': code(storeDefaults.schema),
   'store.timeoutMs': String(storeDefaults.timeoutMs),
   'store.kind': code('embedded'),
   'fetch.ports': code(JSON.stringify(defaults.fetch.ports.map(([first]) => first))),

@@ -1,20 +1,29 @@
 import { existsSync } from 'node:fs';
 import type { StoreSettings } from '../config/types.js';
+import type { BudgetAccounts } from './accounts.js';
+import type { ChangeFeed } from './changes.js';
 import { createEmbeddedStore } from './embedded.js';
 import type { OwnedRecords } from './owned.js';
-import { createRedisStore } from './redis.js';
-import { createRedisShares } from './redis-shares.js';
+import { createPostgresStore } from './postgres.js';
+import { createPostgresShares } from './postgres-shares.js';
 import type { ShareStore } from './shares.js';
 import type { Ledger, Store } from './store.js';
 
-/** A store with its ledgers, and the records of owners where it can have them: null in Redis. */
-export type WholeStore = Store & Ledger & { readonly owned: OwnedRecords | null };
+/** A store with its ledgers, the records of owners, and what only a store of several hosts has. */
+export interface WholeStore extends Store, Ledger {
+  readonly owned: OwnedRecords;
+  /** Accounts of budgets that the store itself keeps; null where they are records like others. */
+  readonly accounts: BudgetAccounts | null;
+  /** Null where changes are only to be looked for. */
+  readonly changes: ChangeFeed | null;
+  /** @returns a sentence for each setting by which the store may lose what was told to be kept */
+  risks(): Promise<readonly string[]>;
+}
 
 /** Makes the store that the config names. Its server or its disk need not be there yet. */
 export function createStore(settings: StoreSettings): WholeStore {
-  return settings.kind === 'embedded'
-    ? createEmbeddedStore(settings)
-    : { ...createRedisStore(settings), owned: null };
+  if (settings.kind === 'postgres') return createPostgresStore(settings);
+  return { ...createEmbeddedStore(settings), accounts: null, changes: null, risks: async () => [] };
 }
 
 /** Whether something may have been stored: looking into a store that was never used would make its files. */
@@ -24,7 +33,7 @@ export function mayHoldAnything(settings: StoreSettings): boolean {
 
 /** Makes what hosts divide limits by; null for a store that one host has to itself. */
 export function createShareStore(settings: StoreSettings): ShareStore | null {
-  return settings.kind === 'embedded' ? null : createRedisShares(settings);
+  return settings.kind === 'embedded' ? null : createPostgresShares(settings);
 }
 
 /**

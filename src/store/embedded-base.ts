@@ -106,6 +106,21 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
   }
 }
 
+/**
+ * Opens each database that outlives the machine's start, under the name of its folder.
+ * @throws Error when one cannot be opened
+ */
+export function* openLasting(
+  open: OpenLmdb,
+  folder: string,
+): Generator<{ readonly name: string; readonly environment: Environment }> {
+  for (const name of ['records', 'ledgers', 'owned']) {
+    if (!existsSync(join(folder, name))) continue;
+    const large = name === 'records' ? {} : { mapBytes: largeMapBytes };
+    yield { name, environment: openEnvironment(open, join(folder, name), { durable: true, ...large }) };
+  }
+}
+
 /** What Linux calls this start of the machine; null where nobody says. */
 function bootId(): string | null {
   try {

@@ -49,6 +49,8 @@ export interface Environment {
   database(name: string): Bytes;
   /** Runs work in a write transaction; one that throws is undone. One at a time, over all processes. */
   change<T>(work: () => T): T;
+  /** Copies what is there at this moment into a folder, which has to be there. */
+  copy(folder: string): Promise<void>;
   close(): void;
 }
 
@@ -74,6 +76,7 @@ export function openEnvironment(open: OpenLmdb, folder: string, options: Environ
       database: (name) =>
         pass(() => root.openDB<Buffer, Buffer>({ name, encoding: 'binary', keyEncoding: 'binary' })),
       change: (work) => pass(() => root.transactionSync(work)),
+      copy: (to) => root.backup(to, false),
       close() {
         void root.close();
         void gate.close();

@@ -52,7 +52,7 @@ function checkTtl(ttlMs: number): void {
 }
 
 /** What tells the lines of one batch from those of all others of the same millisecond. */
-export function batchMark({ writer, number }: LedgerBatch): Buffer {
+export function batchMark({ writer, number }: Pick<LedgerBatch, 'writer' | 'number'>): Buffer {
   return createHash('sha256').update(`${number} ${writer}`).digest().subarray(0, markBytes);
 }
 

@@ -1,3 +1,4 @@
+import type { LedgerEntry, LineEntry, SumEntry } from './dump.js';
 import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from './ledger-format.js';
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
@@ -26,7 +27,8 @@ export interface LedgerBase {
 /** Sums are changed all the time; their place in the index of expiry moves once in so long. */
 const expiryStepMs = 3_600_000;
 
-const sumsOf = (ledger: string): string => `${ledger}-sums`;
+/** The collection of the sums of a ledger. */
+export const sumsOf = (ledger: string): string => `${ledger}-sums`;
 const writersOf = (ledger: string): string => `${ledger}-writers`;
 
 /**
@@ -55,7 +57,7 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
 /**
  * Adds to the sums of a ledger what its log of sums holds, and empties that. Belongs into a write transaction.
  */
-function mergeSums(base: LedgerBase, ledger: string): void {
+export function mergeSums(base: LedgerBase, ledger: string): void {
   const collection = sumsOf(ledger);
   for (const { id, expiresAt, add } of takeSumLog(base.sumLog, ledger)) {
     const change = (value: string | null): string => writeValues(added(readValues(value), add));
@@ -83,6 +85,38 @@ function added(values: Map<string, number>, add: ReadonlyMap<string, number>): M
 function retentionOf(base: LedgerBase, ledger: string): number | null {
   const bytes = base.retention.get(nameKey(ledger));
   return bytes === undefined ? null : Number(bytes.toString());
+}
+
+/** The ledgers, and how long each keeps its lines. */
+export function retentions({
+  retention,
+}: LedgerBase): { readonly ledger: string; readonly lineTtlMs: number }[] {
+  return [...retention.getRange({ start: Buffer.from([0]) })].map(({ key, value }) => ({
+    ledger: key.toString('utf8', 1),
+    lineTtlMs: Number(value.toString()),
+  }));
+}
+
+/** Each of the following writes what was read elsewhere, and belongs into a write transaction. */
+export function putRetention(base: LedgerBase, { ledger, lineTtlMs }: LedgerEntry): void {
+  void base.retention.put(nameKey(ledger), Buffer.from(`${lineTtlMs}`));
+}
+
+/** @param place of the line among all that are written, which keeps lines of one time in their order */
+export function putLine(base: LedgerBase, { ledger, at, value }: LineEntry, place: number): void {
+  const mark = batchMark({ writer: 'import', number: 1 });
+  void base.lines.put(lineKey(ledger, at, mark, place), Buffer.from(value));
+}
+
+export function putSum(base: LedgerBase, { ledger, id, values, expiresAt }: SumEntry): void {
+  const text = writeValues(new Map(Object.entries(values)));
+  upsertRecord(base.sums, { collection: sumsOf(ledger), id, expiresAt }, () => text);
+}
+
+/** A record of a sum. */
+export function readSumRecord(bytes: Buffer): Pick<SumEntry, 'id' | 'values' | 'expiresAt'> {
+  const { id, value, expiresAt } = readRecord(bytes);
+  return { id, values: Object.fromEntries(readValues(value)), expiresAt };
 }
 
 /** The first time that is still kept. */
@@ -206,9 +240,8 @@ const afterNames = Buffer.from([2]);
  */
 export function sweepLines(base: LedgerBase, most: number): number {
   let swept = 0;
-  for (const { key: name, value } of [...base.retention.getRange({ start: Buffer.from([0]) })]) {
-    const ledger = name.toString('utf8', 1);
-    const end = lineBound(ledger, firstKept(Number(value.toString())));
+  for (const { ledger, lineTtlMs } of retentions(base)) {
+    const end = lineBound(ledger, firstKept(lineTtlMs));
     const range = { start: lineBound(ledger, 0), end, limit: most - swept };
     for (const key of [...base.lines.getKeys(range)]) {
       void base.lines.remove(key);

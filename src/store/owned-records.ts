@@ -26,12 +26,28 @@ const nothing = Buffer.alloc(0);
 const mostRemoved = 1000;
 const mostFreed = 1024 * 1024;
 
-interface Held {
+export interface Held {
   readonly owner: Buffer;
   /** `nameKey` of its id. */
   readonly name: Buffer;
   readonly expiresAt: number;
   readonly counted: number;
+}
+
+/** What stands in `values`. */
+export interface HeldOwned extends Held {
+  readonly value: Buffer;
+}
+
+/** Reads an entry of `values`. */
+export function heldOwned(key: Buffer, bytes: Buffer): HeldOwned {
+  return {
+    owner: key.subarray(0, ownerBytes),
+    name: key.subarray(ownerBytes),
+    expiresAt: bytes.readDoubleBE(0),
+    counted: bytes.readDoubleBE(timeLength),
+    value: bytes.subarray(headBytes),
+  };
 }
 
 /** Owners' names may be any text and end anywhere: a hash is as long for each, so that ranges of keys are of one owner. */
@@ -55,7 +71,8 @@ function add(base: OwnedBase, key: Buffer, change: number): void {
   else void base.sums.remove(key);
 }
 
-function put(base: OwnedBase, held: Held, value: Buffer): void {
+/** Writes a record where there is none. Belongs into a write transaction. */
+export function putOwned(base: OwnedBase, held: Held, value: Buffer): void {
   const { owner, name, expiresAt, counted } = held;
   const time = timeBytes(expiresAt);
   void base.values.put(Buffer.concat([owner, name]), Buffer.concat([time, timeBytes(counted), value]));
@@ -102,7 +119,7 @@ export function keepOwned(
   // Before they are put, so that no place in an order can make them give way to themselves.
   makeRoom(base, owner, { most: most.owner - total, came: total });
   makeRoom(base, allKey, { most: most.all - total, came: total });
-  for (const { held, value } of made) put(base, held, value);
+  for (const { held, value } of made) putOwned(base, held, value);
   return true;
 }
 
@@ -174,7 +191,7 @@ export function renewOwned(
     if (held === null || held.expiresAt <= now || held.expiresAt - now > call.ttlMs / 2) continue;
     const value = Buffer.from(held.bytes.subarray(headBytes));
     take(base, held);
-    put(base, { ...held, expiresAt: expiryOf(call.ttlMs, now) }, value);
+    putOwned(base, { ...held, expiresAt: expiryOf(call.ttlMs, now) }, value);
   }
   return null;
 }

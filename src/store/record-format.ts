@@ -18,7 +18,17 @@ const hashed = 2;
 export function nameKey(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (bytes.length <= longestName) return Buffer.concat([Buffer.from([plain]), bytes]);
-  return Buffer.concat([Buffer.from([hashed]), createHash('sha256').update(bytes).digest()]);
+  return hashedName(createHash('sha256').update(bytes).digest());
+}
+
+/** The key of an id of which only the SHA-256 is known. */
+export function hashedName(digest: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from([hashed]), digest]);
+}
+
+/** @returns the text that a key is of, or null where it has only its hash */
+export function plainName(name: Buffer): string | null {
+  return name[0] === plain ? name.toString('utf8', 1) : null;
 }
 
 /** What every key of a collection begins with. */

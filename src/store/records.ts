@@ -32,7 +32,8 @@ function findLive(base: Records, key: Buffer, now: number): HeldRecord | null {
   return record !== null && record.expiresAt > now ? record : null;
 }
 
-function put(base: Records, collection: string, record: HeldRecord): void {
+/** Writes a record where there is none. */
+export function putRecord(base: Records, collection: string, record: HeldRecord): void {
   const name = nameKey(record.id);
   void base.records.put(recordKey(collection, name), writeRecord(record));
   void base.expiry.put(expiryKey(collection, record.expiresAt, name), Buffer.alloc(0));
@@ -59,7 +60,7 @@ export function createRecord(
   const old = find(base, recordKey(collection, nameKey(id)));
   if (old !== null && old.expiresAt > now) return false;
   if (old !== null) take(base, collection, old);
-  put(base, collection, { id, value, revision: firstRevision(), expiresAt: expiryOf(ttlMs, now) });
+  putRecord(base, collection, { id, value, revision: firstRevision(), expiresAt: expiryOf(ttlMs, now) });
   return true;
 }
 
@@ -79,7 +80,7 @@ export function replaceRecord(
   const old = findLive(base, recordKey(collection, nameKey(id)), now);
   if (old === null || old.revision !== revision) return false;
   take(base, collection, old);
-  put(base, collection, { id, value, revision: revision + 1, expiresAt: expiryOf(ttlMs, now) });
+  putRecord(base, collection, { id, value, revision: revision + 1, expiresAt: expiryOf(ttlMs, now) });
   return true;
 }
 
@@ -105,7 +106,7 @@ export function upsertRecord(
     return;
   }
   if (old !== null) take(base, collection, old);
-  put(base, collection, record);
+  putRecord(base, collection, record);
 }
 
 export function removeRecord(base: Records, collection: string, id: string): void {

@@ -20,14 +20,14 @@ export interface StoredPage {
 
 /**
  * What outlives a process: records in collections, each with a time after which it is gone. Shared by the worker
- * processes of a host (`embedded`) or by hosts (`redis`). A promise that resolves means that the change is durable as
+ * processes of a host (`embedded`) or by hosts (`postgres`). A promise that resolves means that the change is durable as
  * far as the store can be; every one of them rejects with a `GatewayError` of kind `store_unavailable` when the store
  * cannot be reached, and then nobody knows whether the change was made. Names of collections are those of the code:
  * lower-case words and hyphens. Ids, names of claims and values may be any text; whoever makes a value keeps it short
  * enough to be held in memory many times over.
  */
 export interface Store {
-  readonly kind: 'embedded' | 'redis';
+  readonly kind: 'embedded' | 'postgres';
   get(collection: string, id: string): Promise<StoredRecord | null>;
   /** @returns false when there is one already, which stays as it is */
   create(collection: string, id: string, value: string, ttlMs: number): Promise<boolean>;

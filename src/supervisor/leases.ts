@@ -15,8 +15,7 @@ import { allPools, changedPools, createKeyPools, findPool } from '../limits/pool
 import { bothSources, type ShareSource, undivided } from '../limits/share-source.js';
 import { createShareKeeper } from '../limits/shares.js';
 import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
-import { createShareStore } from '../store/create.js';
-import type { Store } from '../store/store.js';
+import { createShareStore, type WholeStore } from '../store/create.js';
 import { createBudgetWatch } from './budget-watch.js';
 import { tell } from './keep.js';
 
@@ -54,7 +53,7 @@ export interface Leases {
 interface LeasesOptions {
   readonly config: ResolvedConfig;
   /** Where budgets are kept. */
-  readonly store: Store;
+  readonly store: Pick<WholeStore, 'accounts' | 'get' | 'create' | 'replace'>;
   /** A mistake of ours: units may be counted that nobody has, or had by somebody and not counted. */
   onFault(where: FaultPlace, fault: unknown): void;
   readonly log: Logger;
@@ -70,7 +69,7 @@ export function createLeases(options: LeasesOptions): Leases {
   const clock = new HostClock();
   const now = () => clock.now();
   const budgets = createBudgetSource({
-    accounts: createBudgetAccounts(store),
+    accounts: store.accounts ?? createBudgetAccounts(store),
     now,
     whenGone: () => outage.budgets,
     onAvailable(isAvailable) {

@@ -2,11 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
 import type { Changed, KeyDesk } from '../admin/keys.js';
 import type { ResolvedConfig } from '../config/resolve.js';
+import { announcementCollection } from '../keys/key-announcements.js';
 import { createKeyBook } from '../keys/key-book.js';
 import { watchKeys } from '../keys/key-watch.js';
 import { toWire, wholeToWire } from '../keys/key-wire.js';
 import type { KeyChange } from '../keys/managed-key.js';
-import { withoutMaking } from '../store/create.js';
+import { type WholeStore, withoutMaking } from '../store/create.js';
 import type { Store } from '../store/store.js';
 import { tell } from './keep.js';
 import type { WorkerOrder } from './messages.js';
@@ -15,9 +16,11 @@ import type { WorkerOrder } from './messages.js';
 const firstLookMs = 3000;
 /** Longest wait until the primary itself has seen a change that it has just made. */
 const ownLookMs = 1000;
+/** How often keys are looked at where the store tells of changes itself. */
+const heardEveryMs = 500;
 
 interface ManagedKeysOptions {
-  readonly store: Store;
+  readonly store: Store & Pick<WholeStore, 'changes'>;
   /** The config in force at this moment. */
   config(): ResolvedConfig;
   /** Tells every worker. @returns to whom it was told */
@@ -55,6 +58,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     taken: (id) => config().keys.some((key) => key.id === id),
   });
   const watch = watchKeys(book, {
+    ...(options.store.changes === null ? {} : { everyMs: heardEveryMs }),
     onKeys(change) {
       isKnown = true;
       options.onChange(change);
@@ -67,6 +71,9 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
         log.warn({ err: error }, 'the keys in the store cannot be read; those that are known stay in force');
     },
     onDamaged: (keys) => log.error({ keys }, 'keys in the store are damaged and let nobody in'),
+  });
+  const endListening = options.store.changes?.listen((collection) => {
+    if (collection === null || collection === announcementCollection) watch.refresh().catch(() => undefined);
   });
   const firstLook = succeeds(watch.refresh(), firstLookMs);
 
@@ -114,7 +121,10 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     },
     onApplied: delivery.onApplied,
     onGone: delivery.onGone,
-    stop: () => void watch.stop(),
+    stop() {
+      endListening?.();
+      void watch.stop();
+    },
   };
 }
 

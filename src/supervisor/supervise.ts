@@ -5,8 +5,7 @@ import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { buildSnapshot, needsSimulator } from '../config/snapshot.js';
 import { type FaultPlace, guard } from '../errors.js';
-import { createStore } from '../store/create.js';
-import type { Ledger, Store } from '../store/store.js';
+import { createStore, type WholeStore } from '../store/create.js';
 import { formatAuthority } from '../wire/authority.js';
 import { createLeases, type Leases } from './leases.js';
 import type { Log } from './log.js';
@@ -15,6 +14,7 @@ import { type GatewayReport, replacedSignal } from './messages.js';
 import { type AdminAccess, createOperations, type Operations, openAdmin, untilFree } from './operate.js';
 import { createReloader, type Reloader } from './reload.js';
 import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
+import { tellRisks } from './store-risks.js';
 import { type Claim, claimPlace, type Predecessor } from './take-over.js';
 import { createWorkerPool, type WorkerPool } from './workers.js';
 
@@ -63,11 +63,12 @@ class Supervisor {
   readonly #url: string;
   readonly #logger: Logger;
   readonly #simulator: SimulatorProcess;
-  readonly #store: Store & Ledger;
+  readonly #store: WholeStore;
   readonly #leases: Leases;
   readonly #pool: WorkerPool;
   readonly #reloader: Reloader;
   readonly #keys: ManagedKeys;
+  readonly #stopRisks: () => void;
   readonly #operations: Operations;
   readonly #signals: readonly (readonly [NodeJS.Signals, () => void])[] = [
     ['SIGTERM', () => void this.#stop('SIGTERM')],
@@ -116,6 +117,7 @@ class Supervisor {
       onChange: (change) => this.#leases.applyKeys(change),
       log: this.#logger,
     });
+    this.#stopRisks = tellRisks(this.#store, this.#logger);
     this.#operations = this.#createOperations();
   }
 
@@ -327,6 +329,7 @@ class Supervisor {
     this.#pool[children]();
     this.#simulator[children]();
     this.#keys.stop();
+    this.#stopRisks();
     for (const [signal, listener] of this.#signals) process.removeListener(signal, listener);
     process.off('uncaughtException', this.#survive);
     process.off('unhandledRejection', this.#survive);

@@ -87,10 +87,10 @@ const price = {
 };
 
 /** A file that says everything that a file can say, nothing of it as it is without being said. */
-function fullConfig(secrets: Secrets, isCluster: boolean) {
+function fullConfig(secrets: Secrets) {
   const limits = { requestsPerMinute: 11, tokensPerMinute: 12, concurrent: 13 };
   const rules = fullRules(secrets);
-  const storeUrl = `rediss://${secrets.user}:${secrets.password}@redis.example.com:7000/0`;
+  const storeUrl = `postgres://${secrets.user}:${secrets.password}@db.example.com:7000/gate?sslmode=require`;
   const proxy = `https://${secrets.user}:${secrets.password}@proxy.example.com:3128`;
   return {
     listen: {
@@ -110,9 +110,9 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
     },
     workers: 3,
     store: {
-      kind: 'redis',
-      ...(isCluster ? { cluster: [storeUrl, storeUrl.replace('7000', '7001')] } : { url: storeUrl }),
-      prefix: 'other',
+      kind: 'postgres',
+      url: storeUrl,
+      schema: 'other',
       timeoutMs: 500,
       taskDays: 3,
     },
@@ -285,56 +285,47 @@ function unnamed(node: SchemaNode, value: unknown, path = ''): string[] {
 test('the view of a config is its file: whoever puts the secrets back has the same config', async (t) => {
   const missing = ['store.path', 'keys.*.limits.tokensPerMinute', 'keys.*.limits.concurrent'];
   const node = configSchema as unknown as SchemaNode;
-  t.strictSame(unnamed(node, fullConfig(plainSecrets, true)), [missing[0], 'store.url', ...missing.slice(1)]);
-  t.strictSame(unnamed(node, fullConfig(plainSecrets, false)), [
-    missing[0],
-    'store.cluster',
-    ...missing.slice(1),
-  ]);
-  for (const isCluster of [false, true]) {
-    const file = fullConfig(plainSecrets, isCluster);
-    const config = parse(file);
-    const view = JSON.parse(shown(config));
-    t.match(view, {
-      admin: { token: hiddenText, readToken: hiddenText, metricsToken: hiddenText },
-      secret: hiddenText,
-      listen: { publicUrl: `https://${hiddenText}@gateway.example.com/ai` },
-      store: isCluster
-        ? { cluster: [`rediss://${hiddenText}@redis.example.com:7000/0`, /:7001\/0$/] }
-        : { url: `rediss://${hiddenText}@redis.example.com:7000/0` },
-      upstreams: {
-        main: {
-          apiKeys: [hiddenText, hiddenText],
-          headers: { 'x-organization': hiddenText },
-          preset: 'vllm',
-          rules: { drop: ['seed'], headers: { pass: ['x-app'], set: { 'X-Title': hiddenText } } },
-          tls: { ca: hiddenText, cert: hiddenText, key: hiddenText },
-          proxy: `https://${hiddenText}@proxy.example.com:3128`,
-          proxyCa: hiddenText,
-        },
+  t.strictSame(unnamed(node, fullConfig(plainSecrets)), missing);
+  const file = fullConfig(plainSecrets);
+  const config = parse(file);
+  const view = JSON.parse(shown(config));
+  t.match(view, {
+    admin: { token: hiddenText, readToken: hiddenText, metricsToken: hiddenText },
+    secret: hiddenText,
+    listen: { publicUrl: `https://${hiddenText}@gateway.example.com/ai` },
+    store: { url: `postgres://${hiddenText}@db.example.com:7000/gate?sslmode=require` },
+    upstreams: {
+      main: {
+        apiKeys: [hiddenText, hiddenText],
+        headers: { 'x-organization': hiddenText },
+        preset: 'vllm',
+        rules: { drop: ['seed'], headers: { pass: ['x-app'], set: { 'X-Title': hiddenText } } },
+        tls: { ca: hiddenText, cert: hiddenText, key: hiddenText },
+        proxy: `https://${hiddenText}@proxy.example.com:3128`,
+        proxyCa: hiddenText,
       },
-      fetch: { proxy: `https://${hiddenText}@[fd00::1]:3128`, proxyCa: hiddenText },
-      keys: [{ hash: hiddenText }],
-    });
-    view.admin = file.admin;
-    view.secret = file.secret;
-    view.listen.publicUrl = file.listen.publicUrl;
-    view.store = file.store;
-    Object.assign(view.upstreams.main, {
-      apiKeys: plainSecrets.apiKeys,
-      headers: file.upstreams.main.headers,
-      rules: file.upstreams.main.rules,
-    });
-    for (const target of view.models.m.targets) target.rules = fullRules(plainSecrets);
-    Object.assign(view.upstreams.main.tls, { ca: 'ca.pem', cert: 'client.pem', key: 'client.key' });
-    for (const [shownOf, written] of [
-      [view.upstreams.main, file.upstreams.main],
-      [view.fetch, file.fetch],
-    ])
-      Object.assign(shownOf, { proxy: written.proxy, proxyCa: written.proxyCa });
-    view.keys[0].hash = plainSecrets.hash;
-    t.strictSame(parse(view), config);
-  }
+    },
+    fetch: { proxy: `https://${hiddenText}@[fd00::1]:3128`, proxyCa: hiddenText },
+    keys: [{ hash: hiddenText }],
+  });
+  view.admin = file.admin;
+  view.secret = file.secret;
+  view.listen.publicUrl = file.listen.publicUrl;
+  view.store = file.store;
+  Object.assign(view.upstreams.main, {
+    apiKeys: plainSecrets.apiKeys,
+    headers: file.upstreams.main.headers,
+    rules: file.upstreams.main.rules,
+  });
+  for (const target of view.models.m.targets) target.rules = fullRules(plainSecrets);
+  Object.assign(view.upstreams.main.tls, { ca: 'ca.pem', cert: 'client.pem', key: 'client.key' });
+  for (const [shownOf, written] of [
+    [view.upstreams.main, file.upstreams.main],
+    [view.fetch, file.fetch],
+  ])
+    Object.assign(shownOf, { proxy: written.proxy, proxyCa: written.proxyCa });
+  view.keys[0].hash = plainSecrets.hash;
+  t.strictSame(parse(view), config);
 });
 
 test('a small config is shown with its defaults, and so is the demo', async (t) => {
@@ -377,11 +368,11 @@ test('no secret of a config is ever shown, written in the file or taken from the
     hash: fc.stringMatching(/^[0-9a-fA-F]{64}$/).map((hex) => `sha256:${hex}`),
   });
   fc.assert(
-    fc.property(secrets, fc.boolean(), fc.boolean(), (given, isCluster, isFromEnvironment) => {
+    fc.property(secrets, fc.boolean(), (given, isFromEnvironment) => {
       const { apiKeys, ...rest } = given;
       const texts = [...apiKeys, ...Object.values(rest)];
       const environment = Object.fromEntries(texts.map((text, index) => [`SECRET_${index}`, text]));
-      let written = JSON.stringify(fullConfig(given, isCluster));
+      let written = JSON.stringify(fullConfig(given));
       if (isFromEnvironment) {
         for (const [index, text] of texts.entries())
           written = written.replaceAll(text, `\${SECRET_${index}}`);

@@ -329,41 +329,37 @@ export const badConfigs: readonly BadConfig[] = [
       'outage.rates: must be one of open, closed',
     ],
   },
-  { at: 'store', value: { kind: 'memory' }, problems: ['store.kind: must be one of embedded, redis'] },
+  { at: 'store', value: { kind: 'memory' }, problems: ['store.kind: must be one of embedded, postgres'] },
   {
     at: 'store',
-    value: { kind: 'embedded', url: 'redis://x', timeoutMs: 5, taskDays: 366 },
+    value: { kind: 'redis', url: 'redis://a' },
+    problems: [
+      'store.kind: must be one of embedded, postgres',
+      'store: Redis is no kind any more: use postgres, and move what there is with "model-gateway store export --redis URL" and "model-gateway store import"',
+    ],
+  },
+  {
+    at: 'store',
+    value: { kind: 'embedded', url: 'postgres://x', timeoutMs: 5, taskDays: 366 },
     problems: [
       'store.timeoutMs: must be >= 10',
       'store.taskDays: must be <= 365',
-      'store.url: only a store of kind redis has it',
+      'store.url: only a store of kind postgres has it',
     ],
   },
   {
     at: 'store',
-    value: { kind: 'redis', path: './data', prefix: 'a b' },
+    value: { kind: 'postgres', path: './data', schema: 'A b' },
     problems: [
-      'store.prefix: must be letters, digits, ":", "_" and "-"',
+      'store.schema: must be small letters, digits and "_"',
       'store.path: only a store of kind embedded has it',
-      'store.url: is required, or cluster in its place',
+      'store.url: is required',
     ],
   },
   {
     at: 'store',
-    value: { kind: 'redis', url: `http://:${secret}@x`, cluster: ['redis://a'] },
-    problems: [
-      'store.cluster: cannot stand beside url: name one server or the nodes of a cluster',
-      'store.url: must be a redis:// or rediss:// URL',
-    ],
-  },
-  {
-    at: 'store',
-    value: { kind: 'redis', cluster: [`redis://:${secret}@a`, `redis://b/2`, `redis://:${secret}@c/x`] },
-    problems: [
-      'store.cluster[1]: a cluster has no database but 0',
-      'store.cluster[1]: must have the scheme, the user and the password of the first node',
-      'store.cluster[2]: may have no path but the number of a database',
-    ],
+    value: { kind: 'postgres', url: `http://:${secret}@x` },
+    problems: ['store.url: must be a postgres:// URL'],
   },
   {
     at: 'admin',

@@ -60,20 +60,17 @@ test('the config that every case starts from is valid', (t) => {
   t.end();
 });
 
-test('conversations are kept unless said otherwise, and never by Redis', (t) => {
+test('conversations are kept unless said otherwise, by every kind of store', (t) => {
   const kept = (more: object) => {
     const text = JSON.stringify({ ...validConfig(), ...more });
     return parseConfig(text, { environment: {}, directory: '.', created: 1 }).conversations;
   };
-  const store = { kind: 'redis', url: 'redis://a' };
+  const store = { kind: 'postgres', url: 'postgres://a@b' };
   t.match(kept({}), { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 });
   t.match(kept({ conversations: { hours: 1 } }), { hours: 1, keyBytes: 67_108_864 });
   t.equal(kept({ conversations: 'off' }), null);
-  t.equal(kept({ store }), null);
+  t.match(kept({ store }), { hours: 24 });
   t.equal(kept({ store, conversations: 'off' }), null);
-  t.strictSame(problemsOf({ ...validConfig(), store, conversations: {} }), [
-    'conversations: are kept by a store of kind embedded alone: leave it out beside Redis, or say "off"',
-  ]);
   t.end();
 });
 
@@ -187,31 +184,22 @@ test('a store is resolved to where it is', (t) => {
     path: '/var/data',
     taskDays: 30,
   });
-  const redis = {
-    kind: 'redis',
-    nodes: [{ host: 'a', port: 6379 }],
-    cluster: false,
-    tls: true,
-    username: null,
+  const postgres = {
+    kind: 'postgres',
+    host: 'a',
+    port: 5432,
+    database: 'gate',
+    username: 'me',
     password: secret,
-    database: 2,
-    prefix: 'gw',
+    tls: 'verified',
+    schema: 'gateway',
     timeoutMs: 2000,
     taskDays: 7,
   };
-  t.strictSame(storeOf({ kind: 'redis', url: '$' + '{URL}' }, { URL: `rediss://:${secret}@a/2` }), redis);
-  const cluster = { cluster: ['redis://a:7000', 'redis://[::1]'], prefix: 'x', timeoutMs: 50, taskDays: 1 };
-  t.strictSame(storeOf({ kind: 'redis', ...cluster }), {
-    ...redis,
-    ...{ ...cluster, cluster: true },
-    nodes: [
-      { host: 'a', port: 7000 },
-      { host: '::1', port: 6379 },
-    ],
-    tls: false,
-    password: null,
-    database: 0,
-  });
+  const url = `postgres://me:${secret}@a/gate?sslmode=verify-full`;
+  t.strictSame(storeOf({ kind: 'postgres', url: '$' + '{URL}' }, { URL: url }), postgres);
+  const said = { schema: 'x', timeoutMs: 50, taskDays: 1 };
+  t.strictSame(storeOf({ kind: 'postgres', url, ...said }), { ...postgres, ...said });
   t.end();
 });
 

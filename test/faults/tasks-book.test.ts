@@ -10,7 +10,7 @@ import { createTaskBook, type Submission } from '../../src/video/book.js';
 import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
 import { unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
-import { noRedis } from '../support/redis.js';
+import { noPostgres } from '../support/postgres.js';
 import { failingStore, openStores } from '../support/tasks/store.js';
 import { sampleTask } from '../video/samples.js';
 
@@ -44,7 +44,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   const storeTest = (name: string, body: (t: Test, store: Store) => Promise<void>): void =>
     void test(`${kind}: ${name}`, async (t) => {
       const store = await open(t);
-      if (store === null) t.pass(`skipped: ${noRedis}`);
+      if (store === null) t.pass(`skipped: ${noPostgres}`);
       else await body(t, store);
     });
 

@@ -1,18 +1,17 @@
 import t, { type Test, test } from 'tap';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
-import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
+import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { askTask, type TaskAnswer, taskClientFormats } from '../support/tasks/client.js';
 import { tasksGateway, workerLogs } from '../support/tasks/gateway.js';
-import { skipWithoutRedis } from '../support/tasks/redis.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
-const skip = await skipWithoutRedis();
+const skip = skipWithoutPostgres();
 const answer = jsonAnswer(200, '{"id":"up-77","status":"queued"}');
 /** How long the gateway tries to record what an upstream has made. */
 const settleMs = 5000;
 
 interface Submitted {
-  readonly redis: RedisServer;
+  readonly postgres: PostgresServer;
   readonly gateway: GatewayProcesses;
   readonly upstream: RawUpstream;
   readonly made: Promise<TaskAnswer>;
@@ -23,20 +22,16 @@ const idempotencyKey = 'once';
 
 /** Has an upstream make a task, and lets the store go before the upstream says so. */
 async function submit(t: Test): Promise<Submitted> {
-  const redis = await startRedis({ keep: true });
-  if (redis === null) throw new Error(noRedis);
+  const postgres = await postgresFor(t);
   const upstream = await startRawUpstream(t, () => {});
   const gateway = await startGateway(
     t,
     tasksGateway({
       upstreamUrl: upstream.url,
-      store: { kind: 'redis', url: redis.url, timeoutMs: 500 },
+      store: { kind: 'postgres', url: postgres.url, timeoutMs: 500 },
     }),
   );
-  t.teardown(async () => {
-    await gateway.end();
-    await redis.stop();
-  });
+  t.teardown(() => gateway.end());
   const ask = () => askTask(gateway.baseUrl, create, { idempotencyKey });
   let made = ask();
   let asked = await Promise.race([upstream.request(0), made]);
@@ -45,16 +40,16 @@ async function submit(t: Test): Promise<Submitted> {
     made = ask();
     asked = await Promise.race([upstream.request(0), made]);
   }
-  await redis.crash();
+  await postgres.crash();
   asked.socket.write(answer);
-  return { redis, gateway, upstream, made };
+  return { postgres, gateway, upstream, made };
 }
 
 test('a task whose store goes while it is submitted is recorded once the store is back', {
   skip,
 }, async (t) => {
-  const { redis, gateway, upstream, made } = await submit(t);
-  await redis.restart();
+  const { postgres, gateway, upstream, made } = await submit(t);
+  await postgres.restart();
   const { status, body } = await made;
   t.match([status, body], [200, { status: 'queued' }]);
   const again = await askTask(gateway.baseUrl, create, { idempotencyKey });
@@ -67,7 +62,7 @@ test('a task whose store goes while it is submitted is recorded once the store i
 
 test('a task that cannot be recorded is told in the log, and recorded later', { skip }, async (t) => {
   const begunAt = performance.now();
-  const { redis, gateway, upstream, made } = await submit(t);
+  const { postgres, gateway, upstream, made } = await submit(t);
   const { status, headers, body } = await made;
   const tookMs = performance.now() - begunAt;
   t.match([status, body], [503, { error: { code: 'store_unavailable' } }]);
@@ -79,7 +74,7 @@ test('a task that cannot be recorded is told in the log, and recorded later', { 
     err: { message: /upstream studio has made the task up-77, .* video_[0-9a-f]{32}/ },
   });
 
-  await redis.restart();
+  await postgres.restart();
   const again = async (): Promise<TaskAnswer> => {
     const retry = await askTask(gateway.baseUrl, create, { idempotencyKey });
     return retry.status === 503 || retry.status === 409 ? again() : retry;

@@ -1,12 +1,13 @@
 import t, { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import type { GatewayProcesses } from '../support/gateway.js';
-import type { RedisServer } from '../support/redis.js';
+import type { PostgresServer } from '../support/postgres.js';
+import { skipWithoutPostgres } from '../support/postgres.js';
 import { askTask, type TaskRequest, taskClientFormats, untilEnded } from '../support/tasks/client.js';
-import { skipWithoutRedis, startRedisStage, storeTimeoutMs } from '../support/tasks/redis.js';
+import { startHostsStage, storeTimeoutMs } from '../support/tasks/hosts.js';
 import { startChatLoad } from './tasks-chat.js';
 
-const skip = await skipWithoutRedis();
+const skip = skipWithoutPostgres();
 /** What an answer may take longer than the store's time, on a busy machine. */
 const slackMs = 1000;
 /** Of a chat call while the store is down. */
@@ -50,29 +51,29 @@ function untilBack({ baseUrl }: GatewayProcesses, id: string): Promise<boolean> 
 
 const outages: readonly (readonly [
   string,
-  (redis: RedisServer) => unknown,
-  (redis: RedisServer) => unknown,
+  (postgres: PostgresServer) => unknown,
+  (postgres: PostgresServer) => unknown,
 ])[] = [
-  ['that is gone', (redis) => redis.crash(), (redis) => redis.restart()],
-  ['that hangs', (redis) => redis.signal('SIGSTOP'), (redis) => redis.signal('SIGCONT')],
+  ['that is gone', (postgres) => postgres.crash(), (postgres) => postgres.restart()],
+  ['that hangs', (postgres) => postgres.signal('SIGSTOP'), (postgres) => postgres.signal('SIGCONT')],
 ];
 
 for (const [what, begin, end] of outages) {
-  test(`a Redis ${what} is told in each format, harms nothing else, and is used again`, {
+  test(`a PostgreSQL ${what} is told in each format, harms nothing else, and is used again`, {
     skip,
   }, async (t) => {
-    const { redis, simulator, start } = await startRedisStage(t, {
+    const { postgres, simulator, start } = await startHostsStage(t, {
       videoPace: { queuedMs: 0, runningMs: 0 },
     });
     const gateway = await start();
     const made = await askTask(gateway.baseUrl, taskClientFormats.compat.create('a fox'));
     const id = String(made.body.id);
     const chat = startChatLoad(gateway.port);
-    await begin(redis);
+    await begin(postgres);
     await checkRefusals(t, gateway, id);
     await checkRefusals(t, gateway, id);
     t.equal(simulator.state().videosMade, 1, 'no upstream is asked for what cannot be recorded');
-    await end(redis);
+    await end(postgres);
     await untilBack(gateway, id);
     t.match(await untilEnded(gateway.baseUrl, id), { status: 200, body: { id, status: 'completed' } });
     t.equal((await askTask(gateway.baseUrl, taskClientFormats.compat.create('an owl'))).status, 200);
@@ -83,13 +84,13 @@ for (const [what, begin, end] of outages) {
   });
 }
 
-test('a gateway starts while Redis is down, and uses it when it comes', { skip }, async (t) => {
-  const { redis, start } = await startRedisStage(t, { videoPace: { queuedMs: 0, runningMs: 0 } });
-  await redis.crash();
+test('a gateway starts while PostgreSQL is down, and uses it when it comes', { skip }, async (t) => {
+  const { postgres, start } = await startHostsStage(t, { videoPace: { queuedMs: 0, runningMs: 0 } });
+  await postgres.crash();
   const gateway = await start();
   const chat = startChatLoad(gateway.port);
   await checkRefusals(t, gateway, 'video_1');
-  await redis.restart();
+  await postgres.restart();
   await untilBack(gateway, 'video_1');
   const made = await askTask(gateway.baseUrl, taskClientFormats.compat.create('a fox'));
   t.equal(made.status, 200);

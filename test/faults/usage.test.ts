@@ -1,13 +1,12 @@
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { startRedis } from '../support/redis.js';
+import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { simulate } from '../support/simulator.js';
-import { skipWithoutRedis } from '../support/tasks/redis.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { startRawUpstream } from '../support/upstream.js';
 import { chatBody, startUsageGateway, type UsageGateway, type UsageLine } from '../support/usage-gateway.js';
 
-const skip = await skipWithoutRedis();
+const skip = skipWithoutPostgres();
 const idOf = (response: Response): string => response.headers.get('x-request-id') ?? '';
 
 async function simulated(t: Test): Promise<string> {
@@ -172,10 +171,8 @@ async function metric(usage: UsageGateway, name: string): Promise<number> {
 }
 
 test('while the store is gone calls are served, and their lines wait for it', { skip }, async (t) => {
-  const redis = await startRedis({ keep: true });
-  if (redis === null) throw new Error('no redis-server');
-  t.teardown(() => redis.stop());
-  const usage = await start(t, await simulated(t), { kind: 'redis', url: redis.url, timeoutMs: 3000 });
+  const postgres = await postgresFor(t);
+  const usage = await start(t, await simulated(t), { kind: 'postgres', url: postgres.url, timeoutMs: 3000 });
   const call = async (): Promise<string> => {
     const answer = await usage.post('/v1/chat/completions', chatBody('x'));
     t.equal(answer.status, 200);
@@ -183,7 +180,7 @@ test('while the store is gone calls are served, and their lines wait for it', { 
     return idOf(answer);
   };
   await usage.linesOf(await call());
-  await redis.crash();
+  await postgres.crash();
   const ids = await Promise.all(Array.from({ length: 20 }, call));
   await usage.gateway.untilLogged(
     ({ msg }) => msg === 'the store does not take the usage of calls, it waits',
@@ -192,7 +189,7 @@ test('while the store is gone calls are served, and their lines wait for it', { 
   t.ok((await metric(usage, 'gateway_ledger_failures_total')) > 0);
   t.equal((await usage.admin('/usage')).status, 503);
   t.equal((await usage.admin('/usage/lines')).status, 503);
-  await redis.restart();
+  await postgres.restart();
   await usage.linesOf(...ids);
   t.equal((await usage.report()).total.calls, 21, 'none is doubled');
   t.equal(await metric(usage, 'gateway_ledger_dropped_total'), 0);

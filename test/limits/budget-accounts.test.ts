@@ -1,8 +1,9 @@
 import { type Test, test } from 'tap';
-import { type BudgetAccounts, createBudgetAccounts } from '../../src/limits/budget-accounts.js';
+import { createBudgetAccounts } from '../../src/limits/budget-accounts.js';
+import type { BudgetAccounts } from '../../src/store/accounts.js';
 import { createStore } from '../../src/store/create.js';
-import { redisSettings } from '../suites/store.js';
-import { noRedis, startRedis } from '../support/redis.js';
+import { postgresSettings } from '../suites/store.js';
+import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { fc } from '../support/seed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { SharedRecords } from './shared-records.js';
@@ -144,7 +145,9 @@ async function meetAtStore(t: Test, settings: Parameters<typeof createStore>[0])
   const stores = [createStore(settings), createStore(settings), createStore(settings)];
   t.teardown(() => Promise.all(stores.map((store) => store.close())));
   const spent = await Promise.all(
-    stores.map((store, index) => spendAll(createBudgetAccounts(store), 1000, 100 + index * 50)),
+    stores.map((store, index) =>
+      spendAll(store.accounts ?? createBudgetAccounts(store), 1000, 100 + index * 50),
+    ),
   );
   t.equal(
     spent.reduce((sum, each) => sum + each, 0),
@@ -157,9 +160,7 @@ test('so do those that share an embedded store', async (t) => {
   await meetAtStore(t, { kind: 'embedded', path: folder, taskDays: 7 });
 });
 
-test('and those that share a Redis', async (t) => {
-  const redis = await startRedis();
-  if (redis === null) return t.comment(noRedis);
-  t.teardown(() => redis.stop());
-  await meetAtStore(t, redisSettings([redis.port]));
+test('and those that share a PostgreSQL', { skip: skipWithoutPostgres() }, async (t) => {
+  const { port } = await postgresFor(t);
+  await meetAtStore(t, postgresSettings(port));
 });

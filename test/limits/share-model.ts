@@ -2,7 +2,7 @@ import type { HostAnswer, HostStatement, PoolStatement, ShareAnswer } from '../.
 
 const wishMs = 1000;
 
-/** What a store of shares does, said once more and slowly: the script in Redis is held against it. */
+/** What a store of shares does, said once more and slowly: the function in PostgreSQL is held against it. */
 export class ShareModel {
   readonly #now: () => number;
   readonly #hosts = new Map<string, { number: number; deadline: number }>();

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../src/errors.js';
-import type { BudgetAccounts, Reservation } from '../../src/limits/budget-accounts.js';
+import type { BudgetAccounts, Reservation } from '../../src/store/accounts.js';
 import type { SimulatedTime } from './time.js';
 
 /** What becomes of a call: `lost` is done, and yet its caller hears of an error. */

@@ -6,12 +6,7 @@ import t, { test } from 'tap';
 import { openBase } from '../../src/store/embedded-base.js';
 import { nameKey } from '../../src/store/record-format.js';
 import { getRecord, sweepRecords, upsertRecord } from '../../src/store/records.js';
-import { createRedisStore } from '../../src/store/redis.js';
-import { allSums, ledgerBatch, testLedger } from '../suites/ledger.js';
-import { sumTable } from '../suites/ledger-sums.js';
-import { redisSettings } from '../suites/store.js';
-import { eventually } from '../support/eventually.js';
-import { noRedis, startRedis } from '../support/redis.js';
+import { testLedger } from '../suites/ledger.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'ledger-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -19,15 +14,6 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }));
 testLedger('embedded', {
   settings: { kind: 'embedded', path: join(folder, 'data'), taskDays: 7 },
   skip: false,
-  processes: true,
-});
-
-const server = await startRedis();
-t.teardown(() => server?.stop());
-
-testLedger('redis', {
-  settings: redisSettings([server?.port ?? 0]),
-  skip: server === null && noRedis,
   processes: true,
 });
 
@@ -59,22 +45,4 @@ test('a record that is written again and again has one place in the index of exp
     change(() => sweepRecords(sums, 10)),
     0,
   );
-});
-
-test('a sum in Redis goes when its time is over, and begins anew', {
-  skip: server === null && noRedis,
-}, async (t) => {
-  const store = createRedisStore({ ...redisSettings([server?.port ?? 0]), prefix: 'over' });
-  t.teardown(() => store.close());
-  const append = (number: number, ttlMs: number) =>
-    store.append('over', ledgerBatch({ number, sums: sumTable(ttlMs, [{ id: 's', add: { n: 1 } }]) }));
-  await append(1, 20);
-  await eventually(async () => (await allSums(store, 'over')).size === 0);
-  await append(2, 60_000);
-  await append(3, 1);
-  t.same([...(await allSums(store, 'over'))], [['s', { n: 2 }]]);
-  await server?.command('ZADD', 'over:ledger:{over}:expiry', '1', 'ancient');
-  await server?.command('ZADD', 'over:ledger:{over}:sums', '0', 'ancient');
-  await store.sweep();
-  t.match(await server?.command('ZRANGE', 'over:ledger:{over}:sums', '0', '-1'), /^\*1\r\n\$1\r\ns\r\n/);
 });

@@ -1,29 +1,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'lmdb';
-import { type Test, test } from 'tap';
-import { createStore } from '../../src/store/create.js';
+import { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
 import { openBase } from '../../src/store/embedded-base.js';
-import { countedBytes, type OwnedRecords } from '../../src/store/owned.js';
-import { redisSettings, unavailable } from '../suites/store.js';
-import { startStoreProcess } from '../suites/store-processes.js';
-import { eventually } from '../support/eventually.js';
+import { createPostgresStore } from '../../src/store/postgres.js';
+import { testOwned } from '../suites/owned.js';
+import { postgresSettings, unavailable } from '../suites/store.js';
+import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
-const minuteMs = 60_000;
-const plenty = { owner: 1_000_000, all: 1_000_000 };
 const mostBytes = 1_000_000;
-
-/** Two stores on one folder, as two processes have them. */
-function twoOn(
-  t: Test,
-  path: string,
-): { owned: OwnedRecords; other: OwnedRecords; sweep: () => Promise<void> } {
-  const [store, other] = [createEmbeddedStore({ path }), createEmbeddedStore({ path })];
-  t.teardown(() => Promise.all([store.close(), other.close()]));
-  return { owned: store.owned, other: other.owned, sweep: () => store.sweep() };
-}
 
 /** What the indexes and sums hold, which has to agree whatever has happened. */
 function agreement(path: string): { count: number; sum: number } {
@@ -48,195 +35,68 @@ function agreement(path: string): { count: number; sum: number } {
   return result;
 }
 
-test('what an owner keeps is found by every process at once, in the order asked for', async (t) => {
-  const { owned, other } = twoOn(t, temporaryFolder(t));
-  t.same(await other.find('k', ['a'], mostBytes), [null]);
-  const records = [
-    { id: 'a', value: 'eins' },
-    { id: 'b', value: '' },
-    { id: 'x'.repeat(3000), value: 'ü\u0000"' },
-  ];
-  t.equal(await owned.keep('k', records, minuteMs, plenty), true);
-  t.same(await other.find('k', ['x'.repeat(3000), 'none', 'b', 'a', 'a'], mostBytes), [
-    'ü\u0000"',
-    null,
-    '',
-    'eins',
-    'eins',
+function expiriesIn(path: string): Map<string, number> {
+  const base = openBase(open, path);
+  const read = [...base.owned().values.getRange({})].map(({ value }): [string, number] => [
+    value.toString('utf8', 16),
+    value.readDoubleBE(0),
   ]);
-  t.same(await other.find('k2', ['a'], mostBytes), [null], 'another owner has none of it');
-  t.same(await other.find('', ['ka', 'a'], mostBytes), [null, null]);
+  base.close();
+  return new Map(read);
+}
+
+testOwned('embedded', {
+  skip: false,
+  async open(t) {
+    const path = temporaryFolder(t);
+    const [store, other] = [createEmbeddedStore({ path }), createEmbeddedStore({ path })];
+    t.teardown(() => Promise.all([store.close(), other.close()]));
+    return {
+      settings: { kind: 'embedded', path, taskDays: 7 },
+      owned: store.owned,
+      other: other.owned,
+      sweep: () => store.sweep(),
+      agreement: async () => agreement(path),
+      expiries: async () => expiriesIn(path),
+    };
+  },
 });
 
-test('what is renewed lives as long as what was just kept, and the rest as it did', async (t) => {
-  const path = temporaryFolder(t);
-  const { owned, other } = twoOn(t, path);
-  const expiries = (): Map<string, number> => {
-    const base = openBase(open, path);
-    const read = [...base.owned().values.getRange({})].map(({ value }): [string, number] => [
-      value.toString('utf8', 16),
-      value.readDoubleBE(0),
-    ]);
-    base.close();
-    return new Map(read);
-  };
-  for (const [id, ttlMs] of [
-    ['old', minuteMs],
-    ['left', minuteMs],
-    ['young', 9 * minuteMs],
-  ] as const)
-    await owned.keep('k', [{ id, value: `of ${id}` }], ttlMs, plenty);
-  await owned.keep('other', [{ id: 'old', value: 'of another' }], minuteMs, plenty);
-  const before = expiries();
-  await other.renew('k', ['old', 'young', 'none', 'old'], 10 * minuteMs);
-  const after = expiries();
-  t.ok((after.get('of old') ?? 0) >= (before.get('of old') ?? 0) + 9 * minuteMs, 'it begins anew');
-  for (const same of ['of left', 'of young', 'of another']) t.equal(after.get(same), before.get(same), same);
-  t.same(await owned.find('k', ['old', 'left', 'young', 'none'], mostBytes), [
-    'of old',
-    'of left',
-    'of young',
-    null,
-  ]);
-  const counted = (id: string, value: string) => countedBytes(id, value.length);
-  const all = counted('old', 'of old') + counted('left', 'of left') + counted('young', 'of young');
-  t.same(agreement(path), { count: 4, sum: all + counted('old', 'of another') });
-  await owned.keep('k', [{ id: 'new', value: '' }], minuteMs, { owner: all, all: 10 * all });
-  t.same(await owned.find('k', ['old', 'left'], mostBytes), ['of old', null], 'and gives way as late');
-});
-
-test('what is renewed after its end stays gone', async (t) => {
-  const { owned } = twoOn(t, temporaryFolder(t));
-  await owned.keep('k', [{ id: 'a', value: '1' }], 1, plenty);
-  await eventually(async () => (await owned.find('k', ['a'], mostBytes))?.[0] === null);
-  await owned.renew('k', ['a'], minuteMs);
-  t.same(await owned.find('k', ['a'], mostBytes), [null]);
-});
-
-test('what is kept again under its id is written anew, and counted once', async (t) => {
-  const path = temporaryFolder(t);
-  const { owned, other } = twoOn(t, path);
-  await owned.keep('k', [{ id: 'a', value: 'x'.repeat(1000) }], minuteMs, plenty);
-  await other.keep(
-    'k',
-    [
-      { id: 'a', value: 'first' },
-      { id: 'a', value: 'last' },
-    ],
-    minuteMs,
-    plenty,
-  );
-  t.same(await owned.find('k', ['a'], mostBytes), ['last']);
-  t.same(agreement(path), { count: 1, sum: countedBytes('a', 4) });
-});
-
-test('the oldest of an owner give way to its new ones, and those of others do not', async (t) => {
-  const path = temporaryFolder(t);
-  const { owned } = twoOn(t, path);
-  const value = 'x'.repeat(1000);
-  const most = { owner: 3 * countedBytes('1', value.length), all: 1_000_000 };
-  await owned.keep('other', [{ id: '0', value }], minuteMs, most);
-  // The times to live tell their age, since milliseconds may not.
-  for (const id of ['1', '2', '3', '4', '5']) {
-    t.equal(await owned.keep('k', [{ id, value }], minuteMs + Number(id) * 1000, most), true);
-  }
-  const found = await owned.find('k', ['1', '2', '3', '4', '5'], mostBytes);
-  t.same(found, [null, null, value, value, value]);
-  t.same(await owned.find('other', ['0'], mostBytes), [value]);
-  t.equal(agreement(path).count, 4);
-});
-
-test('the oldest of anybody give way when all owners together have too much', async (t) => {
-  const { owned } = twoOn(t, temporaryFolder(t));
-  const value = 'x'.repeat(1000);
-  const most = { owner: 1_000_000, all: 3 * countedBytes('1', value.length) };
-  for (const id of ['1', '2', '3', '4', '5']) {
-    await owned.keep(`owner ${id}`, [{ id, value }], minuteMs + Number(id) * 1000, most);
-  }
-  const found = await Promise.all(
-    ['1', '2', '3', '4', '5'].map(async (id) => (await owned.find(`owner ${id}`, [id], mostBytes))?.[0]),
-  );
-  t.same(found, [null, null, value, value, value]);
-});
-
-test('what alone is more than the bounds allow is not kept and displaces nothing', async (t) => {
-  const { owned } = twoOn(t, temporaryFolder(t));
-  const most = { owner: 1000, all: 2000 };
-  await owned.keep('k', [{ id: 'a', value: 'small' }], minuteMs, most);
-  const large = 'x'.repeat(1000);
-  t.equal(await owned.keep('k', [{ id: 'b', value: large }], minuteMs, most), false);
-  t.equal(await owned.keep('k', [{ id: 'b', value: large }], minuteMs, { owner: 5000, all: 1000 }), false);
-  t.same(await owned.find('k', ['a', 'b'], mostBytes), ['small', null]);
-});
-
-test('a bound that was lowered is reached over several keeps', async (t) => {
-  const path = temporaryFolder(t);
-  const { owned } = twoOn(t, path);
-  const many = Array.from({ length: 3000 }, (_, index) => ({ id: `${index}`, value: 'x' }));
-  await owned.keep('k', many, minuteMs, plenty);
-  const most = { owner: 10_000, all: 1_000_000 };
-  const counts = [];
-  for (const id of ['a', 'b', 'c', 'd']) {
-    t.equal(await owned.keep('k', [{ id, value: '1' }], 2 * minuteMs, most), true);
-    counts.push(agreement(path).count);
-  }
-  t.same(counts.slice(0, 2), [2001, 1002], 'a thousand at a time');
-  t.ok(agreement(path).sum <= most.owner);
-  t.same(await owned.find('k', ['a', 'd'], mostBytes), ['1', '1']);
-});
-
-test('what came makes as much room as it takes', async (t) => {
-  const path = temporaryFolder(t);
-  const { owned } = twoOn(t, path);
-  const many = Array.from({ length: 1500 }, (_, index) => ({ id: `${index}`, value: 'x' }));
-  await owned.keep('k', many, minuteMs, plenty);
-  const most = { owner: agreement(path).sum, all: 1_000_000 };
-  const large = [{ id: 'a', value: 'x'.repeat(most.owner - 1000) }];
-  t.equal(await owned.keep('k', large, 2 * minuteMs, most), true);
-  t.ok(agreement(path).sum <= most.owner);
-});
-
-test('records of one call stay together, whatever has to give way for them', async (t) => {
-  const { owned } = twoOn(t, temporaryFolder(t));
-  const most = { owner: 4 * countedBytes('a0', 100), all: 1_000_000 };
-  const of = (number: number) =>
-    ['a', 'b'].map((half) => ({ id: `${half}${number}`, value: 'x'.repeat(100) }));
-  for (let number = 0; number < 5; number += 1) {
-    await owned.keep('k', of(number), minuteMs - number * 1000, most);
-    const found = await owned.find('k', [`a${number}`, `b${number}`], mostBytes);
-    t.notOk(found?.includes(null), 'also when their time ends before that of all others');
-  }
-});
-
-test('values that are too large together are not read', async (t) => {
-  const { owned } = twoOn(t, temporaryFolder(t));
-  const records = ['a', 'b'].map((id) => ({ id, value: 'ü'.repeat(50) }));
-  await owned.keep('k', records, minuteMs, plenty);
-  t.equal(await owned.find('k', ['a', 'b'], 199), null);
-  t.same(await owned.find('k', ['a', 'b'], 200), ['ü'.repeat(50), 'ü'.repeat(50)]);
-});
-
-test('what has expired is not found, and a sweep leaves nothing of it', async (t) => {
-  const path = temporaryFolder(t);
-  const { owned, sweep } = twoOn(t, path);
-  const records = Array.from({ length: 700 }, (_, index) => ({ id: `${index}`, value: 'x' }));
-  await owned.keep('short', records, 1, plenty);
-  await owned.keep('k', [{ id: 'kept', value: '1' }], minuteMs, plenty);
-  await eventually(async () => (await owned.find('short', ['699'], mostBytes))?.[0] === null);
-  t.equal(await owned.drop('short', '699'), false);
-  await sweep();
-  t.same(agreement(path), { count: 1, sum: countedBytes('kept', 1) });
-});
-
-test('what is dropped is gone for everybody', async (t) => {
-  const path = temporaryFolder(t);
-  const { owned, other } = twoOn(t, path);
-  await owned.keep('k', [{ id: 'a', value: '1' }], minuteMs, plenty);
-  t.equal(await other.drop('k2', 'a'), false);
-  t.equal(await other.drop('k', 'a'), true);
-  t.equal(await owned.drop('k', 'a'), false);
-  t.same(await owned.find('k', ['a'], mostBytes), [null]);
-  t.same(agreement(path), { count: 0, sum: 0 });
+testOwned('postgres', {
+  skip: skipWithoutPostgres(),
+  async open(t) {
+    const server = await postgresFor(t);
+    const settings = postgresSettings(server.port);
+    const [store, other] = [createPostgresStore(settings), createPostgresStore(settings)];
+    t.teardown(() => Promise.all([store.close(), other.close()]));
+    const numbers = (sql: string): number[] => server.query(sql).split('|').map(Number);
+    return {
+      settings,
+      owned: store.owned,
+      other: other.owned,
+      sweep: () => store.sweep(),
+      async agreement() {
+        const [count = 0, sum = 0] = numbers(
+          'SELECT count(*), coalesce(sum(bytes), 0) FROM gateway.owned_records',
+        );
+        const [owners, all] = numbers(
+          'SELECT (SELECT coalesce(sum(bytes), 0) FROM gateway.owned_bytes), (SELECT sum(bytes) FROM gateway.owned_totals)',
+        );
+        if (owners !== sum || all !== sum) throw new Error('what owners keep does not agree with its sums');
+        return { count, sum };
+      },
+      async expiries() {
+        const rows = server.query(
+          "SELECT value || '|' || (extract(epoch FROM expires_at) * 1000)::bigint FROM gateway.owned_records",
+        );
+        return new Map(
+          rows
+            .split('\n')
+            .map((row): [string, number] => [row.split('|')[0] ?? '', Number(row.split('|')[1])]),
+        );
+      },
+    };
+  },
 });
 
 test('looking makes no files of its own, and a closed store refuses', async (t) => {
@@ -247,33 +107,4 @@ test('looking makes no files of its own, and a closed store refuses', async (t) 
   t.notOk(existsSync(join(path, 'owned')));
   await store.close();
   await unavailable(t, store.owned.find('k', ['a'], mostBytes));
-});
-
-test('Redis has no records of owners', async (t) => {
-  const store = createStore(redisSettings([1]));
-  t.equal(store.owned, null);
-  await store.close();
-});
-
-test('processes that keep at once hold the bounds, and a killed one leaves whole batches', async (t) => {
-  const path = temporaryFolder(t);
-  const settings = { kind: 'embedded', path, taskDays: 7 } as const;
-  const bytes = 60_000;
-  const processes = ['k1', 'k1', 'k2'].map((owner) =>
-    startStoreProcess({ settings, does: 'keep', owner, bytes }),
-  );
-  t.teardown(() => processes.map((each) => each.kill()));
-  await Promise.all(processes.map((each) => each.untilTold(150)));
-  for (const each of processes) each.kill();
-  await Promise.all(processes.map((each) => each.exited));
-  const { sum } = agreement(path);
-  t.ok(sum > bytes / 2 && sum <= 2 * bytes, `${sum} bytes`);
-  const { owned } = twoOn(t, path);
-  const last = processes[2]?.told.at(-1) ?? '';
-  const found = await owned.find('k2', [`a${last}`, `b${last}`], mostBytes);
-  t.notOk(found?.includes(null), 'what the process was told is kept');
-  t.equal(
-    await owned.keep('k2', [{ id: 'after', value: '1' }], minuteMs, { owner: bytes, all: 2 * bytes }),
-    true,
-  );
 });

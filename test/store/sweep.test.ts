@@ -1,15 +1,18 @@
 import { open } from 'lmdb';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
 import { openBase } from '../../src/store/embedded-base.js';
+import { createPostgresStore } from '../../src/store/postgres.js';
 import { nameKey, readExpiryKey } from '../../src/store/record-format.js';
-import { createRedisStore } from '../../src/store/redis.js';
-import { redisSettings } from '../suites/store.js';
+import { ledgerBatch } from '../suites/ledger.js';
+import { sumTable } from '../suites/ledger-sums.js';
+import { postgresSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
-import { noRedis, startRedis } from '../support/redis.js';
+import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
 const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
 
 test('a sweep of the embedded store leaves nothing of what has expired', async (t) => {
   const path = temporaryFolder(t);
@@ -41,29 +44,39 @@ test('a sweep of the embedded store leaves nothing of what has expired', async (
   close();
 });
 
-const server = await startRedis();
-t.teardown(() => server?.stop());
-const skip = server === null && noRedis;
-
-test('a sweep of Redis takes from its lists what expired long ago, and Redis the rest', {
-  skip,
+test('a sweep of PostgreSQL leaves nothing of what has expired', {
+  skip: skipWithoutPostgres(),
 }, async (t) => {
-  if (server === null) throw new Error(noRedis);
-  const store = createRedisStore(redisSettings([server.port]));
+  const server = await postgresFor(t);
+  const store = createPostgresStore(postgresSettings(server.port));
   t.teardown(() => store.close());
-  await store.create('tasks', 'short', '', 20);
-  await store.create('tasks', 'long', '', minuteMs);
-  await store.claim('poll', minuteMs);
-  await server.command('ZADD', 'test:index:tasks', '1', 'ancient');
-  await eventually(async () => (await store.get('tasks', 'short')) === null);
+  const numbers = Array.from({ length: 1100 }, (_, index) => `${index}`);
+  await Promise.all(numbers.map((id) => store.create(id.endsWith('7') ? 'a' : 'a-b', id, id, 1)));
+  await Promise.all(numbers.slice(0, 100).map((id) => store.claim(id, 1)));
+  await store.create('a', 'kept', '', minuteMs);
+  await store.claim('kept', minuteMs);
+  const old = ledgerBatch({
+    lines: [{ at: Date.now() - 3 * dayMs, value: 'old' }],
+    lineTtlMs: dayMs,
+    sums: sumTable(1, [{ id: 'short', add: { n: 1 } }]),
+  });
+  await store.append('swept', old);
+  const kept = {
+    lines: [{ at: Date.now(), value: 'new' }],
+    sums: sumTable(minuteMs, [{ id: 'long', add: { n: 1 } }]),
+  };
+  await store.append('swept', ledgerBatch({ ...kept, number: 2 }));
+  await eventually(async () => (await store.get('a', '7')) === null);
   await store.sweep();
-  t.match(
-    await server.command('ZRANGE', 'test:index:tasks', '0', '-1'),
-    /^\*2\r\n\$5\r\nshort\r\n\$4\r\nlong\r\n/,
+  const held = (table: string, column: string) =>
+    server.query(`SELECT ${column} FROM gateway.${table} ORDER BY 1`);
+  t.equal(held('records', 'id'), 'kept');
+  t.equal(held('claims', 'key'), 'kept');
+  t.equal(held('ledger_lines', 'value'), 'new');
+  t.equal(held('ledger_sums', 'id'), 'long');
+  t.equal(held('ledger_sum_changes', 'id'), '', 'what was to be added is');
+  const days = server.query(
+    "SELECT count(*) FROM pg_inherits WHERE inhparent = 'gateway.ledger_lines'::regclass",
   );
-  for (const key of ['test:record:tasks:long', 'test:claim:poll']) {
-    const [, left = ''] = /^:(\d+)/.exec(await server.command('PTTL', key)) ?? [];
-    t.ok(Number(left) > 0 && Number(left) <= minuteMs, `${key} goes by itself`);
-  }
-  t.match(await server.command('DBSIZE'), /^:4\r\n/, 'two lists, a record and a claim');
+  t.equal(days, '1', 'the table of a day is dropped with its last line');
 });

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import type { RedisStoreSettings, StoreSettings } from '../../src/config/types.js';
+import type { PostgresStoreSettings, StoreSettings } from '../../src/config/types.js';
 import { GatewayError } from '../../src/errors.js';
 import { createStore } from '../../src/store/create.js';
 import type { Store } from '../../src/store/store.js';
@@ -21,17 +21,17 @@ type RegisterTest = (title: string, body: (t: Test, store: Store, other: Store) 
 
 const minuteMs = 60_000;
 
-/** Settings of a store in the Redis servers of the tests. */
-export function redisSettings(ports: readonly number[]): RedisStoreSettings {
+/** Settings of a store in a PostgreSQL server of the tests. */
+export function postgresSettings(port: number): PostgresStoreSettings {
   return {
-    kind: 'redis',
-    nodes: ports.map((port) => ({ host: '127.0.0.1', port })),
-    cluster: false,
-    tls: false,
-    username: null,
+    kind: 'postgres',
+    host: '127.0.0.1',
+    port,
+    database: 'postgres',
+    username: 'postgres',
     password: null,
-    database: 0,
-    prefix: 'test',
+    tls: 'off',
+    schema: 'gateway',
     timeoutMs: 5000,
     taskDays: 7,
   };

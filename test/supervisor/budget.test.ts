@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { writeConfig } from '../support/gateway-processes.js';
-import { noRedis, startRedis } from '../support/redis.js';
+import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { simulate } from '../support/simulator.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { chatBody, startUsageGateway, type UsageGateway } from '../support/usage-gateway.js';
 import { budgetConfig, hammer, type Seen } from './budget-clients.js';
 
+const skip = skipWithoutPostgres();
 const usd = 1;
 const budget = usd * 1e9;
 
@@ -75,12 +76,10 @@ test('what is killed under load, a worker and then the whole gateway, does not g
   t.ok(after.refused > 0);
 });
 
-test('two gateways on one Redis share a budget', async (t) => {
-  const redis = await startRedis();
-  if (redis === null) return t.comment(noRedis);
-  t.teardown(() => redis.stop());
+test('two gateways on one PostgreSQL share a budget', { skip }, async (t) => {
+  const postgres = await postgresFor(t);
   const simulator = await simulate(t);
-  const store = { kind: 'redis', url: redis.url };
+  const store = { kind: 'postgres', url: postgres.url };
   const start = () =>
     startUsageGateway(t, { upstreamUrl: simulator.url, store, workers: 2, config: budgetConfig(usd) });
   const gateways = await Promise.all([start(), start()]);
@@ -90,12 +89,12 @@ test('two gateways on one Redis share a budget', async (t) => {
   t.equal(await ledgerCost(gateways[0] as UsageGateway, seen.served), seen.cost);
 });
 
-test('a video takes what its length costs, and while the store is gone nobody is told that money is used up', async (t) => {
-  const redis = await startRedis({ keep: true });
-  if (redis === null) return t.comment(noRedis);
-  t.teardown(() => redis.stop());
+test('a video takes what its length costs, and while the store is gone nobody is told that money is used up', {
+  skip,
+}, async (t) => {
+  const postgres = await postgresFor(t);
   const simulator = await simulate(t);
-  const store = { kind: 'redis', url: redis.url, timeoutMs: 3000 };
+  const store = { kind: 'postgres', url: postgres.url, timeoutMs: 3000 };
   const usage = await startUsageGateway(t, {
     upstreamUrl: simulator.url,
     store,
@@ -112,9 +111,9 @@ test('a video takes what its length costs, and while the store is gone nobody is
   t.equal(await film('8'), 429);
   // Half of what is left.
   const talk = () => status('/v1/chat/completions', chatBody('hi', { max_tokens: 400 }));
-  await redis.crash();
+  await postgres.crash();
   t.equal(await talk(), 503);
   t.equal(await talk(), 503);
-  await redis.restart();
+  await postgres.restart();
   t.equal(await eventually(talk, { fits: (status) => status !== 503, everyMs: 50 }), 200);
 });

@@ -40,7 +40,7 @@ function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () 
   const demo = demoConfig(1);
   const config = { ...demo, store: { kind: 'embedded', path: t.testdir(), taskDays: 1 } as const };
   const keys = createManagedKeys({
-    store: fakeStore({ data, before }),
+    store: { ...fakeStore({ data, before }), changes: null },
     config: () => config,
     tellAll(order) {
       for (const worker of workers) worker.send(order);

@@ -9,8 +9,6 @@ import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 
 export interface RedisOptions {
-  /** Keeps the data on the disk, so that it is there again after a restart. */
-  readonly keep?: boolean;
   /** More arguments for the server. */
   readonly args?: readonly string[];
 }
@@ -22,12 +20,6 @@ export interface RedisServer {
   readonly url: string;
   /** Sends one command without spaces in its arguments; the reply's first line, and all lines of a bulk. */
   command(...words: string[]): Promise<string>;
-  /** The process: to be stopped and continued. */
-  signal(signal: NodeJS.Signals): void;
-  /** Ends the process as a crash does. */
-  crash(): Promise<void>;
-  /** Starts it again on the same port after a crash. */
-  restart(): Promise<void>;
   /** Ends it, and removes its files. */
   stop(): Promise<void>;
 }
@@ -48,7 +40,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
     const folder = mkdtempSync(join(tmpdir(), 'redis-'));
     try {
       const child = await launch(port, folder, options);
-      if (child !== null) return createServerHandle(child, { port, folder, options });
+      if (child !== null) return createServerHandle(child, { port, folder });
       rmSync(folder, { recursive: true, force: true });
       return null;
     } catch (error) {
@@ -89,11 +81,9 @@ export async function startRedisCluster(): Promise<readonly RedisServer[] | null
 }
 
 function createServerHandle(
-  first: ChildProcess,
-  place: { readonly port: number; readonly folder: string; readonly options: RedisOptions },
+  child: ChildProcess,
+  { port, folder }: { readonly port: number; readonly folder: string },
 ): RedisServer {
-  const { port, folder, options } = place;
-  let child = first;
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
@@ -104,13 +94,6 @@ function createServerHandle(
     port,
     url: `redis://127.0.0.1:${port}`,
     command: (...words) => ask(port, words),
-    signal: (signal) => void child.kill(signal),
-    crash: kill,
-    async restart() {
-      const started = await launch(port, folder, options);
-      if (started === null) throw new Error(noRedis);
-      child = started;
-    },
     async stop() {
       await kill();
       rmSync(folder, { recursive: true, force: true });
@@ -120,11 +103,14 @@ function createServerHandle(
 
 /** @throws Error with its output when it ends instead of serving */
 async function launch(port: number, folder: string, options: RedisOptions): Promise<ChildProcess | null> {
-  const storing = options.keep ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
   const place = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder];
-  const child = spawn('redis-server', [...place, '--save', '', ...storing, ...(options.args ?? [])], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const child = spawn(
+    'redis-server',
+    [...place, '--save', '', '--appendonly', 'no', ...(options.args ?? [])],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
   const killAtExit = (): void => void child.kill('SIGKILL');
   process.once('exit', killAtExit);
   child.once('exit', () => process.removeListener('exit', killAtExit));

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { createEmbeddedStore } from '../../../src/store/embedded.js';
-import { createRedisStore } from '../../../src/store/redis.js';
+import { createPostgresStore } from '../../../src/store/postgres.js';
 import type { Store } from '../../../src/store/store.js';
-import { redisSettings } from '../../suites/store.js';
-import { startRedis } from '../redis.js';
+import { postgresSettings } from '../../suites/store.js';
+import { startPostgres } from '../postgres.js';
 
 /** Makes a store of its own for a test, with which it ends; null where there is no server for it. */
 export type OpenStore = (t: Test) => Promise<Store | null>;
@@ -22,10 +22,10 @@ export const openStores: Readonly<Record<Store['kind'], OpenStore>> = {
     });
     return store;
   },
-  async redis(t) {
-    const server = await startRedis();
+  async postgres(t) {
+    const server = await startPostgres();
     if (server === null) return null;
-    const store = createRedisStore(redisSettings([server.port]));
+    const store = createPostgresStore(postgresSettings(server.port));
     t.teardown(async () => {
       await store.close();
       await server.stop();

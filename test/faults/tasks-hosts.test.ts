@@ -1,14 +1,19 @@
 import t, { test } from 'tap';
 import { eventually } from '../support/eventually.js';
+import { skipWithoutPostgres } from '../support/postgres.js';
 import { askTask, contentOf, taskClientFormats, untilEnded } from '../support/tasks/client.js';
 import { otherKey, workerLogs } from '../support/tasks/gateway.js';
-import { skipWithoutRedis, startRedisStage } from '../support/tasks/redis.js';
+import { startHostsStage } from '../support/tasks/hosts.js';
 
-const skip = await skipWithoutRedis();
+const skip = skipWithoutPostgres();
 const runningMs = 2500;
+/** Longest wait for the store, which nothing is to fail by here. */
+const longMs = 20_000;
 
-test('two gateways on one Redis serve the same tasks, and poll each once a second', { skip }, async (t) => {
-  const { simulator, start } = await startRedisStage(t, { videoPace: { queuedMs: 0, runningMs } });
+test('two gateways on one PostgreSQL serve the same tasks, and poll each once a second', {
+  skip,
+}, async (t) => {
+  const { simulator, start } = await startHostsStage(t, { videoPace: { queuedMs: 0, runningMs } }, longMs);
   const [here, there] = await Promise.all([start(), start()]);
   const prompt = '[[video:bytes=300000]] a fox';
   const made = await askTask(here.baseUrl, taskClientFormats.compat.create(prompt));
@@ -46,7 +51,7 @@ test('two gateways on one Redis serve the same tasks, and poll each once a secon
 });
 
 test('one idempotency key makes one task over two gateways', { skip }, async (t) => {
-  const { simulator, start } = await startRedisStage(t);
+  const { simulator, start } = await startHostsStage(t, {}, longMs);
   const [here, there] = await Promise.all([start(), start()]);
   const create = taskClientFormats.compat.create('a fox');
   const ids = new Set<unknown>();

@@ -1,16 +1,13 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { noRedis, startRedis } from '../support/redis.js';
-import { skipWithoutRedis } from '../support/tasks/redis.js';
+import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { configKey, startKeysGateway } from './keys-gateway.js';
 
-const skip = await skipWithoutRedis();
+const skip = skipWithoutPostgres();
 
-test('two gateways on one Redis', { skip }, async (t) => {
-  const redis = await startRedis({ keep: true });
-  if (redis === null) throw new Error(noRedis);
-  t.teardown(() => redis.stop());
-  const store = { kind: 'redis', url: redis.url, timeoutMs: 1000 };
+test('two gateways on one PostgreSQL', { skip }, async (t) => {
+  const postgres = await postgresFor(t);
+  const store = { kind: 'postgres', url: postgres.url, timeoutMs: 1000 };
   const [here, there] = await Promise.all([
     startKeysGateway(t, { workers: 1, store }),
     startKeysGateway(t, { workers: 1, store }),
@@ -41,7 +38,7 @@ test('two gateways on one Redis', { skip }, async (t) => {
     const { body } = await here.operate('POST', '/keys', { id: 'through', groups: ['default'] });
     const key = String(body.key);
     await until(key, 200);
-    await redis.crash();
+    await postgres.crash();
     await there.gateway.untilLogged(({ msg }) =>
       String(msg).startsWith('the keys in the store cannot be read'),
     );
@@ -50,26 +47,24 @@ test('two gateways on one Redis', { skip }, async (t) => {
       status: 503,
       body: { error: { code: 'store_unavailable' } },
     });
-    await redis.restart();
+    await postgres.restart();
     await eventually(async () => (await here.operate('DELETE', '/keys/through')).status === 200);
     await until(key, 401);
   });
 });
 
 test('a gateway starts without its store, and its keys come with it', { skip }, async (t) => {
-  const redis = await startRedis({ keep: true });
-  if (redis === null) throw new Error(noRedis);
-  t.teardown(() => redis.stop());
-  const store = { kind: 'redis', url: redis.url, timeoutMs: 1000 };
+  const postgres = await postgresFor(t);
+  const store = { kind: 'postgres', url: postgres.url, timeoutMs: 1000 };
   const first = await startKeysGateway(t, { workers: 1, store });
   const { body } = await first.operate('POST', '/keys', { groups: ['default'] });
   const key = String(body.key);
   await first.gateway.stop();
-  await redis.crash();
+  await postgres.crash();
   const second = await startKeysGateway(t, { workers: 1, store });
   t.equal(await second.call(configKey), 200);
   t.equal(await second.call(key), 503);
-  await redis.restart();
+  await postgres.restart();
   await eventually(async () => (await second.call(key)) === 200);
   await eventually(async () => (await second.call('sk-made-up')) === 401);
   await second.gateway.untilLogged(({ msg }) => msg === 'the keys in the store can be read again');

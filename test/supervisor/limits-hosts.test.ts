@@ -2,28 +2,19 @@ import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
 import { sharedSecret } from '../support/gateway-config.js';
-import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
+import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { askLimited, hammer, limitedKey } from './limited-client.js';
 
-const probe = await startRedis();
-await probe?.stop();
-const skip = probe === null && noRedis;
-
-async function startServer(t: Test): Promise<RedisServer> {
-  const redis = await startRedis();
-  if (redis === null) throw new Error(noRedis);
-  t.teardown(() => redis.stop());
-  return redis;
-}
+const skip = skipWithoutPostgres();
 
 /** Two gateways on one server, as two hosts are. */
-async function startHosts(t: Test, redis: RedisServer, limits: object, config: object = {}) {
+async function startHosts(t: Test, postgres: PostgresServer, limits: object, config: object = {}) {
   const start = () =>
     startGateway(t, {
       workers: 2,
       env: { LOG_LEVEL: 'info' },
       file: {
-        store: { kind: 'redis', url: redis.url },
+        store: { kind: 'postgres', url: postgres.url },
         secret: sharedSecret,
         admin: { port: 0, token: adminToken },
         upstreams: { local: { kind: 'simulator' } },
@@ -61,7 +52,7 @@ const untilSaid = (host: GatewayProcesses, from: number, isBack: boolean): Promi
 test('600 requests per minute are 600 over two hosts and eight clients that hammer both', {
   skip,
 }, async (t) => {
-  const hosts = await startHosts(t, await startServer(t), { requestsPerMinute: 600 });
+  const hosts = await startHosts(t, await postgresFor(t), { requestsPerMinute: 600 });
   const startedAt = performance.now();
   // Less than a minute, so that nothing comes back meanwhile.
   const isOver = () => performance.now() - startedAt > 8000;
@@ -80,7 +71,7 @@ test('600 requests per minute are 600 over two hosts and eight clients that hamm
 });
 
 test('what one host has in hand serves the other, and its slots move with the load', { skip }, async (t) => {
-  const hosts = await startHosts(t, await startServer(t), { requestsPerMinute: 100, concurrent: 2 });
+  const hosts = await startHosts(t, await postgresFor(t), { requestsPerMinute: 100, concurrent: 2 });
   for (const host of [hosts[0], hosts[1], hosts[0], hosts[1]]) {
     let isServed = false;
     for (let tries = 0; tries < 20 && !isServed; tries++) {
@@ -100,17 +91,17 @@ test('what one host has in hand serves the other, and its slots move with the lo
 });
 
 test('open: without the store each host counts alone, says so, and comes back', { skip }, async (t) => {
-  const redis = await startServer(t);
-  const [host] = await startHosts(t, redis, { requestsPerMinute: 50 });
+  const postgres = await postgresFor(t);
+  const [host] = await startHosts(t, postgres, { requestsPerMinute: 50 });
   t.equal((await askLimited(host.baseUrl)).status, 200);
   const from = host.logs.length;
-  await redis.crash();
+  await postgres.crash();
   await untilSaid(host, from, false);
   t.equal(await storeGauge(host), '0');
   let accepted = 1;
   for (let i = 0; i < 60; i++) if ((await askLimited(host.baseUrl)).status === 200) accepted++;
   t.equal(accepted, 50);
-  await redis.restart();
+  await postgres.restart();
   await untilSaid(host, from, true);
   t.equal(await storeGauge(host), '1');
   t.equal((await askLimited(host.baseUrl)).status, 429);
@@ -118,12 +109,12 @@ test('open: without the store each host counts alone, says so, and comes back', 
 });
 
 test('closed: without the store a host has no more than it was given', { skip }, async (t) => {
-  const redis = await startServer(t);
+  const postgres = await postgresFor(t);
   const outage = { rates: 'closed' };
-  const [host] = await startHosts(t, redis, { requestsPerMinute: 50 }, { outage });
+  const [host] = await startHosts(t, postgres, { requestsPerMinute: 50 }, { outage });
   t.equal((await askLimited(host.baseUrl)).status, 200);
   const from = host.logs.length;
-  await redis.crash();
+  await postgres.crash();
   await untilSaid(host, from, false);
   const answers = [];
   for (let i = 0; i < 60; i++) answers.push(await askLimited(host.baseUrl));
@@ -132,7 +123,7 @@ test('closed: without the store a host has no more than it was given', { skip },
   const last = answers.at(-1);
   t.match(last, { status: 503 });
   t.ok(Number(last?.retryAfter) >= 1);
-  await redis.restart();
+  await postgres.restart();
   await untilSaid(host, from, true);
   let status = 503;
   for (let tries = 0; tries < 50 && status !== 200; tries++) {

@@ -1,0 +1,27 @@
+/** What is wanted of a budget. Amounts are whole numbers. */
+export interface Reservation {
+  /** What the budget is in all. */
+  readonly total: number;
+  /** Less than this helps nobody. */
+  readonly least: number;
+  readonly want: number;
+  /** Used already: it is taken even beyond the total. */
+  readonly owed: number;
+  /** How long the account is kept from now on, in milliseconds. */
+  readonly ttlMs: number;
+}
+
+/**
+ * The accounts of budgets in a store: of each, how much its hosts have reserved. What is reserved may be spent without
+ * asking again, so it counts as spent until it is given back: a host that ends without a word has spent it.
+ */
+export interface BudgetAccounts {
+  /**
+   * Reserves as much of what is wanted as there is, and nothing where that is too little, beside what is owed.
+   * @returns how much was reserved, without what was owed, once that is durable
+   * @throws {GatewayError} of the store, and then nobody knows whether it was done; at worst nobody will spend it
+   */
+  reserve(account: string, reservation: Reservation): Promise<number>;
+  /** Gives back what was reserved and not spent. @throws {GatewayError} as `reserve` does */
+  giveBack(account: string, amount: number, ttlMs: number): Promise<void>;
+}

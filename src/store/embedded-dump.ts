@@ -1,0 +1,185 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DumpEntry, type DumpTarget, entriesAtOnce, type OwnedEntry } from './dump.js';
+import { type EmbeddedBase, openBase, openLasting } from './embedded-base.js';
+import { lineTime } from './ledger-format.js';
+import { mergeSums, putLine, putRetention, putSum, readSumRecord, retentions, sumsOf } from './ledgers.js';
+import { type HeldOwned, heldOwned, putOwned } from './owned-records.js';
+import {
+  collectionKey,
+  type HeldRecord,
+  hashedName,
+  nameKey,
+  plainName,
+  readRecord,
+} from './record-format.js';
+import { type Bytes, putRecord } from './records.js';
+
+/**
+ * Reads all that an embedded store holds, in pages. Gateways may use it meanwhile.
+ * @param path of the store's folder
+ */
+export async function* readEmbedded(path: string): AsyncGenerator<readonly DumpEntry[]> {
+  if (!existsSync(path)) return;
+  const { open } = await import('lmdb');
+  const base = openBase(open, path);
+  try {
+    const now = Date.now();
+    yield* pagesOf(base.records.records, null, (key, value) => recordEntry(key, readRecord(value), now));
+    if (base.hasOwned())
+      yield* pagesOf(base.owned().values, null, (key, value) => ownedEntry(heldOwned(key, value), now));
+    if (base.hasLedgers()) yield* ledgerPages(base, now);
+  } finally {
+    base.close();
+  }
+}
+
+function recordEntry(
+  key: Buffer,
+  { id, value, revision, expiresAt }: HeldRecord,
+  now: number,
+): DumpEntry | null {
+  if (expiresAt <= now) return null;
+  return {
+    type: 'record',
+    collection: key.toString('utf8', 0, key.indexOf(0)),
+    id,
+    value,
+    revision,
+    expiresAt,
+  };
+}
+
+function ownedEntry({ owner, name, counted, expiresAt, value }: HeldOwned, now: number): OwnedEntry | null {
+  if (expiresAt <= now) return null;
+  const id = plainName(name);
+  const idHash = id === null ? name.subarray(1).toString('hex') : null;
+  return {
+    type: 'owned',
+    owner: owner.toString('hex'),
+    id,
+    idHash,
+    value: value.toString(),
+    bytes: counted,
+    expiresAt,
+  };
+}
+
+async function* ledgerPages(base: EmbeddedBase, now: number): AsyncGenerator<readonly DumpEntry[]> {
+  const { change, ...ledgers } = base.ledgers();
+  for (const { ledger, lineTtlMs } of retentions(ledgers)) {
+    change(() => mergeSums(ledgers, ledger));
+    yield [{ type: 'ledger', ledger, lineTtlMs }];
+    const kept = now - lineTtlMs;
+    yield* pagesOf(ledgers.lines, ledger, (key, value) => {
+      const at = lineTime(key);
+      return at > kept ? { type: 'line', ledger, at, value: value.toString() } : null;
+    });
+    yield* pagesOf(ledgers.sums.records, sumsOf(ledger), (_, value) => {
+      const { id, expiresAt, values } = readSumRecord(value);
+      return expiresAt > now ? { type: 'sum', ledger, id, values, expiresAt } : null;
+    });
+  }
+}
+
+/**
+ * Entries in the order of their keys. Each page is read at one moment, and nothing is held open between two.
+ * @param collection whose keys are wanted; null for all
+ * @param entryOf gives null for what is left out
+ */
+async function* pagesOf(
+  database: Bytes,
+  collection: string | null,
+  entryOf: (key: Buffer, value: Buffer) => DumpEntry | null,
+): AsyncGenerator<readonly DumpEntry[]> {
+  let start = collection === null ? Buffer.from([0]) : collectionKey(collection);
+  const end = collection === null ? undefined : Buffer.from(`${collection}\u0001`);
+  let last: Buffer | null = null;
+  for (;;) {
+    database.resetReadTxn();
+    const page: DumpEntry[] = [];
+    let count = 0;
+    for (const { key, value } of database.getRange({ start, end, limit: entriesAtOnce + 1 })) {
+      if (last?.equals(key)) continue;
+      count += 1;
+      start = Buffer.from(key);
+      const entry = entryOf(key, value);
+      if (entry !== null) page.push(entry);
+    }
+    if (count === 0) return;
+    last = start;
+    yield page;
+  }
+}
+
+/**
+ * Makes an embedded store of what is written. It is made beside its folder, and takes its place when it is whole.
+ * @throws Error when there is a store already
+ */
+export async function writeEmbedded(path: string): Promise<DumpTarget> {
+  if (existsSync(path) && readdirSync(path).length > 0)
+    throw new Error(`there is something in ${path} already`);
+  const { open } = await import('lmdb');
+  const making = `${path}.import-${process.pid}`;
+  mkdirSync(making, { recursive: true, mode: 0o700 });
+  const base = openBase(open, making);
+  let lines = 0;
+  const put = (entry: DumpEntry): void => {
+    if (entry.type === 'record') putRecord(base.records, entry.collection, entry);
+    else if (entry.type === 'owned') putOwned(base.owned(), heldOf(entry), Buffer.from(entry.value));
+    else if (entry.type === 'ledger') putRetention(base.ledgers(), entry);
+    else if (entry.type === 'sum') putSum(base.ledgers(), entry);
+    else {
+      putLine(base.ledgers(), entry, lines);
+      lines += 1;
+    }
+  };
+  const changeOf = ({ type }: DumpEntry) =>
+    type === 'record' ? base.changeRecords : type === 'owned' ? base.owned().change : base.ledgers().change;
+  return {
+    async write(entries) {
+      for (let from = 0; from < entries.length; ) {
+        const [first] = entries.slice(from, from + 1);
+        if (first === undefined) return;
+        const change = changeOf(first);
+        let until = from;
+        while (until < entries.length && changeOf(entries[until] ?? first) === change) until += 1;
+        change(() => entries.slice(from, until).forEach(put));
+        from = until;
+      }
+    },
+    async finish() {
+      base.close();
+      if (existsSync(path)) rmSync(path, { recursive: true });
+      renameSync(making, path);
+    },
+    async discard() {
+      base.close();
+      rmSync(making, { recursive: true, force: true });
+    },
+  };
+}
+
+function heldOf({ owner, id, idHash, bytes, expiresAt }: OwnedEntry) {
+  const name = id === null ? hashedName(Buffer.from(idHash ?? '', 'hex')) : nameKey(id);
+  return { owner: Buffer.from(owner, 'hex'), name, expiresAt, counted: bytes };
+}
+
+/**
+ * Copies an embedded store while gateways use it: each of its databases as it is at one moment.
+ * @param to a folder that is not there yet, or is empty
+ * @throws Error when there is nothing to copy, or something in the way
+ */
+export async function copyEmbedded(path: string, to: string): Promise<void> {
+  if (!existsSync(join(path, 'records'))) throw new Error(`there is no store in ${path}`);
+  if (existsSync(to) && readdirSync(to).length > 0) throw new Error(`there is something in ${to} already`);
+  const { open } = await import('lmdb');
+  for (const { name, environment } of openLasting(open, path)) {
+    try {
+      mkdirSync(join(to, name), { recursive: true, mode: 0o700 });
+      await environment.copy(join(to, name));
+    } finally {
+      environment.close();
+    }
+  }
+}

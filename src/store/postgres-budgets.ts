@@ -1,0 +1,72 @@
+import { GatewayError } from '../errors.js';
+import type { BudgetAccounts, Reservation } from './accounts.js';
+import { numberOf, type PostgresLink } from './postgres-link.js';
+import { toColumn, toKey } from './postgres-text.js';
+import { firstRevision } from './revision.js';
+import { storeUnavailable } from './unavailable.js';
+
+/** What is asked of one account. */
+interface Change extends Reservation {
+  readonly account: string;
+  readonly back: number;
+  resolve(granted: number): void;
+  reject(error: unknown): void;
+}
+
+/** Changes that wait, and those that go in one statement. */
+const mostWaiting = 20_000;
+const mostTogether = 500;
+
+/** Accounts of budgets in PostgreSQL. What is asked while an answer is awaited goes together, in one statement. */
+export function createPostgresBudgets(link: PostgresLink): BudgetAccounts {
+  let waiting: Change[] = [];
+  let isUnderWay = false;
+
+  const send = async (): Promise<void> => {
+    isUnderWay = true;
+    while (waiting.length > 0) {
+      const changes = waiting.slice(0, mostTogether);
+      waiting = waiting.slice(mostTogether);
+      await carryOut(link, changes);
+    }
+    isUnderWay = false;
+  };
+  const ask = (account: string, change: Reservation & { readonly back: number }): Promise<number> =>
+    new Promise((resolve, reject) => {
+      if (waiting.length >= mostWaiting) {
+        reject(storeUnavailable(new Error(`${mostWaiting} changes of budgets wait`)));
+        return;
+      }
+      waiting.push({ account, ...change, resolve, reject });
+      if (!isUnderWay) void send();
+    });
+
+  return {
+    reserve: (account, reservation) => ask(account, { ...reservation, back: 0 }),
+    async giveBack(account, back, ttlMs) {
+      await ask(account, { total: 0, least: 1, want: 0, owed: 0, ttlMs, back });
+    },
+  };
+}
+
+async function carryOut(link: PostgresLink, changes: readonly Change[]): Promise<void> {
+  const asked = changes.map(({ account, total, least, want, owed, back, ttlMs }) => {
+    const amounts = [total, least, want, owed, back].map((each) => Math.min(each, Number.MAX_SAFE_INTEGER));
+    return [toKey(account), toColumn(account), ...amounts, Math.ceil(ttlMs)];
+  });
+  try {
+    const rows = await link.ask(statement, [JSON.stringify(asked), firstRevision()]);
+    for (const { at, granted } of rows) {
+      const change = changes[numberOf(at) - 1];
+      if (granted !== null) change?.resolve(numberOf(granted));
+      else change?.reject(new GatewayError('store_unavailable', 'The account of a budget cannot be read.'));
+    }
+  } catch (error) {
+    for (const { reject } of changes) reject(error);
+  }
+}
+
+const statement = {
+  name: 'change_budgets',
+  text: 'SELECT at, granted FROM change_budgets($1, $2)',
+};

@@ -1,0 +1,202 @@
+import type { Client } from 'pg';
+import type { PostgresStoreSettings } from '../config/types.js';
+import {
+  type DumpEntry,
+  type DumpTarget,
+  entriesAtOnce,
+  type LedgerEntry,
+  type LineEntry,
+  type OwnedEntry,
+  type RecordEntry,
+  type SumEntry,
+} from './dump.js';
+import { valuesOf } from './postgres-ledger.js';
+import { clientConfig, numberOf, type Row, textOf } from './postgres-link.js';
+import { prepareConnection } from './postgres-schema.js';
+import { digestOf, fromColumn, hashedKey, toColumn, toKey } from './postgres-text.js';
+
+const connectMs = 10_000;
+
+/** Connects without a bound on how long a statement takes. */
+async function connect(settings: PostgresStoreSettings): Promise<Client> {
+  const { default: pg } = await import('pg');
+  const client = new pg.Client(clientConfig(settings, connectMs));
+  await client.connect();
+  // An error between two statements is that of the next one.
+  client.on('error', () => {});
+  await prepareConnection(client, settings, 0);
+  return client;
+}
+
+/** Reads all that a store in PostgreSQL holds, in pages, as it is at one moment. */
+export async function* readPostgres(settings: PostgresStoreSettings): AsyncGenerator<readonly DumpEntry[]> {
+  const client = await connect(settings);
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    for (const { text, entryOf } of readings) {
+      await client.query(`DECLARE entries NO SCROLL CURSOR FOR ${text}`);
+      let rows: readonly Row[];
+      do {
+        ({ rows } = await client.query<Row>(`FETCH ${entriesAtOnce} FROM entries`));
+        yield rows.map(entryOf);
+      } while (rows.length > 0);
+      await client.query('CLOSE entries');
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+const milliseconds = (column: string): string => `floor(extract(epoch FROM ${column}) * 1000)::bigint`;
+
+interface Reading {
+  readonly text: string;
+  entryOf(row: Row): DumpEntry;
+}
+
+const readings: readonly Reading[] = [
+  {
+    text: `SELECT collection, id, value, revision, ${milliseconds('expires_at')} AS expires_at FROM records
+WHERE expires_at > now()`,
+    entryOf: (row): RecordEntry => ({
+      type: 'record',
+      collection: textOf(row.collection),
+      id: fromColumn(textOf(row.id)),
+      value: fromColumn(textOf(row.value)),
+      revision: numberOf(row.revision),
+      expiresAt: numberOf(row.expires_at),
+    }),
+  },
+  {
+    text: `SELECT owner, key, value, bytes, ${milliseconds('expires_at')} AS expires_at FROM owned_records
+WHERE expires_at > now()`,
+    entryOf(row): OwnedEntry {
+      const digest = digestOf(textOf(row.key));
+      return {
+        type: 'owned',
+        owner: textOf(row.owner),
+        id: digest === null ? fromColumn(textOf(row.key)) : null,
+        idHash: digest?.toString('hex') ?? null,
+        value: fromColumn(textOf(row.value)),
+        bytes: numberOf(row.bytes),
+        expiresAt: numberOf(row.expires_at),
+      };
+    },
+  },
+  {
+    text: 'SELECT ledger, line_ttl_ms FROM ledgers',
+    entryOf: (row): LedgerEntry => ({
+      type: 'ledger',
+      ledger: textOf(row.ledger),
+      lineTtlMs: numberOf(row.line_ttl_ms),
+    }),
+  },
+  {
+    text: `SELECT ledger, (extract(epoch FROM at) * 1000)::bigint AS at_ms, value FROM ledger_lines
+WHERE at > last_gone(ledger) ORDER BY ledger, at, writer, batch, place`,
+    entryOf: (row): LineEntry => ({
+      type: 'line',
+      ledger: textOf(row.ledger),
+      at: numberOf(row.at_ms),
+      value: fromColumn(textOf(row.value)),
+    }),
+  },
+  {
+    text: `SELECT ledger, id, ${milliseconds('max(until)')} AS expires_at,
+jsonb_object_agg(key, greatest(-9007199254740991, least(9007199254740991, total))) AS amounts
+FROM (
+  SELECT ledger, id, key, sum(value::numeric) AS total, max(expires_at) AS until FROM (
+    SELECT ledger, id, amounts, expires_at FROM ledger_sums WHERE expires_at > now()
+    UNION ALL SELECT ledger, id, amounts, expires_at FROM ledger_sum_changes WHERE expires_at > now()
+  ) parts, jsonb_each_text(amounts) GROUP BY ledger, id, key
+) totals GROUP BY ledger, id`,
+    entryOf: (row): SumEntry => ({
+      type: 'sum',
+      ledger: textOf(row.ledger),
+      id: fromColumn(textOf(row.id)),
+      values: valuesOf(row.amounts),
+      expiresAt: numberOf(row.expires_at),
+    }),
+  },
+];
+
+/**
+ * Writes into a store in PostgreSQL, in one transaction.
+ * @throws Error when there is something in it already
+ */
+export async function writePostgres(settings: PostgresStoreSettings): Promise<DumpTarget> {
+  const client = await connect(settings);
+  await client.query('BEGIN');
+  const { rows } = await client.query<{ full: boolean }>(
+    'SELECT EXISTS (SELECT 1 FROM records) OR EXISTS (SELECT 1 FROM owned_records) OR EXISTS (SELECT 1 FROM ledgers) AS full',
+  );
+  if (rows[0]?.full === true) {
+    await client.end();
+    throw new Error('there is something in the store already');
+  }
+  let lines = 0;
+  return {
+    async write(entries) {
+      const of = <Type extends DumpEntry['type']>(type: Type) =>
+        entries.filter((entry): entry is Extract<DumpEntry, { type: Type }> => entry.type === type);
+      const insert = async (text: string, values: readonly unknown[]): Promise<void> => {
+        if (values.length > 0) await client.query(text, [JSON.stringify(values)]);
+      };
+      await insert(insertions.record, of('record').map(recordRow));
+      await insert(insertions.owned, of('owned').map(ownedRow));
+      await insert(
+        insertions.ledger,
+        of('ledger').map(({ ledger, lineTtlMs }) => [ledger, lineTtlMs]),
+      );
+      const lineRows = of('line').map(({ ledger, at, value }, index) => [
+        ledger,
+        at,
+        lines + index,
+        toColumn(value),
+      ]);
+      lines += lineRows.length;
+      await insert(insertions.days, lineRows);
+      await insert(insertions.line, lineRows);
+      await insert(
+        insertions.sum,
+        of('sum').map(({ ledger, id, values, expiresAt }) => [ledger, toColumn(id), values, expiresAt]),
+      );
+    },
+    async finish() {
+      await client.query(insertions.ownedBytes);
+      await client.query(insertions.ownedTotals);
+      await client.query('COMMIT');
+      await client.end();
+    },
+    async discard() {
+      // What was not committed is undone.
+      await client.end();
+    },
+  };
+}
+
+function recordRow({ collection, id, value, revision, expiresAt }: RecordEntry): readonly unknown[] {
+  return [collection, toKey(id), toColumn(id), toColumn(value), revision, expiresAt];
+}
+
+function ownedRow({ owner, id, idHash, value, bytes, expiresAt }: OwnedEntry): readonly unknown[] {
+  const key = id === null ? hashedKey(Buffer.from(idHash ?? '', 'hex')) : toKey(id);
+  return [owner, key, toColumn(value), bytes, expiresAt];
+}
+
+const time = (place: number): string =>
+  `timestamptz 'epoch' + milliseconds((e->>${place})::double precision)`;
+const from = 'FROM json_array_elements($1) e';
+
+const insertions = {
+  record: `INSERT INTO records SELECT e->>0, e->>1, e->>2, e->>3, (e->>4)::bigint, ${time(5)} ${from}`,
+  owned: `INSERT INTO owned_records SELECT e->>0, e->>1, e->>2, (e->>3)::bigint, ${time(4)} ${from}`,
+  ownedBytes: 'INSERT INTO owned_bytes SELECT owner, sum(bytes) FROM owned_records GROUP BY owner',
+  ownedTotals: `UPDATE owned_totals t SET bytes = s.bytes FROM (
+SELECT hashtext(owner) & 15 AS shard, sum(bytes) AS bytes FROM owned_bytes GROUP BY 1
+) s WHERE s.shard = t.shard`,
+  ledger: `INSERT INTO ledgers SELECT e->>0, (e->>1)::bigint ${from}`,
+  days: `SELECT make_day(day) FROM (SELECT DISTINCT date_trunc('day', ${time(1)}) AS day ${from}) days`,
+  line: `INSERT INTO ledger_lines SELECT e->>0, ${time(1)}, 'import', 1, (e->>2)::integer, e->>3 ${from}`,
+  sum: `INSERT INTO ledger_sums SELECT e->>0, e->>1, (e->2)::jsonb, ${time(3)} ${from}`,
+} as const;

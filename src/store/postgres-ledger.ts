@@ -1,0 +1,169 @@
+import { checkBatch, checkSumRange, writerTtlMs } from './ledger-format.js';
+import { numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
+import { fromColumn, toColumn } from './postgres-text.js';
+import type { Ledger, LedgerBatch, LedgerSums, LinePage, SumPage } from './store.js';
+
+interface PostgresLedger extends Ledger {
+  /** Removes what has expired, and adds up what is to be added to sums. */
+  sweep(): Promise<void>;
+}
+
+/** Changes of sums that are merged in one step, and as often. */
+const mostMerged = 5000;
+
+/**
+ * Ledgers in PostgreSQL. A batch goes in one statement, and is taken by a function of the server in one transaction:
+ * there are a few lines in it, each with many calls, so that a `COPY` of them, which would need several round trips for
+ * the rest of the batch, is no faster.
+ */
+export function createPostgresLedger(link: PostgresLink): PostgresLedger {
+  const merge = async (ledger: string): Promise<number> => {
+    const [row] = await link.ask(statements.merge, [ledger, mostMerged]);
+    return numberOf(row?.merged);
+  };
+  const mergeAll = async (ledger: string): Promise<void> => {
+    while ((await merge(ledger)) >= mostMerged);
+  };
+
+  return {
+    async append(ledger, batch) {
+      checkBatch(batch);
+      const [row] = await link.ask(statements.append, appendValues(ledger, batch));
+      if (row === undefined || row.last === null) return false;
+      const last = numberOf(row.last);
+      const isDue = Math.floor(last / mostMerged) > Math.floor((last - batch.sums.ids.length) / mostMerged);
+      // The batch is taken. What is not merged now is so later.
+      if (isDue) merge(ledger).catch(() => undefined);
+      return true;
+    },
+    async readLines(ledger, range, limit, from) {
+      const place = from === null ? beforeAll : readPlace(from);
+      const start = Math.max(0, range.from, place.at);
+      const end = Number.isFinite(range.until) ? range.until : null;
+      // A line of the time at which the page begins comes only behind the one before.
+      const [writer, batch, index] = start > place.at ? ['', 0, 0] : [place.writer, place.batch, place.place];
+      const rows = await link.ask(statements.lines, [ledger, start, end, writer, batch, index, limit + 1]);
+      return linePage(rows, limit);
+    },
+    async readSums(ledger, range, limit, from) {
+      checkSumRange(range);
+      const bounds = [toColumn(range.from), range.until === null ? null : toColumn(range.until)];
+      return sumPage(await link.ask(statements.sums, [ledger, ...bounds, from, limit + 1]), limit);
+    },
+    async sweep() {
+      for (const row of await link.ask(statements.ledgers, [])) await mergeAll(textOf(row.ledger));
+      await link.ask(statements.sweepLines, []);
+      for (const statement of [statements.sweepSums, statements.sweepWriters]) await link.ask(statement, []);
+    },
+  };
+}
+
+function appendValues(ledger: string, batch: LedgerBatch): readonly unknown[] {
+  const { writer, number, lines, lineTtlMs, sums } = batch;
+  const rows = JSON.stringify(lines.map(({ at, value }) => [at, toColumn(value)]));
+  const ttls = [Math.ceil(lineTtlMs), writerTtlMs];
+  return [
+    ledger,
+    toColumn(writer),
+    number,
+    ...ttls,
+    rows,
+    JSON.stringify(changesOf(sums)),
+    Math.ceil(Math.max(1, sums.ttlMs)),
+  ];
+}
+
+/** Each sum that anything is added to, with the numbers by their names. */
+function changesOf({ ids, names, values }: LedgerSums): (readonly [id: string, amounts: object])[] {
+  const changes: (readonly [string, object])[] = [];
+  for (const [row, id] of ids.entries()) {
+    const amounts: [string, number][] = [];
+    for (const [column, name] of names.entries()) {
+      const value = values[row * names.length + column] ?? 0;
+      if (value !== 0) amounts.push([name, value]);
+    }
+    if (amounts.length > 0) changes.push([toColumn(id), Object.fromEntries(amounts)]);
+  }
+  return changes;
+}
+
+/** Of a line among all of its ledger. */
+interface LinePlace {
+  readonly at: number;
+  readonly writer: string;
+  readonly batch: number;
+  readonly place: number;
+}
+
+const beforeAll: LinePlace = { at: -1, writer: '', batch: 0, place: 0 };
+
+/** The writer comes last: it may be any text. */
+function writePlace(row: Row): string {
+  return `${textOf(row.at)} ${textOf(row.batch)} ${numberOf(row.place)} ${textOf(row.writer)}`;
+}
+
+function readPlace(text: string): LinePlace {
+  const [at = '', batch = '', place = '', ...writer] = text.split(' ');
+  return { at: Number(at), batch: Number(batch), place: Number(place), writer: writer.join(' ') };
+}
+
+function linePage(rows: readonly Row[], limit: number): LinePage {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    lines: page.map((row) => ({ at: numberOf(row.at), value: fromColumn(textOf(row.value)) })),
+    next: rows.length > limit && last !== undefined ? writePlace(last) : null,
+  };
+}
+
+function sumPage(rows: readonly Row[], limit: number): SumPage {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    sums: page.map((row) => ({ id: fromColumn(textOf(row.id)), values: valuesOf(row.amounts) })),
+    next: rows.length > limit && last !== undefined ? textOf(last.id) : null,
+  };
+}
+
+/** The numbers of a sum by their names. */
+export function valuesOf(amounts: unknown): Readonly<Record<string, number>> {
+  const pairs = typeof amounts === 'object' && amounts !== null ? Object.entries(amounts) : [];
+  return Object.fromEntries(pairs.map(([name, value]) => [name, numberOf(value)]));
+}
+
+const time = (parameter: string): string =>
+  `timestamptz 'epoch' + milliseconds(${parameter}::double precision)`;
+
+const statements = {
+  append: { name: 'ledger_append', text: 'SELECT append_batch($1, $2, $3, $4, $5, $6, $7, $8) AS last' },
+  merge: { name: 'ledger_merge', text: 'SELECT merge_sums($1, $2) AS merged' },
+  lines: {
+    name: 'ledger_lines',
+    text: `SELECT (extract(epoch FROM at) * 1000)::bigint AS at, writer, batch, place, value FROM ledger_lines
+WHERE ledger = $1 AND at >= ${time('$2')} AND at > last_gone($1) AND at < coalesce(${time('$3')}, 'infinity')
+AND (at > ${time('$2')} OR (writer, batch, place) > ($4, $5, $6))
+ORDER BY ledger_lines.at, writer, batch, place LIMIT $7`,
+  },
+  sums: {
+    name: 'ledger_sums',
+    // As many of the sums as a page has, and beside them what was added since to any of them.
+    text: `WITH parts AS (
+  (SELECT id, amounts FROM ledger_sums WHERE ledger = $1 AND id >= greatest($2, $4)
+    AND ($3::text IS NULL OR id < $3) AND ($4::text IS NULL OR id > $4) AND expires_at > now() ORDER BY id LIMIT $5)
+  UNION ALL
+  SELECT id, amounts FROM ledger_sum_changes WHERE ledger = $1 AND id >= greatest($2, $4)
+    AND ($3::text IS NULL OR id < $3) AND ($4::text IS NULL OR id > $4) AND expires_at > now()
+), totals AS (
+  SELECT id, key, greatest(-9007199254740991, least(9007199254740991, sum(value::numeric))) AS total
+  FROM parts, jsonb_each_text(amounts) GROUP BY id, key
+)
+SELECT id, jsonb_object_agg(key, total) AS amounts FROM totals GROUP BY id ORDER BY id LIMIT $5`,
+  },
+  ledgers: { name: 'ledger_names', text: 'SELECT ledger FROM ledgers' },
+  sweepLines: { name: 'ledger_sweep_lines', text: 'SELECT sweep_lines()' },
+  sweepSums: { name: 'ledger_sweep_sums', text: 'DELETE FROM ledger_sums WHERE expires_at <= now()' },
+  sweepWriters: {
+    name: 'ledger_sweep_writers',
+    text: 'DELETE FROM ledger_writers WHERE expires_at <= now()',
+  },
+} as const;

@@ -1,0 +1,122 @@
+/**
+ * How hosts divide rate limits. None of it needs the server's log: after a crash hosts say again what they have, and a
+ * server that writes no log for it is not slowed down by the disk.
+ */
+export const limitTables = `
+CREATE UNLOGGED TABLE share_hosts (
+  host text COLLATE "C" PRIMARY KEY,
+  number bigint NOT NULL,
+  deadline timestamptz NOT NULL
+);
+
+CREATE UNLOGGED TABLE share_pools (
+  pool text COLLATE "C" PRIMARY KEY
+) WITH (fillfactor = 50);
+
+CREATE UNLOGGED TABLE shares (
+  pool text COLLATE "C" NOT NULL,
+  host text COLLATE "C" NOT NULL,
+  units bigint NOT NULL,
+  PRIMARY KEY (pool, host)
+) WITH (fillfactor = 50);
+CREATE INDEX shares_by_host ON shares (host);
+
+CREATE UNLOGGED TABLE share_wishes (
+  pool text COLLATE "C" NOT NULL,
+  host text COLLATE "C" NOT NULL,
+  until timestamptz NOT NULL,
+  PRIMARY KEY (pool, host)
+) WITH (fillfactor = 50);
+
+-- Takes the statement of one host, its pools as [[pool, limit, held, need, least, want, block in milliseconds], ...].
+-- Gives what was last seen of it, for each pool what was granted and what is left, and the pools of its shares that other
+-- hosts want; or null, where a later statement came first. A share is gone when its host's deadline is past by the
+-- time for which it is blocked. Whoever changes shares of a pool holds its row of share_pools, and the rows are taken in
+-- their order, so that no two hosts wait for each other.
+CREATE FUNCTION exchange_shares(by_host text, by_number bigint, lease_ms bigint, wish_ms bigint, stated json)
+RETURNS json LANGUAGE plpgsql
+-- A few rows of large tables are wanted each time, by their keys. Nothing is known of how many, so that plans that read
+-- whole tables may seem cheaper.
+SET enable_seqscan TO off SET enable_hashjoin TO off SET enable_mergejoin TO off SET enable_bitmapscan TO off
+SET jit TO off SET plan_cache_mode TO force_generic_plan
+AS $$
+DECLARE
+  seen bigint;
+  alive bigint;
+  moment timestamptz;
+  granted json;
+BEGIN
+  SELECT number INTO seen FROM share_hosts WHERE host = by_host FOR UPDATE;
+  IF seen >= by_number THEN RETURN NULL; END IF;
+  INSERT INTO share_hosts AS h VALUES (by_host, by_number, clock_timestamp() + milliseconds(lease_ms))
+    ON CONFLICT (host) DO UPDATE SET number = excluded.number, deadline = excluded.deadline
+    WHERE h.number < excluded.number;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+
+  IF json_array_length(stated) > 0 THEN
+    INSERT INTO share_pools
+      SELECT p->>0 FROM json_array_elements(stated) p
+      WHERE NOT EXISTS (SELECT 1 FROM share_pools k WHERE k.pool = p->>0) ORDER BY 1
+      ON CONFLICT DO NOTHING;
+    PERFORM 1 FROM share_pools
+      WHERE pool = ANY (ARRAY(SELECT p->>0 FROM json_array_elements(stated) p)) ORDER BY pool FOR UPDATE;
+    moment := clock_timestamp();
+    SELECT count(*) INTO alive FROM share_hosts h WHERE h.host <> by_host AND h.deadline > moment;
+    WITH asked AS (
+      SELECT p.at, p.of->>0 AS pool, (p.of->>1)::bigint AS units, (p.of->>2)::bigint AS held,
+        (p.of->>3)::bigint AS need, (p.of->>4)::bigint AS least, (p.of->>5)::bigint AS want,
+        (p.of->>6)::double precision AS block
+      FROM json_array_elements(stated) WITH ORDINALITY AS p(of, at)
+    ), standing AS (
+      SELECT a.*, parts.known, parts.others, a.units - parts.others - a.held AS free
+      FROM asked a, LATERAL (
+        SELECT max(s.units) FILTER (WHERE s.host = by_host) AS known,
+          coalesce(sum(s.units) FILTER (WHERE s.host <> by_host), 0)::bigint AS others
+        FROM shares s WHERE s.pool = a.pool AND (s.host = by_host
+          OR (SELECT h.deadline FROM share_hosts h WHERE h.host = s.host) > moment - milliseconds(a.block))
+      ) parts
+    ), decided AS (
+      SELECT s.*, CASE WHEN s.need > 0 AND s.free >= s.least
+        THEN least(s.free, greatest(s.need, least(s.want, s.free / (2 * (alive + 1))))) ELSE 0 END AS given
+      FROM standing s
+    ), dropped AS (
+      DELETE FROM shares s WHERE s.host = by_host
+        AND s.pool = ANY (ARRAY(SELECT pool FROM decided WHERE held + given = 0 AND known IS NOT NULL))
+    ), written AS (
+      INSERT INTO shares AS s
+        SELECT pool, by_host, held + given FROM decided
+        WHERE held + given > 0 AND held + given IS DISTINCT FROM known
+        ON CONFLICT (pool, host) DO UPDATE SET units = excluded.units
+    ), wished AS (
+      INSERT INTO share_wishes AS w
+        SELECT pool, by_host, moment + milliseconds(wish_ms) FROM decided
+        WHERE (given < need OR free < 0) AND others > 0
+        ON CONFLICT (pool, host) DO UPDATE SET until = excluded.until
+    )
+    SELECT json_agg(json_build_array(given, free - given) ORDER BY at) INTO granted FROM decided;
+  END IF;
+
+  RETURN json_build_object(
+    'seen', coalesce(seen, 0),
+    'pools', coalesce(granted, '[]'),
+    'wanted', (
+      SELECT coalesce(json_agg(wanted.pool), '[]') FROM (
+        SELECT DISTINCT w.pool FROM share_wishes w JOIN shares s ON s.pool = w.pool AND s.host = by_host
+        WHERE w.host <> by_host AND w.until > clock_timestamp() LIMIT 1000
+      ) wanted
+    )
+  );
+END $$;
+
+-- Forgets hosts that were not heard of for ten minutes, longer than any share is blocked, and what only they had.
+CREATE FUNCTION sweep_shares() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM share_wishes WHERE until <= now();
+  WITH gone AS (
+    DELETE FROM share_hosts WHERE deadline + interval '10 minutes' <= now() RETURNING host
+  )
+  DELETE FROM shares s USING gone WHERE s.host = gone.host;
+  LOCK TABLE share_pools IN EXCLUSIVE MODE;
+  DELETE FROM share_pools p WHERE NOT EXISTS (SELECT 1 FROM shares s WHERE s.pool = p.pool);
+END $$;
+`;

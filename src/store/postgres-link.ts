@@ -1,0 +1,224 @@
+import type { ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
+import type { PostgresStoreSettings } from '../config/types.js';
+import { pauseBefore } from './pauses.js';
+import { prepareConnection } from './postgres-schema.js';
+import { storeClosed, storeUnavailable } from './unavailable.js';
+
+/** A statement that the server is to remember under its name, which no other statement has. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A row by the names of its columns. `bigint` comes as text, JSON as what it says. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Has the server carry out a statement. */
+export type AskPostgres = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+
+/** Calls to PostgreSQL that always end in time. */
+export interface PostgresLink {
+  /**
+   * Does a piece of work with a connection that nobody else uses meanwhile.
+   * @throws {GatewayError} of kind `store_unavailable` when it fails, or is not done within the time of the settings
+   */
+  call<T>(work: (ask: AskPostgres) => Promise<T>): Promise<T>;
+  /** `call` for a single statement. */
+  ask: AskPostgres;
+  /** Lets the calls under way end, and then the connections. */
+  close(): Promise<void>;
+}
+
+export interface PostgresLinkOptions {
+  readonly settings: PostgresStoreSettings;
+  /** Connections at a time, which are made when they are needed. */
+  readonly connections: number;
+  /** Longest wait of a call, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Calls under way over one link. */
+const mostCalls = 4096;
+/** A connection that nobody has used for so long ends. */
+const idleMs = 60_000;
+
+/** Makes a link. Its server need not be there yet: nothing is connected before the first call. */
+export function createPostgresLink(options: PostgresLinkOptions): PostgresLink {
+  return new PooledLink(options);
+}
+
+/**
+ * What the driver connects with.
+ * @param timeoutMs longest wait for a connection
+ */
+export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number): ClientConfig {
+  const { host, port, database, username, password, tls } = settings;
+  return {
+    host,
+    port,
+    database,
+    user: username,
+    // Without one it would look into files and the environment.
+    password: password ?? '',
+    ssl: tls === 'off' ? false : { rejectUnauthorized: tls === 'verified' },
+    application_name: 'model-gateway',
+    keepAlive: true,
+    connectionTimeoutMillis: timeoutMs,
+  };
+}
+
+/**
+ * A pool of connections with bounds. While the server cannot be reached, calls are refused at once but for one attempt
+ * after each pause, so that a server that comes back is not stormed. A connection on which anything went wrong ends:
+ * the system itself may take a quarter of an hour to notice that one is dead.
+ */
+class PooledLink implements PostgresLink {
+  readonly #options: PostgresLinkOptions;
+  readonly #calls = new Set<Promise<unknown>>();
+  readonly #prepared = new WeakSet<ClientBase>();
+  #pool: Promise<Pool> | null = null;
+  #failure: unknown = null;
+  #failures = 0;
+  /** Milliseconds of the monotonic clock. */
+  #refusedUntil = 0;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: PostgresLinkOptions) {
+    this.#options = options;
+  }
+
+  readonly ask: AskPostgres = (statement, values) => this.call((ask) => ask(statement, values));
+
+  async call<T>(work: (ask: AskPostgres) => Promise<T>): Promise<T> {
+    if (this.#closing !== null) throw storeClosed();
+    if (this.#calls.size >= mostCalls) {
+      throw storeUnavailable(new Error(`${mostCalls} calls of the store are under way`));
+    }
+    if (performance.now() < this.#refusedUntil) throw storeUnavailable(this.#failure);
+    const call = this.#run(work);
+    this.#calls.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#calls.delete(call);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.allSettled(this.#calls).then(async () => {
+      const pool = await this.#pool;
+      await pool?.end();
+    });
+    return this.#closing;
+  }
+
+  #run<T>(work: (ask: AskPostgres) => Promise<T>): Promise<T> {
+    const { timeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const turn = new Turn();
+      const timer = setTimeout(() => {
+        turn.end();
+        reject(storeUnavailable(new Error(`PostgreSQL gave no answer within ${timeoutMs} ms`)));
+      }, timeoutMs);
+      this.#work(turn, work)
+        .then(resolve, (cause: unknown) => reject(storeUnavailable(cause)))
+        .finally(() => clearTimeout(timer));
+    });
+  }
+
+  async #work<T>(turn: Turn, work: (ask: AskPostgres) => Promise<T>): Promise<T> {
+    this.#pool ??= this.#open();
+    const client = await this.#connect(await this.#pool);
+    try {
+      if (!this.#prepared.has(client)) {
+        await prepareConnection(client, this.#options.settings, this.#options.timeoutMs);
+        this.#prepared.add(client);
+      }
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    if (turn.isOver) {
+      client.release();
+      throw new Error('the time of the call is over');
+    }
+    turn.begin(client);
+    try {
+      const result = await work(async (statement, values) => {
+        if (turn.isOver) throw new Error('the time of the call is over');
+        const { rows } = await client.query<Row>({ ...statement, values: [...values] });
+        return rows;
+      });
+      turn.release(false);
+      return result;
+    } catch (error) {
+      turn.release(true);
+      throw error;
+    }
+  }
+
+  async #connect(pool: Pool): Promise<PoolClient> {
+    try {
+      const client = await pool.connect();
+      this.#failures = 0;
+      return client;
+    } catch (error) {
+      // Others may only have kept all connections busy.
+      if (pool.totalCount < this.#options.connections) {
+        this.#failure = error;
+        this.#refusedUntil = performance.now() + pauseBefore(this.#failures);
+        this.#failures += 1;
+      }
+      throw error;
+    }
+  }
+
+  /** The package is loaded here, so that nobody pays for it who has no such store. */
+  async #open(): Promise<Pool> {
+    const { settings, connections, timeoutMs } = this.#options;
+    const { default: pg } = await import('pg');
+    const pool = new pg.Pool({
+      ...clientConfig(settings, timeoutMs),
+      max: connections,
+      idleTimeoutMillis: idleMs,
+      allowExitOnIdle: true,
+    });
+    // Of connections that nobody uses: the next call makes another.
+    pool.on('error', () => {});
+    return pool;
+  }
+}
+
+/** The use of a connection by one call, which gives it back once: when it is done, or when its time is over. */
+class Turn {
+  isOver = false;
+  #client: PoolClient | null = null;
+
+  begin(client: PoolClient): void {
+    this.#client = client;
+  }
+
+  /** @param isBroken the connection ends, and whatever the server does for it */
+  release(isBroken: boolean): void {
+    this.#client?.release(isBroken);
+    this.#client = null;
+  }
+
+  end(): void {
+    this.isOver = true;
+    this.release(true);
+  }
+}
+
+/** A text of a row. @throws Error where there is none */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw new Error('a column of the store has no text');
+}
+
+/** A whole number of a row. @throws Error where there is none */
+export function numberOf(value: unknown): number {
+  const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN;
+  if (Number.isSafeInteger(number)) return number;
+  throw new Error('a column of the store has no number');
+}

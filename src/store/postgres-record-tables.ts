@@ -1,0 +1,83 @@
+/**
+ * Records and claims. Claims need no log of the server's: one that goes with a crash was for seconds. Changes of a
+ * collection whose name ends with `-changes` are told to whoever listens.
+ */
+export const recordTables = `
+CREATE TABLE records (
+  collection text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  id text NOT NULL,
+  value text NOT NULL,
+  revision bigint NOT NULL,
+  expires_at timestamptz NOT NULL,
+  PRIMARY KEY (collection, key)
+);
+CREATE INDEX records_in_order ON records (collection, expires_at, key);
+CREATE INDEX records_by_expiry ON records (expires_at);
+
+CREATE UNLOGGED TABLE claims (
+  key text COLLATE "C" PRIMARY KEY,
+  expires_at timestamptz NOT NULL
+);
+
+CREATE FUNCTION tell_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('model_gateway.' || TG_TABLE_SCHEMA, NEW.collection);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER tell_change AFTER INSERT OR UPDATE ON records
+  FOR EACH ROW WHEN (NEW.collection LIKE '%-changes') EXECUTE FUNCTION tell_change();
+
+-- Takes what is asked of accounts of budgets, in the order of the accounts: for each its name, the budget in all, the
+-- least that helps, what is wanted, what is owed, what is given back, and how long the account is kept in milliseconds.
+-- Gives what was reserved of each, and null for an account that cannot be read.
+CREATE FUNCTION change_budgets(asked json, first_revision bigint)
+RETURNS TABLE (at bigint, granted bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  each record;
+  held records%ROWTYPE;
+  reserved bigint;
+  remaining bigint;
+  most CONSTANT bigint := 9007199254740991;
+BEGIN
+  FOR each IN
+    SELECT a.at, a.of->>0 AS key, a.of->>1 AS id, (a.of->>2)::bigint AS total, (a.of->>3)::bigint AS least,
+      (a.of->>4)::bigint AS want, (a.of->>5)::bigint AS owed, (a.of->>6)::bigint AS back,
+      now() + (a.of->>7)::double precision * interval '1 millisecond' AS until
+    FROM json_array_elements(asked) WITH ORDINALITY AS a(of, at) ORDER BY (a.of->>0) COLLATE "C", a.at
+  LOOP
+    at := each.at;
+    granted := 0;
+    INSERT INTO records VALUES
+      ('budgets', each.key, each.id, '{"version":1,"reserved":0}', first_revision, now())
+      ON CONFLICT (collection, key) DO NOTHING;
+    SELECT * INTO held FROM records r WHERE r.collection = 'budgets' AND r.key = each.key FOR UPDATE;
+    reserved := 0;
+    IF held.expires_at > now() THEN
+      BEGIN
+        reserved := (held.value::json->>'reserved')::bigint;
+      EXCEPTION WHEN data_exception THEN
+        reserved := NULL;
+      END;
+    END IF;
+    IF reserved IS NULL OR reserved < 0 OR reserved > most THEN
+      granted := NULL;
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    remaining := each.total - reserved - each.owed;
+    IF remaining >= each.least THEN granted := greatest(0, least(each.want, remaining)); END IF;
+    IF granted + each.owed + each.back > 0 THEN
+      reserved := least(most, greatest(0, reserved + each.owed + granted - each.back));
+      UPDATE records r SET value = format('{"version":1,"reserved":%s}', reserved),
+        revision = r.revision + 1, expires_at = each.until
+        WHERE r.collection = 'budgets' AND r.key = each.key;
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+
+CREATE VIEW budgets AS
+  SELECT id AS budget, (value::json->>'reserved')::bigint AS reserved_nano_usd, expires_at
+  FROM records WHERE collection = 'budgets' AND expires_at > now();
+`;

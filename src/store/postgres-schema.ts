@@ -1,0 +1,67 @@
+import type { ClientBase } from 'pg';
+import type { PostgresStoreSettings } from '../config/types.js';
+import { migrations } from './postgres-migrations.js';
+
+/** Drawn by lot: of locks that programs agree on, this one is for whoever makes or changes the tables. */
+const migrationLock = 7_240_813_322_017_345n;
+
+/**
+ * Makes a connection ready: it works in the schema of the settings, whose tables are made or brought up to date.
+ * @param timeoutMs after which the server gives up a statement
+ * @throws Error when the tables were made by a later version of the gateway
+ */
+export async function prepareConnection(
+  client: ClientBase,
+  { schema }: Pick<PostgresStoreSettings, 'schema'>,
+  timeoutMs: number,
+): Promise<void> {
+  const version = await openSchema(client, schema, timeoutMs);
+  if (version === migrations.length) return;
+  if (version > migrations.length) {
+    throw new Error(
+      `the tables of the store are of form ${version}, and this gateway knows ${migrations.length}`,
+    );
+  }
+  await migrate(client, schema);
+}
+
+/** @returns how many migrations were made, 0 where there is nothing yet */
+async function openSchema(client: ClientBase, schema: string, timeoutMs: number): Promise<number> {
+  // Names of schemas are checked with the config.
+  await client.query(
+    `SET search_path TO "${schema}"; SET timezone TO 'UTC'; SET client_min_messages TO warning;` +
+      ` SET statement_timeout TO ${timeoutMs}; SET idle_in_transaction_session_timeout TO 60000`,
+  );
+  const { rows } = await client.query<{ made: string | null }>(
+    `SELECT to_regclass('"${schema}".migrations')::text AS made`,
+  );
+  return rows[0]?.made == null ? 0 : readVersion(client);
+}
+
+async function readVersion(client: ClientBase): Promise<number> {
+  const { rows } = await client.query<{ number: number }>(
+    'SELECT coalesce(max(number), 0) AS number FROM migrations',
+  );
+  return rows[0]?.number ?? 0;
+}
+
+/** Makes those that are missing, in order, while everybody else who would waits. */
+async function migrate(client: ClientBase, schema: string): Promise<void> {
+  await client.query('BEGIN');
+  await client.query('SET LOCAL statement_timeout TO 0');
+  await client.query('SELECT pg_advisory_xact_lock($1)', [`${migrationLock}`]);
+  const { rows } = await client.query<{ made: string | null }>(
+    `SELECT to_regnamespace('"${schema}"')::text AS made`,
+  );
+  if (rows[0]?.made == null) await client.query(`CREATE SCHEMA "${schema}"`);
+  await client.query(
+    'CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now())',
+  );
+  const version = await readVersion(client);
+  for (const [index, migration] of migrations.entries()) {
+    if (index < version) continue;
+    await client.query(migration);
+    await client.query('INSERT INTO migrations (number) VALUES ($1)', [index + 1]);
+  }
+  await client.query('COMMIT');
+}

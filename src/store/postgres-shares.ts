@@ -1,0 +1,64 @@
+import type { PostgresStoreSettings } from '../config/types.js';
+import { createPostgresLink, numberOf, textOf } from './postgres-link.js';
+import { fromColumn, toColumn } from './postgres-text.js';
+import type { HostAnswer, HostStatement, ShareAnswer, ShareStore } from './shares.js';
+import { storeUnavailable } from './unavailable.js';
+
+/** A host that waits longer than this is better off alone. */
+const longestWaitMs = 1000;
+/** How long it is remembered that a host lacks units of a pool. */
+const wishMs = 1000;
+
+/**
+ * Shares in PostgreSQL, over a connection of their own: what goes to the store beside them must not hold them up. What a
+ * host has to say goes in one statement, and the server changes only rows that are to be different.
+ */
+export function createPostgresShares(settings: PostgresStoreSettings): ShareStore {
+  const timeoutMs = Math.min(settings.timeoutMs, longestWaitMs);
+  const link = createPostgresLink({ settings, connections: 1, timeoutMs });
+  return {
+    async exchange({ host, number, leaseMs, pools }) {
+      const stated = JSON.stringify(pools.map(statedRow));
+      const [row] = await link.ask(exchangeStatement, [host, number, leaseMs, wishMs, stated]);
+      return answerOf(row?.answer);
+    },
+    close: () => link.close(),
+  };
+}
+
+const exchangeStatement = {
+  name: 'share_exchange',
+  text: 'SELECT exchange_shares($1, $2, $3, $4, $5) AS answer',
+};
+
+function statedRow({
+  pool,
+  limit,
+  held,
+  need,
+  least,
+  want,
+  blockMs,
+}: HostStatement['pools'][number]): unknown[] {
+  return [toColumn(pool), limit, held, need, least, want, blockMs];
+}
+
+function answerOf(answer: unknown): HostAnswer {
+  if (typeof answer !== 'object' || answer === null) {
+    throw storeUnavailable(new Error('a later statement of this host came first'));
+  }
+  return {
+    seen: numberOf(Reflect.get(answer, 'seen')),
+    pools: listOf(Reflect.get(answer, 'pools')).map(shareOf),
+    wanted: listOf(Reflect.get(answer, 'wanted')).map((pool) => fromColumn(textOf(pool))),
+  };
+}
+
+function shareOf(pair: unknown): ShareAnswer {
+  const [granted, left] = listOf(pair);
+  return { granted: numberOf(granted), left: numberOf(left) };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

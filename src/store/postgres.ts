@@ -1,0 +1,191 @@
+import type { PostgresStoreSettings } from '../config/types.js';
+import type { BudgetAccounts } from './accounts.js';
+import type { ChangeFeed } from './changes.js';
+import type { OwnedRecords } from './owned.js';
+import { createPostgresBudgets } from './postgres-budgets.js';
+import { createPostgresLedger } from './postgres-ledger.js';
+import { createPostgresLink, numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
+import { createPostgresChanges } from './postgres-notices.js';
+import { createPostgresOwned } from './postgres-owned.js';
+import { readRisks } from './postgres-risks.js';
+import { fromColumn, toColumn, toKey } from './postgres-text.js';
+import { firstRevision } from './revision.js';
+import type { Ledger, ListOrder, Store, StoredPage, StoredRecord } from './store.js';
+
+/** Connections of a process: for records, for the lines of its ledger, and one for budgets where it has some. */
+const recordConnections = 4;
+const ledgerConnections = 2;
+
+/** A store in PostgreSQL, for all gateways that name the same database and schema. */
+export interface PostgresStore extends Store, Ledger {
+  readonly owned: OwnedRecords;
+  readonly accounts: BudgetAccounts;
+  readonly changes: ChangeFeed;
+  /** @returns a sentence for each setting of the server by which a crash may lose what was told to be kept */
+  risks(): Promise<readonly string[]>;
+}
+
+/**
+ * Makes a store in PostgreSQL. Times are those of the server. What is written often has connections of its own, so that
+ * records never wait for the lines of a ledger, nor budgets for either.
+ */
+export function createPostgresStore(settings: PostgresStoreSettings): PostgresStore {
+  const { timeoutMs } = settings;
+  const records = createPostgresLink({ settings, connections: recordConnections, timeoutMs });
+  const lines = createPostgresLink({ settings, connections: ledgerConnections, timeoutMs });
+  const money = createPostgresLink({ settings, connections: 1, timeoutMs });
+  const ledger = createPostgresLedger(lines);
+  const owned = createPostgresOwned(records);
+  const changes = createPostgresChanges(settings);
+  return {
+    kind: 'postgres',
+    ...createRecords(records),
+    claim: async (name, ttlMs) =>
+      (await records.ask(statements.claim, [toKey(name), atLeastOne(ttlMs)])).length > 0,
+    append: ledger.append,
+    readLines: ledger.readLines,
+    readSums: ledger.readSums,
+    owned: owned.records,
+    accounts: createPostgresBudgets(money),
+    changes,
+    risks: () => readRisks(records),
+    async sweep() {
+      await untilFewer(records, statements.sweepRecords);
+      await untilFewer(records, statements.sweepClaims);
+      await records.ask(statements.sweepShares, []);
+      await owned.sweep();
+      await ledger.sweep();
+    },
+    async close() {
+      await Promise.all([...[records, lines, money].map((link) => link.close()), changes.close()]);
+    },
+  };
+}
+
+function createRecords(link: PostgresLink): Pick<Store, 'get' | 'create' | 'replace' | 'remove' | 'list'> {
+  return {
+    async get(collection, id) {
+      const [row] = await link.ask(statements.get, [collection, toKey(id)]);
+      return row === undefined ? null : recordOf(row);
+    },
+    async create(collection, id, value, ttlMs) {
+      const record = [
+        collection,
+        toKey(id),
+        toColumn(id),
+        toColumn(value),
+        firstRevision(),
+        atLeastOne(ttlMs),
+      ];
+      return (await link.ask(statements.create, record)).length > 0;
+    },
+    async replace(collection, id, value, revision, ttlMs) {
+      const change = [collection, toKey(id), toColumn(value), revision, atLeastOne(ttlMs)];
+      return (await link.ask(statements.replace, change)).length > 0;
+    },
+    async remove(collection, id) {
+      await link.ask(statements.remove, [collection, toKey(id)]);
+    },
+    async list(collection, limit, from, order = 'first-to-go') {
+      const place = from === null ? firstPlaces[order] : readPlace(from);
+      const rows = await link.ask(listStatements[order], [collection, ...place, limit + 1]);
+      return pageOf(rows, limit);
+    },
+  };
+}
+
+function recordOf(row: Row): StoredRecord {
+  return { value: fromColumn(textOf(row.value)), revision: numberOf(row.revision) };
+}
+
+function pageOf(rows: readonly Row[], limit: number): StoredPage {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const next = rows.length > limit && last !== undefined ? writePlace(last) : null;
+  return { records: page.map((row) => ({ id: fromColumn(textOf(row.id)), ...recordOf(row) })), next };
+}
+
+/** Of a record in the order of a list: its expiry and its key. */
+type Place = readonly [expiresAt: string, key: string];
+
+const firstPlaces: Readonly<Record<ListOrder, Place>> = {
+  'first-to-go': ['-infinity', ''],
+  'last-to-go': ['infinity', ''],
+};
+
+function writePlace(row: Row): string {
+  return `${textOf(row.expires_at)}|${textOf(row.key)}`;
+}
+
+function readPlace(text: string): Place {
+  const bar = text.indexOf('|');
+  return [text.slice(0, bar), text.slice(bar + 1)];
+}
+
+/** A time to live as a statement takes it, in milliseconds. */
+function atLeastOne(ttlMs: number): number {
+  return Math.ceil(Math.max(1, ttlMs));
+}
+
+/** What one step of a sweep removes at most. */
+const mostSwept = 1000;
+
+/** Removes step by step, so that others have their turn in between. */
+async function untilFewer(link: PostgresLink, statement: { name: string; text: string }): Promise<void> {
+  let swept = mostSwept;
+  while (swept >= mostSwept) swept = (await link.ask(statement, [mostSwept])).length;
+}
+
+const until = (parameter: string): string => `now() + milliseconds(${parameter}::double precision)`;
+
+const statements = {
+  get: {
+    name: 'record_get',
+    text: 'SELECT value, revision FROM records WHERE collection = $1 AND key = $2 AND expires_at > now()',
+  },
+  create: {
+    name: 'record_create',
+    text: `INSERT INTO records AS r VALUES ($1, $2, $3, $4, $5, ${until('$6')})
+ON CONFLICT (collection, key) DO UPDATE
+SET id = excluded.id, value = excluded.value, revision = excluded.revision, expires_at = excluded.expires_at
+WHERE r.expires_at <= now() RETURNING true AS made`,
+  },
+  replace: {
+    name: 'record_replace',
+    text: `UPDATE records SET value = $3, revision = revision + 1, expires_at = ${until('$5')}
+WHERE collection = $1 AND key = $2 AND revision = $4 AND expires_at > now() RETURNING true AS made`,
+  },
+  remove: { name: 'record_remove', text: 'DELETE FROM records WHERE collection = $1 AND key = $2' },
+  claim: {
+    name: 'claim',
+    text: `INSERT INTO claims AS c VALUES ($1, ${until('$2')})
+ON CONFLICT (key) DO UPDATE SET expires_at = excluded.expires_at WHERE c.expires_at <= now() RETURNING true AS made`,
+  },
+  sweepRecords: {
+    name: 'record_sweep',
+    text: `DELETE FROM records WHERE (collection, key) IN
+(SELECT collection, key FROM records WHERE expires_at <= now() ORDER BY expires_at LIMIT $1) AND expires_at <= now()
+RETURNING true AS gone`,
+  },
+  sweepClaims: {
+    name: 'claim_sweep',
+    text: `DELETE FROM claims WHERE key IN (SELECT key FROM claims WHERE expires_at <= now() LIMIT $1)
+AND expires_at <= now() RETURNING true AS gone`,
+  },
+  sweepShares: { name: 'share_sweep', text: 'SELECT sweep_shares()' },
+} as const;
+
+const columns = 'id, value, revision, key, expires_at::text AS expires_at';
+
+const listStatements = {
+  'first-to-go': {
+    name: 'record_list',
+    text: `SELECT ${columns} FROM records WHERE collection = $1 AND expires_at > now()
+AND (expires_at, key) > ($2, $3) ORDER BY records.expires_at, key LIMIT $4`,
+  },
+  'last-to-go': {
+    name: 'record_list_back',
+    text: `SELECT ${columns} FROM records WHERE collection = $1 AND expires_at > now()
+AND (expires_at, key) < ($2, $3) ORDER BY records.expires_at DESC, key DESC LIMIT $4`,
+  },
+} as const;

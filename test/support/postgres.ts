@@ -1,0 +1,268 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Test } from 'tap';
+import { eventually } from './eventually.js';
+import { freePort } from './free-port.js';
+
+export interface PostgresOptions {
+  /** More settings for the server, as `name=value`. */
+  readonly settings?: readonly string[];
+  /** The only user has a password, without which nobody gets in. */
+  readonly password?: string;
+}
+
+/** A PostgreSQL server of the tests, on 127.0.0.1. Its user and its database are `postgres`. */
+export interface PostgresServer {
+  readonly port: number;
+  /** `postgres://postgres@127.0.0.1:PORT/postgres` */
+  readonly url: string;
+  /** Runs a statement of SQL. @returns the lines that `psql` writes, columns with `|` between them */
+  query(sql: string): string;
+  /** Processor time that all of its processes have taken so far. */
+  cpuSeconds(): number;
+  /** All of its processes: to be stopped and continued. */
+  signal(signal: NodeJS.Signals): void;
+  /** Lets no file of it grow beyond so many bytes from now on, as if the disk were full; null for no bound. */
+  limitFiles(bytes: number | null): void;
+  /** Ends it as a crash does. */
+  crash(): Promise<void>;
+  /** Starts it again on the same port after a crash. */
+  restart(): Promise<void>;
+  /** Ends it, and removes its files. */
+  stop(): Promise<void>;
+}
+
+/** Why tests of PostgreSQL are skipped where `startPostgres` gives null. */
+export const noPostgres = 'there is no PostgreSQL (Debian: apt-get install postgresql)';
+
+/** `nobody`: the server refuses to run as root. */
+const unprivileged = 65_534;
+const runAs = process.getuid?.() === 0 ? { uid: unprivileged, gid: unprivileged } : {};
+const mostTries = 5;
+const installed = '/usr/lib/postgresql';
+
+/** A cluster that was never started; servers start from copies of it. */
+let template: string | null = null;
+
+/** Where the programs of the newest version are; null where there are none. */
+function programs(): string | null {
+  const versions = existsSync(installed) ? readdirSync(installed).map(Number).filter(Number.isFinite) : [];
+  const newest = versions.sort((a, b) => b - a)[0];
+  return newest === undefined ? null : join(installed, `${newest}`, 'bin');
+}
+
+/**
+ * Starts a server on a free port in a folder of its own.
+ * @returns when it serves; null where there is no such program
+ */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer | null> {
+  const bin = programs();
+  if (bin === null) return null;
+  const folder = ownFolder();
+  execFileSync('cp', ['-r', makeTemplate(bin), join(folder, 'data')], { ...runAs, cwd: folder });
+  for (let tries = 1; ; tries += 1) {
+    // Somebody may take the port before the server does.
+    const port = await freePort();
+    try {
+      const place = { bin, folder, port, options };
+      const child = await launch(place);
+      const server = createServerHandle(child, place);
+      if (options.password !== undefined) demandPassword(server, folder, options.password);
+      return server;
+    } catch (error) {
+      if (tries < mostTries) continue;
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+}
+
+/** Why tests of PostgreSQL cannot run, or false. */
+export function skipWithoutPostgres(): string | false {
+  return programs() === null && noPostgres;
+}
+
+/** Starts a server that ends with the test. */
+export async function postgresFor(
+  t: Pick<Test, 'teardown'>,
+  options: PostgresOptions = {},
+): Promise<PostgresServer> {
+  const server = await startPostgres(options);
+  if (server === null) throw new Error(noPostgres);
+  t.teardown(() => server.stop());
+  return server;
+}
+
+interface Place {
+  readonly bin: string;
+  readonly folder: string;
+  readonly port: number;
+  readonly options: PostgresOptions;
+}
+
+function ownFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'postgres-'));
+  own(folder);
+  return folder;
+}
+
+function own(path: string): void {
+  if (runAs.uid !== undefined) chownSync(path, runAs.uid, runAs.gid);
+}
+
+function makeTemplate(bin: string): string {
+  if (template !== null) return template;
+  const folder = ownFolder();
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const data = join(folder, 'data');
+  const form = [
+    '--auth=trust',
+    '--no-sync',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--username=postgres',
+    '--wal-segsize=1',
+  ];
+  execFileSync(join(bin, 'initdb'), ['-D', data, ...form], { ...runAs, cwd: folder, stdio: 'pipe' });
+  template = data;
+  return data;
+}
+
+function demandPassword(server: PostgresServer, folder: string, password: string): void {
+  server.query(`ALTER USER postgres PASSWORD '${password}'`);
+  const file = join(folder, 'data', 'pg_hba.conf');
+  const lines = 'local all all trust\nhost all all all scram-sha-256\n';
+  execFileSync('tee', [file], { ...runAs, input: lines });
+  server.query('SELECT pg_reload_conf()');
+}
+
+function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
+  const { bin, folder, port } = place;
+  let child = first;
+  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
+  const crash = async (): Promise<void> => {
+    if (!isRunning()) return;
+    const exited = once(child, 'exit');
+    const all = signalAll(child, 'SIGKILL');
+    await exited;
+    await eventually(() => !all.some(isAlive), { everyMs: 5 });
+  };
+  return {
+    port,
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    query: (sql) =>
+      execFileSync(
+        join(bin, 'psql'),
+        ['-h', folder, '-p', `${port}`, '-U', 'postgres', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-c', sql],
+        { ...runAs, cwd: folder, encoding: 'utf8', stdio: 'pipe' },
+      ).trimEnd(),
+    cpuSeconds: () => [child.pid, ...childrenOf(child.pid)].reduce((sum: number, pid) => sum + cpuOf(pid), 0),
+    signal: (signal) => void signalAll(child, signal),
+    limitFiles(bytes) {
+      for (const pid of [child.pid, ...childrenOf(child.pid)])
+        execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes ?? 'unlimited'}:`], runAs);
+    },
+    crash,
+    async restart() {
+      // Processes of the one before may take a moment to notice its end.
+      for (let tries = 1; ; tries += 1) {
+        try {
+          child = await launch(place);
+          return;
+        } catch (error) {
+          if (tries === 20 * mostTries) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      }
+    },
+    async stop() {
+      await crash();
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+    },
+  };
+}
+
+/** To the server's first process, and all that it has started. @returns the ids of the latter */
+function signalAll(child: ChildProcess, signal: NodeJS.Signals): readonly number[] {
+  const children = childrenOf(child.pid);
+  child.kill(signal);
+  for (const each of children) {
+    try {
+      process.kill(each, signal);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return children;
+}
+
+/** Of a process, and of those of its children that have ended, in seconds: Linux counts hundredths. */
+function cpuOf(pid: number | undefined): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    // utime, stime, cutime and cstime: see proc(5).
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
+  } catch {
+    return 0;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    // One that has ended and that nobody has waited for has no command any more.
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
+  } catch {
+    return false;
+  }
+}
+
+function childrenOf(pid: number | undefined): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** @throws Error with its output when it ends instead of serving */
+async function launch({ bin, folder, port, options }: Place): Promise<ChildProcess> {
+  // Only a crash of the machine would need what reaches the disk.
+  const own = ['fsync=off', 'full_page_writes=off', `unix_socket_directories=${folder}`];
+  const settings = [...own, 'max_connections=200', 'shared_buffers=32MB', ...(options.settings ?? [])];
+  const args = ['-D', join(folder, 'data'), '-p', `${port}`, '-h', '127.0.0.1'];
+  const child = spawn(join(bin, 'postgres'), [...args, ...settings.flatMap((each) => ['-c', each])], {
+    ...runAs,
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const killAtExit = (): void => void signalAll(child, 'SIGKILL');
+  process.once('exit', killAtExit);
+  child.once('exit', () => process.removeListener('exit', killAtExit));
+  const lines: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', () => reject(new Error(`postgres ended:\n${lines.join('\n')}`)));
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      if (lines.length < 100) lines.push(line);
+      if (line.includes('is ready to accept connections') || line.includes('is ready to accept read-only'))
+        resolve();
+    });
+  });
+  await reached(port);
+  return child;
+}
+
+async function reached(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.destroy();
+}
