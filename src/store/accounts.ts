@@ -24,4 +24,9 @@ export interface BudgetAccounts {
   reserve(account: string, reservation: Reservation): Promise<number>;
   /** Gives back what was reserved and not spent. @throws {GatewayError} as `reserve` does */
   giveBack(account: string, amount: number, ttlMs: number): Promise<void>;
+  /**
+   * How much of a budget its hosts have reserved, and so may have spent.
+   * @throws {GatewayError} of the store, and for an account that cannot be read
+   */
+  reservedOf(account: string): Promise<number>;
 }

@@ -46,6 +46,12 @@ export function createPostgresBudgets(link: PostgresLink): BudgetAccounts {
     async giveBack(account, back, ttlMs) {
       await ask(account, { total: 0, least: 1, want: 0, owed: 0, ttlMs, back });
     },
+    async reservedOf(account) {
+      const [row] = await link.ask(statements.read, [toKey(account)]);
+      if (row === undefined) return 0;
+      if (row.reserved === null) throw unreadable();
+      return numberOf(row.reserved);
+    },
   };
 }
 
@@ -55,18 +61,26 @@ async function carryOut(link: PostgresLink, changes: readonly Change[]): Promise
     return [toKey(account), toColumn(account), ...amounts, Math.ceil(ttlMs)];
   });
   try {
-    const rows = await link.ask(statement, [JSON.stringify(asked), firstRevision()]);
+    const rows = await link.ask(statements.change, [JSON.stringify(asked), firstRevision()]);
     for (const { at, granted } of rows) {
       const change = changes[numberOf(at) - 1];
       if (granted !== null) change?.resolve(numberOf(granted));
-      else change?.reject(new GatewayError('store_unavailable', 'The account of a budget cannot be read.'));
+      else change?.reject(unreadable());
     }
   } catch (error) {
     for (const { reject } of changes) reject(error);
   }
 }
 
-const statement = {
-  name: 'change_budgets',
-  text: 'SELECT at, granted FROM change_budgets($1, $2)',
-};
+function unreadable(): GatewayError {
+  return new GatewayError('store_unavailable', 'The account of a budget cannot be read.');
+}
+
+const statements = {
+  change: { name: 'change_budgets', text: 'SELECT at, granted FROM change_budgets($1, $2)' },
+  read: {
+    name: 'read_budget',
+    text: `SELECT budget_reserved(value) AS reserved FROM records
+WHERE collection = 'budgets' AND key = $1 AND expires_at > now()`,
+  },
+} as const;

@@ -28,6 +28,17 @@ END $$;
 CREATE TRIGGER tell_change AFTER INSERT OR UPDATE ON records
   FOR EACH ROW WHEN (NEW.collection LIKE '%-changes') EXECUTE FUNCTION tell_change();
 
+-- What is reserved by an account, from its value; null for one that cannot be read.
+CREATE FUNCTION budget_reserved(value text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  reserved bigint;
+BEGIN
+  reserved := (value::json->>'reserved')::bigint;
+  RETURN CASE WHEN reserved BETWEEN 0 AND 9007199254740991 THEN reserved END;
+EXCEPTION WHEN data_exception THEN
+  RETURN NULL;
+END $$;
+
 -- Takes what is asked of accounts of budgets, in the order of the accounts: for each its name, the budget in all, the
 -- least that helps, what is wanted, what is owed, what is given back, and how long the account is kept in milliseconds.
 -- Gives what was reserved of each, and null for an account that cannot be read.
@@ -48,19 +59,16 @@ BEGIN
   LOOP
     at := each.at;
     granted := 0;
-    INSERT INTO records VALUES
-      ('budgets', each.key, each.id, '{"version":1,"reserved":0}', first_revision, now())
-      ON CONFLICT (collection, key) DO NOTHING;
-    SELECT * INTO held FROM records r WHERE r.collection = 'budgets' AND r.key = each.key FOR UPDATE;
-    reserved := 0;
-    IF held.expires_at > now() THEN
-      BEGIN
-        reserved := (held.value::json->>'reserved')::bigint;
-      EXCEPTION WHEN data_exception THEN
-        reserved := NULL;
-      END;
-    END IF;
-    IF reserved IS NULL OR reserved < 0 OR reserved > most THEN
+    -- A sweep may remove one that has expired at any moment before it is locked.
+    LOOP
+      SELECT * INTO held FROM records r WHERE r.collection = 'budgets' AND r.key = each.key FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO records VALUES
+        ('budgets', each.key, each.id, '{"version":1,"reserved":0}', first_revision, now())
+        ON CONFLICT (collection, key) DO NOTHING;
+    END LOOP;
+    reserved := CASE WHEN held.expires_at > now() THEN budget_reserved(held.value) ELSE 0 END;
+    IF reserved IS NULL THEN
       granted := NULL;
       RETURN NEXT;
       CONTINUE;
@@ -78,6 +86,6 @@ BEGIN
 END $$;
 
 CREATE VIEW budgets AS
-  SELECT id AS budget, (value::json->>'reserved')::bigint AS reserved_nano_usd, expires_at
+  SELECT id AS budget, budget_reserved(value) AS reserved_nano_usd, expires_at
   FROM records WHERE collection = 'budgets' AND expires_at > now();
 `;

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
-import type { BudgetAccounts } from '../store/accounts.js';
-import type { Store } from '../store/store.js';
+import type { BudgetAccounts } from './accounts.js';
+import type { Store } from './store.js';
 
 /** Collection of the store. Its name is in every store that is in use. */
 const collection = 'budgets';
@@ -8,8 +8,8 @@ const collection = 'budgets';
 const mostTries = 30;
 const longestPauseMs = 20;
 
-/** Keeps the accounts in a store that several processes and hosts may share. */
-export function createBudgetAccounts(store: Pick<Store, 'get' | 'create' | 'replace'>): BudgetAccounts {
+/** Accounts of budgets among the records of a store that several processes may share. */
+export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'replace'>): BudgetAccounts {
   /** @param change of what is reserved; null for none */
   const update = async (
     account: string,
@@ -44,16 +44,11 @@ export function createBudgetAccounts(store: Pick<Store, 'get' | 'create' | 'repl
     },
     giveBack: (account, amount, ttlMs) =>
       update(account, ttlMs, (reserved) => Math.max(0, reserved - amount)),
+    async reservedOf(account) {
+      const record = await store.get(collection, account);
+      return record === null ? 0 : readReserved(record.value);
+    },
   };
-}
-
-/**
- * How much of a budget its hosts have reserved, and so may have spent.
- * @throws {GatewayError} of the store
- */
-export async function reservedOf(store: Pick<Store, 'get'>, account: string): Promise<number> {
-  const record = await store.get(collection, account);
-  return record === null ? 0 : readReserved(record.value);
 }
 
 /**

@@ -37,6 +37,10 @@ export class SimulatedAccounts implements BudgetAccounts {
     return this.#call(() => void this.reserved.set(account, (this.reserved.get(account) ?? 0) - amount));
   }
 
+  reservedOf(account: string): Promise<number> {
+    return this.#call(() => this.reserved.get(account) ?? 0);
+  }
+
   #call<T>(run: () => T): Promise<T> {
     const time = this.#time;
     return new Promise((resolve, reject) => {
