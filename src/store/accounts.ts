@@ -7,9 +7,14 @@ export interface Reservation {
   readonly want: number;
   /** Used already: it is taken even beyond the total. */
   readonly owed: number;
+  /** A name of what is owed that nothing else has: told again, it is not taken again. Null for what is told once. */
+  readonly debt: string | null;
   /** How long the account is kept from now on, in milliseconds. */
   readonly ttlMs: number;
 }
+
+/** Names of what was owed that an account remembers, the last ones. */
+export const mostDebts = 32;
 
 /**
  * The accounts of budgets in a store: of each, how much its hosts have reserved. What is reserved may be spent without

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import type { BudgetAccounts, Reservation } from './accounts.js';
+import { type BudgetAccounts, mostDebts, type Reservation } from './accounts.js';
 import { numberOf, type PostgresLink } from './postgres-link.js';
 import { toColumn, toKey } from './postgres-text.js';
 import { firstRevision } from './revision.js';
@@ -44,7 +44,7 @@ export function createPostgresBudgets(link: PostgresLink): BudgetAccounts {
   return {
     reserve: (account, reservation) => ask(account, { ...reservation, back: 0 }),
     async giveBack(account, back, ttlMs) {
-      await ask(account, { total: 0, least: 1, want: 0, owed: 0, ttlMs, back });
+      await ask(account, { total: 0, least: 1, want: 0, owed: 0, debt: null, ttlMs, back });
     },
     async reservedOf(account) {
       const [row] = await link.ask(statements.read, [toKey(account)]);
@@ -56,12 +56,12 @@ export function createPostgresBudgets(link: PostgresLink): BudgetAccounts {
 }
 
 async function carryOut(link: PostgresLink, changes: readonly Change[]): Promise<void> {
-  const asked = changes.map(({ account, total, least, want, owed, back, ttlMs }) => {
+  const asked = changes.map(({ account, total, least, want, owed, debt, back, ttlMs }) => {
     const amounts = [total, least, want, owed, back].map((each) => Math.min(each, Number.MAX_SAFE_INTEGER));
-    return [toKey(account), toColumn(account), ...amounts, Math.ceil(ttlMs)];
+    return [toKey(account), toColumn(account), ...amounts, Math.ceil(ttlMs), debt];
   });
   try {
-    const rows = await link.ask(statements.change, [JSON.stringify(asked), firstRevision()]);
+    const rows = await link.ask(statements.change, [JSON.stringify(asked), firstRevision(), mostDebts]);
     for (const { at, granted } of rows) {
       const change = changes[numberOf(at) - 1];
       if (granted !== null) change?.resolve(numberOf(granted));
@@ -77,7 +77,7 @@ function unreadable(): GatewayError {
 }
 
 const statements = {
-  change: { name: 'change_budgets', text: 'SELECT at, granted FROM change_budgets($1, $2)' },
+  change: { name: 'change_budgets', text: 'SELECT at, granted FROM change_budgets($1, $2, $3)' },
   read: {
     name: 'read_budget',
     text: `SELECT budget_reserved(value) AS reserved FROM records

@@ -127,13 +127,13 @@ test('accounts that begin anew and a sweep that removes them do not wait for eac
   const store = open(t, server);
   const names = ['a', 'b'];
   for (const name of names)
-    await store.accounts.reserve(name, { total: 100, least: 1, want: 60, owed: 0, ttlMs: dayMs });
+    await store.accounts.reserve(name, { total: 100, least: 1, want: 60, owed: 0, debt: null, ttlMs: dayMs });
   // The one that is locked last is swept first.
   server.query("UPDATE gateway.records SET expires_at = now() - ascii(id) * interval '1 second'");
   const host = await openSession(t, server);
   const reserve = (name: string) =>
-    host.query('SELECT * FROM change_budgets($1, 1)', [
-      JSON.stringify([[name, name, 100, 1, 70, 0, 0, dayMs]]),
+    host.query('SELECT * FROM change_budgets($1, 1, 32)', [
+      JSON.stringify([[name, name, 100, 1, 70, 0, 0, dayMs, null]]),
     ]);
   await reserve('a');
   const swept = store.sweep();

@@ -11,11 +11,12 @@ import { SharedRecords } from './shared-records.js';
 const ttlMs = 60_000;
 const unavailable = /account of a budget/;
 
-const reservation = (total: number, want: number, least = 1, owed = 0) => ({
+const reservation = (total: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
   total,
   want,
   least,
   owed,
+  debt,
   ttlMs,
 });
 
@@ -155,6 +156,14 @@ async function tellsReserved(t: Test, settings: Parameters<typeof createStore>[0
     await hosts[0]?.giveBack(account, 20, ttlMs);
     t.strictSame(await told(account), [40, 40]);
   }
+  const owing = (debt: string | null) => reservation(100, 10, 1, 20, debt);
+  for (const debt of ['one', 'one', 'two', 'one', null]) await hosts[0]?.reserve('owing', owing(debt));
+  t.strictSame(await told('owing'), [100, 100], 'what is told again is taken once');
+  for (let number = 0; number < 40; number++)
+    for (const host of hosts) await host.reserve('many', reservation(1000, 0, 0, 1, `debt ${number} "`));
+  t.strictSame(await told('many'), [40, 40]);
+  const value = (await stores[0]?.get('budgets', 'many'))?.value ?? '';
+  t.equal(JSON.parse(value).debts.length, 32);
   await stores[0]?.create('budgets', 'damaged', '{"reserved":-1}', ttlMs);
   for (const host of hosts) await t.rejects(host.reservedOf('damaged'), /cannot be read/);
 }
