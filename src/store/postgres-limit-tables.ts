@@ -43,6 +43,7 @@ AS $$
 DECLARE
   seen bigint;
   alive bigint;
+  heard jsonb;
   moment timestamptz;
   granted json;
 BEGIN
@@ -61,7 +62,11 @@ BEGIN
     PERFORM 1 FROM share_pools
       WHERE pool = ANY (ARRAY(SELECT p->>0 FROM json_array_elements(stated) p)) ORDER BY pool FOR UPDATE;
     moment := clock_timestamp();
-    SELECT count(*) INTO alive FROM share_hosts h WHERE h.host <> by_host AND h.deadline > moment;
+    -- Once for all pools: these rows change with each exchange, and as long as anybody reads in one long transaction,
+    -- as pg_dump does, each of their versions is gone through to find one.
+    SELECT jsonb_object_agg(h.host, extract(epoch FROM h.deadline)),
+        count(*) FILTER (WHERE h.host <> by_host AND h.deadline > moment)
+      INTO heard, alive FROM share_hosts h;
     WITH asked AS (
       SELECT p.at, p.of->>0 AS pool, (p.of->>1)::bigint AS units, (p.of->>2)::bigint AS held,
         (p.of->>3)::bigint AS need, (p.of->>4)::bigint AS least, (p.of->>5)::bigint AS want,
@@ -73,7 +78,7 @@ BEGIN
         SELECT max(s.units) FILTER (WHERE s.host = by_host) AS known,
           coalesce(sum(s.units) FILTER (WHERE s.host <> by_host), 0)::bigint AS others
         FROM shares s WHERE s.pool = a.pool AND (s.host = by_host
-          OR (SELECT h.deadline FROM share_hosts h WHERE h.host = s.host) > moment - milliseconds(a.block))
+          OR (heard->>s.host)::double precision > extract(epoch FROM moment)::double precision - a.block / 1000)
       ) parts
     ), decided AS (
       SELECT s.*, CASE WHEN s.need > 0 AND s.free >= s.least
