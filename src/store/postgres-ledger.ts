@@ -1,5 +1,6 @@
 import { checkBatch, checkSumRange, writerTtlMs } from './ledger-format.js';
 import { numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
+import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { Ledger, LedgerBatch, LedgerSums, LinePage, SumPage } from './store.js';
 
@@ -53,7 +54,8 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
     async sweep() {
       for (const row of await link.ask(statements.ledgers, [])) await mergeAll(textOf(row.ledger));
       await link.ask(statements.sweepLines, []);
-      for (const statement of [statements.sweepSums, statements.sweepWriters]) await link.ask(statement, []);
+      for (const statement of [statements.sweepSums, statements.sweepWriters])
+        await sweepInSteps(link, statement);
     },
   };
 }
@@ -134,6 +136,11 @@ export function valuesOf(amounts: unknown): Readonly<Record<string, number>> {
 const time = (parameter: string): string =>
   `timestamptz 'epoch' + milliseconds(${parameter}::double precision)`;
 
+/** What is locked is in use, and is left for the next time. */
+const sweepOf = (table: string, key: string): string =>
+  `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE expires_at <= now()
+LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING true AS gone`;
+
 const statements = {
   append: { name: 'ledger_append', text: 'SELECT append_batch($1, $2, $3, $4, $5, $6, $7, $8) AS last' },
   merge: { name: 'ledger_merge', text: 'SELECT merge_sums($1, $2) AS merged' },
@@ -161,9 +168,6 @@ SELECT id, jsonb_object_agg(key, total) AS amounts FROM totals GROUP BY id ORDER
   },
   ledgers: { name: 'ledger_names', text: 'SELECT ledger FROM ledgers' },
   sweepLines: { name: 'ledger_sweep_lines', text: 'SELECT sweep_lines()' },
-  sweepSums: { name: 'ledger_sweep_sums', text: 'DELETE FROM ledger_sums WHERE expires_at <= now()' },
-  sweepWriters: {
-    name: 'ledger_sweep_writers',
-    text: 'DELETE FROM ledger_writers WHERE expires_at <= now()',
-  },
+  sweepSums: { name: 'ledger_sweep_sums', text: sweepOf('ledger_sums', 'ledger, id') },
+  sweepWriters: { name: 'ledger_sweep_writers', text: sweepOf('ledger_writers', 'ledger, writer') },
 } as const;

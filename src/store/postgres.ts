@@ -8,6 +8,7 @@ import { createPostgresLink, numberOf, type PostgresLink, type Row, textOf } fro
 import { createPostgresChanges } from './postgres-notices.js';
 import { createPostgresOwned } from './postgres-owned.js';
 import { readRisks } from './postgres-risks.js';
+import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn, toKey } from './postgres-text.js';
 import { firstRevision } from './revision.js';
 import type { Ledger, ListOrder, Store, StoredPage, StoredRecord } from './store.js';
@@ -50,8 +51,8 @@ export function createPostgresStore(settings: PostgresStoreSettings): PostgresSt
     changes,
     risks: () => readRisks(records),
     async sweep() {
-      await untilFewer(records, statements.sweepRecords);
-      await untilFewer(records, statements.sweepClaims);
+      await sweepInSteps(records, statements.sweepRecords);
+      await sweepInSteps(records, statements.sweepClaims);
       await records.ask(statements.sweepShares, []);
       await owned.sweep();
       await ledger.sweep();
@@ -125,15 +126,6 @@ function readPlace(text: string): Place {
 /** A time to live as a statement takes it, in milliseconds. */
 function atLeastOne(ttlMs: number): number {
   return Math.ceil(Math.max(1, ttlMs));
-}
-
-/** What one step of a sweep removes at most. */
-const mostSwept = 1000;
-
-/** Removes step by step, so that others have their turn in between. */
-async function untilFewer(link: PostgresLink, statement: { name: string; text: string }): Promise<void> {
-  let swept = mostSwept;
-  while (swept >= mostSwept) swept = (await link.ask(statement, [mostSwept])).length;
 }
 
 const until = (parameter: string): string => `now() + milliseconds(${parameter}::double precision)`;
