@@ -32,8 +32,13 @@ test('a vendor and the ledger agree on what calls of every kind come to', { time
     'calls that should not fail',
   );
   await eventually(() => vendor.open === 0, { what: 'an end of every request upstream' });
-  const lines = await allLines(await gateway.adminUrl(), ends);
-  const { unexplained, exact, near, billedNanoUsd, chargedNanoUsd } = compare(vendor.bill, lines, planOf);
+  const lines = await allLines(await gateway.adminUrl(), ends, planOf);
+  const { unexplained, exact, near, billedNanoUsd, chargedNanoUsd } = compare(
+    vendor.bill,
+    lines,
+    ends,
+    planOf,
+  );
   t.comment(
     `exact ${exact}, near ${near}, billed ${billedNanoUsd / 1e9} USD, charged ${chargedNanoUsd / 1e9} USD`,
   );
@@ -56,9 +61,16 @@ async function makeAll(baseUrl: string, plans: readonly CallPlan[]): Promise<rea
   return ends;
 }
 
-/** The lines of all calls, as soon as each that was answered has one. */
-function allLines(adminUrl: string, ends: readonly CallEnd[]): Promise<readonly UsageLine[]> {
-  const ids = ends.flatMap(({ requestId }) => requestId ?? []);
+/** The lines of all calls, as soon as each that was answered has one, and each video that came to nothing another. */
+function allLines(
+  adminUrl: string,
+  ends: readonly CallEnd[],
+  planOf: (number: number) => CallPlan,
+): Promise<readonly UsageLine[]> {
+  const ids = ends.flatMap(({ requestId, taskId, number }) => {
+    const failsLater = planOf(number).failure === 'fails later';
+    return [requestId ?? [], failsLater && taskId !== undefined ? taskId : []].flat();
+  });
   const look = async (): Promise<readonly UsageLine[]> => {
     const answer = await fetch(`${adminUrl}/usage/lines`, { headers: { authorization: `Bearer ${token}` } });
     const texts = (await answer.text()).split('\n').filter((line) => line !== '');

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
+import { parseObject } from '../../../src/wire/json.js';
 import { loadKey, loadKeyHash } from '../load/request.js';
 import type { CallPlan, OtherPlan, TextPlan } from './plan.js';
 
@@ -83,6 +84,8 @@ export interface CallEnd {
   readonly requestId: string | null;
   /** The client left. */
   readonly hasLeft: boolean;
+  /** Of the video task that was made: what puts its charge right has its id. */
+  readonly taskId?: string | undefined;
 }
 
 /** Makes the call of a plan, and leaves as it says. @param baseUrl of the gateway */
@@ -225,8 +228,10 @@ async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd>
     headers: headers(),
     body: JSON.stringify(body),
   });
-  await answer.text();
-  return { number, status: answer.status, requestId: answer.headers.get('x-request-id'), hasLeft: false };
+  const { id } = parseObject(await answer.text()) ?? {};
+  const taskId = kind === 'video' && typeof id === 'string' ? id : undefined;
+  const requestId = answer.headers.get('x-request-id');
+  return { number, status: answer.status, requestId, hasLeft: false, taskId };
 }
 
 async function makeSession(baseUrl: string, { number }: OtherPlan): Promise<CallEnd> {

@@ -1,5 +1,5 @@
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { nanoPrices } from './calls.js';
+import { type CallEnd, nanoPrices } from './calls.js';
 import type { CallPlan, Units } from './plan.js';
 import type { BillLine } from './upstream.js';
 
@@ -32,14 +32,18 @@ export interface Comparison {
 const nearShare = 0.2;
 const nearNanoUsd = 100_000;
 
-/** Holds a vendor's bill against the ledger, request by request. */
+/** Holds a vendor's bill against the ledger, request by request. @param ends what clients saw of their calls */
 export function compare(
   bill: readonly BillLine[],
   ledger: readonly Charged[],
+  ends: readonly CallEnd[],
   planOf: (number: number) => CallPlan,
 ): Comparison {
   const billed = grouped(bill);
-  const charged = grouped(ledger);
+  const ofTask = new Map(ends.map(({ taskId, requestId }) => [taskId, requestId]));
+  const charged = grouped(
+    ledger.map((line) => ({ ...line, requestId: ofTask.get(line.requestId) ?? line.requestId })),
+  );
   const unexplained: string[] = [];
   let exact = 0;
   let near = 0;
