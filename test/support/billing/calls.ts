@@ -208,10 +208,14 @@ async function readUntil(answer: Response, awaited: string | null, leaving: Abor
   const decoder = new TextDecoder();
   const mark = JSON.stringify(awaited).slice(1, -1);
   let seen = '';
-  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
-    seen += decoder.decode(chunk, { stream: true });
-    if (seen.includes(mark)) leaving.abort();
+  // To read on after leaving, up to the error, never ends with some versions of fetch where the answer's end has come.
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+  while (!seen.includes(mark)) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    seen += decoder.decode(value, { stream: true });
   }
+  leaving.abort();
 }
 
 async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd> {
