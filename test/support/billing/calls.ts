@@ -91,7 +91,8 @@ export interface CallEnd {
 /** Makes the call of a plan, and leaves as it says. @param baseUrl of the gateway */
 export function makeCall(baseUrl: string, plan: CallPlan): Promise<CallEnd> {
   if (plan.kind === 'text') return makeTextCall(baseUrl, plan);
-  return plan.kind === 'realtime' ? makeSession(baseUrl, plan) : makeOtherCall(baseUrl, plan);
+  const end = plan.kind === 'realtime' ? makeSession(baseUrl, plan) : makeOtherCall(baseUrl, plan);
+  return end.catch(() => ({ number: plan.number, status: 0, requestId: null, hasLeft: false }));
 }
 
 const filler = ' Please answer in a few words, as you always do.'.repeat(12);
