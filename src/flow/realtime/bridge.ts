@@ -171,10 +171,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     }
     if (!isBinary) {
       const usage = usageOfEvent(data);
-      if (usage !== null) {
-        call.usage = addUsage(call.usage, usage);
-        this.#funds?.pay();
-      } else call.mediaSeconds += secondsOfEvent(data);
+      if (usage !== null) call.usage = addUsage(call.usage, usage);
+      const seconds = usage === null ? secondsOfEvent(data) : 0;
+      call.mediaSeconds += seconds;
+      if (usage !== null || seconds > 0) this.#funds?.pay();
     }
     client.gather(data, isBinary);
   }
