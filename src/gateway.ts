@@ -34,7 +34,6 @@ import type { SocketLimits } from './http/socket.js';
 import { SweepList } from './http/sweep.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
-import { createBudgetAccounts } from './limits/budget-accounts.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
@@ -201,7 +200,7 @@ class ComposedGateway implements Gateway {
         this.#recordQueue.add(call);
       },
       correct: (correction) => this.#meter(correction),
-      budgets: this.#store.accounts ?? createBudgetAccounts(this.#store),
+      budgets: this.#store.accounts,
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>
