@@ -39,6 +39,8 @@ export interface KeptProcess {
   running(): readonly ChildProcess[];
   /** From here on nothing is started any more. */
   release(): void;
+  /** The same, and what runs goes on without this process, which need not wait for its end. */
+  orphan(): void;
 }
 
 /** Starts a process, and keeps one running in its place until `release`. */
@@ -99,6 +101,11 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     timer = setTimeout(guarded(start), restart.delayMs);
   };
 
+  const release = (): void => {
+    released = true;
+    if (timer !== null) clearTimeout(timer);
+  };
+
   start();
   return {
     markServing(child) {
@@ -127,9 +134,14 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       return problem;
     },
     running: () => [...running],
-    release() {
-      released = true;
-      if (timer !== null) clearTimeout(timer);
+    release,
+    orphan() {
+      release();
+      for (const child of running) {
+        if (child.connected) child.disconnect();
+        // Else this process would live for as long as they do, and whoever starts the next one waits for its end.
+        child.unref();
+      }
     },
   };
 }

@@ -78,8 +78,7 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
     },
     kill,
     orphan() {
-      kept?.release();
-      for (const child of running()) if (child.connected) child.disconnect();
+      kept?.orphan();
     },
   };
 }

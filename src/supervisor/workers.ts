@@ -181,10 +181,7 @@ class ForkedWorkers implements WorkerPool {
 
   orphan(): void {
     clearInterval(this.#looking);
-    for (const place of this.#places) place.release();
-    for (const child of this.#running()) {
-      if (child.connected) child.disconnect();
-    }
+    for (const place of [...this.#places, ...this.#closed]) place.orphan();
     this.#onAllGone?.();
   }
 
