@@ -8,6 +8,8 @@ export interface KeepOptions {
   readonly role: 'worker' | 'simulator';
   /** Path of the module to run. */
   readonly module: string;
+  /** None unless given. */
+  readonly arguments?: readonly string[];
   /** Asked at each start. */
   environment(): NodeJS.ProcessEnv;
   onMessage(child: ChildProcess, message: unknown): void;
@@ -39,8 +41,6 @@ export interface KeptProcess {
   running(): readonly ChildProcess[];
   /** From here on nothing is started any more. */
   release(): void;
-  /** The same, and what runs goes on without this process, which need not wait for its end. */
-  orphan(): void;
 }
 
 /** Starts a process, and keeps one running in its place until `release`. */
@@ -62,7 +62,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     timer = null;
     servingSince = 0;
     reason = null;
-    const child = fork(options.module, [], { execArgv: [], env: options.environment() });
+    const child = fork(options.module, options.arguments ?? [], { execArgv: [], env: options.environment() });
     current = child;
     running.add(child);
     child.on(
@@ -101,11 +101,6 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     timer = setTimeout(guarded(start), restart.delayMs);
   };
 
-  const release = (): void => {
-    released = true;
-    if (timer !== null) clearTimeout(timer);
-  };
-
   start();
   return {
     markServing(child) {
@@ -134,14 +129,9 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       return problem;
     },
     running: () => [...running],
-    release,
-    orphan() {
-      release();
-      for (const child of running) {
-        if (child.connected) child.disconnect();
-        // Else this process would live for as long as they do, and whoever starts the next one waits for its end.
-        child.unref();
-      }
+    release() {
+      released = true;
+      if (timer !== null) clearTimeout(timer);
     },
   };
 }
@@ -149,6 +139,12 @@ export function keepRunning(options: KeepOptions): KeptProcess {
 /** Sends a message to a process; one that is gone, or going, is not told. */
 export function tell(child: ChildProcess, message: object): void {
   if (child.connected) child.send(message, () => {});
+}
+
+/** Lets a process go on without this one, which else would live for as long as it does. */
+export function disown(child: ChildProcess): void {
+  if (child.connected) child.disconnect();
+  child.unref();
 }
 
 const firstMs = 100;

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { type KeptProcess, keepRunning } from './keep.js';
+import { disown, type KeptProcess, keepRunning } from './keep.js';
 import { messageType, type SimulatorReport } from './messages.js';
 
 const module = fileURLToPath(new URL('../simulator/main.js', import.meta.url));
@@ -78,7 +78,8 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
     },
     kill,
     orphan() {
-      kept?.orphan();
+      kept?.release();
+      for (const child of running()) disown(child);
     },
   };
 }
