@@ -82,7 +82,8 @@ export function startInterruptedSearch({
         log.error({ process: writer.process, calls }, 'calls were under way when their process ended');
       isTold = false;
     } catch (error) {
-      if (!isTold && !isStopped) log.warn({ err: error }, 'calls of processes that have ended cannot be looked for');
+      if (!isTold && !isStopped)
+        log.warn({ err: error }, 'calls of processes that have ended cannot be looked for');
       isTold = true;
       nextMs = againMs;
     }
@@ -112,7 +113,7 @@ export class InterruptedSearch {
     const { store, settleMs = defaultSettleMs } = this.#options;
     const found: InterruptedCalls[] = [];
     const ended = await this.#ended();
-    if (ended.size > 0) await pause(settleMs, undefined, { ref: false });
+    if (ended.size > 0) await pause(settleMs);
     for (const [series, records] of ended) {
       const [first] = records;
       if (first === undefined || !(await store.claim(`${openCallsCollection} ${series}`, claimMs))) continue;

@@ -1,7 +1,9 @@
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { killProcess } from '../support/gateway-processes.js';
+import { loadKey } from '../support/load/request.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
+import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { startRawUpstream } from '../support/upstream.js';
 import { chatBody, startUsageGateway, type UsageGateway, type UsageLine } from '../support/usage-gateway.js';
@@ -14,7 +16,7 @@ const word = 'sixteen letters.';
 const event = `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: word } }] })}\n\n`;
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-/** An upstream whose streams say a word a second; the model of a body with `short` in it ends after a few. */
+/** An upstream whose streams say a word a second, for ever, or as the body asks for. */
 async function talkative(t: Test): Promise<string> {
   const upstream = await startRawUpstream(t, ({ socket, body }) => {
     const ends = body.includes('ends after 12 s') ? 12 : Number.POSITIVE_INFINITY;
@@ -111,4 +113,61 @@ test('a long call that ends has its own line and no other, when its worker is ki
   for (const pid of usage.gateway.workerPids()) killProcess(pid);
   t.match(await theLine(usage, idOf(answer)), { outcome: 'complete' });
   t.equal(interrupted(await usage.lines()).length, 0);
+});
+
+test('a database that is down when the worker is killed has what was known before', {
+  skip: skipWithoutPostgres(),
+}, async (t) => {
+  const database = await postgresFor(t);
+  const upstreamUrl = await talkative(t);
+  const store = { kind: 'postgres', url: database.url };
+  const usage = await startUsageGateway(t, {
+    upstreamUrl,
+    store,
+    workers: 1,
+    config: { outage: { budgets: 'open' } },
+  });
+  const id = await hear(usage, 12);
+  await database.crash();
+  const [pid = 0] = usage.gateway.workerPids();
+  killProcess(pid);
+  await usage.gateway.until(() => usage.gateway.workerPids().some((other) => other !== pid));
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  await database.restart();
+  isCharged(t, await theLine(usage, id), 11);
+});
+
+test('a realtime session whose worker is killed has what its responses have used', async (t) => {
+  const used = {
+    type: 'response.done',
+    response: { usage: { input_tokens: 30, output_tokens: 20, total_tokens: 50 } },
+  };
+  const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.send(JSON.stringify(used)));
+  const live = {
+    protocols: ['realtime'],
+    targets: [{ upstream: 'studio', model: 'live' }],
+    price: { input: 1.25, output: 10 },
+  };
+  const usage = await startUsageGateway(t, {
+    upstreamUrl: upstream.url,
+    store: { kind: 'embedded', path: temporaryFolder(t) },
+    workers: 1,
+    config: { models: { live } },
+  });
+  const headers = { authorization: `Bearer ${loadKey}` };
+  const client = await openClient(t, usage.gateway.port, { query: 'model=live', headers });
+  await client.until(1);
+  await new Promise((resolve) => setTimeout(resolve, 12_000));
+  for (const pid of usage.gateway.workerPids()) killProcess(pid);
+  await client.closed;
+  const [line] = await eventually(() => usage.lines(), { ...patient, fits: ({ length }) => length > 0 });
+  t.match(line, {
+    outcome: 'interrupted',
+    tokensKnown: 'partial',
+    protocol: 'realtime',
+    model: 'live',
+    inputTokens: 30,
+    outputTokens: 20,
+    costNanoUsd: 30 * 1250 + 20 * 10_000,
+  });
 });
