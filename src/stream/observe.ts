@@ -139,8 +139,8 @@ export class ObservedTransform implements AnswerTransform {
   #number: number | null = null;
   #started = false;
   #ended = false;
-  /** How the stream has ended, where its last event was an error that is longer than the tail. */
-  #failed: StreamEnding | null = null;
+  /** How the stream has ended, where its last event was longer than the tail. */
+  #long: StreamEnding | null = null;
   /** What is known of its end by what has passed; asked for several times at the end. */
   #ending: StreamEnding | null = null;
   /** Bytes of the answer that have passed. */
@@ -227,6 +227,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail ??= new Tail();
     this.#tail.add(run);
     this.#ending = null;
+    this.#usage = null;
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null && !this.#ended) this.#noteEnd(run, this.#rules.marksEnd(run));
@@ -246,12 +247,12 @@ export class ObservedTransform implements AnswerTransform {
     noteCharges(run, this.#charges);
   }
 
-  /** Of a last event that is longer than the tail, its end alone does not tell whether it is an error. */
+  /** Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. */
   #noteEnd(run: Buffer, isEnd: boolean): void {
     this.#ended = isEnd;
     if (!isEnd || run.length <= tailBytes) return;
     const ending = this.#rules.judgeEnd(run, this.#facts);
-    if (ending.error !== null) this.#failed = ending;
+    if (ending.error !== null || ending.usage !== null) this.#long = ending;
   }
 
   #show(piece: Buffer, isStream: boolean): void {
@@ -364,6 +365,7 @@ export class ObservedTransform implements AnswerTransform {
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);
+    this.#usage = null;
     this.#count(chunk);
   }
 
@@ -439,7 +441,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   #judgeEnd(): StreamEnding {
-    this.#ending ??= this.#failed ?? this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+    this.#ending ??= this.#long ?? this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
     return this.#ending;
   }
 

@@ -82,10 +82,9 @@ export interface TaskCharge {
   readonly videos: number;
   /** What its target has cost whoever runs the gateway; null where that is not known. */
   readonly paidNanoUsd: number | null;
-  /** On its price: that of its key's groups. */
-  readonly factor: number;
-  /** By which its seconds are priced; null for none. */
-  readonly resolution: string | null;
+  /** How much of both is for its seconds; absent in tasks of earlier versions, whose charge stands however long they last. */
+  readonly secondsNanoUsd?: number;
+  readonly secondsPaidNanoUsd?: number;
   /** The budgets that pay for it, by their pools and what these are in all, in nano-dollars. */
   readonly budgets: readonly { readonly pool: string; readonly limit: number }[];
 }

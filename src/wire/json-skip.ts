@@ -505,8 +505,45 @@ const longestWord = 64;
  */
 export function lastWordOf(bytes: Buffer, key: Buffer): string | null {
   // By native code: where there is none, which is often so, all of it is looked through.
-  const at = bytes.lastIndexOf(key);
-  const value = at === -1 ? -1 : afterColon(bytes, at + key.length - 1);
+  return wordAfter(bytes, bytes.lastIndexOf(key), key.length);
+}
+
+/** The same of the last `key` that `lastMemberAt` finds. */
+export function lastWordWithin(bytes: Buffer, key: Buffer, levels: number): string | null {
+  return wordAfter(bytes, lastMemberAt(bytes, key, levels), key.length);
+}
+
+/**
+ * Where the last member begins that is called `key` (with its quotes) and stands in at most `levels` objects and lists, or
+ * -1. What a client has sent and an answer repeats stands deeper than the answer's own members.
+ * @param bytes of texts that are whole behind it; their beginning may be missing
+ */
+export function lastMemberAt(bytes: Buffer, key: Buffer, levels: number): number {
+  let depth = 0;
+  let behind = bytes.length;
+  for (let at = lastKeyAt(bytes, key, behind); at !== -1; at = lastKeyAt(bytes, key, at)) {
+    // Each byte is looked at once, however often the key stands there.
+    depth += closedWithin(bytes, at, behind);
+    behind = at;
+    if (depth <= levels && afterColon(bytes, at + key.length - 1) !== -1) return at;
+  }
+  return -1;
+}
+
+/** How many more objects and lists end than begin from `at`, which is in no string, to `behind`. */
+function closedWithin(bytes: Buffer, at: number, behind: number): number {
+  let closed = 0;
+  for (let i = at; i < behind; i++) {
+    const byte = bytes[i];
+    if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) closed++;
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) closed--;
+    else if (byte === QUOTE) i = stringEnd(bytes, i + 1);
+  }
+  return closed;
+}
+
+function wordAfter(bytes: Buffer, at: number, keyLength: number): string | null {
+  const value = at === -1 ? -1 : afterColon(bytes, at + keyLength - 1);
   if (value === -1 || bytes[value] !== QUOTE) return null;
   const end = endOfPlain(bytes, value + 1);
   return end === -1 || end - value > longestWord ? null : bytes.toString('latin1', value + 1, end);

@@ -106,7 +106,7 @@ const message = {
   status: 'completed',
   content: [{ type: 'output_text', text: 'hi', annotations: [] }],
 };
-const response = (tier: string) => ({
+const response = (tier: string, metadata: object = {}) => ({
   id: 'resp_1',
   object: 'response',
   created_at: 1,
@@ -122,8 +122,12 @@ const response = (tier: string) => ({
     output_tokens_details: { reasoning_tokens: 5 },
     total_tokens: 150,
   },
+  metadata,
 });
-const responseStream = (tier: string) => [
+/** What clients may send to have it repeated behind the usage. */
+const plantedTier = { service_tier: 'flex', note: 'service_tier' };
+const plantedUsage = { usage: { input_tokens: 0, output_tokens: 0 }, service_tier: 'flex' };
+const responseStream = (tier: string, metadata: object = {}) => [
   named({
     type: 'response.created',
     response: { ...response('auto'), status: 'in_progress', output: [] },
@@ -134,7 +138,7 @@ const responseStream = (tier: string) => [
     named({ type: 'response.output_item.added', output_index: index, item } as { type: string }),
     named({ type: 'response.output_item.done', output_index: index, item } as { type: string }),
   ]),
-  named({ type: 'response.completed', response: response(tier) } as { type: string }),
+  named({ type: 'response.completed', response: response(tier, metadata) } as { type: string }),
 ];
 const responsesRecord = {
   inputTokens: 100,
@@ -328,6 +332,46 @@ const cases: readonly Case[] = [
     kind: 'responses',
     ...streamed(askResponses),
     answer: responseStream('priority'),
+    record: { ...responsesRecord, tier: 'priority' },
+    nanos: responsesNanos * 2,
+  },
+  {
+    name: "responses that repeat a tier of their client's",
+    kind: 'responses',
+    ...askResponses,
+    answer: response('priority', plantedTier),
+    record: { ...responsesRecord, tier: 'priority' },
+    nanos: responsesNanos * 2,
+  },
+  {
+    name: "responses that repeat a usage of their client's",
+    kind: 'responses',
+    ...askResponses,
+    answer: response('priority', plantedUsage),
+    record: { ...responsesRecord, tier: 'priority' },
+    nanos: responsesNanos * 2,
+  },
+  {
+    name: "responses, streamed, that repeat a tier of their client's",
+    kind: 'responses',
+    ...streamed(askResponses),
+    answer: responseStream('priority', plantedTier),
+    record: { ...responsesRecord, tier: 'priority' },
+    nanos: responsesNanos * 2,
+  },
+  {
+    name: "responses, streamed, that repeat a usage of their client's",
+    kind: 'responses',
+    ...streamed(askResponses),
+    answer: responseStream('priority', plantedUsage),
+    record: { ...responsesRecord, tier: 'priority' },
+    nanos: responsesNanos * 2,
+  },
+  {
+    name: 'responses, streamed, that repeat more behind their usage than is kept',
+    kind: 'responses',
+    ...streamed(askResponses),
+    answer: responseStream('priority', { a: 'x'.repeat(8000) }),
     record: { ...responsesRecord, tier: 'priority' },
     nanos: responsesNanos * 2,
   },

@@ -19,7 +19,7 @@ function start(t: Test, url: string, usd: number) {
         m: {
           protocols: ['realtime'],
           targets: [{ upstream: 'u0', model: 'm' }],
-          price: { output: 10_000 },
+          price: { output: 10_000, perSecond: 0.1 },
         },
       },
       keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'], budget: { usd, per: 'month' } }],
@@ -62,4 +62,18 @@ test('what a session has reserved and not used is free again when it ends', asyn
     );
   }
   t.equal(costOf(gateway), 2 * cost);
+});
+
+test('a session whose seconds are counted ends when its budget does', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const closed = closeOf(client.socket);
+  const { socket } = await upstream.arrival(0);
+  const usage = { type: 'duration', seconds: 4 };
+  const type = 'conversation.item.input_audio_transcription.completed';
+  for (let i = 0; i < 3; i++) socket.send(JSON.stringify({ type, transcript: 'hi', usage }));
+  t.equal((await closed).code, 1008);
+  await gateway.line(({ msg }) => msg === 'request');
+  t.ok(costOf(gateway) >= 2 * cost);
 });

@@ -23,25 +23,30 @@ interface Stage {
   cost(): number;
 }
 
-/** Gateways over one store, and an upstream that tells how tasks stand. */
-async function start(t: Test, { created = task('queued'), gateways = 1 } = {}): Promise<Stage> {
+/** Gateways over one store, the last of them with a newer price, and an upstream that tells how tasks stand. */
+async function start(
+  t: Test,
+  { created = task('queued'), gateways = 1, latestPerSecond = 0.1 } = {},
+): Promise<Stage> {
   const storePath = temporaryFolder(t);
   const upstream = await startRawUpstream(t, (request) => {
     request.socket.write(isPoll(request) ? stage.polled : created);
   });
-  const config = mediaConfig(t, {
-    storePath,
-    upstreams: { u: { baseUrl: upstream.url } },
-    models: {
-      m: {
-        protocols: ['video'],
-        targets: [{ upstream: 'u', model: 'real' }],
-        price: { perCall: 1, perSecond: 0.1 },
+  const configOf = (perSecond: number) =>
+    mediaConfig(t, {
+      storePath,
+      upstreams: { u: { baseUrl: upstream.url } },
+      models: {
+        m: {
+          protocols: ['video'],
+          targets: [{ upstream: 'u', model: 'real' }],
+          price: { perCall: 1, perSecond },
+        },
       },
-    },
-  });
+    });
   const all: RunningGateway[] = [];
-  for (let i = 0; i < gateways; i++) all.push(await startGateway(t, { config }));
+  for (let i = 0; i < gateways; i++)
+    all.push(await startGateway(t, { config: configOf(i < gateways - 1 ? 0.1 : latestPerSecond) }));
   const [first] = all as [RunningGateway];
   const sum = (of: (gateway: RunningGateway) => number) => all.reduce((total, each) => total + of(each), 0);
   const stage: Stage = {
@@ -72,6 +77,31 @@ test('a video that is longer than it was to be costs more', async (t) => {
   stage.polled = task('completed', { seconds: '7' });
   await eventually(() => stage.cost() > ofFour);
   t.equal(stage.cost(), ofFour + 3 * second);
+  t.equal(stage.givenBack(), 0);
+});
+
+test('a task is put right at the price at which it was made', async (t) => {
+  const stage = await start(t, { gateways: 2, latestPerSecond: 1 });
+  const [first, latest] = stage.gateways as [RunningGateway, RunningGateway];
+  t.equal(await stage.create(first), 200);
+  await first.gateway.close();
+  stage.polled = task('completed', { seconds: '2' });
+  await eventually(() => givenBackOf(latest) > 0);
+  t.equal(givenBackOf(latest), 2 * second);
+});
+
+test('a length that no video has is not believed', async (t) => {
+  const stage = await start(t);
+  const lengths = [5000, 1e306, '1e306', 1e15];
+  for (const seconds of lengths) {
+    stage.polled = task('completed', { seconds });
+    const made = await ask(stage.gateways[0] as RunningGateway, 'POST', '/v1/videos', {
+      body: { model: 'm', prompt: 'a', seconds: '4' },
+    });
+    const show = () => ask(stage.gateways[0] as RunningGateway, 'GET', `/v1/videos/${made.json.id}`);
+    await eventually(async () => (await show()).json.status === 'completed');
+  }
+  t.equal(stage.cost(), lengths.length * ofFour);
   t.equal(stage.givenBack(), 0);
 });
 

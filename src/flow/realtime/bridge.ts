@@ -14,10 +14,12 @@ import { vendorAccountFailureOfClose } from '../../protocols/error-formats/vendo
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountFailureIn } from '../../protocols/realtime/error-event.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
+import { OpenUsage } from '../../protocols/realtime/open-usage.js';
 import { secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
 import type { CallOutcome, RoutedCall, SessionCall } from '../call.js';
+import type { Draining } from '../drain-list.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { closeCode } from '../sockets/close-code.js';
@@ -27,6 +29,9 @@ import { budgetSpent, SessionFunds } from './funds.js';
 
 /** A client that goes on to send what cannot be taken is cut. */
 const mostRefusals = 100;
+/** An upstream is heard for so long at most after its client has left, in milliseconds. */
+const longestMs = 10_000;
+const cancelResponse = Buffer.from('{"type":"response.cancel"}');
 
 /** A call of which both sides become WebSockets. */
 export type RealtimeCall = RoutedCall & SessionCall;
@@ -36,7 +41,7 @@ export type RealtimeCall = RoutedCall & SessionCall;
  * stops its upstream; a client cannot be stopped, so what waits for a slow upstream is bounded. Whichever side ends, the
  * other is told why.
  */
-export class Bridge extends Swept implements ClientSocketListener, OpenSession {
+export class Bridge extends Swept implements ClientSocketListener, OpenSession, Draining {
   readonly #services: Services;
   readonly #call: RealtimeCall;
   readonly #upstream: UpstreamSocket;
@@ -53,6 +58,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   #client: ClientSocket | null = null;
   /** Null for a session that no budget pays for. */
   readonly #funds: SessionFunds | null;
+  readonly #openUsage = new OpenUsage();
+  /** How the session ends whose client has left, while its upstream is heard to learn what it has used. */
+  #leftAs: CallOutcome | null = null;
+  #timer: NodeJS.Timeout | undefined;
   #over = false;
 
   /** @param attempt the attempt that has opened the upstream's side; it ends with the session */
@@ -99,6 +108,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
 
   get key(): Key {
     return this.#call.key;
+  }
+
+  get keyId(): string {
+    return this.#call.key.id;
   }
 
   get client(): ClientSocket | null {
@@ -154,16 +167,40 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     if (reason === tooBigReason) this.#call.error = tooBig(this.#call.running.snapshot.sockets.messageBytes);
     const isOrderly = code !== closeCode.broken;
     this.#place.isCut = !isOrderly;
-    this.#end(isOrderly ? 'complete' : 'client_gone', isOrderly ? code : closeCode.goingAway, reason);
+    const outcome = isOrderly ? 'complete' : 'client_gone';
+    if (!this.#over && this.#openUsage.isOpen && this.#mayHear()) this.#hearOn(outcome);
+    else this.#end(outcome, isOrderly ? code : closeCode.goingAway, reason);
+  }
+
+  #mayHear(): boolean {
+    return this.#call.target.upstream.onLeave !== 'cancel' && this.#services.drains.hasRoom(this.keyId);
+  }
+
+  /** The client has left before it was told what it has used: its upstream is to end what it makes, and to tell. */
+  #hearOn(outcome: CallOutcome): void {
+    this.#leftAs = outcome;
+    this.#call.leftAt = performance.now();
+    this.#services.drains.add(this);
+    this.#call.limited?.leave();
+    this.#timer = setTimeout(
+      guard('timer', this, () => this.stop(), undefined),
+      longestMs,
+    );
+    this.#upstream.resume();
+    if (this.#openUsage.hasResponse) this.#upstream.send(cancelResponse, false);
+  }
+
+  /** Hears no more of an upstream whose client has left. */
+  stop(): void {
+    if (this.#leftAs !== null) this.#end(this.#leftAs, closeCode.goingAway, '');
   }
 
   /** A message of the upstream. */
   onUpstreamMessage(data: Buffer, isBinary: boolean): void {
     const client = this.#client;
-    if (client === null) return;
+    if (client === null && (this.#leftAs === null || this.#over)) return;
     const call = this.#call;
     if (call.answeredAt === 0) call.answeredAt = performance.now();
-    call.exchange.bytesOut += data.length;
     const failure = vendorAccountFailureIn(data, isBinary, call.target.upstream.secrets);
     if (failure !== null) {
       this.#refuseFor(failure);
@@ -171,11 +208,17 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     }
     if (!isBinary) {
       const usage = usageOfEvent(data);
-      if (usage !== null) {
-        call.usage = addUsage(call.usage, usage);
-        this.#funds?.pay();
-      } else call.mediaSeconds += secondsOfEvent(data);
+      if (usage !== null) call.usage = addUsage(call.usage, usage);
+      const seconds = usage === null ? secondsOfEvent(data) : 0;
+      call.mediaSeconds += seconds;
+      if (usage !== null || seconds > 0) this.#funds?.pay();
+      this.#openUsage.note(data);
     }
+    if (client === null) {
+      if (!this.#openUsage.isOpen) this.stop();
+      return;
+    }
+    call.exchange.bytesOut += data.length;
     client.gather(data, isBinary);
   }
 
@@ -199,6 +242,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   /** The upstream's side has ended. */
   onUpstreamClosed(code: number, reason: Buffer): void {
     if (this.#over) return;
+    if (this.#leftAs !== null) {
+      this.#end(this.#leftAs, null, '');
+      return;
+    }
     if (this.#isFull) {
       this.#refuse(noRoom, closeCode.tryLater);
       return;
@@ -285,6 +332,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     const services = this.#services;
     services.sweepList.remove(this);
     services.sessions.remove(this);
+    services.drains.remove(this);
+    clearTimeout(this.#timer);
     try {
       if (code !== null) this.#upstream.close(code, reason);
       this.#place.leftBytes = this.#upstream.waitingBytes;
@@ -293,7 +342,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
       this.#funds?.end();
       const { usage } = this.#call;
       // A response that was being made is reported to nobody any more.
-      if (usage !== null && outcome !== 'complete') this.#call.usage = { ...usage, partial: true };
+      if (usage !== null && this.#openUsage.isOpen) this.#call.usage = { ...usage, partial: true };
       account(services, this.#call, outcome);
     }
   }

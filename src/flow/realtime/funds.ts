@@ -1,9 +1,14 @@
-import { GatewayError, guard } from '../../errors.js';
+import { GatewayError, type Guarded, guard } from '../../errors.js';
 import type { Admission, Decision, Pending } from '../../limits/decision.js';
+import type { LeaseHolder } from '../../limits/lease-holder.js';
 import type { Pool } from '../../limits/pool.js';
-import type { RoutedCall } from '../call.js';
-import { costSoFar } from '../consumption.js';
-import type { Services } from '../services.js';
+import { type Consumption, costSoFar } from '../consumption.js';
+
+/** Who reserves, and whose session it is. */
+interface FundingServices {
+  readonly limits: Pick<LeaseHolder, 'acquire'>;
+}
+type PaidCall = Consumption & Guarded;
 
 /**
  * What a session spends of its budgets as it goes. Each response is paid when its usage is known, and the next one is
@@ -12,8 +17,8 @@ import type { Services } from '../services.js';
 export class SessionFunds {
   /** A budget has too little left for another response like the last. */
   isSpent = false;
-  readonly #services: Services;
-  readonly #call: RoutedCall;
+  readonly #services: FundingServices;
+  readonly #call: PaidCall;
   readonly #pools: readonly Pool[];
   /** What pays for the next response: at first what the session was let in with. */
   #held: Admission | null;
@@ -25,8 +30,8 @@ export class SessionFunds {
 
   /** @param onSpent called when `isSpent` becomes true later than in `pay` */
   constructor(
-    services: Services,
-    call: RoutedCall,
+    services: FundingServices,
+    call: PaidCall,
     pools: readonly Pool[],
     held: Admission,
     onSpent: () => void,
@@ -41,12 +46,10 @@ export class SessionFunds {
   /** Pays for what the call has used since the last time, and reserves as much for what follows. */
   pay(): void {
     const cost = costSoFar(this.#call) - this.#paid;
-    const held = this.#held;
-    if (cost <= 0 || held === null) return;
-    this.#settle(held, cost);
-    const decide = guard('ipc', this.#call, (decision: Decision) => this.#decide(decision, true), undefined);
-    const demands = this.#pools.map((pool) => ({ pool, amount: Math.min(cost, pool.limit) }));
-    const decided = this.#services.limits.acquire(demands, decide);
+    if (cost <= 0 || this.#pending !== null || this.isSpent) return;
+    // Else nobody could tell the last time, and it is paid from what is reserved now.
+    if (this.#held !== null) this.#settle(this.#held, cost);
+    const decided = this.#acquire(cost, (decision) => this.#decide(decision, true));
     if (decided.outcome === 'pending') this.#pending = decided;
     else this.#decide(decided, false);
   }
@@ -55,10 +58,22 @@ export class SessionFunds {
   end(): void {
     this.#pending?.cancel();
     const rest = costSoFar(this.#call) - this.#paid;
-    const { limits, hostClock } = this.#services;
-    const least = this.#pools.map((pool) => ({ pool, amount: 1 }));
-    const held = this.#held ?? (rest > 0 ? limits.take(least, hostClock.now()) : null);
-    if (this.#paid > 0 && held !== null) this.#settle(held, rest);
+    const held = this.#held;
+    if (held !== null) {
+      if (this.#paid > 0) this.#settle(held, rest);
+      return;
+    }
+    if (rest <= 0) return;
+    const pay = (decision: Decision): void => {
+      if (decision.outcome === 'admitted') this.#settle(decision, rest);
+    };
+    const decided = this.#acquire(1, pay);
+    if (decided.outcome !== 'pending') pay(decided);
+  }
+
+  #acquire(amount: number, decide: (decision: Decision) => void): Decision | Pending {
+    const demands = this.#pools.map((pool) => ({ pool, amount: Math.min(amount, pool.limit) }));
+    return this.#services.limits.acquire(demands, guard('ipc', this.#call, decide, undefined));
   }
 
   #settle(held: Admission, cost: number): void {

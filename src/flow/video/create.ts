@@ -5,7 +5,7 @@ import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
 import { toldStatus } from '../../attempts/outcome.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
-import type { Model, Target } from '../../config/types.js';
+import type { Model, Price, Target } from '../../config/types.js';
 import { LeftOut } from '../../conversation/left-out.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
@@ -13,6 +13,7 @@ import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
+import { costOf } from '../../usage/cost.js';
 import {
   chargedSeconds,
   failedTask,
@@ -503,13 +504,16 @@ class Submitting implements Asker, ExchangeListener {
 /** What a call for a task is charged whose upstream has taken it. */
 function chargeOf(call: Call): TaskCharge {
   const budgets = call.limited?.budgets ?? [];
+  const { mediaSeconds: seconds, made } = call;
+  const costOfSeconds = (price: Price | null, factor: number): number =>
+    price === null ? 0 : costOf(price, { usage: null, seconds, calls: 0, made }, factor);
   return {
     nanoUsd: costOfCall(call),
-    seconds: call.mediaSeconds,
+    seconds,
     videos: call.units,
     paidNanoUsd: paidForCall(call),
-    factor: factorOf(call),
-    resolution: call.made?.resolution ?? null,
+    secondsNanoUsd: costOfSeconds(call.model?.price ?? null, factorOf(call)),
+    secondsPaidNanoUsd: costOfSeconds(call.target?.cost ?? null, 1),
     budgets: budgets.map(({ pool: { name, limit } }) => ({ pool: name, limit })),
   };
 }

@@ -1,8 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import type { Model, Price } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js';
-import { costOf } from '../../usage/cost.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
 import type { TaskCharge, VideoTask } from '../../video/task.js';
@@ -35,8 +33,7 @@ export async function changeTask(
 export function settleTask(services: Services, task: VideoTask): void {
   const { charge } = task;
   if (charge === undefined) return;
-  const model = services.running.snapshot.models.get(task.model) ?? null;
-  const { nanoUsd, paidNanoUsd, seconds } = endedCharge(task, charge, model);
+  const { nanoUsd, paidNanoUsd, seconds } = endedCharge(task, charge);
   const more = nanoUsd - charge.nanoUsd;
   if (more === 0 && seconds === charge.seconds) return;
   services.correct(
@@ -56,33 +53,27 @@ export function settleTask(services: Services, task: VideoTask): void {
   });
 }
 
-/** What a task costs by how it has ended, at the price of now. */
+/** No video lasts longer: a number above that is one of something else than seconds. */
+const longestSeconds = 3600;
+
+/** What a task costs by how it has ended, at the price at which it was made. */
 function endedCharge(
   task: VideoTask,
   charge: TaskCharge,
-  model: Model | null,
 ): Pick<TaskCharge, 'seconds' | 'nanoUsd' | 'paidNanoUsd'> {
-  const { videos } = charge;
+  const { nanoUsd, paidNanoUsd, videos } = charge;
   if (task.state === 'failed')
-    return { seconds: 0, nanoUsd: 0, paidNanoUsd: charge.paidNanoUsd === null ? null : 0 };
+    return { seconds: 0, nanoUsd: 0, paidNanoUsd: paidNanoUsd === null ? null : 0 };
   const duration = task.result?.duration ?? null;
+  if (duration === null || duration > longestSeconds) return charge;
   // Frames make a video a little longer or shorter than it was asked for.
-  const seconds = duration === null ? charge.seconds : videos * Math.max(1, Math.round(duration));
-  if (seconds === charge.seconds) return charge;
-  const made = { size: null, quality: null, resolution: charge.resolution };
-  const endedCost = (price: Price | null, charged: number, factor: number): number => {
-    if (price === null) return charged;
-    const costOfSeconds = (each: number): number =>
-      costOf(price, { usage: null, seconds: each, calls: videos, made }, factor);
-    return Math.max(0, charged + costOfSeconds(seconds) - costOfSeconds(charge.seconds));
-  };
-  const target = model?.targets.find(
-    (each) => each.upstream.name === task.upstream.name && each.model === task.upstream.model,
-  );
+  const seconds = videos * Math.max(1, Math.round(duration));
+  const longerBy = charge.seconds > 0 ? seconds / charge.seconds - 1 : 0;
+  const { secondsNanoUsd = 0, secondsPaidNanoUsd = 0 } = charge;
   return {
     seconds,
-    nanoUsd: endedCost(model?.price ?? null, charge.nanoUsd, charge.factor),
-    paidNanoUsd: charge.paidNanoUsd === null ? null : endedCost(target?.cost ?? null, charge.paidNanoUsd, 1),
+    nanoUsd: nanoUsd + Math.round(secondsNanoUsd * longerBy),
+    paidNanoUsd: paidNanoUsd === null ? null : paidNanoUsd + Math.round(secondsPaidNanoUsd * longerBy),
   };
 }
 
@@ -94,7 +85,15 @@ async function settleBudgets(
   if (more === 0) return;
   for (const { pool, limit } of budgets) {
     if (more < 0) await accounts.giveBack(pool, -more, keptMs);
-    else await accounts.reserve(pool, { total: limit, least: 0, want: 0, owed: more, ttlMs: keptMs });
+    else
+      await accounts.reserve(pool, {
+        total: limit,
+        least: 0,
+        want: 0,
+        owed: more,
+        debt: null,
+        ttlMs: keptMs,
+      });
   }
 }
 

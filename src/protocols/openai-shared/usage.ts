@@ -1,11 +1,14 @@
 import { noParts, type TokenParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { countOf, isObject, type JsonObject } from '../../wire/json.js';
 import {
+  lastMemberAt,
   lastObjectStart,
   lastWordOf,
+  lastWordWithin,
   type NumberNames,
   type NumberScope,
   numberNames,
+  objectAfterKey,
   readNumbers,
 } from '../../wire/json-skip.js';
 import { tierOf } from '../../wire/service-tier.js';
@@ -24,6 +27,11 @@ export interface UsageReader {
    * @returns the tokens that it names, or null when there is none or it names none
    */
   lastUsage(bytes: Buffer): Usage | null;
+  /**
+   * The same of a `usage` that stands in at most `levels` objects, with the service tier that stands so: an answer that
+   * repeats what its client has sent has that deeper.
+   */
+  lastUsageWithin(bytes: Buffer, levels: number): Usage | null;
   /** Reads the `usage` object that opens at `start`; null when it names no tokens. */
   usageAt(bytes: Buffer, start: number): Usage | null;
 }
@@ -167,15 +175,20 @@ function readerOf(
   function lastUsage(bytes: Buffer): Usage | null {
     const start = lastObjectStart(bytes, key);
     const usage = start === -1 ? null : usageAt(bytes, start);
-    return usage === null ? null : withTierOf(usage, bytes);
+    return usage === null ? null : withTier(usage, lastWordOf(bytes, tierKey));
   }
-  return { lastUsage, usageAt };
+  function lastUsageWithin(bytes: Buffer, levels: number): Usage | null {
+    const at = lastMemberAt(bytes, key, levels);
+    const start = at === -1 ? -1 : objectAfterKey(bytes, at, key.length);
+    const usage = start === -1 ? null : usageAt(bytes, start);
+    return usage === null ? null : withTier(usage, lastWordWithin(bytes, tierKey, levels));
+  }
+  return { lastUsage, lastUsageWithin, usageAt };
 }
 
 const tierKey = Buffer.from('"service_tier"');
 
-/** Usage with the service tier that the same answer names last, beside its usage. */
-export function withTierOf(usage: Usage, bytes: Buffer): Usage {
-  const tier = tierOf(lastWordOf(bytes, tierKey));
+function withTier(usage: Usage, word: string | null): Usage {
+  const tier = tierOf(word);
   return tier === null ? usage : withCharges(usage, { tier });
 }

@@ -6,6 +6,8 @@ const reader = createUsageReader(tokenNames);
 const responseDone = Buffer.from('"response.done"');
 /** What the client has said, as text: of tokens or seconds of its own. */
 const transcribed = Buffer.from('"conversation.item.input_audio_transcription.completed"');
+/** A response's usage is that of a member of its event, and its metadata may say anything. */
+const levels = 2;
 /** An event's type stands in its first bytes, before everything that may be long. */
 const typeWithin = 256;
 
@@ -15,7 +17,9 @@ const typeWithin = 256;
  */
 export function usageOfEvent(event: Buffer): Usage | null {
   const begin = event.length > typeWithin ? event.subarray(0, typeWithin) : event;
-  return begin.includes(responseDone) || begin.includes(transcribed) ? reader.lastUsage(event) : null;
+  return begin.includes(responseDone) || begin.includes(transcribed)
+    ? reader.lastUsageWithin(event, levels)
+    : null;
 }
 
 /** @returns the seconds that a server event says to have been made a text of, or 0 */

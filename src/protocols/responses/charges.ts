@@ -1,8 +1,9 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { isObject, listOf, parseObject } from '../../wire/json.js';
-import { lastWordOf, textStart } from '../../wire/json-skip.js';
+import { lastWordWithin, textStart } from '../../wire/json-skip.js';
 import { tierOf } from '../../wire/service-tier.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch } from './search-item.js';
 
 /** What many searches have found makes an answer long, and the usage at its end does not count them. */
@@ -21,10 +22,12 @@ const OPEN_BRACE = 0x7b;
  * `StreamRules.noteCharges`.
  */
 export function noteCharges(run: Buffer, charges: AnswerCharges): void {
-  if (run.includes(tierKey)) charges.tier = tierOf(lastWordOf(run, tierKey));
+  const isAnswer = run[textStart(run)] === OPEN_BRACE;
+  if (run.includes(tierKey))
+    charges.tier = tierOf(lastWordWithin(run, tierKey, isAnswer ? levelsOfAnswer : levelsOfEvent));
   let at = run.indexOf(searchType);
   if (at === -1) return;
-  if (run[textStart(run)] === OPEN_BRACE) {
+  if (isAnswer) {
     const output = parseObject(run.toString('utf8'))?.output;
     charges.searches += listOf(output).filter(isSearch).length;
     return;

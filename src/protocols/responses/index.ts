@@ -6,7 +6,7 @@ import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { openaiToolSchemas } from '../tool-schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
-import { lastUsage } from './answer/usage.js';
+import { usageOfAnswer } from './answer/usage.js';
 import { noteBytes, noteCharges } from './charges.js';
 import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
@@ -70,7 +70,7 @@ export const responses: Endpoint = {
   lastNumber,
   judgeEnd,
   findUsageEvent: () => null,
-  usageOf: lastUsage,
+  usageOf: usageOfAnswer,
   wholeBytes: noteBytes,
   noteCharges,
   metering: conversationMetering,
@@ -93,7 +93,7 @@ export const responses: Endpoint = {
 
 /** `POST /v1/responses/compact` */
 export const compactResponses: Endpoint = {
-  ...wholeAnswers(lastUsage, conversationMetering),
+  ...wholeAnswers(usageOfAnswer, conversationMetering),
   protocol: 'responses',
   upstreamPath: () => '/responses/compact',
   upstreamQuery: null,

@@ -78,3 +78,9 @@ test('what the responses of a session have used adds up, kind by kind', async (t
   const plain = { input: 1, output: 2, cached: 0, cacheWritten: 0, reasoning: 0 };
   t.same(addUsage(plain, plain), { ...plain, input: 2, output: 4 });
 });
+
+test('what a client has had repeated in an event is no usage', (t) => {
+  const metadata = { usage: { input_tokens: 0, output_tokens: 0 }, service_tier: 'flex' };
+  t.strictSame(usageOfEvent(bytes({ ...done, response: { ...done.response, metadata } })), used);
+  t.end();
+});

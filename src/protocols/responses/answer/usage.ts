@@ -1,26 +1,25 @@
 import { type Usage, withCharges } from '../../../conversation/usage.js';
 import { countOf, isObject, type JsonObject } from '../../../wire/json.js';
-import { lastObjectStart } from '../../../wire/json-skip.js';
 import { tierOf } from '../../../wire/service-tier.js';
-import { createUsageReader, partsOf, tokenNames, withTierOf } from '../../openai-shared/usage.js';
+import { createUsageReader, partsOf, tokenNames } from '../../openai-shared/usage.js';
 
-const needle = Buffer.from('"usage"');
-const { usageAt } = createUsageReader(tokenNames);
+const { lastUsageWithin } = createUsageReader(tokenNames);
+/** A response is an answer of its own, or a member of the events of its stream. */
+export const levelsOfAnswer = 1;
+export const levelsOfEvent = 2;
 
 /**
- * Finds the last `usage` object that names tokens in the bytes of an answer or in the end of a stream; an answer
- * repeats the schemas of its tools, and a property there may have that name. Texts cannot: their quotes are escaped.
- * @returns the tokens, or null when there is no such object
+ * Finds the `usage` of a response in the bytes of an answer. It repeats the schemas of its tools and the metadata of its
+ * request, in which anything may have that name.
+ * @returns the tokens, or null when there is no such object or it names none
  */
-export function lastUsage(bytes: Buffer): Usage | null {
-  for (let end = bytes.length; end > 0; ) {
-    const start = lastObjectStart(bytes.subarray(0, end), needle);
-    if (start === -1) return null;
-    const usage = usageAt(bytes, start);
-    if (usage !== null) return withTierOf(usage, bytes);
-    end = start;
-  }
-  return null;
+export function usageOfAnswer(bytes: Buffer): Usage | null {
+  return lastUsageWithin(bytes, levelsOfAnswer);
+}
+
+/** The same in the end of a stream. */
+export function usageOfStream(bytes: Buffer): Usage | null {
+  return lastUsageWithin(bytes, levelsOfEvent);
 }
 
 /**

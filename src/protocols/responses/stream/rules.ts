@@ -3,7 +3,7 @@ import type { GatewayError } from '../../../errors.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, wholeNumber } from '../../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
-import { lastUsage } from '../answer/usage.js';
+import { usageOfStream } from '../answer/usage.js';
 import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
 
 /** How many of the last events are looked at for the one that ends the stream: `[DONE]` and comments may follow it. */
@@ -76,7 +76,7 @@ export function lastNumber(bytes: Buffer): number | null {
 /** Judges the end of a responses stream; see `StreamRules.judgeEnd`. */
 export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
   const word = lastWord(tail, true);
-  const usage = lastUsage(tail);
+  const usage = usageOfStream(tail);
   if (word === null) return { state: facts.ended ? 'complete' : 'incomplete', usage, error: null };
   const isFailed = word.type === 'error' || word.type === 'response.failed';
   if (!isFailed) return { state: 'complete', usage, error: null };

@@ -1,0 +1,93 @@
+import { type Test, test } from 'tap';
+import { costOf } from '../support/cost.js';
+import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
+import { openClient, startRealtimeUpstream } from '../support/realtime.js';
+
+const created = JSON.stringify({ type: 'response.created', response: { status: 'in_progress' } });
+const delta = JSON.stringify({ type: 'response.output_audio_transcript.delta', delta: 'hi' });
+const done = JSON.stringify({
+  type: 'response.done',
+  response: { usage: { total_tokens: 40, input_tokens: 0, output_tokens: 40 } },
+});
+const transcriptDelta = JSON.stringify({
+  type: 'conversation.item.input_audio_transcription.delta',
+  delta: 'hi',
+});
+const transcript = JSON.stringify({
+  type: 'conversation.item.input_audio_transcription.completed',
+  transcript: 'hi',
+  usage: { type: 'tokens', input_tokens: 0, output_tokens: 7 },
+});
+/** Of a token, in nano-dollars. */
+const cost = 10_000_000;
+
+async function start(t: Test, onLeave: 'drain' | 'cancel' = 'drain') {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await startGateway(t, {
+    config: {
+      upstreams: { u: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'], onLeave } },
+      models: {
+        m: {
+          protocols: ['realtime'],
+          targets: [{ upstream: 'u', model: 'm' }],
+          price: { output: 10_000 },
+        },
+      },
+    },
+  });
+  const client = await openClient(t, gateway.port);
+  return { gateway, client, upstream: await upstream.arrival(0) };
+}
+
+for (const leave of ['close', 'terminate'] as const)
+  test(`a client that leaves within a response (${leave}) pays what that comes to`, async (t) => {
+    const { gateway, client, upstream } = await start(t);
+    const { socket, closed } = upstream;
+    const heard: string[] = [];
+    socket.on('message', (data: Buffer) => {
+      heard.push(data.toString());
+      socket.send(delta);
+      socket.send(done);
+    });
+    socket.send(created);
+    socket.send(delta);
+    await client.until(2);
+    client.socket[leave]();
+    await closed;
+    t.strictSame(heard, ['{"type":"response.cancel"}']);
+    const line = await gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { outputTokens: 40, outcome: leave === 'close' ? 'complete' : 'client_gone' });
+    t.equal(costOf(gateway), 40 * cost);
+  });
+
+test('a client that leaves within a transcript pays what that comes to', async (t) => {
+  const { gateway, client, upstream } = await start(t);
+  upstream.socket.send(transcriptDelta);
+  await client.until(1);
+  client.socket.close();
+  await client.closed;
+  upstream.socket.send(transcript);
+  await upstream.closed;
+  await gateway.line(({ msg }) => msg === 'request');
+  t.equal(costOf(gateway), 7 * cost);
+});
+
+test('an upstream that goes before it has told, and one that is not to be heard, end the session', async (t) => {
+  const silent = await start(t);
+  silent.upstream.socket.send(created);
+  await silent.client.until(1);
+  const told = new Promise((resolve) => silent.upstream.socket.once('message', resolve));
+  silent.client.socket.close();
+  await told;
+  silent.upstream.socket.terminate();
+  await silent.gateway.line(({ msg }) => msg === 'request');
+  const cancelled = await start(t, 'cancel');
+  cancelled.upstream.socket.send(created);
+  await cancelled.client.until(1);
+  cancelled.client.socket.close();
+  await cancelled.upstream.closed;
+  await cancelled.gateway.line(({ msg }) => msg === 'request');
+  await eventually(() => cancelled.upstream.socket.readyState === 3);
+  t.equal(costOf(silent.gateway) + costOf(cancelled.gateway), 0);
+});
