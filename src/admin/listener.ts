@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { AdminSettings, AdminTokens } from '../config/resolve.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import { createRouter, type Router } from '../http/router.js';
-import { checkAccess } from './access.js';
+import { type Access, checkAccess } from './access.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
 import type { AdminRoute } from './routes.js';
 
@@ -12,6 +12,8 @@ const maxConnections = 256;
 const maxHeaderBytes = 16 * 1024;
 const headersMs = 10_000;
 const requestMs = 30_000;
+/** How often it is looked whether whoever is told what happens may still hear it. */
+const accessMs = 1000;
 /** Tells the console whether it may offer what changes something. */
 const accessHeader = 'x-admin-access';
 
@@ -100,7 +102,13 @@ async function answer(
     const { handle } = found.value;
     const answered = await handle({ request, query: url.searchParams, params: found.params, signal });
     if (granted === 'open') return answered;
-    return { ...answered, headers: { ...answered.headers, [accessHeader]: granted } };
+    const { body } = answered;
+    const isAllowed = (): boolean => mayStill(request, tokens(), wanted);
+    return {
+      ...answered,
+      body: typeof body === 'function' ? whileAllowed(body, isAllowed) : body,
+      headers: { ...answered.headers, [accessHeader]: granted },
+    };
   } catch (error) {
     if (error instanceof GatewayError) return errorAnswer(error);
     onFault('admin', error);
@@ -108,6 +116,29 @@ async function answer(
       new GatewayError('internal_error', error instanceof Error ? error.message : undefined),
     );
   }
+}
+
+function mayStill(request: IncomingMessage, tokens: AdminTokens, wanted: Access): boolean {
+  try {
+    checkAccess(request.headers.authorization, tokens, wanted);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Ends what has no end of its own once the token that it was asked for with is worth nothing any more. */
+function whileAllowed(
+  body: (response: ServerResponse) => void,
+  isAllowed: () => boolean,
+): (response: ServerResponse) => void {
+  return (response) => {
+    const timer = setInterval(() => {
+      if (!isAllowed()) response.destroy();
+    }, accessMs).unref();
+    response.once('close', () => clearInterval(timer));
+    body(response);
+  };
 }
 
 /** @throws {GatewayError} `invalid_request` for a target that is no path, as `//` */

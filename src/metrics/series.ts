@@ -32,7 +32,7 @@ interface Sharing {
 /** A series that has given way: what was counted under its number belongs to others from now on. */
 export interface Replaced {
   readonly number: number;
-  /** The number that it shares with others now. */
+  /** The number that it shares with others now: the same one where a series of `other` has taken it. */
   readonly shared: number;
 }
 
@@ -122,7 +122,7 @@ export class SeriesTable {
 
   /**
    * Lets the series that were used least of late give way to those that were used most without a number of their own.
-   * @returns which have; their numbers are those of other series by then
+   * @returns which have; their numbers are those of other series by then, but for one that makes room for what it shares
    */
   renew(): Replaced[] {
     const replaced = this.#giveWay();
@@ -141,10 +141,11 @@ export class SeriesTable {
       if (most > timesBusier * (uses[number] as number) && !this.#shared.has(number)) idle.push(number);
     idle.sort((a, b) => (uses[a] as number) - (uses[b] as number));
     const replaced: Replaced[] = [];
-    for (const [index, number] of idle.slice(0, mostReplaced).entries()) {
-      const busier = eager[index];
+    for (const number of idle.slice(0, mostReplaced)) {
+      const busier = eager[replaced.length];
       if (busier === undefined || busier.uses <= timesBusier * (uses[number] as number)) break;
-      replaced.push({ number, shared: this.#replace(number, busier) });
+      // One that has given way before it may share this number.
+      if (!this.#shared.has(number)) replaced.push({ number, shared: this.#replace(number, busier) });
     }
     return replaced;
   }

@@ -201,6 +201,7 @@ export function renewTables({ counters, histograms }: Tables): boolean {
   for (const { series, values } of Object.values(counters)) {
     const { generation } = series;
     for (const { number, shared } of series.renew()) {
+      if (number === shared) continue;
       (values[shared] as number) += values[number] as number;
       values[number] = 0;
     }
@@ -209,6 +210,7 @@ export function renewTables({ counters, histograms }: Tables): boolean {
   for (const table of Object.values(histograms)) {
     const { generation } = table.series;
     for (const { number, shared } of table.series.renew()) {
+      if (number === shared) continue;
       table.numbered(shared).add(table.numbered(number));
       table.numbered(number).clear();
     }

@@ -57,6 +57,10 @@ test('the tokens of operators come from files, each is for what it is for, and a
   t.equal(await ask('the-metricsToken-of-round-1', 'GET', '/status'), 403);
   t.equal(await ask('the-token-of-round-1', 'POST', '/keys', { id: 'made', ...key }), 201);
 
+  const live = (as: string) => fetch(`${url}/console/live`, { headers: { authorization: `Bearer ${as}` } });
+  const watched = await live('the-readToken-of-round-1');
+  t.equal(watched.status, 200);
+
   write(2);
   t.equal(await ask('the-token-of-round-1', 'POST', '/reload'), 200);
   for (const name of names) {
@@ -64,6 +68,7 @@ test('the tokens of operators come from files, each is for what it is for, and a
     t.equal(await ask(`the-${name}-of-round-2`, 'GET', '/metrics'), 200);
   }
   t.notOk(gateway.logs.some((line) => line.includes('only with a restart')));
+  await t.rejects(watched.text(), 'who watches with a token of before is cut off');
 
   writeConfig(gateway.configPath ?? '', configWith({ store }));
   t.equal(await ask('the-token-of-round-2', 'POST', '/reload'), 200);
