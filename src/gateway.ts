@@ -8,7 +8,7 @@ import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
-import { RecordQueue } from './flow/account.js';
+import { RecordQueue, recordSoFar } from './flow/account.js';
 import { FindQueue } from './flow/conversation/find-queue.js';
 import { DrainList } from './flow/drain-list.js';
 import { endFaulted } from './flow/fault.js';
@@ -34,7 +34,6 @@ import type { SocketLimits } from './http/socket.js';
 import { SweepList } from './http/sweep.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
-import { createBudgetAccounts } from './limits/budget-accounts.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
@@ -46,13 +45,17 @@ import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
 import { createErrorFormatForPath } from './protocols/error-formats/select.js';
 import { buildRoutes, servedPaths, socketPaths } from './routes.js';
-import { createStore, type WholeStore } from './store/create.js';
+import { createStore, mayHoldAnything, type WholeStore } from './store/create.js';
+import { hasEnded, thisProcess } from './store/process-mark.js';
 import { createUpstreamClient, type UpstreamClient } from './upstream/client.js';
 import { createDialer, type Dialer } from './upstream/dialer.js';
-import { createLedger } from './usage/ledger.js';
+import { startInterruptedSearch } from './usage/interrupted.js';
+import { createLedger, retentionOf } from './usage/ledger.js';
+import { OpenCalls } from './usage/open-calls.js';
 import type { UsageWriter } from './usage/writer.js';
 import { createTaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
+import { requestSeries } from './wire/request-id.js';
 import { createSealer } from './wire/seal.js';
 
 /** One worker's gateway. */
@@ -99,6 +102,11 @@ export interface GatewayOptions {
 
 const tickMs = 1000;
 const leaseTickMs = 100;
+/**
+ * A process of another host, or another container, that has not renewed the record of its long calls for so long is taken
+ * for dead: of several hosts, one may be cut off from the database and serve on.
+ */
+const silentMs = { embedded: 60_000, postgres: 15 * 60_000 } as const;
 /** Longest wait for the last entries of the ledger. */
 const lastEntriesMs = 2000;
 
@@ -128,6 +136,7 @@ class ComposedGateway implements Gateway {
   readonly #tickers: readonly NodeJS.Timeout[];
   readonly #unseen: { close(): void };
   readonly #storeSweep: { stop(): void };
+  readonly #interruptedSearch: { stop(): void };
   readonly #taskWatch: TaskWatch;
 
   constructor(options: GatewayOptions) {
@@ -178,6 +187,15 @@ class ComposedGateway implements Gateway {
     this.#unseen = watchUnseen(this.#services.sessions, log);
     const { book } = this.#services;
     this.#storeSweep = startStoreSweep({ settings: snapshot.store, store: this.#store, book, log });
+    this.#interruptedSearch = startInterruptedSearch({
+      store: this.#store,
+      hasEnded,
+      silentMs: silentMs[this.#store.kind],
+      retention: () => retentionOf(this.#services.running.snapshot.usage),
+      record: this.#recorder.recordSums,
+      log,
+      mayFindAny: () => mayHoldAnything(snapshot.store),
+    });
   }
 
   #createServices(
@@ -201,7 +219,7 @@ class ComposedGateway implements Gateway {
         this.#recordQueue.add(call);
       },
       correct: (correction) => this.#meter(correction),
-      budgets: this.#store.accounts ?? createBudgetAccounts(this.#store),
+      budgets: this.#store.accounts,
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>
@@ -220,6 +238,15 @@ class ComposedGateway implements Gateway {
       hostClock,
       reportLimit: this.#recorder.recordLimitRefusal,
       sweepList: new SweepList(),
+      openCalls: new OpenCalls({
+        store: this.#store,
+        series: requestSeries,
+        writer: thisProcess(),
+        soFar: recordSoFar,
+        unixTime: (time) => this.#unixTime.at(time),
+        lagMs: () => this.#ledger.lagMs(this.#unixTime.at(performance.now())),
+        onFault: (fault) => this.reportFault('timer', fault),
+      }),
       memory: new MemoryBudget(),
       largeBodies: new TurnQueue(),
       drains: new DrainList(),
@@ -237,7 +264,7 @@ class ComposedGateway implements Gateway {
         for (const work of guarded) work();
       }, ms).unref();
     };
-    const { limits, sessions, sweepList } = this.#services;
+    const { limits, sessions, sweepList, openCalls } = this.#services;
     return [
       every(
         tickMs,
@@ -251,6 +278,7 @@ class ComposedGateway implements Gateway {
         () => limits.tick(),
         () => sessions.tick(this.#services.running),
         () => this.#recordQueue.flush(),
+        () => openCalls.tick(performance.now()),
       ),
     ];
   }
@@ -361,6 +389,7 @@ class ComposedGateway implements Gateway {
     this.#ownProcess.close();
     this.#unseen.close();
     this.#storeSweep.stop();
+    this.#interruptedSearch.stop();
     this.#services.sessions.shutDown();
     this.#services.drains.close();
     this.#taskWatch.close();
@@ -371,6 +400,7 @@ class ComposedGateway implements Gateway {
     this.#accessLog.close();
     this.#recordQueue.flush();
     await this.#ledger.close(lastEntriesMs);
+    await this.#services.openCalls.close(lastEntriesMs);
     await this.#store
       .close()
       .catch((error: unknown) => this.#log.error({ err: error }, 'the store did not close'));

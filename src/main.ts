@@ -3,6 +3,7 @@ import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { demoConfig, isLoopback } from './config/demo.js';
+import { loadConfigApart } from './config/load-apart.js';
 import { notesOf } from './config/notes.js';
 import { ConfigError, formatProblem } from './config/problem.js';
 import type { ResolvedConfig } from './config/resolve.js';
@@ -102,12 +103,11 @@ async function start(options: Options): Promise<number> {
   const port = readNumber('port', options.port, 65_535);
   const workers = readNumber('workers', options.workers, 1024);
   const said = await launch();
-  const load = async (): Promise<ResolvedConfig> => {
-    const config = await readConfig(path);
+  const withOptions = (config: ResolvedConfig): ResolvedConfig => {
     const listen = { ...config.listen, host: host ?? config.listen.host, port: port ?? config.listen.port };
     return { ...config, listen, workers: workers ?? config.workers };
   };
-  const config = await load();
+  const config = withOptions(await readConfig(path));
   if (config.demo && !isLoopback(config.listen.host)) {
     throw new UsageError(
       `without a config file the gateway uses keys that everybody knows, so it listens on loopback only, ` +
@@ -122,7 +122,7 @@ async function start(options: Options): Promise<number> {
     configPath: path === null ? null : resolve(path),
     takeOver: options['take-over'] ?? false,
     version: version(),
-    reload: load,
+    reload: async () => withOptions(path === null ? await readConfig(null) : await loadConfigApart(path)),
     log,
     onListening(url, admin) {
       if (config.demo) process.stdout.write(demoBanner(url, admin, said));

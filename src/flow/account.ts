@@ -3,7 +3,7 @@ import { clientAddress } from '../http/client-address.js';
 import { type CallRecord, none, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
 import type { Call, CallOutcome } from './call.js';
-import { costOfCall, isMetered, paidForCall } from './consumption.js';
+import { type Consumption, consumedSoFar, costOfCall, isMetered, paidForCall } from './consumption.js';
 import { keepMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
@@ -13,6 +13,7 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
   call.accounted = true;
   call.outcome = outcome;
   if (call.endedAt === 0) call.endedAt = performance.now();
+  services.openCalls.remove(call);
   keepMemory(services, call, 0);
   try {
     call.limited?.end(call);
@@ -37,8 +38,16 @@ function report(services: Services, call: Call): void {
 const noGroups: readonly string[] = [];
 /** The one description of a call that has ended: who hears of it by `Services.report` sees nothing else of the call. */
 export function recordOf(call: Call): CallRecord {
-  const { exchange, key, route, model, target, error, startedAt, sentAt, answeredAt, endedAt, retries } =
-    call;
+  return describe(call, call, call.outcome, call.endedAt);
+}
+
+/** What the record of a call that goes on is to be if its process is killed before it ends. */
+export function recordSoFar(call: Call): CallRecord {
+  return describe(call, consumedSoFar(call), 'interrupted', performance.now());
+}
+
+function describe(call: Call, used: Consumption, outcome: CallOutcome, endedAt: number): CallRecord {
+  const { exchange, key, route, model, target, error, startedAt, sentAt, answeredAt, retries } = call;
   const leftAt = call.leftAt > 0 ? call.leftAt : endedAt;
   return {
     id: exchange.id,
@@ -52,21 +61,21 @@ export function recordOf(call: Call): CallRecord {
     model: model === null ? null : model.name,
     target: target === null ? null : targetName(target),
     status: exchange.status,
-    outcome: call.outcome,
+    outcome,
     error: error === null ? null : error.kind,
     cause: causeOf(call),
-    usage: call.usage,
+    usage: used.usage,
     givenUp: call.givenUp,
     otherAttempts: call.otherAttempts === null ? null : [...call.otherAttempts.values()],
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
-    mediaSeconds: call.isServed ? call.mediaSeconds : 0,
+    mediaSeconds: used.isServed ? used.mediaSeconds : 0,
     leftOut: call.leftOut,
     lostInAnswer: call.lostInAnswer,
     retries,
-    units: call.isServed ? call.units : 0,
-    costNanoUsd: costOfCall(call),
-    paidNanoUsd: paidForCall(call) ?? unknownCost,
+    units: used.isServed ? used.units : 0,
+    costNanoUsd: costOfCall(used),
+    paidNanoUsd: paidForCall(used) ?? unknownCost,
     isMetered: isMetered(call),
     endedAt,
     durationMs: leftAt - startedAt,

@@ -46,6 +46,32 @@ export function noteUsage(
 
 const nothing: readonly string[] = [];
 
+/** A call that goes on. */
+interface ConsumingCall extends Consumption {
+  readonly answeredAt: number;
+  readonly answering: { readonly transform: AnswerTransform | null } | null;
+}
+
+/** What a call that goes on has used by now, as far as that is known: a copy. */
+export function consumedSoFar(call: ConsumingCall): Consumption {
+  const { key, model, target, isServed, answeredAt, units, made, mediaSeconds, lostInAnswer } = call;
+  const transform = call.answering?.transform ?? null;
+  const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
+  return {
+    key,
+    model,
+    target,
+    usage: usage === null ? null : { ...usage, partial: true },
+    isServed: isServed || answeredAt > 0,
+    // After its usage was asked for.
+    mediaSeconds: transform?.mediaSeconds ?? mediaSeconds,
+    units,
+    made: joinMade(made, transform?.made ?? null),
+    costNanos: -1,
+    lostInAnswer,
+  };
+}
+
 /** Tokens of attempts that were given up, as they are thought to be: nobody reports them, and no client pays for them. */
 export interface GivenUpTokens {
   readonly input: number;

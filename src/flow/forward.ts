@@ -73,6 +73,7 @@ export function forward(
 ): Sending {
   const attempts = routeCall(services, call, targets);
   const forwarding = new Forwarding(services, aimAt(call, attempts.target), endpoint, attempts);
+  call.answering = forwarding;
   attempts.start(forwarding);
   return forwarding;
 }
@@ -101,6 +102,11 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
     this.#call = call;
     this.#endpoint = endpoint;
     this.#attempts = attempts;
+  }
+
+  /** Of the present attempt, once that was sent. */
+  get transform(): AnswerTransform | null {
+    return this.#attempt?.sentAt ? this.#transform : null;
   }
 
   get hasWholeAnswer(): boolean {
@@ -435,13 +441,8 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
     if (attempt === this.#attempt) this.#awaitFirstToken(target);
-    if (isHedged)
-      this.#startHedge({
-        attempt,
-        transform: prepared.transform,
-        path: prepared.path,
-        leftOut: prepared.leftOut,
-      });
+    const { transform, path, leftOut } = prepared;
+    if (isHedged) this.#startHedge({ attempt, transform, path, leftOut });
   }
 
   #awaitFirstToken({ firstTokenMs }: Target): void {

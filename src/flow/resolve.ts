@@ -89,11 +89,12 @@ function printable(name: string): string {
 const leastBytes = 2048;
 
 /**
- * The targets to try for a call, in order, and the first of them.
+ * The targets to try for a call, in order, and the first of them. From now on it is one that may become long.
  * @throws {GatewayError} `overloaded` when none may be asked now, and of status 400 or 403 for what the call says of
  * its targets
  */
 export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): Attempts {
+  services.openCalls.add(call);
   const targets = knowing(call, steerable(call.steering, all));
   const wishes = wishesOf(call);
   call.affinity = affinityOf(call, targets);

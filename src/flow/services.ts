@@ -13,6 +13,7 @@ import type { BudgetAccounts } from '../store/accounts.js';
 import type { OwnedRecords } from '../store/owned.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { Dialer } from '../upstream/dialer.js';
+import type { OpenCalls } from '../usage/open-calls.js';
 import type { TaskBook } from '../video/book.js';
 import type { Asking, Call } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
@@ -71,6 +72,8 @@ export interface Services {
   /** Notes that a limit refused a call. @param limit what was counted: `requests` */
   readonly reportLimit: (limit: string) => void;
   readonly sweepList: SweepList;
+  /** Calls that ask an upstream: long ones have a record in the store while they do. */
+  readonly openCalls: OpenCalls<Call>;
   /** Bytes of bodies and gathered answers in memory. */
   readonly memory: MemoryBudget;
   /** Bodies that take long to look through and to translate; each is in the memory budget. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { BudgetAccounts } from '../store/accounts.js';
 import type { OwnedPool } from './owned-pool.js';
 import type { ShareSource, ShareUser } from './share-source.js';
@@ -44,8 +45,19 @@ interface Account {
   idleSince: number;
   /** Spent while the store was gone, beyond what was reserved: it is to be told. */
   lent: number;
+  /** What the store was told to be owed, until it is known that it has taken it. */
+  debt: Debt | null;
   /** The total is another: what was reserved by the one before goes back. */
   isChanged: boolean;
+}
+
+/** Told again under its name until there is an answer, always with the same amounts. */
+interface Debt {
+  readonly name: string;
+  /** Of what was lent. */
+  readonly lent: number;
+  /** Spent beyond what was reserved. */
+  readonly behind: number;
 }
 
 /**
@@ -98,6 +110,7 @@ class StoredBudgets implements BudgetSource {
       emptyFrom: 0,
       idleSince: this.#now(),
       lent: 0,
+      debt: null,
       isChanged: false,
     });
   }
@@ -199,7 +212,8 @@ class StoredBudgets implements BudgetSource {
     const needs = pool.asks.map(({ stated }) => stated);
     const free = Math.max(0, pool.free);
     const lacks = leastLack(pool);
-    const owed = Math.max(0, -pool.free) + account.lent;
+    account.debt ??= isBehind(account) ? debtOf(account) : null;
+    const { debt } = account;
     const need = needs.reduce((sum, stated) => sum + stated.need, 0) - free;
     const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.total / reservedParts));
     this.#work(account, async () => {
@@ -207,12 +221,13 @@ class StoredBudgets implements BudgetSource {
         total: pool.total,
         least: want === 0 ? 0 : lacks,
         want,
-        owed,
+        owed: debt === null ? 0 : debt.lent + debt.behind,
+        debt: debt?.name ?? null,
         ttlMs: keptMs,
       });
-      const paid = owed - account.lent;
-      account.lent = 0;
-      pool.resize(pool.limit + granted + paid);
+      if (debt !== null) account.lent -= debt.lent;
+      account.debt = null;
+      pool.resize(pool.limit + granted + (debt?.behind ?? 0));
       if (granted > 0 || want === 0) return;
       account.emptyUntil = this.#now() + emptyMs;
       account.emptyFrom = lacks;
@@ -262,6 +277,10 @@ class StoredBudgets implements BudgetSource {
 /** More was spent than the store knows. */
 function isBehind({ pool, lent }: Account): boolean {
   return pool.free < 0 || lent > 0;
+}
+
+function debtOf({ pool, lent }: Account): Debt {
+  return { name: randomBytes(12).toString('base64url'), lent, behind: Math.max(0, -pool.free) };
 }
 
 /** Lets calls spend what the store has not said they may, and keeps that in mind. */

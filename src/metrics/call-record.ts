@@ -1,8 +1,7 @@
-import type { Protocol } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
 
 /**
- * How calls end. Two are no calls: an `attempt` of one that another attempt has answered, which its client does not pay,
+ * How calls end. An `interrupted` one went on when its process ended, and is told by another. Two are no calls: an `attempt` of one that another attempt has answered, which its client does not pay,
  * and a `correction`, which puts right what an earlier call was charged, and whose cost may be below zero.
  */
 export const outcomes = [
@@ -11,6 +10,7 @@ export const outcomes = [
   'refused',
   'client_gone',
   'upstream_error',
+  'interrupted',
   'attempt',
   'correction',
 ] as const;
@@ -52,7 +52,7 @@ export interface CallRecord {
   readonly client: string | null;
   readonly keyId: string | null;
   readonly groups: readonly string[];
-  readonly protocol: Protocol | null;
+  readonly protocol: string | null;
   readonly model: string | null;
   /** Upstream and model there, of the last one that was asked. */
   readonly target: string | null;

@@ -70,6 +70,6 @@ export function latencyOf(name: HistogramName, counts: readonly number[]): Laten
  * @param status as a label says it
  */
 export function isError(status: string, outcome: string): boolean {
-  if (status.startsWith('5') || outcome === 'upstream_error') return true;
+  if (status.startsWith('5') || outcome === 'upstream_error' || outcome === 'interrupted') return true;
   return outcome === 'refused' && status.startsWith('2');
 }

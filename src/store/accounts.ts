@@ -7,9 +7,14 @@ export interface Reservation {
   readonly want: number;
   /** Used already: it is taken even beyond the total. */
   readonly owed: number;
+  /** A name of what is owed that nothing else has: told again, it is not taken again. Null for what is told once. */
+  readonly debt: string | null;
   /** How long the account is kept from now on, in milliseconds. */
   readonly ttlMs: number;
 }
+
+/** Names of what was owed that an account remembers, the last ones. */
+export const mostDebts = 32;
 
 /**
  * The accounts of budgets in a store: of each, how much its hosts have reserved. What is reserved may be spent without
@@ -24,4 +29,9 @@ export interface BudgetAccounts {
   reserve(account: string, reservation: Reservation): Promise<number>;
   /** Gives back what was reserved and not spent. @throws {GatewayError} as `reserve` does */
   giveBack(account: string, amount: number, ttlMs: number): Promise<void>;
+  /**
+   * How much of a budget its hosts have reserved, and so may have spent.
+   * @throws {GatewayError} of the store, and for an account that cannot be read
+   */
+  reservedOf(account: string): Promise<number>;
 }

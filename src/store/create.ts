@@ -6,14 +6,14 @@ import { createEmbeddedStore } from './embedded.js';
 import type { OwnedRecords } from './owned.js';
 import { createPostgresStore } from './postgres.js';
 import { createPostgresShares } from './postgres-shares.js';
+import { createRecordAccounts } from './record-accounts.js';
 import type { ShareStore } from './shares.js';
 import type { Ledger, Store } from './store.js';
 
 /** A store with its ledgers, the records of owners, and what only a store of several hosts has. */
 export interface WholeStore extends Store, Ledger {
   readonly owned: OwnedRecords;
-  /** Accounts of budgets that the store itself keeps; null where they are records like others. */
-  readonly accounts: BudgetAccounts | null;
+  readonly accounts: BudgetAccounts;
   /** Null where changes are only to be looked for. */
   readonly changes: ChangeFeed | null;
   /** @returns a sentence for each setting by which the store may lose what was told to be kept */
@@ -23,7 +23,8 @@ export interface WholeStore extends Store, Ledger {
 /** Makes the store that the config names. Its server or its disk need not be there yet. */
 export function createStore(settings: StoreSettings): WholeStore {
   if (settings.kind === 'postgres') return createPostgresStore(settings);
-  return { ...createEmbeddedStore(settings), accounts: null, changes: null, risks: async () => [] };
+  const store = createEmbeddedStore(settings);
+  return { ...store, accounts: createRecordAccounts(store), changes: null, risks: async () => [] };
 }
 
 /** Whether something may have been stored: looking into a store that was never used would make its files. */

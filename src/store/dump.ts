@@ -133,34 +133,34 @@ const members: Readonly<
   Record<DumpEntry['type'], readonly (readonly [name: string, is: (value: unknown) => boolean])[]>
 > = {
   record: [
-    ['collection', isText],
+    ['collection', isName],
     ['id', isText],
     ['value', isText],
-    ['revision', isWholeNumber],
-    ['expiresAt', isWholeNumber],
+    ['revision', isNatural],
+    ['expiresAt', isNatural],
   ],
   owned: [
     ['owner', isDigest],
     ['id', (value) => value === null || isText(value)],
     ['idHash', (value) => value === null || isDigest(value)],
     ['value', isText],
-    ['bytes', isWholeNumber],
-    ['expiresAt', isWholeNumber],
+    ['bytes', isNatural],
+    ['expiresAt', isNatural],
   ],
   ledger: [
-    ['ledger', isText],
-    ['lineTtlMs', isWholeNumber],
+    ['ledger', isName],
+    ['lineTtlMs', isNatural],
   ],
   line: [
-    ['ledger', isText],
-    ['at', isWholeNumber],
+    ['ledger', isName],
+    ['at', isNatural],
     ['value', isText],
   ],
   sum: [
-    ['ledger', isText],
+    ['ledger', isName],
     ['id', isText],
     ['values', areNumbers],
-    ['expiresAt', isWholeNumber],
+    ['expiresAt', isNatural],
   ],
 };
 
@@ -179,10 +179,25 @@ function isWholeNumber(value: unknown): boolean {
   return Number.isSafeInteger(value);
 }
 
+/** Of a collection or a ledger: see `Store`. */
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && /^[a-z0-9-]{1,100}$/.test(value);
+}
+
+/** A time, or a count: no whole number below zero. */
+function isNatural(value: unknown): boolean {
+  return isWholeNumber(value) && Number(value) >= 0;
+}
+
 function isDigest(value: unknown): boolean {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 }
 
 function areNumbers(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every(isWholeNumber);
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every(isWholeNumber)
+  );
 }

@@ -166,7 +166,8 @@ function heldOf({ owner, id, idHash, bytes, expiresAt }: OwnedEntry) {
 }
 
 /**
- * Copies an embedded store while gateways use it: each of its databases as it is at one moment.
+ * Copies an embedded store while gateways use it: each of its databases as it is at one moment. The copy is made beside
+ * its folder, and takes its place when it is whole: a part of one would be a store, too.
  * @param to a folder that is not there yet, or is empty
  * @throws Error when there is nothing to copy, or something in the way
  */
@@ -174,12 +175,20 @@ export async function copyEmbedded(path: string, to: string): Promise<void> {
   if (!existsSync(join(path, 'records'))) throw new Error(`there is no store in ${path}`);
   if (existsSync(to) && readdirSync(to).length > 0) throw new Error(`there is something in ${to} already`);
   const { open } = await import('lmdb');
-  for (const { name, environment } of openLasting(open, path)) {
-    try {
-      mkdirSync(join(to, name), { recursive: true, mode: 0o700 });
-      await environment.copy(join(to, name));
-    } finally {
-      environment.close();
+  const making = `${to}.backup-${process.pid}`;
+  try {
+    for (const { name, environment } of openLasting(open, path)) {
+      try {
+        mkdirSync(join(making, name), { recursive: true, mode: 0o700 });
+        await environment.copy(join(making, name));
+      } finally {
+        environment.close();
+      }
     }
+    if (existsSync(to)) rmSync(to, { recursive: true });
+    renameSync(making, to);
+  } catch (error) {
+    rmSync(making, { recursive: true, force: true });
+    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import type { BudgetAccounts, Reservation } from './accounts.js';
+import { type BudgetAccounts, mostDebts, type Reservation } from './accounts.js';
 import { numberOf, type PostgresLink } from './postgres-link.js';
 import { toColumn, toKey } from './postgres-text.js';
 import { firstRevision } from './revision.js';
@@ -44,29 +44,43 @@ export function createPostgresBudgets(link: PostgresLink): BudgetAccounts {
   return {
     reserve: (account, reservation) => ask(account, { ...reservation, back: 0 }),
     async giveBack(account, back, ttlMs) {
-      await ask(account, { total: 0, least: 1, want: 0, owed: 0, ttlMs, back });
+      await ask(account, { total: 0, least: 1, want: 0, owed: 0, debt: null, ttlMs, back });
+    },
+    async reservedOf(account) {
+      const [row] = await link.ask(statements.read, [toKey(account)]);
+      if (row === undefined) return 0;
+      if (row.reserved === null) throw unreadable();
+      return numberOf(row.reserved);
     },
   };
 }
 
 async function carryOut(link: PostgresLink, changes: readonly Change[]): Promise<void> {
-  const asked = changes.map(({ account, total, least, want, owed, back, ttlMs }) => {
+  const asked = changes.map(({ account, total, least, want, owed, debt, back, ttlMs }) => {
     const amounts = [total, least, want, owed, back].map((each) => Math.min(each, Number.MAX_SAFE_INTEGER));
-    return [toKey(account), toColumn(account), ...amounts, Math.ceil(ttlMs)];
+    return [toKey(account), toColumn(account), ...amounts, Math.ceil(ttlMs), debt];
   });
   try {
-    const rows = await link.ask(statement, [JSON.stringify(asked), firstRevision()]);
+    const rows = await link.ask(statements.change, [JSON.stringify(asked), firstRevision(), mostDebts]);
     for (const { at, granted } of rows) {
       const change = changes[numberOf(at) - 1];
       if (granted !== null) change?.resolve(numberOf(granted));
-      else change?.reject(new GatewayError('store_unavailable', 'The account of a budget cannot be read.'));
+      else change?.reject(unreadable());
     }
   } catch (error) {
     for (const { reject } of changes) reject(error);
   }
 }
 
-const statement = {
-  name: 'change_budgets',
-  text: 'SELECT at, granted FROM change_budgets($1, $2)',
-};
+function unreadable(): GatewayError {
+  return new GatewayError('store_unavailable', 'The account of a budget cannot be read.');
+}
+
+const statements = {
+  change: { name: 'change_budgets', text: 'SELECT at, granted FROM change_budgets($1, $2, $3)' },
+  read: {
+    name: 'read_budget',
+    text: `SELECT budget_reserved(value) AS reserved FROM records
+WHERE collection = 'budgets' AND key = $1 AND expires_at > now()`,
+  },
+} as const;

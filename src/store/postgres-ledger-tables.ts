@@ -53,6 +53,8 @@ CREATE FUNCTION last_gone(of_ledger text) RETURNS timestamptz LANGUAGE sql STABL
     '-infinity')
 $$;
 
+-- A table that is attached, in place of one that is made as a part, waits for no reader: an export, or a backup with
+-- pg_dump, reads all night.
 CREATE FUNCTION make_day(day timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   part CONSTANT text := 'ledger_lines_' || to_char(day, 'YYYYMMDD');
@@ -60,7 +62,8 @@ BEGIN
   IF to_regclass(part) IS NOT NULL THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock('ledger_lines'::regclass::oid::bigint);
   IF to_regclass(part) IS NOT NULL THEN RETURN; END IF;
-  EXECUTE format('CREATE TABLE %I PARTITION OF ledger_lines FOR VALUES FROM (%L) TO (%L)',
+  EXECUTE format('CREATE TABLE %I (LIKE ledger_lines INCLUDING ALL)', part);
+  EXECUTE format('ALTER TABLE ledger_lines ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
     part, day, day + interval '1 day');
 END $$;
 
@@ -97,12 +100,13 @@ BEGIN
   RETURN coalesce(last, 0);
 END $$;
 
--- Adds to the sums of a ledger what so many changes say, the oldest first. Gives how many there were.
+-- Adds to the sums of a ledger what so many changes say, the oldest first. Gives how many there were; none while
+-- somebody else is at it, for whom no connection waits.
 CREATE FUNCTION merge_sums(of_ledger text, most integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   merged bigint;
 BEGIN
-  PERFORM pg_advisory_xact_lock('ledger_sums'::regclass::oid::bigint);
+  IF NOT pg_try_advisory_xact_lock('ledger_sums'::regclass::oid::bigint) THEN RETURN 0; END IF;
   WITH taken AS (
     DELETE FROM ledger_sum_changes WHERE number IN (
       SELECT c.number FROM ledger_sum_changes c WHERE c.ledger = of_ledger ORDER BY c.number LIMIT most
@@ -130,7 +134,7 @@ BEGIN
 END $$;
 
 -- Removes lines that are kept no longer: days that no ledger keeps as a whole, what else has expired line by line.
--- A day that somebody is reading is left for the next time.
+-- A day that somebody is reading is left for the next time; whoever appends waits meanwhile, so it is not for long.
 CREATE FUNCTION sweep_lines() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   least CONSTANT timestamptz := (SELECT min(last_gone(ledger)) FROM ledgers);
@@ -141,15 +145,19 @@ BEGIN
   FOR of IN SELECT ledger, last_gone(ledger) AS gone FROM ledgers LOOP
     IF of.gone > least THEN DELETE FROM ledger_lines WHERE ledger = of.ledger AND at <= of.gone; END IF;
   END LOOP;
-  PERFORM set_config('lock_timeout', '500ms', true);
+  PERFORM set_config('lock_timeout', '100ms', true);
   FOR part IN
     SELECT c.oid::regclass AS name, substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \\(''([^'']+)''')::timestamptz AS ends
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'ledger_lines'::regclass
+    ORDER BY c.relname
   LOOP
-    IF part.ends <= least THEN EXECUTE format('DROP TABLE %s', part.name); END IF;
+    CONTINUE WHEN part.ends > least;
+    BEGIN
+      EXECUTE format('DROP TABLE %s', part.name);
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN;
+    END;
   END LOOP;
-EXCEPTION WHEN lock_not_available THEN
-  NULL;
 END $$;
 
 -- What calls amount to: by ledger, sum and name.

@@ -108,15 +108,19 @@ BEGIN
   );
 END $$;
 
--- Forgets hosts that were not heard of for ten minutes, longer than any share is blocked, and what only they had.
+-- Forgets hosts that were not heard of for ten minutes, longer than any share is blocked, and what only they had. The
+-- lock comes first, so that nobody who has pools waits for what is removed here; a host that speaks again just now has
+-- its row and waits for the lock, and stays.
 CREATE FUNCTION sweep_shares() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  LOCK TABLE share_pools IN EXCLUSIVE MODE;
   DELETE FROM share_wishes WHERE until <= now();
   WITH gone AS (
-    DELETE FROM share_hosts WHERE deadline + interval '10 minutes' <= now() RETURNING host
+    DELETE FROM share_hosts WHERE host IN (
+      SELECT host FROM share_hosts WHERE deadline + interval '10 minutes' <= now() FOR UPDATE SKIP LOCKED
+    ) RETURNING host
   )
   DELETE FROM shares s USING gone WHERE s.host = gone.host;
-  LOCK TABLE share_pools IN EXCLUSIVE MODE;
   DELETE FROM share_pools p WHERE NOT EXISTS (SELECT 1 FROM shares s WHERE s.pool = p.pool);
 END $$;
 `;

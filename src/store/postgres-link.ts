@@ -41,6 +41,8 @@ export interface PostgresLinkOptions {
 const mostCalls = 4096;
 /** A connection that nobody has used for so long ends. */
 const idleMs = 60_000;
+/** The system asks whether the other end is there when nothing was heard of it for so long. */
+const keepAliveMs = 10_000;
 
 /** Makes a link. Its server need not be there yet: nothing is connected before the first call. */
 export function createPostgresLink(options: PostgresLinkOptions): PostgresLink {
@@ -63,6 +65,7 @@ export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number)
     ssl: tls === 'off' ? false : { rejectUnauthorized: tls === 'verified' },
     application_name: 'model-gateway',
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
     connectionTimeoutMillis: timeoutMs,
   };
 }
@@ -183,8 +186,10 @@ class PooledLink implements PostgresLink {
       idleTimeoutMillis: idleMs,
       allowExitOnIdle: true,
     });
-    // Of connections that nobody uses: the next call makes another.
+    // Of connections that nobody uses: the next call makes another. While one is in use the pool does not listen, and
+    // whoever waits for an answer is told by its promise.
     pool.on('error', () => {});
+    pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
   }
 }

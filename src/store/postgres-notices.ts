@@ -34,13 +34,9 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
   };
   const probe = (of: Client): void => {
     timer = setTimeout(() => {
-      const late = setTimeout(fail, settings.timeoutMs);
       of.query('SELECT 1').then(
-        () => {
-          clearTimeout(late);
-          if (client === of) probe(of);
-        },
-        () => clearTimeout(late),
+        () => client === of && probe(of),
+        () => client === of && fail(),
       );
     }, probeEveryMs);
     timer.unref();
@@ -63,7 +59,8 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
         isRunning = false;
         return;
       }
-      const made = new pg.Client(clientConfig(settings, settings.timeoutMs));
+      const { timeoutMs } = settings;
+      const made = new pg.Client({ ...clientConfig(settings, timeoutMs), query_timeout: timeoutMs });
       client = made;
       made.on('error', () => client === made && fail());
       made.on('end', () => client === made && fail());
@@ -77,7 +74,6 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
       probe(made);
     } catch {
       if (client !== null) fail();
-      else isRunning = false;
     }
   };
 

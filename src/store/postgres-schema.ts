@@ -5,17 +5,20 @@ import { migrations } from './postgres-migrations.js';
 /** Drawn by lot: of locks that programs agree on, this one is for whoever makes or changes the tables. */
 const migrationLock = 7_240_813_322_017_345n;
 
+const idleInTransactionMs = 60_000;
+
 /**
  * Makes a connection ready: it works in the schema of the settings, whose tables are made or brought up to date.
- * @param timeoutMs after which the server gives up a statement
- * @throws Error when the tables were made by a later version of the gateway
+ * @param timeoutMs after which the server gives up a statement, and a transaction in which nothing happens after a
+ * minute; 0 for no bounds
+ * @throws Error when the tables were made by a later version of the gateway, or when the server does not answer
  */
 export async function prepareConnection(
   client: ClientBase,
   { schema }: Pick<PostgresStoreSettings, 'schema'>,
   timeoutMs: number,
 ): Promise<void> {
-  const version = await openSchema(client, schema, timeoutMs);
+  const version = await inTime(openSchema(client, schema, timeoutMs), timeoutMs);
   if (version === migrations.length) return;
   if (version > migrations.length) {
     throw new Error(
@@ -30,12 +33,30 @@ async function openSchema(client: ClientBase, schema: string, timeoutMs: number)
   // Names of schemas are checked with the config.
   await client.query(
     `SET search_path TO "${schema}"; SET timezone TO 'UTC'; SET client_min_messages TO warning;` +
-      ` SET statement_timeout TO ${timeoutMs}; SET idle_in_transaction_session_timeout TO 60000`,
+      ` SET statement_timeout TO ${timeoutMs};` +
+      ` SET idle_in_transaction_session_timeout TO ${timeoutMs === 0 ? 0 : idleInTransactionMs}`,
   );
   const { rows } = await client.query<{ made: string | null }>(
     `SELECT to_regclass('"${schema}".migrations')::text AS made`,
   );
   return rows[0]?.made == null ? 0 : readVersion(client);
+}
+
+/** A server that is gone since it was connected to would be waited for as long as the system keeps the connection. */
+async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  if (timeoutMs === 0) return work;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`PostgreSQL gave no answer within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function readVersion(client: ClientBase): Promise<number> {

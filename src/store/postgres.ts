@@ -164,13 +164,13 @@ ON CONFLICT (key) DO UPDATE SET expires_at = excluded.expires_at WHERE c.expires
   sweepRecords: {
     name: 'record_sweep',
     text: `DELETE FROM records WHERE (collection, key) IN
-(SELECT collection, key FROM records WHERE expires_at <= now() ORDER BY expires_at LIMIT $1) AND expires_at <= now()
+(SELECT collection, key FROM records WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING true AS gone`,
   },
   sweepClaims: {
     name: 'claim_sweep',
-    text: `DELETE FROM claims WHERE key IN (SELECT key FROM claims WHERE expires_at <= now() LIMIT $1)
-AND expires_at <= now() RETURNING true AS gone`,
+    text: `DELETE FROM claims WHERE key IN
+(SELECT key FROM claims WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING true AS gone`,
   },
   sweepShares: { name: 'share_sweep', text: 'SELECT sweep_shares()' },
 } as const;

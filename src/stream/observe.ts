@@ -227,6 +227,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail ??= new Tail();
     this.#tail.add(run);
     this.#ending = null;
+    this.#usage = null;
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null && !this.#ended) this.#noteEnd(run, this.#rules.marksEnd(run));
@@ -364,6 +365,7 @@ export class ObservedTransform implements AnswerTransform {
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);
+    this.#usage = null;
     this.#count(chunk);
   }
 

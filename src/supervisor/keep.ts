@@ -8,6 +8,8 @@ export interface KeepOptions {
   readonly role: 'worker' | 'simulator';
   /** Path of the module to run. */
   readonly module: string;
+  /** None unless given. */
+  readonly arguments?: readonly string[];
   /** Asked at each start. */
   environment(): NodeJS.ProcessEnv;
   onMessage(child: ChildProcess, message: unknown): void;
@@ -60,7 +62,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     timer = null;
     servingSince = 0;
     reason = null;
-    const child = fork(options.module, [], { execArgv: [], env: options.environment() });
+    const child = fork(options.module, options.arguments ?? [], { execArgv: [], env: options.environment() });
     current = child;
     running.add(child);
     child.on(
@@ -137,6 +139,12 @@ export function keepRunning(options: KeepOptions): KeptProcess {
 /** Sends a message to a process; one that is gone, or going, is not told. */
 export function tell(child: ChildProcess, message: object): void {
   if (child.connected) child.send(message, () => {});
+}
+
+/** Lets a process go on without this one, which else would live for as long as it does. */
+export function disown(child: ChildProcess): void {
+  if (child.connected) child.disconnect();
+  child.unref();
 }
 
 const firstMs = 100;

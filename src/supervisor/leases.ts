@@ -5,7 +5,6 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import type { StoreSettings } from '../config/types.js';
 import { type FaultPlace, guard } from '../errors.js';
 import type { KeyChange } from '../keys/managed-key.js';
-import { createBudgetAccounts, reservedOf } from '../limits/budget-accounts.js';
 import { createBudgetSource } from '../limits/budget-source.js';
 import { HostClock } from '../limits/clock.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
@@ -53,7 +52,7 @@ export interface Leases {
 interface LeasesOptions {
   readonly config: ResolvedConfig;
   /** Where budgets are kept. */
-  readonly store: Pick<WholeStore, 'accounts' | 'get' | 'create' | 'replace'>;
+  readonly store: Pick<WholeStore, 'accounts' | 'create'>;
   /** A mistake of ours: units may be counted that nobody has, or had by somebody and not counted. */
   onFault(where: FaultPlace, fault: unknown): void;
   readonly log: Logger;
@@ -69,7 +68,7 @@ export function createLeases(options: LeasesOptions): Leases {
   const clock = new HostClock();
   const now = () => clock.now();
   const budgets = createBudgetSource({
-    accounts: store.accounts ?? createBudgetAccounts(store),
+    accounts: store.accounts,
     now,
     whenGone: () => outage.budgets,
     onAvailable(isAvailable) {
@@ -87,7 +86,7 @@ export function createLeases(options: LeasesOptions): Leases {
   const watch = createBudgetWatch({
     store,
     inUse: () => budgets.pools(),
-    reserved: (account) => reservedOf(store, account),
+    reserved: (account) => store.accounts.reservedOf(account),
     now: Date.now,
     log,
   });

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { BlockList, isIPv6 } from 'node:net';
 
 /** TCP_LISTEN, as `/proc/net/tcp` writes it. */
@@ -14,12 +14,29 @@ export function listenersOn(address: string, port: number): readonly number[] {
   own.addAddress(address, familyOf(address));
   const isSame = (other: string): boolean =>
     isWildcard(address) || isWildcard(other) || own.check(other, familyOf(other));
-  const sockets = new Set(
-    ['/proc/net/tcp', '/proc/net/tcp6']
-      .flatMap(listeningSockets)
-      .filter((socket) => socket.port === port && isSame(socket.address))
-      .map(({ inode }) => `socket:[${inode}]`),
+  const sockets = ['/proc/net/tcp', '/proc/net/tcp6']
+    .flatMap(listeningSockets)
+    .filter((socket) => socket.port === port && isSame(socket.address));
+  return holdersOf(sockets.map(({ inode }) => inode));
+}
+
+/**
+ * Finds the processes that have a socket of a name in the abstract namespace (unix(7)).
+ * @returns process ids, as far as this user may look at the processes
+ */
+export function abstractHolders(name: string): readonly number[] {
+  // `address: references protocol flags type state inode path` (proc_net_unix(5)), with `@` for bytes that are zero: the
+  // first one, and those with which some versions of libuv fill the path up.
+  const lines = readIfAny('/proc/net/unix')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  return holdersOf(
+    lines.filter((parts) => parts[7]?.replace(/@+$/, '') === `@${name}`).map((parts) => parts[6] ?? ''),
   );
+}
+
+function holdersOf(inodes: readonly string[]): readonly number[] {
+  const sockets = new Set(inodes.map((inode) => `socket:[${inode}]`));
   if (sockets.size === 0) return [];
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -39,9 +56,18 @@ export function parentOf(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
 }
 
-/** Path of the program that a process runs; empty when it is gone or another user's. */
-export function programOf(pid: number): string {
-  return linkIfAny(`/proc/${pid}/exe`)[0] ?? '';
+/** The id of a process in its own namespace, which it knows itself by (pid_namespaces(7)); 0 when it is gone. */
+export function innerPidOf(pid: number): number {
+  return Number(/^NSpid:.*\s(\d+)$/m.exec(readIfAny(`/proc/${pid}/status`))?.[1] ?? 0);
+}
+
+/** Whether a process is of the user of this one: who is root sees those of all. */
+export function isOwn(pid: number): boolean {
+  try {
+    return statSync(`/proc/${pid}`).uid === process.geteuid?.();
+  } catch {
+    return false;
+  }
 }
 
 interface ListeningSocket {

@@ -11,6 +11,12 @@ import type { MetricsSnapshot } from '../metrics/snapshot.js';
  */
 export const replacedSignal = 'SIGUSR2';
 
+/**
+ * Stands among the arguments of a worker, with the process id of its primary behind it: so that it is told from any
+ * other program that listens on the port, and whether its primary lives from who its parent is.
+ */
+export const workerMark = 'worker-of-model-gateway';
+
 /** How long what comes on idle connections is still served: to the end of a gateway, and where there is another worker. */
 export const graceMs = { atEnd: 300, replaced: 5000 } as const;
 

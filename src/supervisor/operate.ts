@@ -246,7 +246,7 @@ export async function openAdmin(
   const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
   if (settings === null) return null;
   const routes = adminRoutes(operations.sources);
-  // Those of the demo are in no config; who has taken `admin` out of the file has the old ones until a restart.
+  // Those of the demo are in no config.
   const tokens = () => operations.sources.config.running().admin ?? settings;
   const start = (at: AdminSettings): Promise<AdminListener> =>
     startAdmin(at, tokens, routes, log, (where, fault) => operations.reportFault(where, fault));

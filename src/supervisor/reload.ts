@@ -92,7 +92,8 @@ function reasonsOf(error: unknown): readonly string[] {
 
 /**
  * A model that was known before the reload keeps its date, and a secret that was made up stays. So does the store: a
- * worker that starts later must not look for its records elsewhere than the others.
+ * worker that starts later must not look for its records elsewhere than the others. The operators' listener stays open
+ * where the file has none any more, by the tokens that were in force last: older ones may be known to whom they must not.
  */
 function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): ResolvedConfig {
   const { listen } = running;
@@ -108,6 +109,7 @@ function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Resolved
     },
     secret: next.secret.given ? next.secret : running.secret,
     store: running.store,
+    admin: next.admin ?? running.admin,
     models: next.models.map((model) => ({ ...model, created: created.get(model.name) ?? model.created })),
   };
 }

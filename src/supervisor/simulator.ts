@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { type KeptProcess, keepRunning } from './keep.js';
+import { disown, type KeptProcess, keepRunning } from './keep.js';
 import { messageType, type SimulatorReport } from './messages.js';
 
 const module = fileURLToPath(new URL('../simulator/main.js', import.meta.url));
@@ -79,7 +79,7 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
     kill,
     orphan() {
       kept?.release();
-      for (const child of running()) if (child.connected) child.disconnect();
+      for (const child of running()) disown(child);
     },
   };
 }

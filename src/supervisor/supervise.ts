@@ -1,6 +1,6 @@
 import { availableParallelism, constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { buildSnapshot, needsSimulator } from '../config/snapshot.js';
@@ -194,9 +194,12 @@ class Supervisor {
       this.#keys.looked(),
       this.#leases.ready,
     ]);
-    if (this.#stopping !== null) return null;
+    // With many keys each of these steps takes long: workers that ask for units are answered between them.
+    await setImmediate();
     // What no worker could build is refused here, before any of them hears of it.
     buildSnapshot(config, { simulatorUrl });
+    await setImmediate();
+    if (this.#stopping !== null) return null;
     const workers = workerCount(config);
     this.#leases.apply(config, workers);
     try {

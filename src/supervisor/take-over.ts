@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { createServer } from 'node:net';
 import { formatAuthority } from '../wire/authority.js';
-import { argumentsOf, listenersOn, parentOf, programOf } from './listeners.js';
-import { replacedSignal } from './messages.js';
+import { abstractHolders, argumentsOf, innerPidOf, isOwn, listenersOn, parentOf } from './listeners.js';
+import { replacedSignal, workerMark } from './messages.js';
 import { claimPort, PortInUseError } from './port.js';
 
 export interface Claim {
@@ -34,41 +34,52 @@ export async function claimPlace(host: string, port: number, takeOver: boolean):
   } catch (error) {
     if (!(error instanceof PortInUseError)) throw error;
     const { address } = await lookup(host);
-    const { primaries, orphans, strangers } = whoListens(address, port);
-    const isLeft = primaries.length === 0 && orphans.length > 0 && strangers.length === 0;
-    if (!takeOver && !isLeft) throw error;
-    const authority = formatAuthority(host, port);
-    const [pid = null, ...others] = primaries;
-    if ((pid === null && !isLeft) || others.length > 0)
-      throw new Error(`${authority} is in use, and not by one gateway of this user alone`);
-    const release = await lockTakeOver(authority);
-    return { port, predecessor: { pid, orphans, ...createDismissal({ address, port, pid, release }) } };
+    // Who looked before it had the lock would know nothing of whoever had it until then.
+    const release = await lockTakeOver(formatAuthority(address, port));
+    try {
+      return { port, predecessor: findPredecessor({ address, port, release }, takeOver, error) };
+    } catch (refused) {
+      release();
+      throw refused;
+    }
   }
+}
+
+/** @param inUse what is thrown when nobody is to be replaced */
+function findPredecessor(place: Place, takeOver: boolean, inUse: PortInUseError): Predecessor {
+  const { primaries, orphans, strangers } = whoListens(place);
+  const isLeft = primaries.length === 0 && orphans.length > 0 && strangers.length === 0;
+  if (!takeOver && !isLeft) throw inUse;
+  const [pid = null, ...others] = primaries;
+  if ((pid === null && !isLeft) || others.length > 0) {
+    const authority = formatAuthority(place.address, place.port);
+    throw new Error(`${authority} is in use, and not by one gateway of this user alone`);
+  }
+  return { pid, orphans, ...createDismissal(place, pid) };
 }
 
 interface Place {
   /** Of an interface. */
   readonly address: string;
   readonly port: number;
-  readonly pid: number | null;
   /** Lets others take the place over. */
   readonly release: () => void;
 }
 
 /** Process ids may go to other processes: whoever is signalled is found anew. */
-function createDismissal({ address, port, pid, release }: Place): Pick<Predecessor, 'dismiss' | 'killDeaf'> {
+function createDismissal(place: Place, pid: number | null): Pick<Predecessor, 'dismiss' | 'killDeaf'> {
   let told: readonly number[] = [];
   return {
     dismiss() {
-      release();
-      const { primaries, orphans } = whoListens(address, port);
+      place.release();
+      const { primaries, orphans } = whoListens(place);
       told = [...primaries.filter((primary) => primary === pid), ...orphans].filter((each) =>
         signal(each, replacedSignal),
       );
       return told;
     },
     killDeaf() {
-      const { orphans } = whoListens(address, port);
+      const { orphans } = whoListens(place);
       return orphans.filter((orphan) => told.includes(orphan) && signal(orphan, 'SIGKILL'));
     },
   };
@@ -92,34 +103,43 @@ interface Listening {
   readonly strangers: readonly number[];
 }
 
-function whoListens(address: string, port: number): Listening {
+function whoListens({ address, port }: Pick<Place, 'address' | 'port'>): Listening {
   const primaries = new Set<number>();
   const orphans: number[] = [];
   const strangers: number[] = [];
   for (const pid of listenersOn(address, port)) {
     const parent = parentOf(pid);
-    if (!argumentsOf(pid)[1]?.endsWith('/src/worker.js')) strangers.push(pid);
-    else if (isPrimaryOf(parent, pid)) primaries.add(parent);
+    const primary = namedPrimaryOf(pid);
+    if (primary === null || !isOwn(pid)) strangers.push(pid);
+    // The system gives a process whose parent has died to another one.
+    else if (innerPidOf(parent) === primary) primaries.add(parent);
     else orphans.push(pid);
   }
   primaries.delete(process.pid);
   return { primaries: [...primaries], orphans, strangers };
 }
 
-/** The system gives a process whose parent has died to another one: to the first of all, or to one that asks for that. */
-function isPrimaryOf(parent: number, worker: number): boolean {
-  return argumentsOf(parent).includes('start') && programOf(parent) === programOf(worker);
+/** The process id by which the primary of a worker knows itself; null for what is no worker. */
+function namedPrimaryOf(pid: number): number | null {
+  const [, , mark, primary] = argumentsOf(pid);
+  return mark === workerMark ? Number(primary) : null;
 }
 
 /**
  * Lets one process at a time take a place over: of two, each would take the other for the newer one. The name is in the
- * kernel's abstract namespace (unix(7)), so that it goes with its process.
+ * kernel's abstract namespace (unix(7)), so that it goes with its process. Any user may have the name there: who is not
+ * ours keeps nobody out.
  */
 function lockTakeOver(authority: string): Promise<() => void> {
+  const name = `model-gateway/${authority}`;
   return new Promise((resolve, reject) => {
-    const lock = createServer();
-    lock.once('error', () => reject(new Error(`another gateway is taking ${authority} over at this moment`)));
-    lock.listen(`\0model-gateway/${authority}`, () => {
+    const lock = createServer((socket) => socket.destroy());
+    lock.once('error', () => {
+      if (abstractHolders(name).some(isOwn))
+        reject(new Error(`another gateway is taking ${authority} over at this moment`));
+      else resolve(() => {});
+    });
+    lock.listen(`\0${name}`, () => {
       lock.unref();
       resolve(() => lock.close());
     });

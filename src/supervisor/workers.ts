@@ -6,8 +6,15 @@ import { type ConfigChange, configChange } from '../config/change.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
-import { type KeptProcess, keepRunning, tell } from './keep.js';
-import { graceMs, messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
+import { disown, type KeptProcess, keepRunning, tell } from './keep.js';
+import {
+  graceMs,
+  messageType,
+  type WorkerNews,
+  type WorkerOrder,
+  type WorkerReport,
+  workerMark,
+} from './messages.js';
 
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
 
@@ -182,9 +189,7 @@ class ForkedWorkers implements WorkerPool {
   orphan(): void {
     clearInterval(this.#looking);
     for (const place of this.#places) place.release();
-    for (const child of this.#running()) {
-      if (child.connected) child.disconnect();
-    }
+    for (const child of this.#running()) disown(child);
     this.#onAllGone?.();
   }
 
@@ -192,6 +197,7 @@ class ForkedWorkers implements WorkerPool {
     const place: KeptProcess = keepRunning({
       role: 'worker',
       module,
+      arguments: [workerMark, String(process.pid)],
       environment: () => workerEnvironment(this.#headerBytes),
       onMessage: (child, message) => {
         if (messageType(message) !== null) this.#onMessage(place, child, message as WorkerReport);

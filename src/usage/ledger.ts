@@ -4,7 +4,7 @@ import type { UsageSettings } from '../config/types.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { Ledger } from '../store/store.js';
 import { dayMs } from './budget.js';
-import { createUsageWriter, type UsageWriter } from './writer.js';
+import { createUsageWriter, type UsageRetention, type UsageWriter } from './writer.js';
 
 /** Failures of the store are logged at most once in so many milliseconds. */
 const tellEveryMs = 10_000;
@@ -25,10 +25,7 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
   return createUsageWriter({
     store,
     record: recorder.recordSums,
-    retention() {
-      const { lineDays, sumDays } = settings();
-      return { lineMs: lineDays * dayMs, sumMs: sumDays * dayMs };
-    },
+    retention: () => retentionOf(settings()),
     onFailure(error, waiting) {
       recorder.recordLedgerFailure();
       const now = performance.now();
@@ -46,4 +43,9 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
       untold = 0;
     },
   });
+}
+
+/** How long usage is kept by the config. */
+export function retentionOf({ lineDays, sumDays }: UsageSettings): UsageRetention {
+  return { lineMs: lineDays * dayMs, sumMs: sumDays * dayMs };
 }

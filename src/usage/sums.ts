@@ -41,6 +41,7 @@ export const totalNames = [
   'refused',
   'clientGone',
   'upstreamErrors',
+  'interrupted',
   /** Calls whose tokens the upstream did not report whole. */
   'inexact',
   ...amountNames,
@@ -150,6 +151,7 @@ export function noTotals(): UsageTotals {
     refused: 0,
     clientGone: 0,
     upstreamErrors: 0,
+    interrupted: 0,
     inexact: 0,
     inputTokens: 0,
     outputTokens: 0,
@@ -273,6 +275,7 @@ const totalOfOutcome: Readonly<Record<CallOutcome, TotalName | null>> = {
   refused: 'refused',
   client_gone: 'clientGone',
   upstream_error: 'upstreamErrors',
+  interrupted: 'interrupted',
   attempt: null,
   correction: null,
 };

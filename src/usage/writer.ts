@@ -10,7 +10,7 @@ import { writePage } from './page.js';
 import { type CallGroupSums, SumCollector, usageLedger } from './sums.js';
 
 /** How long usage is kept, in milliseconds. */
-interface UsageRetention {
+export interface UsageRetention {
   readonly lineMs: number;
   readonly sumMs: number;
 }

@@ -1,7 +1,5 @@
-import { readFileSync, readlinkSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { errorCode } from '../errors.js';
+import { isAlive, processHost } from '../store/process-mark.js';
 import { failedTask } from './advance.js';
 import type { Submission, TaskBook } from './book.js';
 import type { VideoTask } from './task.js';
@@ -20,15 +18,6 @@ export interface Interrupted {
 export function thisProcess(taskId: string, longestMs: number): Submission {
   const at = Date.now();
   return { taskId, host: processHost(), process: process.pid, at, until: at + longestMs };
-}
-
-/** Where process numbers mean the same: containers may share the name of their host, and not its processes. */
-function processHost(): string {
-  try {
-    return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`;
-  } catch {
-    return hostname();
-  }
 }
 
 /**
@@ -69,22 +58,4 @@ function hasEnded({ host, process: pid, at, until }: Submission): boolean {
   if (host !== processHost()) return false;
   // A container that starts anew gives its processes the numbers of those before.
   return pid === process.pid ? at < Math.floor(performance.timeOrigin) : !isAlive(pid);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return !isZombie(pid);
-  } catch (error) {
-    return errorCode(error) === 'EPERM';
-  }
-}
-
-/** A process that has ended keeps its number until its parent asks, and that of an orphan may never (proc_pid_stat(5)). */
-function isZombie(pid: number): boolean {
-  try {
-    return /^.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  } catch {
-    return false;
-  }
 }

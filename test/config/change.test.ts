@@ -67,3 +67,38 @@ test('of keys and models no more is told than what has changed', (t) => {
   t.equal(changedConfig(before, configChange(before, before)).keys, before.keys);
   t.end();
 });
+
+test('whatever changes of a key or of a model is told', (t) => {
+  const before = configOf([[1, 1]]);
+  const [one] = before.keys;
+  const [model] = before.models;
+  const others = [
+    { groups: ['default', 'more'] },
+    { groups: [] },
+    { expiresAt: 0 },
+    { limits: null },
+    { limits: { requestsPerMinute: 1, tokensPerMinute: 0, concurrent: null } },
+    { budget: { usd: 1, per: 'day' as const } },
+    { mayRoute: !one?.mayRoute },
+    { hash: '2' },
+  ];
+  const isTold = (next: Partial<ResolvedConfig>): number => {
+    const { keys, models } = configChange(before, { ...before, ...next });
+    return keys.put.length + models.put.length;
+  };
+  for (const other of others)
+    t.equal(isTold({ keys: before.keys.map((each) => ({ ...each, ...other })) }), 1, JSON.stringify(other));
+  const targets = [...(model?.targets ?? []), ...(model?.targets ?? [])].map((target, priority) => ({
+    ...target,
+    priority,
+  }));
+  const withTargets = (list: typeof targets) => before.models.map((each) => ({ ...each, targets: list }));
+  t.equal(isTold({ models: withTargets(targets) }), 1);
+  const turned = configChange(
+    { ...before, models: withTargets(targets) },
+    { ...before, models: withTargets([...targets].reverse()) },
+  );
+  t.equal(turned.models.put.length, 1, 'the order of targets');
+  t.equal(isTold(JSON.parse(JSON.stringify({ keys: before.keys, models: before.models }))), 0);
+  t.end();
+});

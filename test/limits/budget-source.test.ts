@@ -231,6 +231,19 @@ test('a lost answer costs a slice, and no more', async (t) => {
   t.equal(reserved(), slice + 10);
 });
 
+test('what was spent beyond what was reserved is taken once, however many answers are lost', async (t) => {
+  const { accounts, first, wait, reserved, take } = start(1, 'open');
+  accounts.fate = () => 'failed';
+  finish(await take(first, 5000), budget, 5000);
+  accounts.fate = () => 'lost';
+  await wait(3000);
+  accounts.fate = () => 'failed';
+  finish(await take(first, 2000), budget, 2000);
+  accounts.fate = () => 'good';
+  await wait(3000);
+  t.equal(reserved(), 7000);
+});
+
 test('a host that is killed has spent what it had, and its successor goes on from there', async (t) => {
   const { host, begin, first, wait, reserved, take } = start();
   finish(await take(first, 10), budget, 3);

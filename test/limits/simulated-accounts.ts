@@ -15,6 +15,7 @@ export class SimulatedAccounts implements BudgetAccounts {
   delayMs = 1;
   /** Decides each call when it arrives. */
   fate: () => Fate = () => 'good';
+  readonly #debts = new Set<string>();
   readonly #time: SimulatedTime;
 
   constructor(time: SimulatedTime) {
@@ -23,8 +24,10 @@ export class SimulatedAccounts implements BudgetAccounts {
 
   reserve(account: string, reservation: Reservation): Promise<number> {
     this.asked.push(reservation);
-    const { total, least, want, owed } = reservation;
+    const { total, least, want, debt } = reservation;
     return this.#call(() => {
+      const owed = debt !== null && this.#debts.has(debt) ? 0 : reservation.owed;
+      if (debt !== null) this.#debts.add(debt);
       const reserved = this.reserved.get(account) ?? 0;
       const left = total - reserved - owed;
       const granted = left < least ? 0 : Math.min(want, left);
@@ -35,6 +38,10 @@ export class SimulatedAccounts implements BudgetAccounts {
 
   giveBack(account: string, amount: number): Promise<void> {
     return this.#call(() => void this.reserved.set(account, (this.reserved.get(account) ?? 0) - amount));
+  }
+
+  reservedOf(account: string): Promise<number> {
+    return this.#call(() => this.reserved.get(account) ?? 0);
   }
 
   #call<T>(run: () => T): Promise<T> {

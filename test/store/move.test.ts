@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -156,6 +156,18 @@ test('a store that holds something takes no import, and one that is damaged leav
     for (const target of [postgres, embeddedIn(join(folder, 'target'))])
       await t.rejects(importStore(target, Readable.from([damaged])), problem);
   }
+  const odd = [
+    { type: 'sum', ledger: 'usage', id: 'a', values: [1], expiresAt: 1 },
+    { type: 'line', ledger: 'usage', at: -1, value: '' },
+    { type: 'line', ledger: 'a\u0000b', at: 1, value: '' },
+    { type: 'record', collection: '', id: '', value: '', revision: 1, expiresAt: 1 },
+    { type: 'owned', owner: 'a'.repeat(64), id: 'a', idHash: null, value: '', bytes: -9, expiresAt: 1 },
+  ];
+  for (const entry of odd) {
+    const damaged = [lines[0], JSON.stringify(entry), '{"type":"end","entries":1}'].join('\n');
+    for (const target of [postgres, embeddedIn(join(folder, 'target'))])
+      await t.rejects(importStore(target, Readable.from([damaged])), /line 2 is no entry/);
+  }
   t.strictSame(readdirSync(folder), ['full']);
   t.equal(server.query('SELECT count(*) FROM gateway.records'), '0');
   await importStore(postgres, Readable.from([dump]));
@@ -193,6 +205,9 @@ test('a copy of an embedded store that is written to all the while holds whole c
   );
   await t.rejects(copyEmbedded(join(folder, 'from'), join(folder, 'copy')), /there is something in/);
   await t.rejects(copyEmbedded(join(folder, 'none'), join(folder, 'new')), /there is no store/);
+  writeFileSync(join(folder, 'copy', 'ledgers', 'data.mdb'), 'damaged');
+  await t.rejects(copyEmbedded(join(folder, 'copy'), join(folder, 'part')));
+  t.strictSame(readdirSync(folder).sort(), ['copy', 'from'], 'a copy that cannot be whole leaves nothing');
 });
 
 /** Sends commands to a server, or to a cluster by the key that each names. */

@@ -12,11 +12,12 @@ t.teardown(() => store.close());
 const { accounts } = store;
 const ttlMs = 60_000;
 const unreadable = /cannot be read/;
-const reservation = (total: number, want: number, least = 1, owed = 0) => ({
+const reservation = (total: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
   total,
   want,
   least,
   owed,
+  debt,
   ttlMs,
 });
 const reserved = (account: string) =>

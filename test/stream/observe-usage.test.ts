@@ -24,6 +24,9 @@ const observed = (endpoint: Endpoint): ObservedTransform =>
 const sse = (...events: readonly unknown[]): Buffer =>
   Buffer.from(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(''));
 const delta = (content: string) => ({ choices: [{ index: 0, delta: { content } }] });
+/** With names, as the messages protocol has them. */
+const named = (...events: readonly { readonly type: string; readonly [name: string]: unknown }[]): Buffer =>
+  Buffer.from(events.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join(''));
 const nothing = { cached: 0, cacheWritten: 0, reasoning: 0 };
 
 test('what was reported is exact, also when the client leaves between the report and the end', async (t) => {
@@ -45,6 +48,54 @@ test('a stream that breaks off has used what was streamed, and is marked', async
     const each = observed(chat);
     each.pass(sse(delta('Hello'), delta(' world!')));
     t.strictSame(each.usageAtEnd(brokenBy), { input: 100, output: 3, ...nothing, partial: true });
+  }
+});
+
+test('what a stream has used so far may be asked at any time, and does not change what it comes to', async (t) => {
+  const each = observed(messages);
+  const used = (output: number) => ({ input: 50, output, ...nothing, partial: true });
+  const text = (words: string) => ({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'text_delta', text: words },
+  });
+  t.match(each.usageAtEnd('client'), { output: 0, partial: true });
+  each.pass(
+    named(
+      { type: 'message_start', message: { usage: { input_tokens: 50, output_tokens: 1 } } },
+      text('x'.repeat(40)),
+    ),
+  );
+  t.match(each.usageAtEnd('client'), used(10));
+  each.pass(named(text('x'.repeat(40))));
+  t.match(each.usageAtEnd('client'), used(20));
+  t.equal(each.isComplete, false);
+  each.pass(
+    named(
+      {
+        type: 'message_delta',
+        delta: { stop_reason: 'end_turn' },
+        usage: { input_tokens: 50, output_tokens: 33 },
+      },
+      { type: 'message_stop' },
+    ),
+  );
+  t.strictSame(each.usageAtEnd('client'), { input: 50, output: 33, ...nothing });
+  t.equal(each.isComplete, true);
+
+  const google = observed(generateContent);
+  for (const candidatesTokenCount of [3, 8]) {
+    google.pass(
+      sse({
+        candidates: [{ content: { parts: [{ text: 'x' }] } }],
+        usageMetadata: {
+          promptTokenCount: 5,
+          candidatesTokenCount,
+          totalTokenCount: 5 + candidatesTokenCount,
+        },
+      }),
+    );
+    t.match(google.usageAtEnd('client'), { input: 5, output: candidatesTokenCount });
   }
 });
 

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
 import { startGateway } from '../support/gateway.js';
+import { writeConfig } from '../support/gateway-processes.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { configWith } from './reloading.js';
 
@@ -63,4 +64,19 @@ test('the tokens of operators come from files, each is for what it is for, and a
     t.equal(await ask(`the-${name}-of-round-2`, 'GET', '/metrics'), 200);
   }
   t.notOk(gateway.logs.some((line) => line.includes('only with a restart')));
+
+  writeConfig(gateway.configPath ?? '', configWith({ store }));
+  t.equal(await ask('the-token-of-round-2', 'POST', '/reload'), 200);
+  for (const name of names) {
+    t.equal(
+      await ask(`the-${name}-of-round-1`, 'GET', '/metrics'),
+      401,
+      'what was replaced stays without use',
+    );
+    t.equal(
+      await ask(`the-${name}-of-round-2`, 'GET', '/metrics'),
+      200,
+      'the last hold without admin in the file',
+    );
+  }
 });

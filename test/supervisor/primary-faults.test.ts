@@ -1,7 +1,9 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
 import { startGateway } from '../support/gateway.js';
 import { sumOf } from '../support/metrics-text.js';
+import { startRestarted } from '../support/restarted-gateway.js';
 import { configWith, openStream } from './reloading.js';
 
 const token = 'the-token-of-the-operators';
@@ -47,4 +49,22 @@ test('a fault of the primary is counted, and it ends only where it cannot rely o
     t.match(await stream.text, /data: \[DONE\]\s*$/);
     t.strictSame(await gateway.exited, { code: 1, signal: null });
   });
+});
+
+test('a primary that ends for a fault does not wait for its workers: the next one is started while they serve', async (t) => {
+  const port = await freePort();
+  const gateway = startRestarted(t, ['--port', `${port}`, '--workers', '1'], env);
+  const { workers } = await gateway.listening(1);
+  const [worker = 0] = workers as number[];
+  const stream = await openStream(port, false, 'one two three four');
+  const first = gateway.pid();
+  process.kill(worker, 'SIGIO');
+  await gateway.listening(2);
+  t.not(gateway.pid(), first);
+  t.notOk(
+    gateway.entries.some(({ msg }) => msg === 'no gateway has taken over, the worker drains'),
+    'it came before the workers gave up',
+  );
+  t.match(await stream.text, /data: \[DONE\]\s*$/);
+  t.equal(await gateway.stop(), 0);
 });

@@ -1,7 +1,12 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'tap';
+import { claimPlace } from '../../src/supervisor/take-over.js';
 import { startGateway } from '../support/gateway.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { configWith, openStream } from './reloading.js';
 
 test('a gateway that cannot start leaves the one on its port alone', async (t) => {
@@ -26,6 +31,21 @@ test('a port of a stranger is not taken over', async (t) => {
       message: new RegExp(`127.0.0.1:${port} is in use, and not by one gateway of this user alone`),
     },
   );
+});
+
+test('a program that has only the name of a worker is taken for none whose primary has died', async (t) => {
+  const folder = join(temporaryFolder(t), 'src');
+  mkdirSync(folder);
+  const module = join(folder, 'worker.js');
+  const text =
+    "require('node:net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port); });";
+  writeFileSync(module, text);
+  const stranger = spawn(process.execPath, [module], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => stranger.kill('SIGKILL'));
+  const [line] = await once(stranger.stdout, 'data');
+  const port = Number(String(line));
+  await t.rejects(claimPlace('127.0.0.1', port, false), { message: /in use by another process/ });
+  await t.rejects(claimPlace('127.0.0.1', port, true), { message: /not by one gateway of this user alone/ });
 });
 
 test('a port that is free is simply taken', async (t) => {

@@ -26,8 +26,13 @@ export interface RestartedGateway {
 /**
  * Starts the command line again and again.
  * @param args after `start`; a port has to be among them, so that each start takes the same
+ * @param env beside that of this process
  */
-export function startRestarted(t: Pick<Test, 'teardown'>, args: readonly string[]): RestartedGateway {
+export function startRestarted(
+  t: Pick<Test, 'teardown'>,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): RestartedGateway {
   const entries: Record<string, unknown>[] = [];
   let primary: ChildProcess;
   let isOver = false;
@@ -37,7 +42,7 @@ export function startRestarted(t: Pick<Test, 'teardown'>, args: readonly string[
   });
   const start = (): void => {
     primary = spawn(process.execPath, [main, 'start', ...args], {
-      env: { ...process.env, LOG_LEVEL: 'info' },
+      env: { ...process.env, ...env, LOG_LEVEL: 'info' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     if (primary.stdout !== null)

@@ -85,7 +85,15 @@ async function settleBudgets(
   if (more === 0) return;
   for (const { pool, limit } of budgets) {
     if (more < 0) await accounts.giveBack(pool, -more, keptMs);
-    else await accounts.reserve(pool, { total: limit, least: 0, want: 0, owed: more, ttlMs: keptMs });
+    else
+      await accounts.reserve(pool, {
+        total: limit,
+        least: 0,
+        want: 0,
+        owed: more,
+        debt: null,
+        ttlMs: keptMs,
+      });
   }
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
+import { parseObject } from '../../../src/wire/json.js';
 import { loadKey, loadKeyHash } from '../load/request.js';
 import type { CallPlan, OtherPlan, TextPlan } from './plan.js';
 
@@ -83,12 +84,15 @@ export interface CallEnd {
   readonly requestId: string | null;
   /** The client left. */
   readonly hasLeft: boolean;
+  /** Of the video task that was made: what puts its charge right has its id. */
+  readonly taskId?: string | undefined;
 }
 
 /** Makes the call of a plan, and leaves as it says. @param baseUrl of the gateway */
 export function makeCall(baseUrl: string, plan: CallPlan): Promise<CallEnd> {
   if (plan.kind === 'text') return makeTextCall(baseUrl, plan);
-  return plan.kind === 'realtime' ? makeSession(baseUrl, plan) : makeOtherCall(baseUrl, plan);
+  const end = plan.kind === 'realtime' ? makeSession(baseUrl, plan) : makeOtherCall(baseUrl, plan);
+  return end.catch(() => ({ number: plan.number, status: 0, requestId: null, hasLeft: false }));
 }
 
 const filler = ' Please answer in a few words, as you always do.'.repeat(12);
@@ -205,10 +209,14 @@ async function readUntil(answer: Response, awaited: string | null, leaving: Abor
   const decoder = new TextDecoder();
   const mark = JSON.stringify(awaited).slice(1, -1);
   let seen = '';
-  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
-    seen += decoder.decode(chunk, { stream: true });
-    if (seen.includes(mark)) leaving.abort();
+  // To read on after leaving, up to the error, never ends with some versions of fetch where the answer's end has come.
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+  while (!seen.includes(mark)) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    seen += decoder.decode(value, { stream: true });
   }
+  leaving.abort();
 }
 
 async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd> {
@@ -225,8 +233,10 @@ async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd>
     headers: headers(),
     body: JSON.stringify(body),
   });
-  await answer.text();
-  return { number, status: answer.status, requestId: answer.headers.get('x-request-id'), hasLeft: false };
+  const { id } = parseObject(await answer.text()) ?? {};
+  const taskId = kind === 'video' && typeof id === 'string' ? id : undefined;
+  const requestId = answer.headers.get('x-request-id');
+  return { number, status: answer.status, requestId, hasLeft: false, taskId };
 }
 
 async function makeSession(baseUrl: string, { number }: OtherPlan): Promise<CallEnd> {

@@ -1,6 +1,6 @@
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { nanoPrices } from './calls.js';
-import type { CallPlan, Units } from './plan.js';
+import { type CallEnd, nanoPrices } from './calls.js';
+import type { Units } from './plan.js';
 import type { BillLine } from './upstream.js';
 
 /** A line of the ledger as far as money goes. */
@@ -17,13 +17,20 @@ export type Charged = Pick<
   | 'costNanoUsd'
 >;
 
+/** What both sides say of one request. */
+export interface Difference {
+  readonly requestId: string;
+  readonly bills: readonly BillLine[];
+  readonly lines: readonly Charged[];
+}
+
 export interface Comparison {
   /** Calls whose bill and lines say the same to the unit. */
   readonly exact: number;
   /** Calls whose lines are marked as not exact and are near enough. */
   readonly near: number;
-  /** Differences that nothing explains, each in words. */
-  readonly unexplained: readonly string[];
+  /** Requests whose bill and lines differ. */
+  readonly different: readonly Difference[];
   readonly billedNanoUsd: number;
   readonly chargedNanoUsd: number;
 }
@@ -32,15 +39,18 @@ export interface Comparison {
 const nearShare = 0.2;
 const nearNanoUsd = 100_000;
 
-/** Holds a vendor's bill against the ledger, request by request. */
+/** Holds a vendor's bill against the ledger, request by request. @param ends what clients saw of their calls */
 export function compare(
   bill: readonly BillLine[],
   ledger: readonly Charged[],
-  planOf: (number: number) => CallPlan,
+  ends: readonly CallEnd[],
 ): Comparison {
   const billed = grouped(bill);
-  const charged = grouped(ledger);
-  const unexplained: string[] = [];
+  const ofTask = new Map(ends.map(({ taskId, requestId }) => [taskId, requestId]));
+  const charged = grouped(
+    ledger.map((line) => ({ ...line, requestId: ofTask.get(line.requestId) ?? line.requestId })),
+  );
+  const different: Difference[] = [];
   let exact = 0;
   let near = 0;
   let billedNanoUsd = 0;
@@ -57,9 +67,9 @@ export function compare(
     );
     if (owed === paid && lines.filter(isCall).length <= 1) exact++;
     else if (isMarked && Math.abs(owed - paid) <= owed * nearShare + nearNanoUsd) near++;
-    else unexplained.push(told(requestId, bills, lines, planOf));
+    else different.push({ requestId, bills, lines });
   }
-  return { exact, near, unexplained, billedNanoUsd, chargedNanoUsd };
+  return { exact, near, different, billedNanoUsd, chargedNanoUsd };
 }
 
 /** Others are the attempts of a call, and what is put right of a video. */
@@ -77,18 +87,6 @@ function nanoUsdOf(units: Units): number {
     images * nanoPrices.image +
     (seconds > 0 ? seconds * nanoPrices.second + nanoPrices.film : 0)
   );
-}
-
-function told(
-  requestId: string,
-  bills: readonly BillLine[],
-  lines: readonly Charged[],
-  planOf: (number: number) => CallPlan,
-): string {
-  const number = bills[0]?.number;
-  const plan = number === undefined ? null : planOf(number);
-  const shown = plan?.kind === 'text' ? { ...plan, pieces: plan.pieces.length } : plan;
-  return JSON.stringify({ requestId, bills, lines, plan: shown });
 }
 
 function grouped<Line extends { readonly requestId: string }>(lines: readonly Line[]): Map<string, Line[]> {

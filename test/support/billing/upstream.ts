@@ -8,13 +8,15 @@ import { WebSocketServer } from 'ws';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 import { isObject, parseObject } from '../../../src/wire/json.js';
 import { vendorAnswers } from './answers.js';
-import { type CallPlan, type OtherPlan, type TextPlan, tokensOf, type Units } from './plan.js';
+import { type CallPlan, noUnits, type OtherPlan, type TextPlan, tokensOf, type Units } from './plan.js';
 
 /** What a vendor writes on its bill for one request. */
 export interface BillLine {
   /** Of the plan. */
   readonly number: number;
   readonly requestId: string;
+  /** When it was written, by `performance.now`. */
+  readonly at: number;
   readonly units: Units;
   /** Its answer broke off because nobody read it any more: the usage was never told. */
   readonly isCut: boolean;
@@ -45,7 +47,13 @@ export async function startBillingUpstream(
   const videos = new Map<string, OtherPlan>();
   let open = 0;
   const note = (plan: CallPlan, request: IncomingMessage, units: Units, isCut = false): void => {
-    bill.push({ number: plan.number, requestId: String(request.headers['x-request-id']), units, isCut });
+    bill.push({
+      number: plan.number,
+      requestId: String(request.headers['x-request-id']),
+      at: performance.now(),
+      units,
+      isCut,
+    });
   };
   const onBody = async (request: IncomingMessage, response: ServerResponse, body: string): Promise<void> => {
     const path = request.url ?? '';
@@ -55,8 +63,10 @@ export async function startBillingUpstream(
       return;
     }
     const plan = planOf(Number(/call (\d+)\./.exec(body)?.[1]));
-    if (plan.kind !== 'text') serveOther(plan, response, () => note(plan, request, plan.units), videos);
-    else await serveText({ plan, path, body, response, note: (...line) => note(plan, request, ...line) });
+    if (plan.kind !== 'text') {
+      note(plan, request, plan.failure === null ? plan.units : noUnits);
+      serveOther(plan, response, videos);
+    } else await serveText({ plan, path, body, response, note: (...line) => note(plan, request, ...line) });
   };
   const server = createServer((request, response) => {
     open++;
@@ -165,12 +175,7 @@ async function fail({ plan, response }: TextService): Promise<void> {
   }
 }
 
-function serveOther(
-  plan: OtherPlan,
-  response: ServerResponse,
-  note: () => void,
-  videos: Map<string, OtherPlan>,
-): void {
+function serveOther(plan: OtherPlan, response: ServerResponse, videos: Map<string, OtherPlan>): void {
   if (plan.failure === 'refused') {
     sendJson(response, 400, { error: { message: 'Not that.', type: 'invalid_request_error' } });
     return;
@@ -178,11 +183,9 @@ function serveOther(
   if (plan.kind === 'video') {
     const id = `video_${plan.number}`;
     videos.set(id, plan);
-    if (plan.failure === null) note();
     sendJson(response, 200, { ...videoOf(id, plan), status: 'queued', progress: 0 });
     return;
   }
-  note();
   const { fresh, images } = plan.units;
   if (plan.kind === 'images') {
     sendJson(response, 200, {

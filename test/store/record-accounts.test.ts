@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
-import { createBudgetAccounts } from '../../src/limits/budget-accounts.js';
 import type { BudgetAccounts } from '../../src/store/accounts.js';
 import { createStore } from '../../src/store/create.js';
+import { createRecordAccounts } from '../../src/store/record-accounts.js';
 import { postgresSettings } from '../suites/store.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { fc } from '../support/seed.js';
@@ -11,17 +11,18 @@ import { SharedRecords } from './shared-records.js';
 const ttlMs = 60_000;
 const unavailable = /account of a budget/;
 
-const reservation = (total: number, want: number, least = 1, owed = 0) => ({
+const reservation = (total: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
   total,
   want,
   least,
   owed,
+  debt,
   ttlMs,
 });
 
 function start() {
   const records = new SharedRecords();
-  return { records, accounts: createBudgetAccounts(records), reserved: () => records.reserved('a') };
+  return { records, accounts: createRecordAccounts(records), reserved: () => records.reserved('a') };
 }
 
 test('what is wanted is reserved as long as there is any', async (t) => {
@@ -109,7 +110,7 @@ test('whatever happens to calls of the store, no more is granted than there is',
       records.fate = () => fates.pop() ?? 'good';
       let [granted, owed] = [0, 0];
       const run = async (want: number, debt: number): Promise<void> => {
-        const accounts = createBudgetAccounts(records);
+        const accounts = createRecordAccounts(records);
         for (let i = 0; i < 4; i++) {
           await accounts.reserve('a', reservation(1000, want, 1, debt)).then(
             (amount) => {
@@ -132,7 +133,7 @@ test('whatever happens to calls of the store, no more is granted than there is',
 test('processes that meet at an account spend all of it together, and no more', async (t) => {
   const { records, reserved } = start();
   const spent = await Promise.all(
-    [1, 7, 50, 200].map((want) => spendAll(createBudgetAccounts(records), 1000, want)),
+    [1, 7, 50, 200].map((want) => spendAll(createRecordAccounts(records), 1000, want)),
   );
   t.equal(
     spent.reduce((sum, each) => sum + each, 0),
@@ -141,13 +142,37 @@ test('processes that meet at an account spend all of it together, and no more', 
   t.equal(reserved(), 1000);
 });
 
+/** Holds that what hosts have reserved is told by every host, whatever keeps the accounts. */
+async function tellsReserved(t: Test, settings: Parameters<typeof createStore>[0]): Promise<void> {
+  const stores = [createStore(settings), createStore(settings)];
+  t.teardown(() => Promise.all(stores.map((store) => store.close())));
+  const hosts = stores.map((store) => store.accounts);
+  const told = (account: string) => Promise.all(hosts.map((host) => host.reservedOf(account)));
+  const name = "key:te'am \u0000 %:budget:2026-11";
+  for (const account of [name, 'l'.repeat(5000)]) {
+    t.strictSame(await told(account), [0, 0]);
+    for (const host of hosts) await host.reserve(account, reservation(100, 30));
+    t.strictSame(await told(account), [60, 60]);
+    await hosts[0]?.giveBack(account, 20, ttlMs);
+    t.strictSame(await told(account), [40, 40]);
+  }
+  const owing = (debt: string | null) => reservation(100, 10, 1, 20, debt);
+  for (const debt of ['one', 'one', 'two', 'one', null]) await hosts[0]?.reserve('owing', owing(debt));
+  t.strictSame(await told('owing'), [100, 100], 'what is told again is taken once');
+  for (let number = 0; number < 40; number++)
+    for (const host of hosts) await host.reserve('many', reservation(1000, 0, 0, 1, `debt ${number} "`));
+  t.strictSame(await told('many'), [40, 40]);
+  const value = (await stores[0]?.get('budgets', 'many'))?.value ?? '';
+  t.equal(JSON.parse(value).debts.length, 32);
+  await stores[0]?.create('budgets', 'damaged', '{"reserved":-1}', ttlMs);
+  for (const host of hosts) await t.rejects(host.reservedOf('damaged'), /cannot be read/);
+}
+
 async function meetAtStore(t: Test, settings: Parameters<typeof createStore>[0]): Promise<void> {
   const stores = [createStore(settings), createStore(settings), createStore(settings)];
   t.teardown(() => Promise.all(stores.map((store) => store.close())));
   const spent = await Promise.all(
-    stores.map((store, index) =>
-      spendAll(store.accounts ?? createBudgetAccounts(store), 1000, 100 + index * 50),
-    ),
+    stores.map((store, index) => spendAll(store.accounts, 1000, 100 + index * 50)),
   );
   t.equal(
     spent.reduce((sum, each) => sum + each, 0),
@@ -158,9 +183,11 @@ async function meetAtStore(t: Test, settings: Parameters<typeof createStore>[0])
 test('so do those that share an embedded store', async (t) => {
   const folder = temporaryFolder(t);
   await meetAtStore(t, { kind: 'embedded', path: folder, taskDays: 7 });
+  await tellsReserved(t, { kind: 'embedded', path: folder, taskDays: 7 });
 });
 
 test('and those that share a PostgreSQL', { skip: skipWithoutPostgres() }, async (t) => {
   const { port } = await postgresFor(t);
   await meetAtStore(t, postgresSettings(port));
+  await tellsReserved(t, postgresSettings(port));
 });

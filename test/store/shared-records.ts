@@ -1,7 +1,7 @@
 import { GatewayError } from '../../src/errors.js';
 import type { Store, StoredRecord } from '../../src/store/store.js';
+import type { Fate } from '../limits/simulated-accounts.js';
 import { random } from '../support/seed.js';
-import type { Fate } from './simulated-accounts.js';
 
 /** The records of one collection in memory, with calls that take turns in a random order. */
 export class SharedRecords implements Pick<Store, 'get' | 'create' | 'replace'> {

@@ -1,0 +1,43 @@
+import { Worker } from 'node:worker_threads';
+import { ConfigError, type Problem } from './problem.js';
+import type { ResolvedConfig } from './resolve.js';
+
+/** What the thread of a load starts with. */
+export interface LoadThreadData {
+  readonly path: string;
+}
+
+/** What the thread of a load tells: a config as JSON, or why there is none. */
+export type LoadThreadResult =
+  | { readonly text: string; readonly problems: null }
+  | { readonly text: null; readonly problems: readonly Problem[] };
+
+/** A thread holds several times what the file does, so there is one at a time. */
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Reads a config file as `loadConfig` does, with the environment of this process, in a thread: one of 100,000 keys takes
+ * seconds, in which a primary process would grant no units of limits.
+ * @throws ConfigError with every problem of the file
+ */
+export function loadConfigApart(path: string): Promise<ResolvedConfig> {
+  const loading = last.then(() => load(path));
+  last = loading.catch(() => {});
+  return loading;
+}
+
+function load(path: string): Promise<ResolvedConfig> {
+  return new Promise((resolve, reject) => {
+    const thread = new Worker(new URL('./load-thread.js', import.meta.url), {
+      workerData: { path } satisfies LoadThreadData,
+      execArgv: [],
+    });
+    thread.once('message', ({ text, problems }: LoadThreadResult) => {
+      if (problems === null) resolve(JSON.parse(text) as ResolvedConfig);
+      else reject(new ConfigError(problems));
+    });
+    thread.once('error', reject);
+    // Does nothing behind a message.
+    thread.once('exit', (code) => reject(new Error(`the thread that reads the config ended with ${code}`)));
+  });
+}

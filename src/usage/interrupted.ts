@@ -1,0 +1,273 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Usage } from '../conversation/usage.js';
+import { type CallRecord, none, unknownCost } from '../metrics/call-record.js';
+import type { Recorder } from '../metrics/recorder.js';
+import type { ProcessMark } from '../store/process-mark.js';
+import type { Ledger, Store } from '../store/store.js';
+import { CallTable, tableSpanMs } from './call-table.js';
+import { isTime, type LedgerRecord } from './ledger-record.js';
+import { type OpenCallsValue, openCallsCollection } from './open-calls.js';
+import { readPage } from './queries.js';
+import { usageLedger } from './sums.js';
+import { UsageBatch, type UsageRetention } from './writer.js';
+
+/** From the start to the first round, between rounds, and after one that has failed. */
+const firstMs = 1000;
+const everyMs = 60_000;
+const againMs = 5000;
+/** One process searches a minute. */
+const searchMs = 50_000;
+const recordsOfPage = 20;
+const linesOfPage = 50;
+/** Records that are looked at in a round; the rest is for the next one. */
+const mostRecords = 10_000;
+/** Whoever has begun to tell of a process's calls is done by then, or has ended itself. */
+const claimMs = 60_000;
+const defaultSettleMs = 1000;
+/** Clocks of processes may differ by so much. */
+const mostSkewMs = 60_000;
+
+export interface InterruptedOptions {
+  readonly store: Store & Ledger;
+  /** @returns whether a process has ended, or null where that cannot be told from here */
+  hasEnded(writer: ProcessMark): boolean | null;
+  /** A process of which nobody can tell has ended when it has not renewed a record for so long, in milliseconds. */
+  readonly silentMs: number;
+  /** What a process had sent to a database before its end may come through for so long; a second unless said otherwise. */
+  readonly settleMs?: number;
+  retention(): UsageRetention;
+  /** Counts calls in the metrics; see `UsageWriterOptions`. */
+  readonly record: Recorder['recordSums'];
+}
+
+/** Calls of one process whose end nobody has told. */
+interface InterruptedCalls {
+  readonly writer: ProcessMark;
+  readonly calls: number;
+}
+
+interface FoundRecord {
+  readonly id: string;
+  readonly value: OpenCallsValue;
+}
+
+/**
+ * Searches soon after the start, since a process that was killed is started again at once, and then one process
+ * of all once a minute. What is found is told in the log.
+ */
+export function startInterruptedSearch({
+  log,
+  mayFindAny,
+  ...options
+}: InterruptedOptions & {
+  readonly log: Logger;
+  /** Looking into a store that was never used would make it. */
+  mayFindAny(): boolean;
+}): { stop(): void } {
+  const { store } = options;
+  const search = new InterruptedSearch(options);
+  let isFirst = true;
+  let isTold = false;
+  let isStopped = false;
+  let timer = setTimeout(() => void look(), firstMs).unref();
+  const look = async (): Promise<void> => {
+    let nextMs = everyMs;
+    try {
+      const isDue =
+        mayFindAny() && (isFirst || (await store.claim(`${openCallsCollection} search`, searchMs)));
+      const found = isDue ? await search.round() : [];
+      isFirst = false;
+      for (const { writer, calls } of found)
+        log.error({ process: writer.process, calls }, 'calls were under way when their process ended');
+      isTold = false;
+    } catch (error) {
+      if (!isTold && !isStopped)
+        log.warn({ err: error }, 'calls of processes that have ended cannot be looked for');
+      isTold = true;
+      nextMs = againMs;
+    }
+    if (!isStopped) timer = setTimeout(() => void look(), nextMs).unref();
+  };
+  return {
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Looks for calls that were under way when their process ended, and gives each the line that it has not got. */
+export class InterruptedSearch {
+  readonly #options: InterruptedOptions;
+
+  constructor(options: InterruptedOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @returns what was found, each call once over all processes
+   * @throws {GatewayError} of the store
+   */
+  async round(): Promise<readonly InterruptedCalls[]> {
+    const { store, settleMs = defaultSettleMs } = this.#options;
+    const found: InterruptedCalls[] = [];
+    const ended = await this.#ended();
+    if (ended.size > 0) await pause(settleMs);
+    for (const [series, records] of ended) {
+      const [first] = records;
+      if (first === undefined || !(await store.claim(`${openCallsCollection} ${series}`, claimMs))) continue;
+      const calls = await this.#tell(series, records);
+      if (calls > 0) found.push({ writer: first.value.writer, calls });
+    }
+    return found;
+  }
+
+  /** Records of processes that have ended, by what their ids begin with. */
+  async #ended(): Promise<ReadonlyMap<string, FoundRecord[]>> {
+    const { store } = this.#options;
+    const ended = new Map<string, FoundRecord[]>();
+    let next: string | null = null;
+    let looked = 0;
+    do {
+      const page = await store.list(openCallsCollection, recordsOfPage, next);
+      for (const { id, value: text } of page.records) {
+        const value = readValue(text);
+        if (value === null || !this.#hasEnded(value)) continue;
+        const series = seriesOf(id);
+        ended.set(series, [...(ended.get(series) ?? []), { id, value }]);
+      }
+      next = page.next;
+      looked += page.records.length;
+    } while (next !== null && looked < mostRecords);
+    return ended;
+  }
+
+  #hasEnded({ writer, at }: OpenCallsValue): boolean {
+    return this.#options.hasEnded(writer) ?? Date.now() - at >= this.#options.silentMs;
+  }
+
+  /** @returns how many calls were told of */
+  async #tell(series: string, records: readonly FoundRecord[]): Promise<number> {
+    const { store } = this.#options;
+    const since = Math.min(...records.map(({ value }) => value.since));
+    const told = await this.#toldSince(series, since);
+    let calls = 0;
+    for (const { id, value } of records) {
+      const untold = readPage(value.page).filter(({ requestId }) => !told.has(requestId));
+      if (untold.length > 0 && (await this.#append(id, untold))) calls += untold.length;
+      await store.remove(openCallsCollection, id);
+    }
+    return calls;
+  }
+
+  /** The ids of a process's requests that have lines from a time on. */
+  async #toldSince(series: string, since: number): Promise<ReadonlySet<string>> {
+    const told = new Set<string>();
+    const range = { from: Math.max(0, since - tableSpanMs), until: Date.now() + mostSkewMs };
+    let next: string | null = null;
+    do {
+      const page = await this.#options.store.readLines(usageLedger, range, linesOfPage, next);
+      for (const { value } of page.lines) {
+        // Of a busy host, most are of other processes.
+        if (!value.includes(series)) continue;
+        for (const { requestId, outcome } of readPage(value))
+          if (outcome !== 'attempt' && outcome !== 'correction') told.add(requestId);
+      }
+      next = page.next;
+    } while (next !== null);
+    return told;
+  }
+
+  async #append(id: string, records: readonly LedgerRecord[]): Promise<boolean> {
+    const { store, record, retention } = this.#options;
+    const { lineMs, sumMs } = retention();
+    const batch = new UsageBatch(new CallTable(), record);
+    for (const each of records) batch.add(callOf(each), each.at);
+    const { lines, sums } = batch.end();
+    return store.append(usageLedger, {
+      // Of this record alone, and always the same: whoever appends it again is ignored.
+      writer: `${openCallsCollection} ${id}`,
+      number: 1,
+      lines,
+      lineTtlMs: lineMs,
+      sums: { ...sums, ttlMs: sumMs },
+    });
+  }
+}
+
+function seriesOf(id: string): string {
+  return id.slice(0, Math.max(0, id.indexOf('/')));
+}
+
+/** @returns null for what this version does not write */
+function readValue(text: string): OpenCallsValue | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  return isValue(value) ? value : null;
+}
+
+function isValue(value: unknown): value is OpenCallsValue {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('writer' in value && 'at' in value && 'since' in value && 'page' in value)) return false;
+  return isTime(value.at) && isTime(value.since) && typeof value.page === 'string' && isMark(value.writer);
+}
+
+function isMark(mark: unknown): mark is ProcessMark {
+  if (typeof mark !== 'object' || mark === null) return false;
+  if (!('host' in mark && 'boot' in mark && 'started' in mark && 'process' in mark)) return false;
+  const texts = [mark.host, mark.boot, mark.started];
+  return texts.every((text) => typeof text === 'string') && typeof mark.process === 'number';
+}
+
+/** A call as the ledger's writer takes it. */
+function callOf(record: LedgerRecord): CallRecord {
+  const { requestId, firstByteMs, paidNanoUsd, ...others } = record;
+  return {
+    ...others,
+    id: requestId,
+    number: -1,
+    method: '',
+    path: '',
+    client: null,
+    error: null,
+    cause: null,
+    usage: usageOf(record),
+    givenUp: null,
+    otherAttempts: null,
+    leftOut: [],
+    lostInAnswer: [],
+    paidNanoUsd: paidNanoUsd ?? unknownCost,
+    isMetered: true,
+    endedAt: 0,
+    firstByteMs: firstByteMs ?? none,
+    ownMs: none,
+  };
+}
+
+function usageOf(record: LedgerRecord): Usage | null {
+  if (record.tokensKnown === 'none') return null;
+  return {
+    input: record.inputTokens,
+    output: record.outputTokens,
+    cached: record.cachedTokens,
+    cacheWritten: record.cacheWrittenTokens,
+    reasoning: record.reasoningTokens,
+    searches: record.searches,
+    tier: record.tier,
+    parts: {
+      audioInput: record.audioInputTokens,
+      imageInput: record.imageInputTokens,
+      cachedAudio: record.cachedAudioTokens,
+      cachedImage: record.cachedImageTokens,
+      cacheWrittenHour: record.cacheWrittenHourTokens,
+      audioOutput: record.audioOutputTokens,
+      imageOutput: record.imageOutputTokens,
+    },
+    partial: true,
+  };
+}

@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type Test, test } from 'tap';
+import { createPostgresLink, type PostgresLink } from '../../src/store/postgres-link.js';
+import { postgresSettings, unavailable } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
+import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
+
+const skip = skipWithoutPostgres();
+const one = { name: 'one', text: 'SELECT 1 AS one' };
+const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
+
+function open(t: Test, port: number, timeoutMs = 5000): PostgresLink {
+  const link = createPostgresLink({ settings: postgresSettings(port), connections: 1, timeoutMs });
+  t.teardown(() => link.close());
+  return link;
+}
+
+async function works(link: PostgresLink): Promise<boolean> {
+  return link.ask(one, []).then(
+    () => true,
+    () => false,
+  );
+}
+
+test('a server that dies during a call, or between two statements of one, is told by that call alone', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const link = open(t, server.port);
+  const faults: unknown[] = [];
+  const note = (fault: unknown) => void faults.push(fault);
+  process.on('uncaughtException', note);
+  t.teardown(() => process.off('uncaughtException', note));
+  await link.ask(one, []);
+  const isAsleep = () =>
+    server.query("SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(20)'") === '1';
+  const sleeping = unavailable(t, link.ask(sleep, []));
+  await eventually(isAsleep);
+  await server.crash();
+  await sleeping;
+  await server.restart();
+  await eventually(() => works(link));
+  await unavailable(
+    t,
+    link.call(async (ask) => {
+      await ask(one, []);
+      await server.crash();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return ask(one, []);
+    }),
+  );
+  t.strictSame(faults, []);
+});
+
+/** A way to a port on which nothing passes any more once the first connection has said this. */
+async function startGulf(t: Test, port: number, said: string): Promise<number> {
+  const sockets = new Set<Socket>();
+  let isFirst = true;
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    const isSwallowed = isFirst;
+    isFirst = false;
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+    }
+    near.on('data', (data) => {
+      if (isSwallowed && data.includes(said)) near.removeAllListeners('data').resume();
+      else far.write(data);
+    });
+    far.pipe(near);
+  });
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+test('a server that is gone when a connection is made ready keeps no place', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  const link = open(t, await startGulf(t, server.port, 'search_path'), 300);
+  await unavailable(t, link.ask(one, []));
+  await eventually(() => works(link));
+});
