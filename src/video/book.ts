@@ -131,16 +131,26 @@ class StoredTaskBook implements TaskBook {
     return knownOf(this.#store, request);
   }
 
-  async reopen(task: VideoTask): Promise<void> {
+  reopen(task: VideoTask): Promise<void> {
+    return this.#put(task, () => task);
+  }
+
+  /** What an earlier try has noted already may have gone on since. */
+  #noteAnswer(task: VideoTask): Promise<void> {
+    const { id } = task.upstream;
+    return this.#put(task, (known) => (id !== null && known.upstream.id === id ? known : task));
+  }
+
+  async #put(task: VideoTask, change: (known: VideoTask) => VideoTask): Promise<void> {
     const booked = await this.find(task.id);
     if (booked === null) await this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task));
-    else await this.update(booked, () => task);
+    else await this.update(booked, change);
   }
 
   async settle(task: VideoTask): Promise<void> {
     const isWatched = task.upstream.id !== null && !hasEnded(task);
     await Promise.all([
-      this.reopen(task),
+      this.#noteAnswer(task),
       isWatched && this.#store.create(underWay, task.id, '', ttlOf(task)),
     ]);
     await this.forget(task.id);
@@ -228,10 +238,12 @@ class StoredTaskBook implements TaskBook {
   }
 
   async #note(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null> {
-    await Promise.all([
+    const noted = await Promise.allSettled([
       this.#store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
       this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
     ]);
+    // Whoever forgets the task then meets neither of them under way.
+    for (const each of noted) if (each.status === 'rejected') throw each.reason;
     // Last, so that a request never names a task that a crash has kept from being noted.
     const earlier = request === null ? null : await firstWith(this.#store, request, task.id);
     if (earlier !== null) await this.#remove(task.id, null);

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import t, { type Test, test } from 'tap';
 import type { Store } from '../../src/store/store.js';
 import { storeUnavailable } from '../../src/store/unavailable.js';
-import { submitted } from '../../src/video/advance.js';
+import { failedTask, submitted } from '../../src/video/advance.js';
 import { createTaskBook, type Submission } from '../../src/video/book.js';
 import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
 import { unavailable } from '../suites/store.js';
@@ -207,6 +207,29 @@ for (const [kind, open] of Object.entries(openStores)) {
     );
     t.strictSame((await idsIn(store)).submissions?.sort(), ['elsewhere', 'this one']);
     t.equal((await book.find('settled'))?.task.state, 'queued');
+  });
+
+  storeTest('a settlement that is tried again takes nothing back of what followed', async (t, store) => {
+    const failing = failingStore(store, () => storeUnavailable('as ordered'));
+    const book = createTaskBook(failing.store);
+    await book.open(task('a'), thisProcess('a', longMs), null);
+    const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
+    let hasFailed = false;
+    for (let step = 0, isSettled = false; !isSettled; step++) {
+      failing.fail(failing.calls() + step, failing.calls() + step + 1, true);
+      isSettled = await book.settle(made).then(
+        () => true,
+        () => false,
+      );
+      const booked = await createTaskBook(store).find('a');
+      if (hasFailed || booked === null || booked.task.state === 'submitting') continue;
+      hasFailed = !isSettled;
+      await createTaskBook(store).update(booked, (known) =>
+        failedTask(known, { code: 'c', message: 'no' }, Date.now()),
+      );
+    }
+    t.ok(hasFailed, 'the upstream has told of its end between two tries');
+    t.equal((await createTaskBook(store).find('a'))?.task.state, 'failed');
   });
 }
 
