@@ -18,7 +18,8 @@ export const nanoPrices = {
 
 const textPrice = { input: 1.25, cached: 0.125, cacheWritten: 2, output: 10 };
 const upstreamKinds = ['chat', 'responses', 'messages', 'generateContent'] as const;
-const hedgeMs = 1500;
+/** Long enough that only a target that says nothing is hedged, however busy the machine is. */
+const hedgeMs = 8000;
 
 /** A config in which the vendor at `origin` serves a model of each of its protocols, everything with a price. */
 export function pricedConfig(

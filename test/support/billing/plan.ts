@@ -77,7 +77,7 @@ function drawText(number: number, below: Integers): TextPlan {
     upstream: oneOf(protocols, below),
     stream,
     tool: below(6) === 0,
-    failure: leave === 'never' && below(10) === 0 ? oneOf(failures, below) : null,
+    failure: leave === 'never' && below(10) === 0 ? drawFailure(below) : null,
     leave: stream || leave === 'never' ? leave : 'before the answer',
     units: {
       ...noUnits,
@@ -89,6 +89,12 @@ function drawText(number: number, below: Integers): TextPlan {
     reasoning,
     pieces,
   };
+}
+
+/** Silence takes seconds to be found out, so it is rare. */
+function drawFailure(below: Integers): Failure {
+  const failure = oneOf(failures, below);
+  return failure === 'silence' && below(4) > 0 ? 'hangs up' : failure;
 }
 
 function drawOther(number: number, below: Integers): OtherPlan {

@@ -32,7 +32,7 @@ export interface BillingUpstream {
 
 /** Between the pieces of a stream, so that clients leave within it. */
 const pieceMs = 5;
-const silenceMs = 5000;
+const silenceMs = 12_000;
 
 /**
  * A vendor of every kind that does what the plan of a call says, and keeps its own bill: what is whole counts as it
