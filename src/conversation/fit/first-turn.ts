@@ -15,14 +15,19 @@ export function fitFirstTurn(request: ConversationRequest, { firstTurn }: Reques
   return wanting ? { request: { ...request, turns: [filler, ...request.turns] }, restorer: null } : null;
 }
 
-/** @param inCalls the assistant may begin with anything but a call */
+/** @param inCalls the assistant may begin with anything but a call, and blank texts are written, too */
 function lacksUser(turns: readonly Turn[], inCalls: boolean): boolean {
+  const isWritten = inCalls ? isNotEmpty : saysSomething;
   for (const turn of turns) {
     if (turn.role === 'assistant') {
       if (inCalls ? turn.parts.some(isCall) : turn.parts.some(saysSomething)) return true;
-    } else if (turn.role === 'system' ? !isBlank(turn.text) : turn.parts.some(saysSomething)) return false;
+    } else if (turn.role === 'system' ? !isBlank(turn.text) : turn.parts.some(isWritten)) return false;
   }
   return false;
+}
+
+function isNotEmpty(part: UserPart): boolean {
+  return part.kind !== 'text' || part.text !== '';
 }
 
 function isCall({ kind }: AssistantPart): boolean {

@@ -38,6 +38,11 @@ test('where the user has to begin, a text of the user stands before the assistan
 });
 
 test('where only a call may not come first, a text may', async (t) => {
+  t.notOk(
+    added('noCall', { role: 'user', parts: [blank] }, assistant(call)),
+    'what is blank is written here, and the call follows it',
+  );
+  t.ok(added('noCall', { role: 'user', parts: [{ kind: 'text', text: '' }] }, assistant(call)));
   t.ok(added('noCall', assistant(call)));
   t.ok(added('noCall', assistant(text, call)));
   t.ok(added('noCall', assistant(text), assistant(call)), 'turns in a row are one content');
