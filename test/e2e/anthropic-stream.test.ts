@@ -2,6 +2,7 @@ import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import { eventually } from '../support/eventually.js';
 import { type ServedBy, startGateway } from '../support/gateway.js';
+import { cancellingOnLeave } from '../support/leaving.js';
 import {
   createClient,
   type Message,
@@ -137,7 +138,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a reader that leaves cancels its upstream request`, async (t) => {
-      const gateway = await startGateway(t, { demo: kind });
+      const gateway = await startGateway(t, { demo: kind, adapt: cancellingOnLeave });
       const { simulator } = gateway;
       const client = createClient(sdk, gateway);
       const cancelled = (count: number) =>

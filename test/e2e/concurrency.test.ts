@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
+import { cancellingOnLeave } from '../support/leaving.js';
 import { collect, createClient, sdks } from '../support/sdks/openai.js';
 import { fc } from '../support/seed.js';
 
@@ -26,7 +27,7 @@ const caller: fc.Arbitrary<Caller> = fc.record({
 });
 
 test('callers at the same time each get their own answer, whatever happens to connections', async (t) => {
-  const gateway = await startGateway(t, { demo: 'simulator' });
+  const gateway = await startGateway(t, { demo: 'simulator', adapt: cancellingOnLeave });
   const { simulator } = gateway;
   const clients = sdks.map((sdk) => createClient(sdk, gateway));
   let number = 0;

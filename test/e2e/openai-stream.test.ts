@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
+import { cancellingOnLeave } from '../support/leaving.js';
 import { type Chunk, collect, createClient, helpers, raised, sdks } from '../support/sdks/openai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
@@ -122,7 +123,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a reader that leaves cancels its upstream request`, async (t) => {
-    const gateway = await startGateway(t, { demo: 'simulator' });
+    const gateway = await startGateway(t, { demo: 'simulator', adapt: cancellingOnLeave });
     const { simulator } = gateway;
     const client = createClient(sdk, gateway);
     const cancelled = (count: number) =>
