@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { RelayedAttempt } from '../attempts/attempts.js';
 import { Hedge } from '../attempts/hedge.js';
 import { tokensOf } from '../conversation/estimate-usage.js';
-import { type FaultPlace, GatewayError, guard } from '../errors.js';
+import { type FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import { streamedWeight } from '../stream/streamed-text.js';
@@ -18,9 +18,8 @@ import { isEventStream, isMedia, lastEvent } from './judge-answer.js';
 import { releaseBody, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
-/** Output tokens that are read for nobody at most, and the longest time that it takes, in milliseconds. */
+/** Output tokens that are read for nobody at most. */
 const mostTokens = 2000;
-const longestMs = 10_000;
 /** Part of an event, or an answer that is told only as a whole: more than this of an answer is not kept. */
 const mostHeld = 64 * 1024;
 
@@ -67,7 +66,6 @@ class Drain implements UpstreamHandler, Draining {
   readonly #call: RoutedCall;
   readonly #attempt: RelayedAttempt;
   readonly #transform: AnswerTransform;
-  readonly #timer: NodeJS.Timeout;
   #hasBegun: boolean;
   #head: ResponseHead | null = null;
   /** Of a stream. */
@@ -88,8 +86,6 @@ class Drain implements UpstreamHandler, Draining {
     this.#transform = transform;
     this.#hasBegun = relayed;
     this.keyId = call.key.id;
-    const stop = guard('timer', this, () => this.stop(), undefined);
-    this.#timer = setTimeout(stop, longestMs);
   }
 
   /** @param phase of the answer when its client left */
@@ -225,7 +221,6 @@ class Drain implements UpstreamHandler, Draining {
   #finish(isBroken: boolean): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    clearTimeout(this.#timer);
     this.#services.drains.remove(this);
     try {
       noteUsage(this.#call, this.#transform, this.#head, 'client_gone', isBroken);

@@ -29,8 +29,6 @@ import { budgetSpent, SessionFunds } from './funds.js';
 
 /** A client that goes on to send what cannot be taken is cut. */
 const mostRefusals = 100;
-/** An upstream is heard for so long at most after its client has left, in milliseconds. */
-const longestMs = 10_000;
 const cancelResponse = Buffer.from('{"type":"response.cancel"}');
 
 /** A call of which both sides become WebSockets. */
@@ -61,7 +59,6 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   readonly #openUsage = new OpenUsage();
   /** How the session ends whose client has left, while its upstream is heard to learn what it has used. */
   #leftAs: CallOutcome | null = null;
-  #timer: NodeJS.Timeout | undefined;
   #over = false;
 
   /** @param attempt the attempt that has opened the upstream's side; it ends with the session */
@@ -182,10 +179,6 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#call.leftAt = performance.now();
     this.#services.drains.add(this);
     this.#call.limited?.leave();
-    this.#timer = setTimeout(
-      guard('timer', this, () => this.stop(), undefined),
-      longestMs,
-    );
     this.#upstream.resume();
     if (this.#openUsage.hasResponse) this.#upstream.send(cancelResponse, false);
   }
@@ -333,7 +326,6 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     services.sweepList.remove(this);
     services.sessions.remove(this);
     services.drains.remove(this);
-    clearTimeout(this.#timer);
     try {
       if (code !== null) this.#upstream.close(code, reason);
       this.#place.leftBytes = this.#upstream.waitingBytes;
