@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { BudgetAccounts } from '../store/accounts.js';
 import type { OwnedPool } from './owned-pool.js';
+import { budgetKeptMs } from './pools.js';
 import type { ShareSource, ShareUser } from './share-source.js';
 
 /** So many parts of a budget are reserved at a time, unless a call needs more: what a crash loses is less than a few. */
@@ -11,8 +12,6 @@ const emptyMs = 500;
 const retryMs = 500;
 /** What was free for so long goes back to where other hosts find it. */
 const idleMs = 10_000;
-/** An account outlives its period, for whoever comes late. */
-const keptMs = 40 * 24 * 60 * 60 * 1000;
 
 export interface BudgetSourceOptions {
   readonly accounts: BudgetAccounts;
@@ -223,7 +222,7 @@ class StoredBudgets implements BudgetSource {
         want,
         owed: debt === null ? 0 : debt.lent + debt.behind,
         debt: debt?.name ?? null,
-        ttlMs: keptMs,
+        ttlMs: budgetKeptMs,
       });
       if (debt !== null) account.lent -= debt.lent;
       account.debt = null;
@@ -239,7 +238,7 @@ class StoredBudgets implements BudgetSource {
     const amount = pool.free;
     // At once: nobody may be leased what is on its way back. Where that fails it counts as spent.
     pool.resize(pool.limit - amount);
-    this.#work(account, () => this.#options.accounts.giveBack(pool.name, amount, keptMs));
+    this.#work(account, () => this.#options.accounts.giveBack(pool.name, amount, budgetKeptMs));
   }
 
   /** Gives back what is free, and asks again for those who wait: what there is in all is looked at with each reservation. */

@@ -108,6 +108,8 @@ export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number):
 
 /** Stands between the owner and the period in the name of a budget's pool. */
 export const budgetMark = ':budget:';
+/** What the store knows of a budget outlives its period, for whoever comes late. In milliseconds. */
+export const budgetKeptMs = 40 * 24 * 60 * 60 * 1000;
 
 /**
  * The pool of what an owner may spend in one period.

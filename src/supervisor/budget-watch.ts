@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { OwnedPool } from '../limits/owned-pool.js';
-import { budgetMark } from '../limits/pools.js';
+import { budgetKeptMs, budgetMark } from '../limits/pools.js';
 import type { PrimaryGauge } from '../metrics/exposition.js';
 import type { Store } from '../store/store.js';
 import { budgetPeriod } from '../usage/budget.js';
@@ -12,8 +12,6 @@ const collection = 'budget-marks';
 const marks = [50, 80, 100] as const;
 /** With less left than is reserved at a time, calls are refused that need more: then all of it counts as used. */
 const fullRatio = 0.99;
-/** Marks outlive their period, for hosts whose clocks are late. */
-const keptMs = 40 * 24 * 60 * 60 * 1000;
 /** Budgets that are shown at most, the fullest ones. */
 const mostShown = 1000;
 /** Budgets whose accounts are read in one look. */
@@ -74,7 +72,7 @@ export function createBudgetWatch(options: BudgetWatchOptions): BudgetWatch {
     for (const mark of marks) {
       if (mark <= told || ratio < (mark === 100 ? fullRatio : mark / 100)) continue;
       // Whoever makes the record tells it: other hosts, and this one after a restart, find it.
-      const isFirst = await store.create(collection, `${name}:${mark}`, '1', keptMs);
+      const isFirst = await store.create(collection, `${name}:${mark}`, '1', budgetKeptMs);
       told = mark;
       if (!isFirst) continue;
       const usd = { budgetUsd: total / nanosPerDollar, usedUsd: used / nanosPerDollar };

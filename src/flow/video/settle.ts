@@ -1,13 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../../errors.js';
+import { budgetKeptMs } from '../../limits/pools.js';
 import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
 import type { TaskCharge, VideoTask } from '../../video/task.js';
 import type { Services } from '../services.js';
-
-/** An account of a budget outlives its period, for whoever comes late. */
-const keptMs = 40 * 24 * 60 * 60 * 1000;
 
 /**
  * Changes a task, and puts right what it was charged when that ends it: whoever writes its end into the store does so,
@@ -84,7 +82,7 @@ async function settleBudgets(
 ): Promise<void> {
   if (more === 0) return;
   for (const { pool, limit } of budgets) {
-    if (more < 0) await accounts.giveBack(pool, -more, keptMs);
+    if (more < 0) await accounts.giveBack(pool, -more, budgetKeptMs);
     else
       await accounts.reserve(pool, {
         total: limit,
@@ -92,7 +90,7 @@ async function settleBudgets(
         want: 0,
         owed: more,
         debt: null,
-        ttlMs: keptMs,
+        ttlMs: budgetKeptMs,
       });
   }
 }
