@@ -193,7 +193,7 @@ class Collector implements UpstreamHandler {
 
   #finish(result: Answered | UpstreamFailure): void {
     const { services, call } = this.#room;
-    // The client has left, or there is none: nobody else gives back what was taken since.
+    // The client has left: nobody else gives back what was taken since.
     if (call.accounted) keepMemory(services, call, 0);
     this.#done(result);
   }
