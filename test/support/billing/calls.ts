@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import type { TextProtocolName } from '../../../src/conversation/request.js';
+import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
 import { parseObject } from '../../../src/wire/json.js';
 import { loadKey, loadKeyHash } from '../load/request.js';
 import type { CallPlan, OtherPlan, TextPlan } from './plan.js';
@@ -17,7 +17,6 @@ export const nanoPrices = {
 } as const;
 
 const textPrice = { input: 1.25, cached: 0.125, cacheWritten: 2, output: 10 };
-const upstreamKinds = ['chat', 'responses', 'messages', 'generateContent'] as const;
 /** Long enough that only a target that says nothing is hedged, however busy the machine is. */
 const hedgeMs = 8000;
 
@@ -42,7 +41,7 @@ export function pricedConfig(
     store,
     admin: { port: 0, token: adminToken },
     upstreams: Object.fromEntries(
-      upstreamKinds.flatMap((kind) =>
+      textProtocols.flatMap((kind) =>
         places.map((place) => [
           `${place}-${kind}`,
           {
@@ -55,15 +54,15 @@ export function pricedConfig(
     ),
     models: {
       ...Object.fromEntries(
-        upstreamKinds.map((kind) => [
+        textProtocols.map((kind) => [
           `text-${kind}`,
-          { protocols: [...upstreamKinds], targets: both(kind), price: textPrice },
+          { protocols: textProtocols, targets: both(kind), price: textPrice },
         ]),
       ),
       ...Object.fromEntries(
-        upstreamKinds.map((kind) => [
+        textProtocols.map((kind) => [
           `hedged-${kind}`,
-          { protocols: [...upstreamKinds], targets: both(kind), hedgeMs, price: textPrice },
+          { protocols: textProtocols, targets: both(kind), hedgeMs, price: textPrice },
         ]),
       ),
       embeddings: { protocols: ['embeddings'], targets: one, price: textPrice },
@@ -172,12 +171,10 @@ function headers(): Record<string, string> {
 }
 
 async function makeTextCall(baseUrl: string, plan: TextPlan): Promise<CallEnd> {
-  const { number, leave, pieces } = plan;
+  const { number, leave } = plan;
   const [path, body] = requests[plan.protocol](plan, `call ${number}.${filler}`);
   const leaving = new AbortController();
   if (leave === 'before the answer') setTimeout(() => leaving.abort(), 3 + (number % 4));
-  const awaited =
-    leave === 'within the answer' ? pieces[0] : leave === 'after the text' ? pieces.at(-1) : undefined;
   let status = 0;
   let requestId: string | null = null;
   try {
@@ -189,16 +186,17 @@ async function makeTextCall(baseUrl: string, plan: TextPlan): Promise<CallEnd> {
     });
     status = answer.status;
     requestId = answer.headers.get('x-request-id');
-    await readUntil(answer, awaited === undefined ? null : textEvents(plan), leaving);
+    await readUntil(answer, awaitedText(plan), leaving);
   } catch {
     // It has left, or the connection broke: the ledger has to know either way.
   }
   return { number, status, requestId, hasLeft: leaving.signal.aborted };
 }
 
-/** How many pieces of the text are read before the client leaves. */
-function textEvents({ leave, pieces }: TextPlan): string {
-  return leave === 'within the answer' ? (pieces[0] ?? '') : pieces.slice(-1).join('');
+/** The piece of the text that a client still hears which leaves within the answer; null for any other. */
+function awaitedText({ leave, pieces }: TextPlan): string | null {
+  if (leave === 'within the answer') return pieces[0] ?? null;
+  return leave === 'after the text' ? (pieces.at(-1) ?? null) : null;
 }
 
 /** Reads to the end, or leaves once the last of the awaited text has come. */

@@ -1,4 +1,4 @@
-import type { TextProtocolName } from '../../../src/conversation/request.js';
+import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
 import type { Integers } from '../seed.js';
 
 /** What a vendor charges for, as units of one call. */
@@ -52,7 +52,6 @@ export interface OtherPlan {
 
 export type CallPlan = TextPlan | OtherPlan;
 
-const protocols = ['chat', 'responses', 'messages', 'generateContent'] as const;
 const failures = ['status 500', 'status 429', 'hangs up', 'silence'] as const;
 const leaves = ['before the answer', 'within the answer', 'after the text'] as const;
 const others = ['embeddings', 'images', 'video', 'realtime'] as const;
@@ -73,8 +72,8 @@ function drawText(number: number, below: Integers): TextPlan {
   return {
     kind: 'text',
     number,
-    protocol: oneOf(protocols, below),
-    upstream: oneOf(protocols, below),
+    protocol: oneOf(textProtocols, below),
+    upstream: oneOf(textProtocols, below),
     stream,
     tool: below(6) === 0,
     failure: leave === 'never' && below(10) === 0 ? drawFailure(below) : null,
