@@ -59,7 +59,8 @@ function streamed<Ask extends { readonly body: object }>(ask: Ask): Ask {
 }
 
 const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
-const named = (value: { readonly type: string }): string => `event: ${value.type}\n${data(value)}`;
+const named = (value: { readonly type: string; readonly [member: string]: unknown }): string =>
+  `event: ${value.type}\n${data(value)}`;
 
 const chatUsage = {
   prompt_tokens: 100,
@@ -131,14 +132,12 @@ const responseStream = (tier: string, metadata: object = {}) => [
   named({
     type: 'response.created',
     response: { ...response('auto'), status: 'in_progress', output: [] },
-  } as {
-    type: string;
   }),
   ...response(tier).output.flatMap((item, index) => [
-    named({ type: 'response.output_item.added', output_index: index, item } as { type: string }),
-    named({ type: 'response.output_item.done', output_index: index, item } as { type: string }),
+    named({ type: 'response.output_item.added', output_index: index, item }),
+    named({ type: 'response.output_item.done', output_index: index, item }),
   ]),
-  named({ type: 'response.completed', response: response(tier, metadata) } as { type: string }),
+  named({ type: 'response.completed', response: response(tier, metadata) }),
 ];
 const responsesRecord = {
   inputTokens: 100,
@@ -186,19 +185,15 @@ const messagesStream = (more: object) => [
       stop_reason: null,
       usage: { ...messagesUsage, server_tool_use: null, output_tokens: 1, ...more },
     },
-  } as { type: string }),
-  named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } } as {
-    type: string;
   }),
-  named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hi' } } as {
-    type: string;
-  }),
-  named({ type: 'content_block_stop', index: 0 } as { type: string }),
+  named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+  named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hi' } }),
+  named({ type: 'content_block_stop', index: 0 }),
   named({
     type: 'message_delta',
     delta: { stop_reason: 'end_turn', stop_sequence: null },
     usage: { output_tokens: 50, server_tool_use: { web_search_requests: 3 } },
-  } as { type: string }),
+  }),
   named({ type: 'message_stop' }),
 ];
 
