@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import type { TextProtocolName } from '../../src/conversation/request.js';
-import { textProtocols } from '../../src/conversation/request.js';
+import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
 import { listAt } from '../support/json.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 import { post } from '../support/translated.js';
