@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import { costOf } from '../support/cost.js';
+import { countersOf } from '../support/counters.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { ask, type Heard, mediaConfig } from '../support/media/gateway.js';
@@ -102,13 +103,7 @@ async function start(t: Test, { first, answers, model = {}, config = {} }: Stage
     }),
   });
   const counts = () => kinds.map((kind) => upstreams[kind].requests.length);
-  const counted = (family: string): Record<string, number> => {
-    const [, labels, values] = gateway.gateway.metrics().counters.find(([name]) => name === family) ?? [];
-    return Object.fromEntries(
-      (values ?? []).map((value, i) => [labels?.slice(2 * i, 2 * i + 2).join(' '), value]),
-    );
-  };
-  return { gateway, upstreams, counts, counted };
+  return { gateway, upstreams, counts };
 }
 
 /** How many times each kind of target was asked. */
@@ -176,7 +171,7 @@ for (const first of kinds) {
 
   for (const path of paths)
     test(`a limit of the ${first} target sends ${path} to the ${second} one, which alone is charged`, async (t) => {
-      const { gateway, upstreams, counts, counted } = await start(t, {
+      const { gateway, upstreams, counts } = await start(t, {
         first,
         answers: { [first]: errorAnswer(429) },
       });
@@ -195,7 +190,7 @@ for (const first of kinds) {
         outputTokens: second === 'native' ? 20 : 4,
       });
       t.equal(costOf(gateway), costs[second]);
-      t.strictSame(counted('gateway_upstream_attempts_total'), {
+      t.strictSame(countersOf(gateway, 'gateway_upstream_attempts_total'), {
         [`${first}/real status_429`]: 1,
         [`${second}/real ok`]: 1,
       });

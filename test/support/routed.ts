@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { countersOf } from './counters.js';
 import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
 import {
   type Answer,
@@ -56,15 +57,7 @@ export async function startRouted(
     },
     counts: () => upstreams.map(({ requests }) => requests.length),
     keys: (upstream) => (upstreams[upstream]?.requests ?? []).map(keyOf),
-    counted: (family) => {
-      const found = gateway.gateway.metrics().counters.find(([name]) => name === family);
-      if (found === undefined) return {};
-      const [, labels, values] = found;
-      const width = labels.length / values.length;
-      return Object.fromEntries(
-        values.map((value, i) => [labels.slice(i * width, (i + 1) * width).join(' '), value]),
-      );
-    },
+    counted: (family) => countersOf(gateway, family),
   };
 }
 
