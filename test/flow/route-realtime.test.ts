@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
+import { countersOf } from '../support/counters.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { openClient, refusalOf, startRealtimeUpstream } from '../support/realtime.js';
@@ -23,10 +24,7 @@ async function upstreamThat(t: Test, refuse: (request: IncomingMessage) => strin
 }
 
 function attempts(gateway: RunningGateway): Record<string, number> {
-  const { counters } = gateway.gateway.metrics();
-  const [, labels = [], values = []] =
-    counters.find(([name]) => name === 'gateway_upstream_attempts_total') ?? [];
-  return Object.fromEntries(values.map((value, i) => [`${labels[2 * i]} ${labels[2 * i + 1]}`, value]));
+  return countersOf(gateway, 'gateway_upstream_attempts_total');
 }
 
 function inFlight(gateway: RunningGateway): number | undefined {
