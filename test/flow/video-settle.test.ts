@@ -2,7 +2,7 @@ import { type Test, test } from 'tap';
 import { costOf, givenBackOf } from '../support/cost.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { ask, mediaConfig } from '../support/media/gateway.js';
+import { ask, type Heard, mediaConfig } from '../support/media/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
@@ -18,7 +18,7 @@ interface Stage {
   polled: string;
   polls(): number;
   readonly gateways: readonly RunningGateway[];
-  create(gateway?: RunningGateway): Promise<number>;
+  create(gateway?: RunningGateway): Promise<Heard>;
   givenBack(): number;
   cost(): number;
 }
@@ -53,8 +53,8 @@ async function start(
     polled: task('queued'),
     polls: () => upstream.requests.filter(isPoll).length,
     gateways: all,
-    create: async (gateway = first) =>
-      (await ask(gateway, 'POST', '/v1/videos', { body: { model: 'm', prompt: 'a', seconds: '4' } })).status,
+    create: (gateway = first) =>
+      ask(gateway, 'POST', '/v1/videos', { body: { model: 'm', prompt: 'a', seconds: '4' } }),
     givenBack: () => sum(givenBackOf),
     cost: () => sum(costOf),
   };
@@ -63,7 +63,7 @@ async function start(
 
 test('a task ends though nobody asks how it stands, and a video that is shorter than it was to be costs less', async (t) => {
   const stage = await start(t);
-  t.equal(await stage.create(), 200);
+  t.equal((await stage.create()).status, 200);
   t.equal(stage.cost(), ofFour);
   stage.polled = task('completed', { seconds: '2.04' });
   await eventually(() => stage.givenBack() > 0);
@@ -73,7 +73,7 @@ test('a task ends though nobody asks how it stands, and a video that is shorter 
 
 test('a video that is longer than it was to be costs more', async (t) => {
   const stage = await start(t);
-  t.equal(await stage.create(), 200);
+  t.equal((await stage.create()).status, 200);
   stage.polled = task('completed', { seconds: '7' });
   await eventually(() => stage.cost() > ofFour);
   t.equal(stage.cost(), ofFour + 3 * second);
@@ -83,7 +83,7 @@ test('a video that is longer than it was to be costs more', async (t) => {
 test('a task is put right at the price at which it was made', async (t) => {
   const stage = await start(t, { gateways: 2, latestPerSecond: 1 });
   const [first, latest] = stage.gateways as [RunningGateway, RunningGateway];
-  t.equal(await stage.create(first), 200);
+  t.equal((await stage.create(first)).status, 200);
   await first.gateway.close();
   stage.polled = task('completed', { seconds: '2' });
   await eventually(() => givenBackOf(latest) > 0);
@@ -95,9 +95,7 @@ test('a length that no video has is not believed', async (t) => {
   const lengths = [5000, 1e306, '1e306', 1e15];
   for (const seconds of lengths) {
     stage.polled = task('completed', { seconds });
-    const made = await ask(stage.gateways[0] as RunningGateway, 'POST', '/v1/videos', {
-      body: { model: 'm', prompt: 'a', seconds: '4' },
-    });
+    const made = await stage.create();
     const show = () => ask(stage.gateways[0] as RunningGateway, 'GET', `/v1/videos/${made.json.id}`);
     await eventually(async () => (await show()).json.status === 'completed');
   }
@@ -107,7 +105,7 @@ test('a length that no video has is not believed', async (t) => {
 
 test('a task that has failed when it is made costs nothing', async (t) => {
   const stage = await start(t, { created: task('failed', { error: { code: 'c', message: 'no' } }) });
-  t.equal(await stage.create(), 200);
+  t.equal((await stage.create()).status, 200);
   await eventually(() => stage.givenBack() > 0);
   t.equal(stage.givenBack(), stage.cost());
 });
@@ -115,7 +113,7 @@ test('a task that has failed when it is made costs nothing', async (t) => {
 test('however many gateways and clients see a task end, what it was charged is given back once', async (t) => {
   const stage = await start(t, { gateways: 3 });
   const [first, ...others] = stage.gateways as [RunningGateway, ...RunningGateway[]];
-  const made = await ask(first, 'POST', '/v1/videos', { body: { model: 'm', prompt: 'a', seconds: '4' } });
+  const made = await stage.create();
   const began = performance.now();
   await eventually(() => stage.polls() > 0);
   stage.polled = task('failed', { error: { code: 'c', message: 'no' } });
@@ -133,7 +131,7 @@ test('however many gateways and clients see a task end, what it was charged is g
 test('a task is brought to its end by others when the gateway that has made it is gone', async (t) => {
   const stage = await start(t, { gateways: 2 });
   const [first, second] = stage.gateways as [RunningGateway, RunningGateway];
-  t.equal(await stage.create(first), 200);
+  t.equal((await stage.create(first)).status, 200);
   await first.gateway.close();
   stage.polled = task('failed', { error: { code: 'c', message: 'no' } });
   await eventually(() => givenBackOf(second) > 0);
