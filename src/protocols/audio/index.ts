@@ -19,9 +19,9 @@ import type { Endpoint } from '../protocol.js';
  * Finds the last `usage` in the bytes of a transcript or in the end of its stream; one that counts seconds in place of
  * tokens is none.
  */
-export const { lastUsage: transcriptUsage } = createUsageReader(tokenNames);
+const { lastUsage: transcriptUsage } = createUsageReader(tokenNames);
 /** The same of speech, whose output is sound. */
-export const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
+const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
 
 /*
  * The streams of transcriptions and of speech: events of a `type` in their data, and in their name from some upstreams.
