@@ -74,11 +74,6 @@ function hasAny(parts: TokenParts): boolean {
   return ofInput + parts.audioOutput + parts.imageOutput > 0;
 }
 
-/** Usage with the number of searches that belong to it. */
-export function withSearches(usage: Usage, searches: number): Usage {
-  return withCharges(usage, { searches });
-}
-
 /** The sum of what two answers of one session have used; of their tiers the later one. */
 export function addUsage(before: Usage | null, more: Usage): Usage {
   if (before === null) return more;

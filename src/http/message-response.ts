@@ -1,6 +1,6 @@
 import { handFault } from '../errors.js';
 import type { Writable } from '../wire/head.js';
-import { EventRuns, firstEventEnd, parseEvent } from '../wire/sse.js';
+import { EventRuns, eventEnd, parseEvent } from '../wire/sse.js';
 import { Exchange, type SocketOffer } from './exchange.js';
 import type { RequestHead } from './request-head.js';
 import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
@@ -145,8 +145,7 @@ class MessageResponse implements ClientLink, MessageClient {
     if (events === null) return true;
     let flowing = true;
     for (let from = 0; from < events.length; ) {
-      const next = firstEventEnd(events, from, events.length);
-      const to = next === -1 ? events.length : next;
+      const to = eventEnd(events, from);
       if (!this.#sendEvent(events.toString('utf8', from, to))) flowing = false;
       from = to;
     }

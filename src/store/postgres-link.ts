@@ -1,6 +1,6 @@
 import type { ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
-import { pauseBefore } from './pauses.js';
+import { backOffBefore } from './back-off.js';
 import { prepareConnection } from './postgres-schema.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
@@ -169,7 +169,7 @@ class PooledLink implements PostgresLink {
       // Others may only have kept all connections busy.
       if (pool.totalCount < this.#options.connections) {
         this.#failure = error;
-        this.#refusedUntil = performance.now() + pauseBefore(this.#failures);
+        this.#refusedUntil = performance.now() + backOffBefore(this.#failures);
         this.#failures += 1;
       }
       throw error;

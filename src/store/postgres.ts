@@ -5,7 +5,7 @@ import type { OwnedRecords } from './owned.js';
 import { createPostgresBudgets } from './postgres-budgets.js';
 import { createPostgresLedger } from './postgres-ledger.js';
 import { createPostgresLink, numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
-import { createPostgresChanges } from './postgres-notices.js';
+import { createPostgresChanges } from './postgres-notifications.js';
 import { createPostgresOwned } from './postgres-owned.js';
 import { readRisks } from './postgres-risks.js';
 import { sweepInSteps } from './postgres-sweep.js';

@@ -15,7 +15,7 @@ import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-accoun
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
 import { skipSpace } from '../wire/json-skip.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
+import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
 import { streamedWeight, writtenWeight } from './streamed-text.js';
@@ -285,8 +285,7 @@ export class ObservedTransform implements AnswerTransform {
       start = this.#own.strangeFrom(run, from, isPlain);
       if (start === -1) return null;
       isFirst &&= start === from;
-      const next = firstEventEnd(run, start, run.length);
-      const end = next === -1 ? run.length : next;
+      const end = eventEnd(run, start);
       const error = end - start > longestError ? null : this.#failureOf(run.toString('utf8', start, end));
       if (error !== null) return { start, error, isFirst };
       start = end;

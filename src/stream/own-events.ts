@@ -1,4 +1,4 @@
-import { firstEventEnd } from '../wire/sse.js';
+import { eventEnd } from '../wire/sse.js';
 
 const lf = 0x0a;
 const cr = 0x0d;
@@ -30,8 +30,7 @@ export class OwnEvents {
       const at = start + this.#offset;
       let end = isPlain && this.#isMarked(run, at) ? endBehind(run, at) : -1;
       if (end === -1) {
-        const next = firstEventEnd(run, start, run.length);
-        end = next === -1 ? run.length : next;
+        end = eventEnd(run, start);
         if (!this.#find(run, start, end)) return start;
       }
       start = end;

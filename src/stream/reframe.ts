@@ -1,7 +1,7 @@
 import type { BrokenBy } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
-import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import { eventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 
 /** An element leaves whole, however large its inline media make it. */
@@ -95,8 +95,7 @@ export class ArrayTransform implements AnswerTransform {
     const events = this.#inner.pass(run);
     let text = '';
     for (let start = 0; start < events.length; ) {
-      const next = firstEventEnd(events, start, events.length);
-      const end = next === -1 ? events.length : next;
+      const end = eventEnd(events, start);
       const { data } = parseEvent(events.toString('utf8', start, end));
       // Some upstreams add the end mark of another protocol, which is no JSON.
       if (data !== null && data !== '[DONE]') text += this.#element(data);

@@ -23,7 +23,7 @@ import { keyFailure, tellable } from '../protocols/error-formats/own-secrets.js'
 import { toldError, vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
-import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import { eventEnd, parseEvent } from '../wire/sse.js';
 import { rawTextWeight, textWeight } from '../wire/text-weight.js';
 import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
 import { Sequence } from './sequence.js';
@@ -338,8 +338,7 @@ class StreamTranslation {
 
   /** Decodes one event. @returns where the next one begins */
   #decode(run: Buffer, start: number): number {
-    const next = firstEventEnd(run, start, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, start);
     const { event, data } = parseEvent(run.toString('utf8', start, end));
     if (data !== null) {
       this.#decoder.decode(event, data, this.#decoded);

@@ -38,6 +38,12 @@ export function firstEventEnd(bytes: Buffer, from: number, to: number): number {
   return -1;
 }
 
+/** Where the event around `at` ends: just past its blank line, or with the bytes where it has not ended. */
+export function eventEnd(bytes: Buffer, at: number): number {
+  const end = firstEventEnd(bytes, at, bytes.length);
+  return end === -1 ? bytes.length : end;
+}
+
 /**
  * The `data` of one event, its lines joined by LF as the specification says, and its `event` field.
  * `data` is null for an event without a data line (a comment, or a bare `event:`).

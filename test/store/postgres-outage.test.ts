@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Test, test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
-import { pauseBefore } from '../../src/store/pauses.js';
+import { backOffBefore } from '../../src/store/back-off.js';
 import { createPostgresStore, type PostgresStore } from '../../src/store/postgres.js';
 import type { Store } from '../../src/store/store.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
@@ -243,10 +243,10 @@ test('who listens hears of changes, and that some were missed while the server w
   t.strictSame(heard.slice(2), [null, 'key-changes']);
 });
 
-test('pauses between attempts grow, differ, and stay bounded', async (t) => {
+test('back-offs grow, differ, and stay bounded', async (t) => {
   for (let attempt = 0; attempt < 100; attempt += 1) {
-    const pause = pauseBefore(attempt);
-    t.ok(pause >= 25 && pause <= 2000, `${pause}`);
+    const backOff = backOffBefore(attempt);
+    t.ok(backOff >= 25 && backOff <= 2000, `${backOff}`);
   }
-  t.ok(pauseBefore(0) <= 50 && pauseBefore(100) >= 1000);
+  t.ok(backOffBefore(0) <= 50 && backOffBefore(100) >= 1000);
 });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { EventRuns, firstEventEnd, lastEventEnd, parseEvent } from '../../src/wire/sse.js';
+import { EventRuns, eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../../src/wire/sse.js';
 import { fc } from '../support/seed.js';
 
 const lineEnds = ['\n', '\r\n', '\r'];
@@ -84,6 +84,8 @@ test('the first and the last boundary are found for every line end', async (t) =
     const bytes = Buffer.from(`${one}data: b${end}${end}data: c`);
     t.equal(firstEventEnd(bytes, 0, bytes.length), one.length, JSON.stringify(end));
     t.equal(lastEventEnd(bytes, 0, bytes.length), 2 * one.length, JSON.stringify(end));
+    t.equal(eventEnd(bytes, 3), one.length, JSON.stringify(end));
+    t.equal(eventEnd(bytes, bytes.length - 1), bytes.length, 'an event that has not ended');
   }
   t.equal(firstEventEnd(Buffer.from('data: a\n'), 0, 8), -1);
   t.equal(lastEventEnd(Buffer.from('data: a\n'), 0, 8), 0);

@@ -9,7 +9,7 @@ import {
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { never } from '../once.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
@@ -19,9 +19,9 @@ import type { Endpoint } from '../protocol.js';
  * Finds the last `usage` in the bytes of a transcript or in the end of its stream; one that counts seconds in place of
  * tokens is none.
  */
-export const { lastUsage: transcriptUsage } = createUsageReader(tokenNames);
+const { lastUsage: transcriptUsage } = createUsageReader(tokenNames);
 /** The same of speech, whose output is sound. */
-export const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
+const { lastUsage: speechUsage } = createUsageReader(tokenNames, 'audio');
 
 /*
  * The streams of transcriptions and of speech: events of a `type` in their data, and in their name from some upstreams.
@@ -45,8 +45,7 @@ const marks = marksOf('"transcript.', '"speech.', '"text"');
 /** Judges the first events of a stream; see `StreamRules.judgeStart`. */
 function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
   for (let start = 0; start < run.length; ) {
-    const next = firstEventEnd(run, start, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, start);
     const { event, data } = parseEvent(run.toString('utf8', start, end));
     if (data !== null) return errorOf(event, data) ?? 'meaningful';
     start = end;

@@ -2,7 +2,7 @@ import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { textsIn } from '../../conversation/web-search.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { textStart } from '../../wire/json-skip.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { candidatesOf } from './answer/decode.js';
 
 /** A quoted key cannot occur inside a string, where its quotes would be escaped. */
@@ -24,8 +24,7 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   }
   while (at !== -1) {
     const start = lastEventEnd(run, 0, at);
-    const next = firstEventEnd(run, at, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, at);
     addQueries(parseEvent(run.toString('utf8', start, end)).data ?? '', charges);
     at = run.indexOf(queriesKey, end);
   }

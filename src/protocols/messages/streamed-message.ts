@@ -1,5 +1,5 @@
 import { isObject, isObjectText, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import { firstEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, parseEvent } from '../../wire/sse.js';
 
 /** A block of a message as it grows. */
 interface GrowingBlock {
@@ -35,8 +35,7 @@ export class StreamedMessage {
   /** @param run whole events */
   see(run: Buffer): void {
     for (let at = 0; at < run.length; ) {
-      const next = firstEventEnd(run, at, run.length);
-      const end = next === -1 ? run.length : next;
+      const end = eventEnd(run, at);
       const { data } = parseEvent(run.toString('utf8', at, end));
       const event = data === null ? null : parseObject(data);
       if (event !== null) this.#take(event);

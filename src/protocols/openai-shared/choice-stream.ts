@@ -3,7 +3,7 @@ import { marksOf, type StreamEnding, type StreamRules } from '../../conversation
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { objectAfterKey } from '../../wire/json-skip.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
 
@@ -42,8 +42,7 @@ export interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' |
 export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
   function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
     for (let start = 0; start < run.length; ) {
-      const next = firstEventEnd(run, start, run.length);
-      const end = next === -1 ? run.length : next;
+      const end = eventEnd(run, start);
       const { event, data } = parseEvent(run.toString('utf8', start, end));
       const read = data === null ? null : readChoiceEvent(parts, event, data);
       if (read === 'end') return emptyStream();
@@ -85,8 +84,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
       const value = objectAfterKey(run, at, usageKey.length);
       if (value === -1 || usageAt(run, value) === null) continue;
       const start = lastEventEnd(run, 0, at);
-      const next = firstEventEnd(run, at, run.length);
-      const end = next === -1 ? run.length : next;
+      const end = eventEnd(run, at);
       const chunk = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
       if (chunk !== null && Array.isArray(chunk.choices) && chunk.choices.length === 0) return { start, end };
     }

@@ -2,7 +2,7 @@ import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { isObject, listOf, parseObject } from '../../wire/json.js';
 import { lastWordWithin, textStart } from '../../wire/json-skip.js';
 import { tierOf } from '../../wire/service-tier.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch } from './search-item.js';
 
@@ -34,8 +34,7 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   }
   while (at !== -1) {
     const start = lastEventEnd(run, 0, at);
-    const next = firstEventEnd(run, at, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, at);
     // The events around it, and the last one, tell of the same search.
     if (run.toString('latin1', start, Math.min(end, start + headBytes)).includes(itemDone)) {
       const body = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');

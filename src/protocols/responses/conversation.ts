@@ -15,7 +15,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { firstEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, parseEvent } from '../../wire/sse.js';
 import {
   clientItemNumber,
   idsOf,
@@ -526,8 +526,7 @@ function holderKeep(value: string): Keep {
 function endedResponse(run: Buffer): JsonObject | null {
   if (!endWords.some((word) => run.includes(word))) return null;
   for (let start = 0; start < run.length; ) {
-    const next = firstEventEnd(run, start, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, start);
     const event = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
     if (event !== null && isEnd(event) && isObject(event.response)) return event.response;
     start = end;

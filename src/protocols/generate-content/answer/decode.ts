@@ -1,7 +1,7 @@
 import type { Answer, AnswerChoice, AnswerPart, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { tagSignature } from '../../../conversation/signature.js';
-import { withSearches } from '../../../conversation/usage.js';
+import { withCharges } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
@@ -30,7 +30,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const choices = candidates.map((candidate) => decodeCandidate(candidate, source));
   const usage = decodeUsage(body.usageMetadata);
   const searches = choices.flatMap(({ parts }) => parts).filter(({ kind }) => kind === 'search').length;
-  return { choices, usage: usage === null ? null : withSearches(usage, searches) };
+  return { choices, usage: usage === null ? null : withCharges(usage, { searches }) };
 }
 
 /** The candidates of a response, or none. */

@@ -1,6 +1,6 @@
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
-import { type Usage, withSearches } from '../../../conversation/usage.js';
+import { type Usage, withCharges } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
@@ -72,7 +72,7 @@ class BlockDecoder implements StreamDecoder {
     for (const [choice, progress] of choices) finishChoice(choice, progress, out);
     if (this.#usage !== null) {
       const searches = choices.reduce((sum, [, { grounding }]) => sum + grounding.searches().length, 0);
-      out.push({ kind: 'usage', usage: withSearches(this.#usage, searches) });
+      out.push({ kind: 'usage', usage: withCharges(this.#usage, { searches }) });
     }
     out.push({ kind: 'end' });
   }

@@ -2,7 +2,7 @@ import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversat
 import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';
 import { failureOf, nameForeign, notGenerateContent } from '../failure.js';
@@ -33,8 +33,7 @@ export const marks = marksOf('"candidates"');
 /** Judges the first blocks of a stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
   for (let start = 0; start < run.length; ) {
-    const next = firstEventEnd(run, start, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, start);
     const { data } = parseEvent(run.toString('utf8', start, end));
     if (data !== null) return judgeBlock(parseObject(data));
     start = end;

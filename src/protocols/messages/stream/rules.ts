@@ -2,7 +2,7 @@ import { isServersOwn } from '../../../conversation/event-protocol.js';
 import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
 import type { GatewayError } from '../../../errors.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { lastUsage } from '../answer/usage.js';
 import { failureOf, isForeign, nameEvent, notMessages } from '../failure.js';
 
@@ -15,8 +15,7 @@ export const marks = marksOf('"content_block_', '"message_');
 /** Judges the first events of a messages stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
   for (let start = 0; start < run.length; ) {
-    const next = firstEventEnd(run, start, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, start);
     const { event, data } = parseEvent(run.toString('utf8', start, end));
     const verdict = data === null ? 'silence' : judgeEvent(event, data);
     if (verdict !== 'silence') return verdict;

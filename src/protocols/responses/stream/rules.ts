@@ -2,7 +2,7 @@ import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversat
 import type { GatewayError } from '../../../errors.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, wholeNumber } from '../../../wire/json-skip.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { usageOfStream } from '../answer/usage.js';
 import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
 
@@ -26,8 +26,7 @@ export const marks = marksOf('"response.');
 /** Judges the first events of a responses stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
   for (let start = 0; start < run.length; ) {
-    const next = firstEventEnd(run, start, run.length);
-    const end = next === -1 ? run.length : next;
+    const end = eventEnd(run, start);
     const verdict = judgeEvent(run, start, end);
     if (verdict !== 'silence') return verdict;
     start = end;

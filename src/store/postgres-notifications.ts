@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
+import { backOffBefore } from './back-off.js';
 import type { ChangeFeed } from './changes.js';
-import { pauseBefore } from './pauses.js';
 import { clientConfig } from './postgres-link.js';
 
 /** A connection that is dead is noticed by a question without an answer. */
@@ -47,7 +47,7 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
       isRunning = false;
       return;
     }
-    timer = setTimeout(() => void connect(), pauseBefore(failures));
+    timer = setTimeout(() => void connect(), backOffBefore(failures));
     timer.unref();
     failures += 1;
   };
