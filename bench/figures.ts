@@ -11,6 +11,10 @@ export function median(values: readonly number[]): number {
   return ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
 }
 
+/** @returns the smallest and the largest of some costs: `9.80-11.25`. */
+export const spread = (values: readonly number[]): string =>
+  `${Math.min(...values).toFixed(2)}-${Math.max(...values).toFixed(2)}`;
+
 /** @returns a count with thousands marked: `12,345`. */
 export const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { request as requestSecurely } from 'node:https';
 import { callerAt } from './callers.js';
 import type { Running } from './contenders/contender.js';
 import { completionBody, streamEvents } from './upstream/answers.js';
@@ -44,8 +45,9 @@ function ask(running: Running, question: Question): Promise<{ status: number; te
       'content-length': body.length,
       ...question.headers,
     };
-    const { port, path } = running;
-    const req = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false }, (res) => {
+    const { port, path, secure } = running;
+    const options = { host: '127.0.0.1', port, path, method: 'POST', headers, rejectUnauthorized: false };
+    const req = (secure ? requestSecurely : request)({ ...options, agent: false }, (res) => {
       const chunks: Buffer[] = [];
       res.on('data', (chunk: Buffer) => chunks.push(chunk));
       res.on('end', () => resolve({ status: res.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));

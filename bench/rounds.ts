@@ -1,13 +1,14 @@
 import type { Bench } from './bench.js';
 import type { Caller } from './callers.js';
-import type { Contender, Setup } from './contenders/contender.js';
+import { certificateFiles } from './certificate.js';
+import type { Contender, Setup, Wiring } from './contenders/contender.js';
 import type { LoadResult } from './load/load.js';
 import { type Shares, shares } from './measure.js';
 import { asItComes, probe, type Question } from './probe.js';
 import { type BenchUpstream, startUpstream } from './upstream-process.js';
 
-export interface ThroughputPlan {
-  readonly answer: 'json' | 'sse' | 'drip';
+export interface ThroughputPlan extends Wiring {
+  readonly answer: 'json' | 'late' | 'sse' | 'drip';
   readonly engine: 'net' | 'uws';
   readonly bodyFile: string;
   /** Of the requests, beside those that every one has. */
@@ -46,7 +47,11 @@ export async function runRounds(
   plan: ThroughputPlan,
   entries: readonly Entry[],
 ): Promise<readonly Series[]> {
-  const upstream = await startUpstream({ engine: plan.engine, core: bench.cores.upstream });
+  const upstream = await startUpstream({
+    engine: plan.engine,
+    core: bench.cores.upstream,
+    certificate: plan.upstreamTls ? certificateFiles(bench.directory) : null,
+  });
   const all = entries.map((entry) => ({
     entry,
     series: { name: entry.name, samples: [], failure: null } as Series,
@@ -80,6 +85,9 @@ async function measureOnce(
     directory,
     core: cores.contender,
     catalogue: entry.catalogue,
+    clientTls: plan.clientTls,
+    upstreamTls: plan.upstreamTls,
+    accessLog: plan.accessLog,
   });
   try {
     const question = entry.question ?? asItComes(plan.bodyFile, plan.headers);
@@ -87,6 +95,7 @@ async function measureOnce(
     const run = (seconds: number) =>
       load.start({
         port: running.port,
+        secure: running.secure,
         path: entry.question?.path ?? running.path,
         bodyFile: question.bodyFile,
         headers: question.headers,

@@ -1,5 +1,5 @@
 import type { Bench, WorkReport } from './bench.js';
-import { count, duration, median, percent } from './figures.js';
+import { count, duration, median, percent, spread } from './figures.js';
 import type { Series } from './rounds.js';
 import { medianShares, verdict } from './verdict.js';
 
@@ -14,13 +14,14 @@ export const medianRate = (series: Series, unit: Unit): number =>
   median(series.samples.map((sample) => sample.requestsPerSecond * unit.perRequest));
 
 /** @returns CPU time of the contender for one unit, in microseconds, 0 when there is none. */
-export function cpuPerUnit(series: Series, unit: Unit): number {
-  const rates = series.samples.map((sample) =>
+export const cpuPerUnit = (series: Series, unit: Unit): number => median(costsOf(series, unit));
+
+function costsOf(series: Series, unit: Unit): number[] {
+  return series.samples.map((sample) =>
     sample.requestsPerSecond > 0
       ? (sample.shares.contender * 1e6) / (sample.requestsPerSecond * unit.perRequest)
       : 0,
   );
-  return median(rates);
 }
 
 /**
@@ -37,12 +38,14 @@ export function throughputReport(
   const baseRate = base ? medianRate(base, unit) : 0;
   const baseCost = base ? cpuPerUnit(base, unit) : 0;
   const rows = all.map((series) => {
-    if (series.samples.length === 0) return [series.name, 'failed', ...Array<string>(7).fill('-')];
+    if (series.samples.length === 0) return [series.name, 'failed', ...Array<string>(9).fill('-')];
     const rates = series.samples.map((sample) => sample.requestsPerSecond * unit.perRequest);
     const cost = cpuPerUnit(series, unit);
     const used = medianShares(series);
     return [
       series.name,
+      ...(cost > 0 ? [`${cost.toFixed(2)} µs`, spread(costsOf(series, unit))] : ['-', '-']),
+      cost > 0 && baseCost > 0 ? `${(baseCost / cost).toFixed(2)}x` : '-',
       count(median(rates)),
       `${count(Math.min(...rates))}-${count(Math.max(...rates))}`,
       duration(median(series.samples.map((sample) => sample.p50Us))),
@@ -50,7 +53,6 @@ export function throughputReport(
       baseRate > 0 ? `${(median(rates) / baseRate).toFixed(2)}x` : '-',
       series.name === 'direct' ? '-' : percent(used.contender),
       `${percent(used.load)} + ${percent(used.upstream)}`,
-      cost > 0 ? `${cost.toFixed(2)} µs${baseCost > 0 ? ` (${(cost / baseCost).toFixed(2)}x)` : ''}` : '-',
     ];
   });
   const notes = all.flatMap((series) => [...problems(series), ...verdict(series, bench.cores)]);
@@ -59,14 +61,16 @@ export function throughputReport(
     title: head.title,
     columns: [
       'contender',
+      unit.name === 'req/s' ? 'CPU per request' : 'CPU per event',
+      'min-max',
+      `of ${reference} by CPU`,
       unit.name,
       'min-max',
       'p50',
       'p99',
-      `of ${reference}`,
+      `of ${reference} by rate`,
       'CPU',
       'load + upstream',
-      unit.name === 'req/s' ? 'CPU per request' : 'CPU per event',
     ],
     rows,
     notes,

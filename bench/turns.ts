@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bench } from './bench.js';
-import type { Contender, Running } from './contenders/contender.js';
+import { certificateFiles } from './certificate.js';
+import type { Contender, Running, Wiring } from './contenders/contender.js';
 import type { WarmingClient } from './load/script.js';
 import { type Shares, shares } from './measure.js';
 import { type BenchUpstream, startUpstream } from './upstream-process.js';
@@ -9,6 +10,7 @@ import { type BenchUpstream, startUpstream } from './upstream-process.js';
 export interface Turns<Load, Result> {
   /** What the bench's upstream answers, as `Setup` has it. */
   readonly answer: string;
+  readonly wiring?: Wiring;
   readonly contenders: readonly Contender[];
   /** Each is measured by itself. */
   readonly loads: readonly Load[];
@@ -31,7 +33,11 @@ export async function runTurns<Load, Result>(
   bench: Bench,
   turns: Turns<Load, Result>,
 ): Promise<readonly TurnSeries<Load, Result>[]> {
-  const upstream = await startUpstream({ engine: 'uws', core: bench.cores.upstream });
+  const upstream = await startUpstream({
+    engine: 'uws',
+    core: bench.cores.upstream,
+    certificate: turns.wiring?.upstreamTls ? certificateFiles(bench.directory) : null,
+  });
   const all = turns.contenders.map((contender) => ({
     contender,
     series: turns.loads.map(
@@ -56,7 +62,7 @@ export async function runTurns<Load, Result>(
 
 async function measureOnce<Load, Result>(
   bench: Bench,
-  { answer, prepare }: Turns<Load, Result>,
+  { answer, wiring, prepare }: Turns<Load, Result>,
   turn: {
     readonly contender: Contender;
     readonly series: readonly TurnSeries<Load, Result>[];
@@ -66,7 +72,7 @@ async function measureOnce<Load, Result>(
   if (turn.series.length === 0) return;
   const { cores, directory, options } = bench;
   const { contender, upstream } = turn;
-  const setup = { upstreamPort: upstream.port, answer, directory, core: cores.contender };
+  const setup = { upstreamPort: upstream.port, answer, directory, core: cores.contender, ...wiring };
   const running = await contender.start(setup);
   try {
     const start = await prepare(running);

@@ -1,9 +1,19 @@
 import type { Process } from '../proc.js';
 
+/** How a contender is reached and reaches its upstream, where that is not plain and without a log. */
+export interface Wiring {
+  /** Its clients speak TLS. Nothing where there is nothing in between. */
+  readonly clientTls?: boolean;
+  /** Its upstream speaks TLS. */
+  readonly upstreamTls?: boolean;
+  /** It writes a line into a file for every request. */
+  readonly accessLog?: boolean;
+}
+
 /** Where a contender sends its requests, and what it may use. */
-export interface Setup {
+export interface Setup extends Wiring {
   readonly upstreamPort: number;
-  /** First segment of the upstream's path, which picks its answer: `json`, `sse`, `drip`, `gate`, `pace`, `media`, `realtime`. */
+  /** First segment of the upstream's path, which picks its answer: `json`, `late`, `sse`, `drip`, `gate`, `pace`, `events`, `media`, `realtime`. */
   readonly answer: string;
   readonly directory: string;
   readonly core: number | null;
@@ -14,6 +24,8 @@ export interface Setup {
 /** A contender that is up. `process` is null for the upstream itself. */
 export interface Running {
   readonly port: number;
+  /** It speaks TLS to its clients. */
+  readonly secure: boolean;
   /** What stands before `/v1` in its paths. */
   readonly prefix: string;
   /** Of chat completions. */

@@ -3,8 +3,9 @@ import type { Contender } from './contender.js';
 /** Nothing in between: what the load client and the upstream can do by themselves. */
 export const direct: Contender = {
   name: 'direct',
-  start: async ({ upstreamPort, answer }) => ({
+  start: async ({ upstreamPort, upstreamTls = false, answer }) => ({
     port: upstreamPort,
+    secure: upstreamTls,
     prefix: `/${answer}`,
     path: `/${answer}/v1/chat/completions`,
     process: null,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { callerAt } from '../callers.js';
+import { certificateFiles } from '../certificate.js';
 import { freePort, untilListening } from '../ports.js';
 import { type Process, startProcess } from '../proc.js';
 import { type Viewer, watchConsole } from './console.js';
@@ -52,18 +53,20 @@ export function gatewayConfig(
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
   const isMedia = setup.answer === 'media';
+  const { cert, key, ca } = certificateFiles(setup.directory);
   return JSON.stringify({
     // Only where tasks are made, so that revisions without a store can be raced in the other works.
     ...(isMedia ? { store: { kind: 'embedded', path: store } } : {}),
     ...(setup.answer === 'realtime' ? { sockets: { perKey: maxConnections } } : {}),
     ...(ledger === false ? { usage: { ledger } } : {}),
     ...(admin === null ? {} : { admin }),
-    listen: { host: '127.0.0.1' },
+    listen: { host: '127.0.0.1', ...(setup.clientTls ? { tls: { cert, key } } : {}) },
     upstreams: {
       bench: {
         kind: 'chat',
-        baseUrl: `http://127.0.0.1:${setup.upstreamPort}/${setup.answer}/v1`,
+        baseUrl: `${setup.upstreamTls ? 'https' : 'http'}://127.0.0.1:${setup.upstreamPort}/${setup.answer}/v1`,
         apiKeys: ['sk-upstream'],
+        ...(setup.upstreamTls ? { tls: { ca } } : {}),
         maxConnections,
       },
     },
@@ -110,6 +113,7 @@ export function gateway(
       const server = await startGateway(setup, file, port, plan);
       return {
         port,
+        secure: setup.clientTls ?? false,
         prefix: '',
         path: '/v1/chat/completions',
         process: admin === null ? server : await watched(server, admin),
@@ -131,7 +135,7 @@ export async function startGateway(
     command: process.execPath,
     args: [main, 'start', '--config', file, ...at, '--workers', '1'],
     core: setup.core,
-    env: environment(logs),
+    env: environment(logs || setup.accessLog === true),
     cwd: setup.directory,
     outputFile: join(setup.directory, `${name}-${port}.log`),
   });

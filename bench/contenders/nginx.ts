@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { certificateFiles } from '../certificate.js';
 import type { Tool } from '../machine.js';
 import { freePort, untilListening } from '../ports.js';
 import { startProcess } from '../proc.js';
@@ -10,7 +11,7 @@ export type NginxBuffering = 'on' | 'off' | 'on, 64 KB';
 
 /** Buffering is nginx's own default for whole answers and off for streams, as one has to set it for SSE. */
 function bufferingOf(setup: Setup): NginxBuffering {
-  return ['sse', 'drip', 'pace'].includes(setup.answer) ? 'off' : 'on';
+  return ['sse', 'drip', 'pace', 'events'].includes(setup.answer) ? 'off' : 'on';
 }
 
 /** An upgrade passes only where both of its headers are named. */
@@ -21,6 +22,7 @@ function headersOf(setup: Setup): string {
 }
 
 function config(setup: Setup, port: number, prefix: string, buffering: NginxBuffering): string {
+  const { cert, key, ca } = certificateFiles(setup.directory);
   const large = buffering === 'on, 64 KB' ? 'proxy_buffer_size 64k; proxy_buffers 16 64k;' : '';
   return `
 daemon off;
@@ -29,7 +31,7 @@ pid ${prefix}/nginx.pid;
 error_log stderr error;
 events { worker_connections 65536; multi_accept on; }
 http {
-  access_log off;
+  access_log ${setup.accessLog ? `${prefix}/access.log` : 'off'};
   client_body_temp_path ${prefix}/body;
   proxy_temp_path ${prefix}/proxy;
   fastcgi_temp_path ${prefix}/fastcgi;
@@ -41,9 +43,11 @@ http {
   client_body_buffer_size 1m;
   upstream bench { server 127.0.0.1:${setup.upstreamPort}; keepalive 256; keepalive_requests 1000000000; }
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen 127.0.0.1:${port} backlog=4096${setup.clientTls ? ' ssl' : ''};
+    ${setup.clientTls ? `ssl_certificate ${cert}; ssl_certificate_key ${key};` : ''}
     location / {
-      proxy_pass http://bench;
+      proxy_pass ${setup.upstreamTls ? 'https' : 'http'}://bench;
+      ${setup.upstreamTls ? `proxy_ssl_verify on; proxy_ssl_name localhost; proxy_ssl_trusted_certificate ${ca};` : ''}
       proxy_http_version 1.1;
       ${headersOf(setup)}
       proxy_buffering ${buffering === 'off' ? 'off' : 'on'}; ${large}
@@ -57,7 +61,7 @@ http {
 }
 
 /**
- * nginx with one worker, keep-alive on both sides and no log.
+ * nginx with one worker, keep-alive on both sides.
  * @param buffering of answers, where it is not to be what is usual for them
  */
 export function nginx(tool: Tool, buffering: NginxBuffering | null = null): Contender {
@@ -78,7 +82,13 @@ export function nginx(tool: Tool, buffering: NginxBuffering | null = null): Cont
       });
       await untilListening(port, server);
       const path = `/${setup.answer}/v1/chat/completions`;
-      return { port, prefix: `/${setup.answer}`, path, process: server };
+      return {
+        port,
+        secure: setup.clientTls ?? false,
+        prefix: `/${setup.answer}`,
+        path,
+        process: server,
+      };
     },
   };
 }

@@ -16,7 +16,8 @@ const requests = plan.callers.map(({ key, model }) => ({
 let clients = 0;
 
 const found = await autocannon({
-  url: `http://127.0.0.1:${plan.port}`,
+  url: `${plan.secure ? 'https' : 'http'}://127.0.0.1:${plan.port}`,
+  tlsOptions: { rejectUnauthorized: false },
   connections: plan.connections,
   duration: plan.seconds,
   timeout: 10,

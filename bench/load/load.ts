@@ -4,6 +4,8 @@ import type { Process } from '../proc.js';
 /** One run of a load client: as many requests as the target takes, on a fixed number of connections. */
 export interface LoadPlan {
   readonly port: number;
+  /** Over TLS, with whatever certificate. */
+  readonly secure: boolean;
   readonly path: string;
   readonly bodyFile: string;
   readonly connections: number;

@@ -8,6 +8,7 @@ export interface StreamsPlan {
   readonly key: string;
   readonly bodyFile: string;
   readonly streams: number;
+  readonly warmUpSeconds: number;
   readonly seconds: number;
 }
 
@@ -18,7 +19,7 @@ export interface StreamsOpen {
   readonly firstRefusal: string;
 }
 
-/** The second line: what arrived in the time that was measured. */
+/** The third line, behind one that says `null` when the time that is measured begins: what arrived in the time that was measured. */
 export interface StreamsResult {
   readonly eventsPerSecond: number;
   readonly ended: number;
@@ -109,7 +110,8 @@ const opener = async (): Promise<void> => {
 await Promise.all(Array.from({ length: openingAtOnce }, opener));
 const opened: StreamsOpen = { open, refused, firstRefusal };
 process.stdout.write(`${JSON.stringify(opened)}\n`);
-await wait(1000);
+await wait(plan.warmUpSeconds * 1000);
+process.stdout.write('null\n');
 const before = { events, at: performance.now() };
 await wait(plan.seconds * 1000);
 const result: StreamsResult = {

@@ -106,7 +106,8 @@ const flags = (plan: LoadPlan): string[] => [
   '10s',
 ];
 
-const url = (plan: LoadPlan): string => `http://127.0.0.1:${plan.port}${plan.path}`;
+const url = (plan: LoadPlan): string =>
+  `${plan.secure ? 'https' : 'http'}://127.0.0.1:${plan.port}${plan.path}`;
 
 async function read(line: () => Promise<string>): Promise<LoadResult> {
   for (;;) {

@@ -1,7 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { chunkEvent } from './answers.js';
 
-const eventsPerSecond = 10;
 const slots = 20;
 
 /** Keeps streams open and sends each of them events at a steady rate until its peer leaves. */
@@ -13,9 +12,9 @@ export interface Pacer {
 /**
  * Steady streams from one timer: each stream belongs to one of the slots of a turn, so that the events of ten
  * thousand streams spread over the turn instead of leaving together.
- * @returns a pacer at 10 events/s for each stream.
+ * @param eventsPerSecond of each stream
  */
-export function createPacer(): Pacer {
+export function createPacer(eventsPerSecond: number): Pacer {
   const rings: Set<HttpResponse>[] = Array.from({ length: slots }, () => new Set());
   const event = Buffer.from(chunkEvent(' word'));
   const slotMs = 1000 / eventsPerSecond / slots;

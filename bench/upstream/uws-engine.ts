@@ -1,10 +1,13 @@
-import { App, type HttpRequest, type HttpResponse, us_socket_local_port } from 'uWebSockets.js';
+import { App, type HttpRequest, type HttpResponse, SSLApp, us_socket_local_port } from 'uWebSockets.js';
 import { completionBody } from './answers.js';
 import { createDripper } from './dripper.js';
 import { createGate } from './gate.js';
 import { addMedia } from './media.js';
 import { createPacer } from './pacer.js';
 import { addRealtime } from './realtime.js';
+
+/** As an upstream answers that is not on the same machine. */
+const lateMs = 20;
 
 const ignore = (): void => undefined;
 
@@ -18,9 +21,10 @@ function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
 /**
  * The bench upstream on uWebSockets.js: whole answers, answers that are held back, media, WebSockets, and streams whose
  * events leave one by one (uWS makes each of them an HTTP chunk of its own, and corked one segment).
+ * @param cert PEM file of its certificate, with the one of its key: it speaks TLS then
  * @returns the port on the loopback interface.
  */
-export function listenWithUws(): Promise<number> {
+export function listenWithUws(cert?: string, key?: string): Promise<number> {
   const body = Buffer.from(completionBody());
   let answered = 0;
   const end = (res: HttpResponse): void => {
@@ -31,7 +35,20 @@ export function listenWithUws(): Promise<number> {
     answered++;
     end(res);
   };
-  const pacer = createPacer();
+  const waiting = new Map<HttpResponse, NodeJS.Timeout>();
+  const answerLate = (res: HttpResponse): void => {
+    const send = (): void => {
+      waiting.delete(res);
+      res.cork(() => end(res));
+    };
+    waiting.set(res, setTimeout(send, lateMs));
+  };
+  const forget = (res: HttpResponse): void => {
+    clearTimeout(waiting.get(res));
+    waiting.delete(res);
+  };
+  const pacer = createPacer(10);
+  const events = createPacer(50);
   const dripper = createDripper();
   const gate = createGate((res: HttpResponse) => res.cork(() => end(res)));
   const route = (then: (res: HttpResponse) => void, onLeave: (res: HttpResponse) => void) => {
@@ -42,15 +59,17 @@ export function listenWithUws(): Promise<number> {
   };
 
   return new Promise((resolve, reject) => {
-    const app = App();
+    const app = cert && key ? SSLApp({ cert_file_name: cert, key_file_name: key }) : App();
     addMedia(app);
     addRealtime(app);
     app
       .post('/json/v1/chat/completions', route(answer, ignore))
+      .post('/late/v1/chat/completions', route(answerLate, forget))
       .get('/answered', (res) => void res.end(`${answered}`))
       .post('/gate/v1/chat/completions', route(gate.add, gate.remove))
       .post('/drip/v1/chat/completions', route(dripper.add, dripper.remove))
       .post('/pace/v1/chat/completions', route(pacer.add, pacer.remove))
+      .post('/events/v1/chat/completions', route(events.add, events.remove))
       .listen('127.0.0.1', 0, (socket) => {
         if (socket) resolve(us_socket_local_port(socket));
         else reject(new Error('The bench upstream cannot listen.'));

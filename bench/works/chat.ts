@@ -1,6 +1,7 @@
 import type { Bench, Work } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
 import { callerAt } from '../callers.js';
+import type { Wiring } from '../contenders/contender.js';
 import { runRounds, type ThroughputPlan } from '../rounds.js';
 import { throughputReport, type Unit } from '../throughput.js';
 import { eventsPerAnswer } from '../upstream/answers.js';
@@ -17,12 +18,15 @@ interface ChatWork {
   readonly engine: ThroughputPlan['engine'];
   readonly unit: Unit;
   readonly headers?: ThroughputPlan['headers'];
+  readonly wiring?: Wiring;
+  /** False where it runs only when it is named. */
+  readonly byDefault?: boolean;
 }
 
 function chatWork(work: ChatWork): Work {
   return {
     name: work.name,
-    byDefault: true,
+    byDefault: work.byDefault ?? true,
     async run(bench: Bench) {
       const plan: ThroughputPlan = {
         answer: work.answer,
@@ -30,12 +34,12 @@ function chatWork(work: ChatWork): Work {
         bodyFile: bodyFile(bench.directory, work.name, chatBody(work.bytes, work.unit === events)),
         headers: work.headers,
         connections: work.connections,
+        ...work.wiring,
       };
-      const entries = bench.contenders.map((contender) => ({
-        name: contender.name,
-        contender,
-        callers: [callerAt(0)],
-      }));
+      // The upstream by itself takes no TLS of clients.
+      const entries = bench.contenders
+        .filter(({ name }) => !work.wiring?.clientTls || name !== 'direct')
+        .map((contender) => ({ name: contender.name, contender, callers: [callerAt(0)] }));
       const all = await runRounds(bench, plan, entries);
       return throughputReport(
         bench,
@@ -68,27 +72,72 @@ const sdkHeaders = {
   traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
 };
 
+const small = { bytes: 1024, connections: 32, answer: 'json', engine: 'uws', unit: requests } as const;
+/** Of an upstream that takes 20 ms for an answer, enough to keep a gateway busy. */
+const late = { ...small, answer: 'late', connections: 128 } as const;
+
+/** The 1 KB chat as users have it: in front of an upstream with TLS, with a log. */
+const wiredWorks: readonly Work[] = [
+  chatWork({
+    ...small,
+    name: '1kb-tls',
+    title: '1 KB chat body, 1 KB answer, 32 connections, over TLS to the upstream',
+    wiring: { upstreamTls: true },
+    byDefault: false,
+  }),
+  chatWork({
+    ...late,
+    name: '1kb-tls-20ms',
+    title: '1 KB chat body, 1 KB answer after 20 ms, 128 connections, over TLS to the upstream',
+    wiring: { upstreamTls: true },
+    byDefault: false,
+  }),
+  chatWork({
+    ...small,
+    name: '1kb-client-tls',
+    title: '1 KB chat body, 1 KB answer, 32 connections, over TLS from the client',
+    wiring: { clientTls: true },
+    byDefault: false,
+  }),
+  chatWork({
+    ...small,
+    name: '1kb-log',
+    title: '1 KB chat body, 1 KB answer, 32 connections, with a log of every request',
+    wiring: { accessLog: true },
+    byDefault: false,
+  }),
+  chatWork({
+    ...small,
+    name: '1kb-all',
+    title:
+      '1 KB chat body, 1 KB answer, 32 connections, with headers of SDKs, a log, and TLS to the upstream',
+    headers: sdkHeaders,
+    wiring: { upstreamTls: true, accessLog: true },
+  }),
+  chatWork({
+    ...late,
+    name: '1kb-all-20ms',
+    title:
+      '1 KB chat body, 1 KB answer after 20 ms, 128 connections, with headers of SDKs, a log, and TLS to the upstream',
+    headers: sdkHeaders,
+    wiring: { upstreamTls: true, accessLog: true },
+  }),
+];
+
 /** The works that ask for chat completions as fast as they are answered. */
 export const chatWorks: readonly Work[] = [
   chatWork({
+    ...small,
     name: '1kb',
     title: '1 KB chat body, 1 KB answer, 32 connections',
-    bytes: 1024,
-    connections: 32,
-    answer: 'json',
-    engine: 'uws',
-    unit: requests,
   }),
   chatWork({
+    ...small,
     name: '1kb-sdk',
     title: '1 KB chat body, 1 KB answer, 32 connections, with 20 headers as SDKs send them',
-    bytes: 1024,
-    connections: 32,
-    answer: 'json',
-    engine: 'uws',
-    unit: requests,
     headers: sdkHeaders,
   }),
+  ...wiredWorks,
   chatWork({
     name: '300kb',
     title: '318 KB prompt in a two-message chat, 1 KB answer, 16 connections',

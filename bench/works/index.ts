@@ -1,12 +1,13 @@
 import type { Work } from '../bench.js';
 import { bodiesWork } from './bodies.js';
 import { chatWorks } from './chat.js';
+import { eventsWorks } from './events.js';
 import { keysWork } from './keys.js';
 import { latencyWork } from './latency.js';
 import { meteringWork } from './metering.js';
 import { realtimeWork } from './realtime.js';
 import { realtimeSessionsWork } from './realtime-sessions.js';
-import { streamsWork } from './streams.js';
+import { streamsWorks } from './streams.js';
 import { translationWorks } from './translation.js';
 import { uploadWork } from './upload.js';
 import { videoWork } from './video.js';
@@ -14,10 +15,11 @@ import { videoWork } from './video.js';
 /** All works, in the order in which they run. */
 export const works: readonly Work[] = [
   ...chatWorks,
+  ...eventsWorks,
   ...translationWorks,
   latencyWork,
   keysWork,
-  streamsWork,
+  ...streamsWorks,
   bodiesWork,
   videoWork,
   uploadWork,

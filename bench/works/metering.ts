@@ -59,6 +59,7 @@ export const meteringWork: Work = {
     const gateway = await startGateway(setup, file, port, plan);
     const load = await bench.load.start({
       port,
+      secure: false,
       path: '/v1/chat/completions',
       bodyFile: bodyFile(directory, 'metering', chatBody(1024, false)),
       connections: 32,

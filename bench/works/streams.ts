@@ -1,6 +1,7 @@
-import type { Bench, Work } from '../bench.js';
+import type { Bench, Work, WorkReport } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
 import { callerAt } from '../callers.js';
+import { certificateFiles } from '../certificate.js';
 import type { Contender } from '../contenders/contender.js';
 import { count, percent } from '../figures.js';
 import { readJson, startScript } from '../load/script.js';
@@ -24,44 +25,65 @@ interface Outcome {
 }
 
 /** Many open streams at a steady rate: does every event arrive, and what memory do they take? One run each. */
-export const streamsWork: Work = {
-  name: 'streams',
-  byDefault: false,
-  async run(bench) {
-    // A proxy has two sockets for each stream, and a few files besides.
-    const possible = Math.floor((bench.machine.openFiles - 200) / 2);
-    const streams = Math.min(wanted, possible);
-    const file = bodyFile(bench.directory, 'streams', chatBody(1024, true));
-    const notes: string[] = [];
-    if (streams < wanted) {
-      notes.push(
-        `SCALED DOWN from ${count(wanted)} to ${count(streams)} streams: ulimit -n is ${bench.machine.openFiles}, ${count(wanted * 2 + 200)} are needed.`,
-      );
-    }
-    const outcomes: Outcome[] = [];
-    for (const contender of bench.contenders) {
-      bench.progress(`streams: ${contender.name}`);
-      try {
-        outcomes.push(await hold(bench, contender, streams, file));
-      } catch (error) {
-        notes.push(`${contender.name}: FAILED: ${error instanceof Error ? error.message : String(error)}`);
-      }
-    }
-    return report(streams, outcomes, notes);
-  },
-};
+export const streamsWorks: readonly Work[] = [streamsWork(false), streamsWork(true)];
 
-async function hold(bench: Bench, contender: Contender, streams: number, file: string): Promise<Outcome> {
+function streamsWork(upstreamTls: boolean): Work {
+  const name = upstreamTls ? 'streams-tls' : 'streams';
+  return { name, byDefault: false, run: (bench) => holdAll(bench, upstreamTls) };
+}
+
+async function holdAll(bench: Bench, upstreamTls: boolean) {
+  // A proxy has two sockets for each stream, and a few files besides.
+  const possible = Math.floor((bench.machine.openFiles - 200) / 2);
+  const streams = Math.min(wanted, possible);
+  const file = bodyFile(bench.directory, 'streams', chatBody(1024, true));
+  const notes: string[] = [];
+  if (streams < wanted) {
+    notes.push(
+      `SCALED DOWN from ${count(wanted)} to ${count(streams)} streams: ulimit -n is ${bench.machine.openFiles}, ${count(wanted * 2 + 200)} are needed.`,
+    );
+  }
+  const outcomes: Outcome[] = [];
+  for (const contender of bench.contenders) {
+    bench.progress(`streams: ${contender.name}`);
+    try {
+      outcomes.push(await hold(bench, contender, { streams, file, upstreamTls }));
+    } catch (error) {
+      notes.push(`${contender.name}: FAILED: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return report({ streams, upstreamTls }, outcomes, notes);
+}
+
+interface Streams {
+  readonly streams: number;
+  readonly upstreamTls: boolean;
+}
+
+async function hold(
+  bench: Bench,
+  contender: Contender,
+  { streams, file, upstreamTls }: Streams & { readonly file: string },
+): Promise<Outcome> {
   const { cores, directory, options } = bench;
-  const upstream = await startUpstream({ engine: 'uws', core: cores.upstream });
-  const setup = { upstreamPort: upstream.port, answer: 'pace', directory, core: cores.contender };
+  const certificate = upstreamTls ? certificateFiles(directory) : null;
+  const upstream = await startUpstream({ engine: 'uws', core: cores.upstream, certificate });
+  const setup = {
+    upstreamPort: upstream.port,
+    answer: 'pace',
+    directory,
+    core: cores.contender,
+    upstreamTls,
+  };
   const running = await contender.start(setup);
   try {
     const worker = running.process ? workerOf(running.process.pid) : 0;
     const idleMb = residentMb(worker);
     const plan = { port: running.port, path: running.path, key: callerAt(0).key, bodyFile: file, streams };
-    const client = await startScript('streams-process.js', { ...plan, seconds: options.seconds }, cores.load);
+    const timing = { warmUpSeconds: 1, seconds: options.seconds };
+    const client = await startScript('streams-process.js', { ...plan, ...timing }, cores.load);
     const open = await readJson<StreamsOpen>(client);
+    await readJson<null>(client);
     const parts = { contender: running.process, load: client, upstream: upstream.process };
     const measured = await shares(options.seconds, parts, cores);
     const openMb = residentMb(worker);
@@ -89,7 +111,11 @@ function shortfall(name: string, used: Shares): string[] {
   return used.contender > 0.94 ? [`${name}: its core is full: events are missing because of ${name}.`] : [];
 }
 
-function report(streams: number, outcomes: readonly Outcome[], notes: readonly string[]) {
+function report(
+  { streams, upstreamTls }: Streams,
+  outcomes: readonly Outcome[],
+  notes: readonly string[],
+): WorkReport {
   const offered = streams * eventsPerSecond;
   const megabytes = (value: number): string => (value > 0 ? `${Math.round(value)} MB` : '-');
   const said = outcomes.flatMap(({ name, open, result, shares: used }) => [
@@ -103,8 +129,8 @@ function report(streams: number, outcomes: readonly Outcome[], notes: readonly s
     ...disturbance(name, used),
   ]);
   return {
-    work: 'streams',
-    title: `${count(streams)} open SSE streams, ${eventsPerSecond} events/s each`,
+    work: upstreamTls ? 'streams-tls' : 'streams',
+    title: `${count(streams)} open SSE streams${upstreamTls ? ' over TLS to the upstream' : ''}, ${eventsPerSecond} events/s each`,
     columns: [
       'contender',
       'open',
