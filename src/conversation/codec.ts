@@ -126,8 +126,10 @@ export interface AnswerSource {
 
 /** What an encoder of answers has to know of the call. */
 export interface AnswerContext {
-  /** What the ids of the answer are made of: letters and digits, unique to the call. */
+  /** What the ids of the answer are made of: letters and digits, unique to the call. Of a kept turn nobody can guess it. */
   readonly id: string;
+  /** The call's, as its `request-id` header has it. */
+  readonly requestId: string;
   /** Unix seconds. */
   readonly created: number;
   /** The model's name as the client used it. */

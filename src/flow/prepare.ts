@@ -333,6 +333,7 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
   const echo = withoutLeftOut(request.echo, leftOut);
   return {
     id: keep?.id ?? answerId(call),
+    requestId: call.exchange.id,
     created: Math.floor(Date.now() / 1000),
     model: call.model?.name ?? '',
     includeUsage: request.includeUsage,

@@ -65,7 +65,8 @@ async function start(
       body: JSON.stringify(body),
     });
     const text = await answer.text().catch(() => 'cut');
-    return { status: answer.status, text, id: /"id":"(msg_[^"]*)"/.exec(text)?.[1] ?? '' };
+    const id = /"id":"(msg_[^"]*)"/.exec(text)?.[1] ?? '';
+    return { status: answer.status, text, id, requestId: answer.headers.get('request-id') };
   };
   return { upstreams, ask };
 }
@@ -93,6 +94,13 @@ const completion = (finish_reason: string) =>
 
 const streamed = (...events: string[]): string => streamHead + events.map(chunk).join('');
 const notFound = /"type":"not_found_error".*"error_code":"thread_not_found"/;
+
+test('the error event of a kept stream names its call and not the secret id of its answer', async (t) => {
+  const error = 'data: {"error":{"message":"broken","type":"server_error"}}\n\n';
+  const { ask } = await start(t, [streamed(chatEvent({ content: 'half' }), error) + lastChunk], ['chat']);
+  const { text, requestId } = await ask({ ...create, stream: true });
+  t.equal(/"request_id":"([^"]*)"/.exec(text)?.[1], requestId);
+});
 
 test('from a refusal, and from a stream that was cut, nobody goes on', async (t) => {
   const answers: readonly Answer[] = [

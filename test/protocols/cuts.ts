@@ -35,6 +35,7 @@ function readerAt(place: number): Reader {
 export function transformOf(upstream: TextProtocolName, { client, framing }: Reader): TranslatedTransform {
   const context: AnswerContext = {
     id: 'abc',
+    requestId: 'req_abc',
     created: 1,
     model: 'm',
     includeUsage: true,

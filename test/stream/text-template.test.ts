@@ -71,6 +71,7 @@ test('an upstream whose events all differ is not learned from for ever', async (
 
 const context: AnswerContext = {
   id: 'abc',
+  requestId: 'req_abc',
   created: 1,
   model: 'mö',
   includeUsage: true,

@@ -28,6 +28,7 @@ export const target: TargetOptions = {
 
 export const context: AnswerContext = {
   id: 'r',
+  requestId: 'req_r',
   created: 1,
   model: 'g',
   includeUsage: true,

@@ -26,6 +26,7 @@ export const target: TargetOptions = {
 
 export const context: AnswerContext = {
   id: '1',
+  requestId: 'req_1',
   created: 1,
   model: 'm',
   includeUsage: true,

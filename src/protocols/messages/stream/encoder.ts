@@ -103,7 +103,7 @@ class Encoder implements StreamEncoder {
       case 'search':
         return this.#sign() + this.#search(event);
       case 'error':
-        return anthropic.errorEvent(event.error, `req_${this.#context.id}`, 0);
+        return anthropic.errorEvent(event.error, this.#context.requestId, 0);
       case 'end':
         return this.#end();
     }
