@@ -321,7 +321,7 @@ export class Attempt {
   }
 
   /** What began as a good answer says what is wrong in words that stand for a status. */
-  rejectedAs(status: number): void {
+  endedAs(status: number): void {
     if (this.#isOver) return;
     this.#endFound(this.#findingOf(status), `status ${status}`, null);
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
@@ -338,7 +338,7 @@ export class Attempt {
   unusable(error: GatewayError): void {
     const status = toldStatus(error);
     if (status === null) this.failed('unusable_answer', true);
-    else this.rejectedAs(status);
+    else this.endedAs(status);
   }
 
   /** @param headSeen the answer had begun */
@@ -391,7 +391,7 @@ export function noteVendorAccountRefused(
   if (target !== undefined) {
     const health = services.health.of(target);
     const start = { call: null, target, health, key, lookedAt: performance.now() };
-    new Attempt(services, start).rejectedAs(error.vendorAccountStatus);
+    new Attempt(services, start).endedAs(error.vendorAccountStatus);
   }
   services.reportVendorAccount(call, { upstream, key, error });
 }

@@ -148,7 +148,7 @@ export class TargetHealth {
     if (outcome !== 'uncounted') {
       this.#note(now, outcome);
       if (this.keys !== null && outcome.kind !== 'failure')
-        this.keys.rejected(key, now, outcome, this.#settings);
+        this.keys.refused(key, now, outcome, this.#settings);
       else if (this.#heed(now, outcome) && counts) {
         this.#fail(now);
         return;

@@ -90,7 +90,7 @@ export class KeyHealth {
    * A call with it was refused for its sake: it is barred for as long as the upstream asks, when it is not accepted for
    * as long as an ill target would be, and else it rests.
    */
-  rejected(key: number, now: number, { kind, retryAfterMs }: FailedOutcome, settings: RoutingSettings): void {
+  refused(key: number, now: number, { kind, retryAfterMs }: FailedOutcome, settings: RoutingSettings): void {
     if (retryAfterMs !== null && retryAfterMs > 0)
       this.#bar(key, now + Math.min(retryAfterMs, longestRetryAfterMs));
     else if (kind === 'rateLimited') this.#rest(key, now + restMs);

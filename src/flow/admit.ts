@@ -18,8 +18,17 @@ import type { Services } from './services.js';
 /*
  * Where a call meets its limits. What it needs of them is put together here and decided by its worker's `LeaseHolder`:
  * the head of `limits/lease-holder` tells how, step by step. A denial becomes a 429 here, or a 503 where nobody knows
- * (`applyDecision`). Other 429 are of what a key may hold at a worker whatever its limits, each thrown where that is
- * counted (`sockets/`, `responses-socket/socket`, `video/content-relay`), and of upstreams (`attempts/verdict`).
+ * (`applyDecision`).
+ *
+ * `admit`           before the body: requests and calls at once, of the key and its groups
+ * `admitThen`       the same for a call without a body
+ * `admitDownload`   calls at once alone
+ * `admitResolved`   once the model is known: its limits, tokens, budgets
+ *
+ * Other 429: of what a key may hold at a worker whatever its limits (`sockets/session-memory`, `video/content-relay`, and
+ * as a message of the socket `responses-socket/socket`); of a realtime session whose budget is spent, as an event
+ * (`realtime/bridge`); and an upstream's own, by its status (`attempts/error-answer`) or by an error inside a 200
+ * (`protocols/error-formats/upstream-error`, `protocols/NAME/failure`).
  */
 
 /** What a call does once its limits let it. */
@@ -59,7 +68,7 @@ function takeFirst(services: Services, call: Call, pools: CallPools, waiter: Adm
 }
 
 /** What a worker has too little of to let a call in by itself. */
-interface Lacking {
+interface Short {
   readonly limited: LimitedCall;
   readonly taking: Taking;
   readonly demands: readonly Demand[];
@@ -67,7 +76,7 @@ interface Lacking {
 }
 
 /** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `applyDecision` does */
-function acquire(services: Services, { limited, taking, demands, waiter }: Lacking): boolean {
+function acquire(services: Services, { limited, taking, demands, waiter }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     taking.pending = null;
     if (taking.isOver) {

@@ -15,10 +15,16 @@ import { endFailedStream, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
 /*
- * How an answer ends that the relay hands on. While none of it has left, it can be given up for another target
- * (`giveUp`). After that it comes to its own end (`endComplete`, `endGood`) or to that of its upstream's error event
- * (`endFailed`), or it is broken off, a stream with last words in the client's protocol (`breakOff`). But for the first,
- * each of these ends the call (`settle`).
+ * How an answer ends that the relay hands on; but for `giveUp` before anything has left, each ends the call (`settle`).
+ *
+ * it is whole                                       `endGood`; of a stream at its protocol's end `endComplete`
+ * the upstream's own error event has passed         `endFailed`
+ * the upstream's connection broke                   `endBroken`: one of those above where all was there, else `breakOff`
+ * a stream ended without its protocol's end         `breakOff`
+ * it is of no use                                   `giveUp`: another target is asked; `breakOff` once some has left
+ *
+ * `breakOff` ends a stream with last words in the client's protocol, and cuts the connection of anything else. A fault of
+ * ours ends in `failByUs` where the upstream's side has thrown, in `Relay.onBroken` where the client's has.
  */
 
 /** An answer that is being relayed, as far as its end is concerned. */

@@ -25,7 +25,7 @@ export interface Consumption {
 
 /**
  * Notes what a call has used whose request an upstream was sent, when nothing of its answer passes any more. An error
- * answer has used nothing; a client that left before any answer has used its input.
+ * answer has used nothing, one that broke off what has passed of it; a client that left before any answer has used its input.
  * @param head of the upstream's answer, or null when none has come
  * @param isBroken the answer ended before it was whole, and not because its client had left
  */

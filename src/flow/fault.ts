@@ -6,8 +6,8 @@ import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
 /**
- * Ends a call of which a callback has thrown: its client is told in its own protocol, what it waits for is cancelled,
- * and what it holds is given back. Never throws: a step that fails in turn is noted, and the others follow.
+ * Ends a call of which something was thrown: a refusal of any phase, which is a `GatewayError`, or a fault of ours. Its
+ * client is told in its own protocol, what it waits for is cancelled, and what it holds is given back. Never throws: a step that fails in turn is noted, and the others follow.
  * @param fault an error that a caller may see is told as it is, and is no fault of ours
  */
 export function endFaulted(services: Services, call: Call, where: FaultPlace, fault: unknown): void {

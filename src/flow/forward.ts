@@ -160,7 +160,7 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
   }
 
   onVendorAccountRefused(error: VendorAccountError): void {
-    this.#attempt?.rejectedAs(error.vendorAccountStatus);
+    this.#attempt?.endedAs(error.vendorAccountStatus);
     this.#attempt?.report(error);
   }
 

@@ -69,7 +69,7 @@ export interface Services {
   readonly limits: LeaseHolder;
   /** By which the limits are kept. */
   readonly hostClock: HostClock;
-  /** Notes that a limit refused a call. @param limit what was counted: `requests` */
+  /** Notes that a limit or budget of a key, group or model refused a call. @param limit what was counted: `requests` */
   readonly reportLimit: (limit: string) => void;
   readonly sweepList: SweepList;
   /** Calls that ask an upstream: long ones have a record in the store while they do. */

@@ -3,8 +3,8 @@
  *
  * 1. `flow/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
  * 2. `take`: where this worker holds the units of all of them, the call is let in, without a message.
- * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more, or else waits in the
- *    line of that pool (`WaitingLine`), and the primary is asked (`messages.ts`).
+ * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more, or, as `unknown`, if
+ *    the line of that pool is full (`maxWaiting`); else it waits in that line, and the primary is asked (`messages.ts`).
  * 4. The owner grants what it has free; where that is too little it asks the other hosts for their shares (`ShareSource`)
  *    and recalls what its other workers have idle, and then answers, with too little where there is no more.
  * 5. With the answer the calls of the line are let in or denied, first come first served; after a second without one the
@@ -315,7 +315,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       held.collect(now);
       const isShort = held.isShort(amount, sequence);
       if (!isShort && (amount === 0 || !this.#isLapsed(pool, now))) continue;
-      if (!this.#isHopeless(held, amount, now)) continue;
+      if (!this.#needNotAsk(held, amount, now)) continue;
       const denial = held.denial(demand, now, !this.#isConnected);
       // There are units, and nobody is left who could say whether they still count.
       const isLapsedAlone = !isShort && !this.#isConnected;
@@ -345,7 +345,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     return now >= this.#until && pool.kind !== 'spend';
   }
 
-  #isHopeless(held: HeldPool, amount: number, now: number): boolean {
+  #needNotAsk(held: HeldPool, amount: number, now: number): boolean {
     return (
       !this.#isConnected ||
       held.isExhausted(amount, now) ||
@@ -455,7 +455,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       // The answer says nothing of those who came after the question, and may need less.
       const isAnswered = isEnd && (waiting.sequence <= through || !this.#isConnected);
       if (lacking === held && !isAnswered) break;
-      if (lacking === held || this.#isHopeless(lacking, amount, now)) {
+      if (lacking === held || this.#needNotAsk(lacking, amount, now)) {
         this.#deny(waiting, lacking, now, short);
         continue;
       }

@@ -119,7 +119,7 @@ class Owner implements LeaseOwner {
     const worker = new OwnedWorker(id, sliceDivisor, send);
     this.#workers.set(id, worker);
     if (sliceDivisor === 0) return;
-    const slices: Slices = { sliceDivisor, usedUntil: this.#takePlace(sliceDivisor) };
+    const slices: Slices = { sliceDivisor, usedUntil: this.#inheritSlices(sliceDivisor) };
     const leases: PoolLease[] = [];
     for (const pool of this.#pools.values()) {
       const { name, kind, total } = pool;
@@ -241,7 +241,7 @@ class Owner implements LeaseOwner {
   }
 
   /** A worker has the slices of one that has ended, if any had as large ones. @returns until when they count as used */
-  #takePlace(sliceDivisor: number): number | null {
+  #inheritSlices(sliceDivisor: number): number | null {
     const index = this.#ended.findIndex((ended) => ended.sliceDivisor === sliceDivisor);
     return index === -1 ? null : (this.#ended.splice(index, 1)[0]?.usedUntil ?? null);
   }

@@ -1,8 +1,11 @@
 import type { Usage } from '../conversation/usage.js';
 
 /**
- * How calls end. An `interrupted` one went on when its process ended, and is told by another. Two are no calls: an `attempt` of one that another attempt has answered, which its client does not pay,
- * and a `correction`, which puts right what an earlier call was charged, and whose cost may be below zero.
+ * How calls end: with their whole answer (`complete`), with one of a session or task that did not come to its end
+ * (`incomplete`), with an error of the gateway's own (`refused`), without their client (`client_gone`), or with an error or
+ * a broken answer of the upstream. An `interrupted` one went on when its process ended, and is told by another. Two are
+ * no calls: an `attempt` of one that another attempt has answered, which its client does not pay, and a `correction`,
+ * which puts right what an earlier call was charged, and whose cost may be below zero.
  */
 export const outcomes = [
   'complete',

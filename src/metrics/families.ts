@@ -112,7 +112,10 @@ export const counterFamilies = {
     'Members that translations left out, by their names as far as those are known.',
     ['member', 'direction'],
   ),
-  gateway_limit_refusals_total: counter('Requests refused by a limit.', ['limit']),
+  gateway_limit_refusals_total: counter(
+    'Calls refused by a limit of requests, tokens or calls at once, or by a budget.',
+    ['limit'],
+  ),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
   gateway_ledger_failures_total: counter('How often the store did not take entries of the ledger.'),
   gateway_log_dropped_total: counter(

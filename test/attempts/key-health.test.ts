@@ -39,8 +39,8 @@ test('without a hash every key has its share', async (t) => {
 test('a key that is not accepted is left alone, twice as long each time, and its calls go to the others', async (t) => {
   const keys = new KeyHealth(apiKeys);
   const own = hashes.find((hash) => keys.choose(hash, random, 0) === 1) as number;
-  keys.rejected(1, 0, failed('rejected'), quick);
-  keys.rejected(1, 50, failed('rejected'), quick);
+  keys.refused(1, 0, failed('rejected'), quick);
+  keys.refused(1, 50, failed('rejected'), quick);
   t.not(keys.choose(own, random, 99), 1, 'what was under way together is one refusal');
   t.equal(keys.choose(own, random, 100), 1);
   for (const [at, until] of [
@@ -48,28 +48,28 @@ test('a key that is not accepted is left alone, twice as long each time, and its
     [300, 700],
     [700, 1100],
   ] as const) {
-    keys.rejected(1, at, failed('rejected'), quick);
+    keys.refused(1, at, failed('rejected'), quick);
     t.not(keys.choose(own, random, until - 1), 1);
     t.equal(keys.choose(own, random, until), 1);
   }
   keys.accepted(1);
-  keys.rejected(1, 2000, failed('rejected'), quick);
+  keys.refused(1, 2000, failed('rejected'), quick);
   t.equal(keys.choose(own, random, 2100), 1, 'it begins anew once it was accepted');
 });
 
 test('a key rests for as long as it is asked to, and shortly where nothing is said', async (t) => {
   const keys = new KeyHealth(['a', 'b']);
-  keys.rejected(0, 0, failed('rateLimited', 5000), quick);
+  keys.refused(0, 0, failed('rateLimited', 5000), quick);
   for (const hash of hashes.slice(0, 100)) t.equal(keys.choose(hash, random, 4999), 1);
   t.equal(keys.mayTake(4999), true);
-  keys.rejected(1, 0, failed('rateLimited'), quick);
+  keys.refused(1, 0, failed('rateLimited'), quick);
   t.equal(keys.hasWell(restMs - 1), false);
   t.equal(keys.choose(1, random, restMs - 1), 1, 'one that merely rests is better than one that is barred');
   t.same(
     keys.status(0).map(({ waitMs }) => waitMs),
     [5000, restMs],
   );
-  keys.rejected(1, 0, failed('rateLimited', 3000), quick);
+  keys.refused(1, 0, failed('rateLimited', 3000), quick);
   t.equal(keys.mayTake(2999), false);
   t.equal(keys.earliest(0), 3000);
   t.equal(keys.choose(1, random, 0), 1, 'the one that is free first');

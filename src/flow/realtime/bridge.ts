@@ -280,7 +280,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
   #refuseFor(error: GatewayError): void {
     if (isVendorAccountError(error)) {
-      this.#attempt.rejectedAs(error.vendorAccountStatus);
+      this.#attempt.endedAs(error.vendorAccountStatus);
       this.#attempt.report(error);
     }
     this.#refuse(error, closeCode.internal);

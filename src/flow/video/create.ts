@@ -338,7 +338,7 @@ class Submitting implements Asker, ExchangeListener {
     const error = errorIn(choice, answer);
     const status = error === null ? null : statusOf(error);
     if (error === null || status === null) return null;
-    this.#attempt?.rejectedAs(status);
+    this.#attempt?.endedAs(status);
     if (isVendorAccountError(error)) this.#attempt?.report(error);
     return {
       reason: 'error_answer',

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.js';
-import { isObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from './vendor-account.js';
 
 /** What upstreams call too many requests, in `code` or in `type`. */
@@ -16,8 +16,15 @@ export function upstreamError(error: unknown): GatewayError | null {
   if (typeof error === 'string') return error === '' ? null : new GatewayError('upstream_error', error);
   if (!isObject(error)) return null;
   const message = textOrNull(error.message) || 'The upstream answered with an error.';
-  const limited = limitCodes.includes(error.code) || limitCodes.includes(error.type);
-  if (!limited) return new GatewayError('upstream_error', message);
-  // The limit is the upstream's own, not one of the gateway's.
+  return tellsOfLimit(error) ? upstreamLimit(message) : new GatewayError('upstream_error', message);
+}
+
+/** Whether an error in OpenAI's form is one of too many requests. */
+export function tellsOfLimit({ code, type }: JsonObject): boolean {
+  return limitCodes.includes(code) || limitCodes.includes(type);
+}
+
+/** The error for a limit that is the upstream's own, not one of the gateway's. */
+export function upstreamLimit(message: string): GatewayError {
   return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
 }

@@ -9,7 +9,7 @@ import {
   parseObject,
   textOrNull,
 } from '../../wire/json.js';
-import { upstreamError } from '../error-formats/upstream-error.js';
+import { upstreamError, upstreamLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
 
@@ -67,8 +67,7 @@ function failureOf(answer: JsonObject): GatewayError | null {
   const ofVendorAccount = vendorAccountFailure(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
-  if (limits.test(code))
-    return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
+  if (limits.test(code)) return upstreamLimit(message);
   if (refusals.test(code))
     return new GatewayError('invalid_request', message, { answered: { status: 400, code } });
   return new GatewayError('upstream_error', message);

@@ -1,6 +1,7 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { tellsOfLimit, upstreamLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import { nameOfType } from './refusals.js';
 
@@ -37,15 +38,10 @@ export function failureOf(event: JsonObject): GatewayError {
   const words = textOrNull(error.message) ?? textOrNull(response.error);
   const message = words || 'The upstream answered with an error.';
   const { code, type } = error;
-  if (isLimit(code) || isLimit(type))
-    return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
+  if (tellsOfLimit(error)) return upstreamLimit(message);
   if (!faultsOfRequest.has(code) && !faultsOfRequest.has(type))
     return new GatewayError('upstream_error', message);
   return new GatewayError('invalid_request', message, { answered: { status: 400, code: textOrNull(code) } });
-}
-
-function isLimit(code: unknown): boolean {
-  return code === 'rate_limit_exceeded' || code === 'rate_limit_error' || code === 429 || code === '429';
 }
 
 /** What an event of a stream is: one of the protocol, one that says nothing of the answer, a failure, or another protocol's. */
