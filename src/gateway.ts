@@ -7,7 +7,13 @@ import { LackingEndpoints } from './attempts/lacking.js';
 import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
-import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
+import {
+  type AccessLog,
+  createAccessLog,
+  type LineSink,
+  noAccessLog,
+  refusalLine,
+} from './flow/access-log.js';
 import { RecordQueue, recordSoFar } from './flow/account.js';
 import { FindQueue } from './flow/conversation/find-queue.js';
 import { DrainList } from './flow/drain-list.js';
@@ -96,7 +102,9 @@ export interface GatewayOptions {
   readonly sendLease: (message: HolderMessage) => void;
   /** Keys that come and go beside those of the config; none unless given. */
   readonly managedKeys?: ManagedKeySet;
-  /** How many lines the log has dropped until now; none unless given. */
+  /** Where the lines of calls go; null where nobody wants them. */
+  readonly callLines: LineSink | null;
+  /** How many other lines the log has dropped until now; none unless given. */
   readonly droppedLines?: () => number;
 }
 
@@ -140,7 +148,7 @@ class ComposedGateway implements Gateway {
   readonly #taskWatch: TaskWatch;
 
   constructor(options: GatewayOptions) {
-    const { snapshot, log, managedKeys = null, droppedLines = () => 0 } = options;
+    const { snapshot, log, callLines, managedKeys = null, droppedLines = () => 0 } = options;
     this.#log = log;
     this.#droppedLines = droppedLines;
     this.#managedKeys = managedKeys;
@@ -163,7 +171,8 @@ class ComposedGateway implements Gateway {
     });
     const onReportFault = (fault: unknown, call: CallRecord): void =>
       this.#noteFault('report', fault, call.id);
-    this.#accessLog = createAccessLog(log, onReportFault, this.#recorder.recordLogDropped);
+    this.#accessLog =
+      callLines === null ? noAccessLog : createAccessLog(callLines, log, this.#recorder.recordLogDropped);
     this.#ledger = createLedger({
       store: this.#store,
       settings: () => this.#services.running.snapshot.usage,
@@ -214,10 +223,7 @@ class ComposedGateway implements Gateway {
       owned: this.#store.owned,
       keeping: { underWay: 0, notes: 0, tellFrom: 0 },
       finding: new FindQueue(),
-      report: (call) => {
-        this.#accessLog.add(call);
-        this.#recordQueue.add(call);
-      },
+      report: (call) => this.#recordQueue.add(call),
       correct: (correction) => this.#meter(correction),
       budgets: this.#store.accounts,
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
@@ -285,12 +291,22 @@ class ComposedGateway implements Gateway {
 
   /** Takes note of a call that has ended, a while later. */
   #note(call: CallRecord): void {
+    this.#logCall(call);
     this.#recentCalls.add(call);
     if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut, 'request');
     if (call.lostInAnswer.length > 0) this.#recorder.recordLeftOut(call.lostInAnswer, 'answer');
     this.#meter(call);
     if (call.isMetered)
       for (const attempt of call.otherAttempts ?? []) this.#meter(attemptRecord(call, attempt));
+  }
+
+  /** A line that cannot be written keeps nobody from what the call has used. */
+  #logCall(call: CallRecord): void {
+    try {
+      this.#accessLog.add(call, this.#unixTime.at(call.endedAt));
+    } catch (fault) {
+      this.#noteFault('report', fault, call.id);
+    }
   }
 
   #meter(call: CallRecord): void {
@@ -396,14 +412,15 @@ class ComposedGateway implements Gateway {
     this.#server.close();
     this.#services.limits.close();
     this.#services.upstream.close();
-    // With the lines of the calls that were cut just now.
-    this.#accessLog.close();
+    // With the calls that were cut just now.
     this.#recordQueue.flush();
+    const lines = this.#accessLog.close();
     await this.#ledger.close(lastEntriesMs);
     await this.#services.openCalls.close(lastEntriesMs);
     await this.#store
       .close()
       .catch((error: unknown) => this.#log.error({ err: error }, 'the store did not close'));
+    await lines;
   }
 }
 

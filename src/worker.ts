@@ -13,6 +13,7 @@ import type { OwnerMessage } from './limits/messages.js';
 import { compileTranslationChecks } from './protocols/text.js';
 import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
+import { createLineWriter } from './supervisor/line-writer.js';
 import { createLog } from './supervisor/log.js';
 import {
   graceMs,
@@ -89,6 +90,7 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   gateway = createGateway({
     snapshot,
     log: log.logger,
+    callLines: log.logger.isLevelEnabled('info') ? createLineWriter(1) : null,
     sendLease: report,
     managedKeys,
     droppedLines: log.dropped,

@@ -1,98 +1,114 @@
 import type { Logger } from 'pino';
 import { masked } from '../attempts/secrets.js';
+import type { Usage } from '../conversation/usage.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
+import { asciiQuoted } from '../wire/ascii-json.js';
 import type { Asking } from './call.js';
 import type { VendorAccountRefusal } from './services.js';
 
-/** Calls whose lines wait to be written; beyond it lines are counted as dropped instead. */
-const waitingLines = 20_000;
+/** How long a line waits to be written at most, unless nobody reads. */
 const writeEveryMs = 100;
 
-export interface AccessLog {
-  /** Takes note of a finished call; costs a push. */
-  add(call: CallRecord): void;
-  /** Writes what waits. */
+/** Where lines go; it takes them at once, whoever reads them. */
+export interface LineSink {
+  /** @param line of ASCII characters, with its end */
+  add(line: string): void;
+  /** Has all written that was added. */
   flush(): void;
-  /** Lines that wait. */
+  /** Lines that are not written yet. */
   waiting(): number;
-  close(): void;
+  /** Lines that were dropped since the last time that this was asked, since they could not be written in time. */
+  takeDropped(): number;
+  /** Resolves when all is written, or nobody takes it. */
+  close(): Promise<void>;
 }
 
+export interface AccessLog {
+  /** Writes the line of a call that has ended. @param at Unix milliseconds of its end */
+  add(call: CallRecord, at: number): void;
+  /** Lines that are not written yet. */
+  waiting(): number;
+  close(): Promise<void>;
+}
+
+/** Of a worker that writes no lines. */
+export const noAccessLog: AccessLog = { add: () => {}, waiting: () => 0, close: async () => {} };
+
 /**
- * One line for each call, written after the call has been answered: never a key, never a body.
- * @param onFault hears what keeps a line from being written; the others are
- * @param onDropped hears how many lines were dropped, since too many waited
+ * One line for each call, never a key, never a body. Lines have the form of all others of the log, and are put together
+ * by hand: by way of an object and the logger, one took longer than any other part of a small call.
+ * @param onDropped hears how many lines were dropped
  */
-export function createAccessLog(
-  log: Logger,
-  onFault: (fault: unknown, call: CallRecord) => void,
-  onDropped: (lines: number) => void,
-): AccessLog {
-  // Asked once: a log keeps its level, and the question takes as long as a search through the answer.
-  const isWanted = log.isLevelEnabled('info');
-  let waiting: CallRecord[] = [];
-  let dropped = 0;
-  const flush = () => {
-    const calls = waiting;
-    waiting = [];
-    for (const call of calls) {
-      try {
-        log.info(lineOf(call), 'request');
-      } catch (fault) {
-        onFault(fault, call);
-      }
-    }
+export function createAccessLog(sink: LineSink, log: Logger, onDropped: (lines: number) => void): AccessLog {
+  const lineOf = createLineFormat();
+  const flush = (): void => {
+    sink.flush();
+    const dropped = sink.takeDropped();
     if (dropped === 0) return;
     log.warn({ dropped }, 'request lines dropped');
     onDropped(dropped);
-    dropped = 0;
   };
   const timer = setInterval(flush, writeEveryMs);
   timer.unref();
   return {
-    add: (call) => {
-      if (!isWanted) return;
-      if (waiting.length < waitingLines) waiting.push(call);
-      else dropped++;
-    },
-    flush,
-    waiting: () => waiting.length,
-    close: () => {
+    add: (call, at) => sink.add(lineOf(call, at)),
+    waiting: () => sink.waiting(),
+    async close() {
       clearInterval(timer);
+      await sink.close();
       flush();
     },
   };
 }
 
-function lineOf(call: CallRecord): object {
-  const { usage } = call;
-  return {
-    id: call.id,
-    client: call.client ?? undefined,
-    method: call.method,
-    path: call.path,
-    key: call.keyId ?? undefined,
-    protocol: call.protocol ?? undefined,
-    model: call.model ?? undefined,
-    target: call.target ?? undefined,
-    status: call.status,
-    outcome: call.outcome,
-    error: call.error ?? undefined,
-    cause: call.cause ?? undefined,
-    bytesIn: call.bytesIn,
-    bytesOut: call.bytesOut,
-    inputTokens: usage?.input,
-    outputTokens: usage?.output,
-    cachedTokens: usage?.cached,
-    reasoningTokens: usage?.reasoning,
-    tokensEstimated: usage?.estimated,
-    tokensPartial: usage?.partial,
-    givenUpInputTokens: call.givenUp?.input,
-    givenUpOutputTokens: call.givenUp?.output,
-    firstByteMs: call.firstByteMs === none ? undefined : round(call.firstByteMs),
-    durationMs: round(call.durationMs),
-    retries: call.retries,
+/** @returns what gives the line of a call, see `AccessLog.add` */
+function createLineFormat(): (call: CallRecord, at: number) => string {
+  const worker = `,"role":"worker","pid":${process.pid},"id":`;
+  let second = -1;
+  let begin = '';
+  return (call, at) => {
+    const ofSecond = at % 1000;
+    if (at - ofSecond !== second) {
+      second = at - ofSecond;
+      begin = `{"level":"info","time":"${new Date(second).toISOString().slice(0, -4)}`;
+    }
+    const { client, keyId, protocol, model, target, error, cause, usage, givenUp, firstByteMs } = call;
+    let line = `${begin}${threeDigits(ofSecond)}Z"${worker}${asciiQuoted(call.id)}`;
+    if (client !== null) line += `,"client":${asciiQuoted(client)}`;
+    line += `,"method":${asciiQuoted(call.method)},"path":${asciiQuoted(call.path)}`;
+    if (keyId !== null) line += `,"key":${asciiQuoted(keyId)}`;
+    if (protocol !== null) line += `,"protocol":"${protocol}"`;
+    if (model !== null) line += `,"model":${asciiQuoted(model)}`;
+    if (target !== null) line += `,"target":${asciiQuoted(target)}`;
+    line += `,"status":${call.status},"outcome":"${call.outcome}"`;
+    if (error !== null) line += `,"error":"${error}"`;
+    if (cause !== null) line += `,"cause":${asciiQuoted(cause)}`;
+    line += `,"bytesIn":${call.bytesIn},"bytesOut":${call.bytesOut}`;
+    if (usage !== null) line += tokensOf(usage);
+    if (givenUp !== null)
+      line += `,"givenUpInputTokens":${givenUp.input},"givenUpOutputTokens":${givenUp.output}`;
+    if (firstByteMs !== none) line += `,"firstByteMs":${milliseconds(firstByteMs)}`;
+    return `${line},"durationMs":${milliseconds(call.durationMs)},"retries":${call.retries},"msg":"request"}\n`;
   };
+}
+
+function tokensOf({ input, output, cached, reasoning, estimated, partial }: Usage): string {
+  const counted = `,"inputTokens":${input},"outputTokens":${output},"cachedTokens":${cached},"reasoningTokens":${reasoning}`;
+  if (estimated === undefined && partial === undefined) return counted;
+  return `${counted}${estimated ? ',"tokensEstimated":true' : ''}${partial ? ',"tokensPartial":true' : ''}`;
+}
+
+/** To a thousandth, of whole numbers alone: to write a fraction takes several times as long. */
+function milliseconds(ms: number): string {
+  const thousandths = Math.round(ms * 1000);
+  if (!(thousandths >= 0)) return JSON.stringify(ms);
+  const rest = thousandths % 1000;
+  return `${(thousandths - rest) / 1000}.${threeDigits(rest)}`;
+}
+
+function threeDigits(number: number): string {
+  if (number >= 100) return `${number}`;
+  return number >= 10 ? `0${number}` : `00${number}`;
 }
 
 /** The line that tells operators which of an upstream's keys was refused, by its place in the config, and how. */
@@ -107,8 +123,4 @@ export function refusalLine(
     status: error.vendorAccountStatus,
     answer: typeof error.cause === 'string' ? masked(error.cause, upstream) : undefined,
   };
-}
-
-function round(ms: number): number {
-  return Math.round(ms * 1000) / 1000;
 }

@@ -20,6 +20,7 @@ import { hashKey } from '../../src/keys/secret.js';
 import { startSimulator } from '../../src/simulator/server.js';
 import { seenWithin } from '../support/eventually.js';
 import { ownLimits } from '../support/leases.js';
+import { lineSink } from '../support/line-sink.js';
 import { boundary, fileOf, formOf } from '../support/upload-form.js';
 
 const modules = [
@@ -216,10 +217,16 @@ const config = parseConfig(
   { directory: folder, environment: {}, created: 1 },
 );
 const lines: Record<string, unknown>[] = [];
-const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) });
+const take = (line: string): number => lines.push(JSON.parse(line));
+const log = pino({ base: null }, { write: take });
 const endless = { teardown: () => {} } as unknown as Test;
 const gateway = ownLimits(endless, config).join((sendLease) =>
-  createGateway({ snapshot: buildSnapshot(config, { simulatorUrl }), log, sendLease }),
+  createGateway({
+    snapshot: buildSnapshot(config, { simulatorUrl }),
+    log,
+    callLines: lineSink(take),
+    sendLease,
+  }),
 );
 const port = await gateway.listen('127.0.0.1', 0);
 const url = `http://127.0.0.1:${port}`;

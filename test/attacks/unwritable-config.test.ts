@@ -120,7 +120,9 @@ test('should a value get past every check, the call is refused in its protocol, 
   // Past the checks of the config: all of its upstreams have the one pair.
   for (const { headers } of snapshot.upstreams.values()) (headers as [string, string][])[0] = own;
   const { join } = ownLimits(t, config);
-  const gateway = join((sendLease) => createGateway({ snapshot, log: pino({ level: 'silent' }), sendLease }));
+  const gateway = join((sendLease) =>
+    createGateway({ snapshot, log: pino({ level: 'silent' }), callLines: null, sendLease }),
+  );
   t.teardown(() => gateway.close());
   const port = await gateway.listen('127.0.0.1', 0);
   for (const value of ['a\u010d\u010ax-injected: 1', 'a\r\nx-injected: 1']) {

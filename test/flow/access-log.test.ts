@@ -1,5 +1,10 @@
+import { pino } from 'pino';
 import { test } from 'tap';
+import { createAccessLog } from '../../src/flow/access-log.js';
+import { type CallRecord, none } from '../../src/metrics/call-record.js';
+import { callRecord } from '../support/call-record.js';
 import { startGateway, testKey } from '../support/gateway.js';
+import { lineSink } from '../support/line-sink.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
@@ -49,3 +54,113 @@ for (const { name, listen, client } of [
     t.notMatch(sent.toLowerCase(), /forwarded|198\.51\.100\.1/);
   });
 }
+
+/** The line of a call. */
+function lineOf(call: CallRecord, at = 0): string {
+  const lines: string[] = [];
+  const log = createAccessLog(
+    lineSink((line) => lines.push(line)),
+    pino({ level: 'silent' }),
+    () => {},
+  );
+  log.add(call, at);
+  return lines.join('');
+}
+
+test('a line has its members in their order, and those that there are', async (t) => {
+  const at = Date.UTC(2026, 0, 2, 3, 4, 5, 67);
+  const begin = { level: 'info', time: '2026-01-02T03:04:05.067Z', role: 'worker', pid: process.pid };
+  const least = callRecord({ keyId: null, protocol: null, model: null, target: null, firstByteMs: none });
+  t.equal(
+    lineOf(least, at),
+    `${JSON.stringify({
+      ...begin,
+      id: 'req_1',
+      method: 'POST',
+      path: '/v1/chat/completions',
+      status: 200,
+      outcome: 'complete',
+      bytesIn: 100,
+      bytesOut: 1000,
+      durationMs: 250,
+      retries: 0,
+      msg: 'request',
+    }).replace('"durationMs":250', '"durationMs":250.000')}\n`,
+  );
+  const most = {
+    ...least,
+    client: '::1',
+    keyId: 'team-a',
+    protocol: 'chat',
+    model: 'm',
+    target: 'up/m-1',
+    error: 'upstream_error',
+    cause: 'ECONNRESET',
+    usage: {
+      input: 5,
+      output: 4,
+      cached: 3,
+      cacheWritten: 2,
+      reasoning: 1,
+      estimated: true,
+      partial: true,
+    } as const,
+    givenUp: { input: 7, output: 6 },
+    firstByteMs: 1.0625,
+    durationMs: 1234.5678,
+    retries: 2,
+  };
+  const line = JSON.parse(lineOf(most, at + 933)) as object;
+  t.strictSame(Object.entries(line), [
+    ...Object.entries({ ...begin, time: '2026-01-02T03:04:06.000Z' }),
+    ['id', 'req_1'],
+    ['client', '::1'],
+    ['method', 'POST'],
+    ['path', '/v1/chat/completions'],
+    ['key', 'team-a'],
+    ['protocol', 'chat'],
+    ['model', 'm'],
+    ['target', 'up/m-1'],
+    ['status', 200],
+    ['outcome', 'complete'],
+    ['error', 'upstream_error'],
+    ['cause', 'ECONNRESET'],
+    ['bytesIn', 100],
+    ['bytesOut', 1000],
+    ['inputTokens', 5],
+    ['outputTokens', 4],
+    ['cachedTokens', 3],
+    ['reasoningTokens', 1],
+    ['tokensEstimated', true],
+    ['tokensPartial', true],
+    ['givenUpInputTokens', 7],
+    ['givenUpOutputTokens', 6],
+    ['firstByteMs', 1.063],
+    ['durationMs', 1234.568],
+    ['retries', 2],
+    ['msg', 'request'],
+  ]);
+});
+
+test('nothing that others have chosen breaks a line, or is obeyed by a terminal', async (t) => {
+  const evil = 'a"}\n{"b\\\u0000\u001b[31m\u007f\u009b\u202e\u2028\u00e9\u4e2d\ud800\r';
+  const call = callRecord({ method: evil, path: evil, cause: evil, model: evil, client: evil, keyId: evil });
+  const line = lineOf(call);
+  t.match(line, /^[ -~]+\n$/);
+  const { method, path, cause, model, client, key } = JSON.parse(line) as Record<string, string>;
+  t.strictSame([method, path, cause, model, client, key], Array(6).fill(evil));
+});
+
+test('lines that were dropped are told in the log and counted', async (t) => {
+  const told: unknown[] = [];
+  const log = pino({ base: null }, { write: (line: string) => told.push(JSON.parse(line)) });
+  const dropped = [3, 0];
+  let counted = 0;
+  const sink = { ...lineSink(() => {}), takeDropped: () => dropped.shift() ?? 0 };
+  const accessLog = createAccessLog(sink, log, (lines) => {
+    counted += lines;
+  });
+  await accessLog.close();
+  t.equal(counted, 3);
+  t.match(told, [{ level: 40, dropped: 3, msg: 'request lines dropped' }]);
+});

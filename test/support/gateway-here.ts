@@ -9,6 +9,7 @@ import { Arrivals } from './arrivals.js';
 import type { DemoGateway, DemoOptions, GatewayOptions, LogLine, RunningGateway } from './gateway.js';
 import { testConfig } from './gateway-config.js';
 import { ownLimits } from './leases.js';
+import { lineSink } from './line-sink.js';
 import { simulate } from './simulator.js';
 
 type Teardown = Pick<Test, 'teardown'>;
@@ -58,11 +59,19 @@ interface ServeOptions extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKey
 async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions): Promise<RunningGateway> {
   const { simulatorUrl = null, leaseDelayMs, managedKeys } = options;
   const lines = new Arrivals<LogLine>();
-  const log = pino({ base: null }, { write: (text: string) => lines.add(JSON.parse(text) as LogLine) });
+  const take = (text: string): void => lines.add(JSON.parse(text) as LogLine);
+  const log = pino({ base: null }, { write: take });
+  const callLines = lineSink(take);
   const snapshot = buildSnapshot(config, { simulatorUrl });
   const { owner, join } = ownLimits(t, config, leaseDelayMs);
   const gateway = join((sendLease) =>
-    createGateway({ snapshot, log, sendLease, ...(managedKeys === undefined ? {} : { managedKeys }) }),
+    createGateway({
+      snapshot,
+      log,
+      callLines,
+      sendLease,
+      ...(managedKeys === undefined ? {} : { managedKeys }),
+    }),
   );
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());
