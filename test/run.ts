@@ -46,6 +46,8 @@ t.comment(
   `${[...together, ...alone].reduce((sum, { files }) => sum + files.length, 0)} test files, SEED=${seed}`,
 );
 
+// Each process has a time of its own; tap would end a part that is run by itself after 30 s.
+t.setTimeout(0);
 t.jobs = availableParallelism() + 1;
 await Promise.all(together.map(spawnTests));
 t.jobs = 1;

@@ -57,7 +57,10 @@ export function brokenOutcome({ kind }: GatewayError): CallOutcome {
   return kind === 'internal_error' ? 'refused' : 'upstream_error';
 }
 
-/** The call is over. @param isBroken its answer is not whole, and not because the client has left */
+/**
+ * The call is over.
+ * @param isBroken its answer is not whole, and not because the client has left; an error answer has no usage in any case
+ */
 export function settle(
   answer: RelayedAnswer,
   outcome: CallOutcome,
@@ -120,7 +123,7 @@ function cancelAttempt({ owner, upstream }: RelayedAnswer, reason: GivenUpBy, er
 /** The upstream's connection has broken in the middle of an answer of which some was relayed. */
 export function endBroken(answer: RelayedAnswer, error: GatewayError): void {
   const { transform } = answer;
-  const told = transform?.failure ?? null;
+  const told = transform?.passedError ?? null;
   // All of the answer was there; how the connection ended says nothing about it.
   if (transform?.isComplete) endComplete(answer, transform);
   else if (told !== null) endFailed(answer, told);

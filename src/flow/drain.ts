@@ -188,7 +188,7 @@ class Drain implements UpstreamHandler, Draining {
     }
     transform.pass(run);
     this.#tokens += tokensOf(streamedWeight(run, run.length));
-    if (transform.error !== null || transform.broken !== null) this.#stop(true);
+    if (transform.toldError !== null || transform.withheldError !== null) this.#stop(true);
     else if (transform.endsItself && transform.isComplete) this.#endComplete();
     else if (this.#tokens > mostTokens) this.stop();
   }

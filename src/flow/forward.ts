@@ -114,7 +114,7 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
   }
 
   get toldFailure(): GatewayError | null {
-    return this.#transform?.failure ?? null;
+    return this.#transform?.passedError ?? null;
   }
 
   passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean {

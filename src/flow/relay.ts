@@ -484,8 +484,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       this.#heardAt = performance.now();
       this.flowing = this.call.exchange.write(passed);
     }
-    if (transform.error !== null) endFailed(this, transform.error);
-    else if (transform.broken !== null) giveUp(this, transform.broken);
+    if (transform.toldError !== null) endFailed(this, transform.toldError);
+    else if (transform.withheldError !== null) giveUp(this, transform.withheldError);
     else if (transform.endsItself && transform.isComplete) endComplete(this, transform);
     return this.flowing;
   }
@@ -502,14 +502,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       return;
     }
     const { last, error } = transform.end();
-    if (!this.relayed && transform.error !== null) {
-      giveUnbegun(this, transform.error);
+    if (!this.relayed && transform.toldError !== null) {
+      giveUnbegun(this, transform.toldError);
       return;
     }
     this.#commitStream();
     if (last !== null) exchange.write(last);
     if (error !== null) breakOff(this, error);
-    else if (transform.failure !== null) endFailed(this, transform.failure);
+    else if (transform.passedError !== null) endFailed(this, transform.passedError);
     else endGood(this, transform);
   }
 }

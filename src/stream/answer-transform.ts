@@ -45,11 +45,11 @@ export interface AnswerTransform {
   /** Bytes that it keeps of a stream that has passed, with what is gathered of it to be kept under an id. */
   readonly kept: number;
   /** What failed while it passed, or null; its words have been given out by `pass`. */
-  readonly error: GatewayError | null;
+  readonly toldError: GatewayError | null;
   /** Of the event that `pass` has left out with all behind it, since it tells of the gateway's account; else null. */
-  readonly broken: GatewayError | null;
+  readonly withheldError: GatewayError | null;
   /** What the upstream's own error event means that has passed last: nothing is to be added, and the call has failed. */
-  readonly failure: GatewayError | null;
+  readonly passedError: GatewayError | null;
   /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `held`. */
   readonly keep: Keep | null;
   /** Set by the `pass` or `end` that comes to the end of a stream of which something is kept; else null. */

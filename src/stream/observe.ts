@@ -122,8 +122,8 @@ export class ObservedTransform implements AnswerTransform {
   readonly exactErrors: boolean;
   readonly isCut = false;
   held: HeldEnd | null = null;
-  readonly error = null;
-  broken: GatewayError | null = null;
+  readonly toldError = null;
+  withheldError: GatewayError | null = null;
   readonly mayStream: boolean;
   readonly #observed: Observed;
   readonly #rules: StreamRules;
@@ -214,12 +214,12 @@ export class ObservedTransform implements AnswerTransform {
     }
     const ofKey = keyAt(run, this.#observed.secrets);
     if (ofKey !== -1) {
-      this.broken = quotedKeyError();
+      this.withheldError = quotedKeyError();
       run = run.subarray(0, lastEventEnd(run, 0, ofKey));
     }
     const failure = this.#failureIn(run);
     if (failure !== null) {
-      this.broken = failure.error;
+      this.withheldError = failure.error;
       run = run.subarray(0, failure.start);
     }
     if (run.includes(errorWord)) run = this.#withoutVendorAccount(run);
@@ -269,7 +269,7 @@ export class ObservedTransform implements AnswerTransform {
     }
     keep.see?.(run);
     // Where nobody else notes the end, the records tell that it has come.
-    if ((!this.#ended && this.#rules.marksEnd !== null) || this.broken !== null) return false;
+    if ((!this.#ended && this.#rules.marksEnd !== null) || this.withheldError !== null) return false;
     const records = keep.records(run, true);
     if (records.length > 0) this.held = { keep, records, end: Buffer.from(run), isStream: true };
     return this.held !== null;
@@ -314,7 +314,7 @@ export class ObservedTransform implements AnswerTransform {
       const standing = found === 'name' ? 'error' : 'own';
       const error = data === null ? null : vendorAccountFailureOf(data, standing, this.#observed.secrets);
       if (error !== null) {
-        this.broken = error;
+        this.withheldError = error;
         return run.subarray(0, start);
       }
       if (next === -1) return run;
@@ -342,7 +342,7 @@ export class ObservedTransform implements AnswerTransform {
     };
   }
 
-  get failure(): GatewayError | null {
+  get passedError(): GatewayError | null {
     const error = this.#started ? this.#judgeEnd().error : null;
     return error === null ? null : tellable(error, this.#observed.secrets);
   }

@@ -44,12 +44,12 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.exactErrors;
   }
 
-  get error(): GatewayError | null {
-    return this.#inner.error;
+  get toldError(): GatewayError | null {
+    return this.#inner.toldError;
   }
 
-  get broken(): GatewayError | null {
-    return this.#inner.broken;
+  get withheldError(): GatewayError | null {
+    return this.#inner.withheldError;
   }
 
   get endsItself(): boolean {
@@ -64,8 +64,8 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.isComplete;
   }
 
-  get failure(): GatewayError | null {
-    return this.#inner.failure;
+  get passedError(): GatewayError | null {
+    return this.#inner.passedError;
   }
   /** Nothing of this form is kept. */
   readonly keep = null;

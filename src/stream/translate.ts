@@ -68,8 +68,8 @@ export class TranslatedTransform implements AnswerTransform {
   readonly exactErrors = false;
   readonly mayStream = false;
   readonly endsItself = true;
-  error: GatewayError | null = null;
-  readonly broken = null;
+  toldError: GatewayError | null = null;
+  readonly withheldError = null;
   /** Its encoder numbers what it says last. */
   readonly nextNumber = 0;
   usage: Usage | null = null;
@@ -98,7 +98,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get isComplete(): boolean {
-    return this.error === null && this.#stream !== null && this.#stream.isOver;
+    return this.toldError === null && this.#stream !== null && this.#stream.isOver;
   }
 
   get kept(): number {
@@ -121,8 +121,8 @@ export class TranslatedTransform implements AnswerTransform {
     return { last, error: null };
   }
 
-  get failure(): GatewayError | null {
-    return this.error;
+  get passedError(): GatewayError | null {
+    return this.toldError;
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -182,7 +182,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   #noted(stream: StreamTranslation, bytes: Buffer): Buffer {
-    this.error = stream.error;
+    this.toldError = stream.error;
     this.usage = stream.usage;
     return bytes;
   }

@@ -116,7 +116,7 @@ test('an error in the middle is told in the stream, and nothing after it', async
   each.judge(event('a'));
   t.equal(each.pass(event('a')).toString(), '<a>');
   t.equal(each.pass(Buffer.concat([event('fail'), event('b')])).toString(), '!full!');
-  t.equal(each.error?.kind, 'overloaded');
+  t.equal(each.toldError?.kind, 'overloaded');
 });
 
 test('a stream that ends early says so', async (t) => {
@@ -126,7 +126,7 @@ test('a stream that ends early says so', async (t) => {
   const { last, error } = each.end();
   t.equal(last?.toString(), '!cut!');
   t.equal(error, null, 'its words are in what is still to be sent');
-  t.ok(each.failure);
+  t.ok(each.passedError);
 });
 
 test('a usage that was told before the last text is not all of it', async (t) => {
@@ -172,9 +172,9 @@ test('events become the elements of one array', async (t) => {
     isComplete: false,
     endsItself: false,
     isCut: false,
-    error: null,
-    broken: null,
-    failure: null,
+    toldError: null,
+    withheldError: null,
+    passedError: null,
     keep: null,
     held: null,
     usage: null,
