@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { TargetChooser } from './attempts/choose.js';
 import { HealthTable } from './attempts/health.js';
 import { HedgeBudgets } from './attempts/hedge-budget.js';
-import { LackingEndpoints } from './attempts/lacking.js';
+import { LackingEndpoints } from './attempts/lacking-endpoints.js';
 import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../errors.js';
+import { GatewayError } from '../errors.js';
 import type { ServiceTier } from '../wire/service-tier.js';
 import type { MadeMedia, Usage } from './usage.js';
 
@@ -9,6 +9,11 @@ export interface StreamEnding {
   readonly usage: Usage | null;
   /** What that error means, as `StreamRules.judgeStart` tells it of a first event; null where the stream has not failed. */
   readonly error: GatewayError | null;
+}
+
+/** The failure of a stream whose last byte has come, and not its protocol's own end. */
+export function endedEarly(): GatewayError {
+  return new GatewayError('upstream_error', "The upstream's stream ended before it was complete.");
 }
 
 /** What was noted of a stream while it passed. */

@@ -67,7 +67,7 @@ export const over: Phase = { name: 'over' };
 
 /** Whether signs of life may be sent: they belong between the events of a stream alone. */
 export function mayShowLife(phase: Phase, transform: AnswerTransform | null): boolean {
-  if (phase.name === 'waiting') return transform?.mayStream !== true;
+  if (phase.name === 'waiting') return transform?.streamsUnasked !== true;
   return phase.name === 'events' ? !phase.runs.overlong : phase.name === 'keeping' && phase.isStream;
 }
 

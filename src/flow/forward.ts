@@ -7,7 +7,7 @@ import {
   RelayedAttempt,
 } from '../attempts/attempts.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
-import { saysItLacks } from '../attempts/lacking.js';
+import { saysItLacks } from '../attempts/lacking-endpoints.js';
 import { toldStatus } from '../attempts/outcome.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';

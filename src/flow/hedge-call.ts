@@ -21,7 +21,7 @@ export function mayHedge(
   endpoint: Endpoint,
 ): boolean {
   const isHeld = body !== null && upload === null && socketCall === null;
-  return isHeld && retries === 0 && !(validated?.stream && endpoint.mayStream);
+  return isHeld && retries === 0 && !(validated?.stream && endpoint.streamsUnasked);
 }
 
 /**

@@ -95,7 +95,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   const observed = new ObservedTransform({
     rules: endpoint,
     hideUsage: includeUsage,
-    mayStream: endpoint.mayStream,
+    streamsUnasked: endpoint.streamsUnasked,
     amend: endpoint.amender?.(body) ?? null,
     keep: kept.keep,
     watch: kept.watch,
@@ -137,7 +137,7 @@ function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared
     transform: new ObservedTransform({
       rules: form.rules,
       hideUsage: false,
-      mayStream: false,
+      streamsUnasked: false,
       exactErrors: false,
       amend: answer,
       keep: null,
@@ -206,7 +206,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
     transform: new ObservedTransform({
       rules: endpoint,
       hideUsage: false,
-      mayStream: endpoint.mayStream,
+      streamsUnasked: endpoint.streamsUnasked,
       amend: null,
       keep: null,
       inputEstimate: 0,

@@ -125,7 +125,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
 
   onHead(head: ResponseHead): void {
     const transform = this.#noteHead(head);
-    if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
+    if (transform.streamsUnasked && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) giveUp(this, refusal);
     else this.phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });

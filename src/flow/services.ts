@@ -1,7 +1,7 @@
 import type { TargetChooser } from '../attempts/choose.js';
 import type { HealthTable } from '../attempts/health.js';
 import type { HedgeBudgets } from '../attempts/hedge-budget.js';
-import type { LackingEndpoints } from '../attempts/lacking.js';
+import type { LackingEndpoints } from '../attempts/lacking-endpoints.js';
 import type { Upstream } from '../config/types.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
 import type { SweepList } from '../http/sweep.js';

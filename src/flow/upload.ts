@@ -12,10 +12,10 @@ import { PartNames } from '../wire/part-names.js';
 import { account } from './account.js';
 import { type AdmissionListener, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
+import { largestReceiveBuffer, mostAfterStop } from './bytes-after-stop.js';
 import type { AuthenticatedCall } from './call.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
-import { largestReceiveBuffer, mostWaiting } from './most-waiting.js';
 import { refuse } from './refuse.js';
 import { steerable } from './resolve.js';
 import type { Services } from './services.js';
@@ -193,7 +193,7 @@ export class Upload
     const held = call.heldBytes - this.#waiting + bytes;
     const { bufferedBytes } = call.running.snapshot.limits;
     try {
-      if (bytes > mostWaiting(bufferedBytes, kernelBytes)) throw tooFast();
+      if (bytes > mostAfterStop(bufferedBytes, kernelBytes)) throw tooFast();
       if (held > call.heldBytes) takeMemory(this.#services, call, held - call.heldBytes);
       else keepMemory(this.#services, call, held);
     } catch (fault) {

@@ -78,7 +78,7 @@ function contentOf(route: Route): Content {
 
 /** What a call of a model is answered with. */
 function answerOf({ operation, endpoint, stream, image }: Route): Content {
-  const mayStream = stream !== 'never' || image !== null || endpoint?.mayStream === true;
+  const mayStream = stream !== 'never' || image !== null || endpoint?.streamsUnasked === true;
   return {
     ...(endpoint === speech ? { 'audio/mpeg': bytes, 'audio/*': bytes } : {}),
     ...(endpoint === speech

@@ -37,7 +37,7 @@ export interface Endpoint extends StreamRules {
   /** How a call is served by upstreams that have the same operation in another form; null where there is none. */
   readonly otherForm: OtherForm | null;
   /** The upstream decides whether its answer is a stream, whatever the call asked for. */
-  readonly mayStream: boolean;
+  readonly streamsUnasked: boolean;
   /** What is no stream and no error is JSON; else it may be any text, or a sound. */
   readonly answersJson: boolean;
   /**

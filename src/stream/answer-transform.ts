@@ -33,7 +33,7 @@ export interface AnswerTransform {
   /** An event may have so many bytes before that. */
   readonly eventBytes: number;
   /** The upstream decides whether its answer is a stream. */
-  readonly mayStream: boolean;
+  readonly streamsUnasked: boolean;
   /** Error answers reach the client as they came. */
   readonly exactErrors: boolean;
   /** The stream has come to its protocol's own end, and nothing more is to follow. */

@@ -7,7 +7,13 @@ import {
   tokensOf,
 } from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
-import type { AnswerCharges, StreamEnding, StreamFacts, StreamRules } from '../conversation/stream-rules.js';
+import {
+  type AnswerCharges,
+  endedEarly,
+  type StreamEnding,
+  type StreamFacts,
+  type StreamRules,
+} from '../conversation/stream-rules.js';
 import { type MadeMedia, type Usage, withCharges } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyAt, keyFailure, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
@@ -90,7 +96,7 @@ interface Observed {
   /** The usage event was asked for by the gateway alone, and is kept from the client. */
   readonly hideUsage: boolean;
   /** The upstream decides whether its answer is a stream. */
-  readonly mayStream: boolean;
+  readonly streamsUnasked: boolean;
   /** An error answer is in the client's own protocol; unless given, it is. */
   readonly exactErrors?: boolean;
   /** Changes a whole answer, or null for answers that pass as they come. */
@@ -124,7 +130,7 @@ export class ObservedTransform implements AnswerTransform {
   held: HeldEnd | null = null;
   readonly toldError = null;
   withheldError: GatewayError | null = null;
-  readonly mayStream: boolean;
+  readonly streamsUnasked: boolean;
   readonly #observed: Observed;
   readonly #rules: StreamRules;
   #charges: AnswerCharges | null = null;
@@ -167,7 +173,7 @@ export class ObservedTransform implements AnswerTransform {
     const isGathered = observed.amend !== null || observed.keep !== null;
     this.wholeBytes = isGathered ? amendedBytes : (observed.rules.wholeBytes ?? wholeBytes);
     this.divisible = observed.amend === null;
-    this.mayStream = observed.mayStream;
+    this.streamsUnasked = observed.streamsUnasked;
     this.exactErrors = observed.exactErrors ?? true;
   }
 
@@ -335,10 +341,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#usage = usage;
     return {
       last: null,
-      error:
-        state === 'incomplete'
-          ? new GatewayError('upstream_error', "The upstream's stream ended before it was complete.")
-          : null,
+      error: state === 'incomplete' ? endedEarly() : null,
     };
   }
 

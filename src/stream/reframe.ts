@@ -32,8 +32,8 @@ export class ArrayTransform implements AnswerTransform {
     return false;
   }
 
-  get mayStream(): boolean {
-    return this.#inner.mayStream;
+  get streamsUnasked(): boolean {
+    return this.#inner.streamsUnasked;
   }
 
   get kept(): number {

@@ -66,7 +66,7 @@ export class TranslatedTransform implements AnswerTransform {
   readonly divisible = false;
   readonly eventBytes = eventBytes;
   readonly exactErrors = false;
-  readonly mayStream = false;
+  readonly streamsUnasked = false;
   readonly endsItself = true;
   toldError: GatewayError | null = null;
   readonly withheldError = null;

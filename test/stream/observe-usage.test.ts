@@ -14,7 +14,7 @@ const observed = (endpoint: Endpoint): ObservedTransform =>
   new ObservedTransform({
     rules: endpoint,
     hideUsage: false,
-    mayStream: false,
+    streamsUnasked: false,
     amend: null,
     inputEstimate: 100,
     keep: null,

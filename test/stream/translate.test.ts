@@ -168,7 +168,7 @@ test('events become the elements of one array', async (t) => {
     eventBytes: 1,
     divisible: true,
     exactErrors: true,
-    mayStream: false,
+    streamsUnasked: false,
     isComplete: false,
     endsItself: false,
     isCut: false,

@@ -129,7 +129,7 @@ const ofSpeech: Metering = { ...reportedMetering, seconds: speechSeconds };
 /** Endpoints whose upstreams decide whether they stream: some models ignore that they were asked to. */
 const streaming = {
   ...audio,
-  mayStream: true,
+  streamsUnasked: true,
   marks,
   judgeStart,
   usageAtStart: null,
@@ -152,7 +152,7 @@ export const translations: Endpoint = {
   ...audio,
   ...wholeAnswers(transcriptUsage, ofTranscripts),
   marks,
-  mayStream: false,
+  streamsUnasked: false,
   upstreamPath: () => '/audio/translations',
 };
 

@@ -50,7 +50,7 @@ export const chat: Endpoint = {
   modelInBody: true,
   usageOnRequest: true,
   outputLimit: bodyOutputLimit,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   marks,

@@ -17,7 +17,7 @@ export const completions: Endpoint = {
   modelInBody: true,
   usageOnRequest: true,
   outputLimit: { ...bodyOutputLimit, choices: ['n', 'best_of'], each: 'prompt' },
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   marks,

@@ -18,7 +18,7 @@ function googleEndpoint(operation: string, otherForm: OtherForm): Endpoint {
     modelInBody: false,
     usageOnRequest: false,
     outputLimit: null,
-    mayStream: false,
+    streamsUnasked: false,
     answersJson: true,
     mayLack: false,
     translation: null,

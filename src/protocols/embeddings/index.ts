@@ -12,7 +12,7 @@ export const embeddings: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   translation: null,

@@ -62,7 +62,7 @@ export const generateContent: Endpoint = {
     choices: ['candidateCount', 'candidate_count'],
     each: null,
   },
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   marks,
@@ -101,7 +101,7 @@ export const countTokens: Endpoint = {
   modelInBody: false,
   usageOnRequest: false,
   outputLimit: null,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: true,
   translation: {

@@ -3,7 +3,7 @@ import { always } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { judgeEnd, judgeStart, lastUsage, madeOf, marks } from './stream-rules.js';
 
-const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
+const images: Omit<Endpoint, 'upstreamPath' | 'streamsUnasked'> = {
   protocol: 'images',
   upstreamQuery: null,
   modelInBody: true,
@@ -32,8 +32,8 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
 export const imageGenerations: Endpoint = {
   ...images,
   upstreamPath: () => '/images/generations',
-  mayStream: false,
+  streamsUnasked: false,
 };
 
 /** `POST /v1/images/edits`, whose `stream` may stand in a form behind the images. */
-export const imageEdits: Endpoint = { ...images, upstreamPath: () => '/images/edits', mayStream: true };
+export const imageEdits: Endpoint = { ...images, upstreamPath: () => '/images/edits', streamsUnasked: true };

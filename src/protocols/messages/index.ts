@@ -58,7 +58,7 @@ export const messages: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: bodyOutputLimit,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   marks,
@@ -96,7 +96,7 @@ export const countTokens: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: true,
   translation: {

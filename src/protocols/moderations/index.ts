@@ -15,7 +15,7 @@ export const moderations: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   translation: null,

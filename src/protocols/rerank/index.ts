@@ -17,7 +17,7 @@ export const rerank: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   translation: null,

@@ -60,7 +60,7 @@ export const responses: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: bodyOutputLimit,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: false,
   marks,
@@ -100,7 +100,7 @@ export const compactResponses: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: true,
   translation: {
@@ -132,7 +132,7 @@ export const countInputTokens: Endpoint = {
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
-  mayStream: false,
+  streamsUnasked: false,
   answersJson: true,
   mayLack: true,
   translation: {

@@ -1,5 +1,6 @@
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type ReasoningName, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
@@ -54,7 +55,7 @@ export function createDecoder({ model }: AnswerSource): StreamDecoder {
       // Some upstreams leave `[DONE]` out; then every choice must have come to its end.
       const choices = [...progress.choices.values()];
       if (choices.length > 0 && choices.every(({ finished }) => finished)) endStream(progress, out);
-      else fail(progress, new GatewayError('upstream_error', "The upstream's stream broke off."), out);
+      else fail(progress, endedEarly(), out);
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type Usage, withCharges } from '../../../conversation/usage.js';
-import { GatewayError } from '../../../errors.js';
+import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
 import { decodeFinish, isReason } from '../answer/finish.js';
@@ -62,10 +63,7 @@ class BlockDecoder implements StreamDecoder {
     if (this.#isOver) return;
     const choices = [...this.#choices];
     if (choices.length === 0 || choices.some(([, { finishReason }]) => finishReason === null)) {
-      this.#fail(
-        new GatewayError('upstream_error', "The upstream's stream ended before it was complete."),
-        out,
-      );
+      this.#fail(endedEarly(), out);
       return;
     }
     this.#isOver = true;

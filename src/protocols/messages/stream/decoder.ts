@@ -1,7 +1,8 @@
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import { endedEarly } from '../../../conversation/stream-rules.js';
 import type { Usage } from '../../../conversation/usage.js';
-import { GatewayError } from '../../../errors.js';
+import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../../wire/json.js';
 import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
@@ -81,10 +82,7 @@ class MessagesDecoder implements StreamDecoder {
 
   finish(out: StreamEvent[]): void {
     if (this.#isOver) return;
-    this.#fail(
-      new GatewayError('upstream_error', "The upstream's stream ended before it was complete."),
-      out,
-    );
+    this.#fail(endedEarly(), out);
   }
 
   /** Events of other protocols are ignored, too, in a stream that has begun as one of this protocol. */

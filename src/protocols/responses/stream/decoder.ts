@@ -1,6 +1,7 @@
 import type { UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import { endedEarly } from '../../../conversation/stream-rules.js';
 import { GatewayError } from '../../../errors.js';
 import {
   isObject,
@@ -70,10 +71,7 @@ class ResponseDecoder implements StreamDecoder {
 
   finish(out: StreamEvent[]): void {
     if (this.#isOver) return;
-    this.#fail(
-      new GatewayError('upstream_error', "The upstream's stream ended before it was complete."),
-      out,
-    );
+    this.#fail(endedEarly(), out);
   }
 
   #step(type: string | null, body: JsonObject, out: StreamEvent[]): void {

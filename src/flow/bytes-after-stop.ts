@@ -14,7 +14,7 @@ const usualBuffer = 6 * 1024 * 1024;
  * @param bufferedBytes that a worker may hold in all
  * @param kernelBytes see `largestReceiveBuffer`
  */
-export function mostWaiting(bufferedBytes: number, kernelBytes: number): number {
+export function mostAfterStop(bufferedBytes: number, kernelBytes: number): number {
   return Math.max(kernelTimes * kernelBytes, Math.floor(bufferedBytes / waitingShare));
 }
 

@@ -1,12 +1,12 @@
 import { test } from 'tap';
-import { largestReceiveBuffer, mostWaiting } from '../../src/flow/most-waiting.js';
+import { largestReceiveBuffer, mostAfterStop } from '../../src/flow/bytes-after-stop.js';
 
 const mebibyte = 1024 * 1024;
 
 test('what the system may hold of an upload has its room after a stop, however little a worker may hold', (t) => {
-  t.equal(mostWaiting(64 * mebibyte, 32 * mebibyte), 64 * mebibyte);
-  t.equal(mostWaiting(mebibyte, 6 * mebibyte), 12 * mebibyte);
-  t.equal(mostWaiting(1024 * mebibyte, 6 * mebibyte), 128 * mebibyte);
+  t.equal(mostAfterStop(64 * mebibyte, 32 * mebibyte), 64 * mebibyte);
+  t.equal(mostAfterStop(mebibyte, 6 * mebibyte), 12 * mebibyte);
+  t.equal(mostAfterStop(1024 * mebibyte, 6 * mebibyte), 128 * mebibyte);
   t.end();
 });
 

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { LackingEndpoints, saysItLacks } from '../../src/attempts/lacking.js';
+import { LackingEndpoints, saysItLacks } from '../../src/attempts/lacking-endpoints.js';
 import { countTokens } from '../../src/protocols/messages/index.js';
 import { compactResponses } from '../../src/protocols/responses/index.js';
 import { makeTarget } from './targets.js';
