@@ -7,13 +7,7 @@ import { LackingEndpoints } from './attempts/lacking-endpoints.js';
 import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
-import {
-  type AccessLog,
-  createAccessLog,
-  type LineSink,
-  noAccessLog,
-  refusalLine,
-} from './flow/access-log.js';
+import { type AccessLog, createAccessLog, type LineSink, refusalLine } from './flow/access-log.js';
 import { RecordQueue, recordSoFar } from './flow/account.js';
 import { FindQueue } from './flow/conversation/find-queue.js';
 import { DrainList } from './flow/drain-list.js';
@@ -102,10 +96,8 @@ export interface GatewayOptions {
   readonly sendLease: (message: HolderMessage) => void;
   /** Keys that come and go beside those of the config; none unless given. */
   readonly managedKeys?: ManagedKeySet;
-  /** Where the lines of calls go; null where nobody wants them. */
-  readonly callLines: LineSink | null;
-  /** How many other lines the log has dropped until now; none unless given. */
-  readonly droppedLines?: () => number;
+  /** Where the lines of `log` go, and those of calls. */
+  readonly lines: LineSink;
 }
 
 const tickMs = 1000;
@@ -133,9 +125,6 @@ class ComposedGateway implements Gateway {
   readonly #health: HealthTable;
   readonly #recorder: Recorder;
   readonly #accessLog: AccessLog;
-  readonly #droppedLines: () => number;
-  /** Of the lines that were dropped. */
-  #countedLines = 0;
   readonly #ledger: UsageWriter;
   /** Calls that wait to be noted together. */
   readonly #recordQueue: RecordQueue;
@@ -148,9 +137,8 @@ class ComposedGateway implements Gateway {
   readonly #taskWatch: TaskWatch;
 
   constructor(options: GatewayOptions) {
-    const { snapshot, log, callLines, managedKeys = null, droppedLines = () => 0 } = options;
+    const { snapshot, log, lines, managedKeys = null } = options;
     this.#log = log;
-    this.#droppedLines = droppedLines;
     this.#managedKeys = managedKeys;
     this.#store = createStore(snapshot.store);
     this.#health = new HealthTable(snapshot.routing);
@@ -171,8 +159,7 @@ class ComposedGateway implements Gateway {
     });
     const onReportFault = (fault: unknown, call: CallRecord): void =>
       this.#noteFault('report', fault, call.id);
-    this.#accessLog =
-      callLines === null ? noAccessLog : createAccessLog(callLines, log, this.#recorder.recordLogDropped);
+    this.#accessLog = createAccessLog(lines, log, this.#recorder.recordLogDropped);
     this.#ledger = createLedger({
       store: this.#store,
       settings: () => this.#services.running.snapshot.usage,
@@ -380,9 +367,6 @@ class ComposedGateway implements Gateway {
   #countAll(): void {
     this.#recordQueue.flush();
     this.#ledger.count();
-    const dropped = this.#droppedLines();
-    this.#recorder.recordLogDropped(dropped - this.#countedLines);
-    this.#countedLines = dropped;
   }
 
   inspect(): Inspection {

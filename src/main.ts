@@ -128,7 +128,7 @@ async function start(options: Options): Promise<number> {
       if (config.demo) process.stdout.write(demoBanner(url, admin, said));
     },
   });
-  log.flush();
+  await log.lines.written();
   return code;
 }
 

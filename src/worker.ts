@@ -13,7 +13,6 @@ import type { OwnerMessage } from './limits/messages.js';
 import { compileTranslationChecks } from './protocols/text.js';
 import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
-import { createLineWriter } from './supervisor/line-writer.js';
 import { createLog } from './supervisor/log.js';
 import {
   graceMs,
@@ -52,8 +51,7 @@ function report(message: WorkerReport, onSent: () => void = ignore): void {
 }
 
 function end(code: number): void {
-  log.flush();
-  process.exit(code);
+  log.lines.written().finally(() => process.exit(code));
 }
 
 function fail(error: unknown): void {
@@ -90,10 +88,9 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   gateway = createGateway({
     snapshot,
     log: log.logger,
-    callLines: log.logger.isLevelEnabled('info') ? createLineWriter(1) : null,
+    lines: log.lines,
     sendLease: report,
     managedKeys,
-    droppedLines: log.dropped,
   });
   for (const message of earlyLeases) gateway.receiveLease(message);
   earlyLeases = [];

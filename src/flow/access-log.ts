@@ -6,10 +6,10 @@ import { asciiQuoted } from '../wire/ascii-json.js';
 import type { Asking } from './call.js';
 import type { VendorAccountRefusal } from './services.js';
 
-/** How long a line waits to be written at most, unless nobody reads. */
+/** How long a line waits at most, unless nobody reads. */
 const writeEveryMs = 100;
 
-/** Where lines go; it takes them at once, whoever reads them. */
+/** Where the lines of the log go; it takes them at once, whoever reads them. */
 export interface LineSink {
   /** @param line of ASCII characters, with its end */
   add(line: string): void;
@@ -20,7 +20,7 @@ export interface LineSink {
   /** Lines that were dropped since the last time that this was asked, since they could not be written in time. */
   takeDropped(): number;
   /** Resolves when all is written, or nobody takes it. */
-  close(): Promise<void>;
+  written(): Promise<void>;
 }
 
 export interface AccessLog {
@@ -31,16 +31,16 @@ export interface AccessLog {
   close(): Promise<void>;
 }
 
-/** Of a worker that writes no lines. */
-export const noAccessLog: AccessLog = { add: () => {}, waiting: () => 0, close: async () => {} };
-
 /**
  * One line for each call, never a key, never a body. Lines have the form of all others of the log, and are put together
  * by hand: by way of an object and the logger, one took longer than any other part of a small call.
+ * @param sink takes the lines of `log`, too
  * @param onDropped hears how many lines were dropped
  */
 export function createAccessLog(sink: LineSink, log: Logger, onDropped: (lines: number) => void): AccessLog {
   const lineOf = createLineFormat();
+  // Asked once: a log keeps its level.
+  const isWanted = log.isLevelEnabled('info');
   const flush = (): void => {
     sink.flush();
     const dropped = sink.takeDropped();
@@ -51,11 +51,13 @@ export function createAccessLog(sink: LineSink, log: Logger, onDropped: (lines: 
   const timer = setInterval(flush, writeEveryMs);
   timer.unref();
   return {
-    add: (call, at) => sink.add(lineOf(call, at)),
+    add(call, at) {
+      if (isWanted) sink.add(lineOf(call, at));
+    },
     waiting: () => sink.waiting(),
     async close() {
       clearInterval(timer);
-      await sink.close();
+      await sink.written();
       flush();
     },
   };

@@ -14,6 +14,8 @@ const mostBatches = 256;
 const batchBytes = 12_288;
 /** How long a pipe that was full is left alone. */
 const fullMs = 20;
+/** And one that has failed, or a disk. */
+const failedMs = 100;
 const newline = 0x0a;
 /** How long the last lines are waited for. */
 const lastLinesMs = 500;
@@ -28,8 +30,10 @@ export interface LineWriter {
   waiting(): number;
   /** Lines that could not be written, or for which there was no room, since the last time that this was asked. */
   takeDropped(): number;
-  /** Writes what waits. @returns resolves when it is written, or after half a second without the rest */
-  close(): Promise<void>;
+  /** Writes what waits. @returns resolves when it is written, or fails, or after half a second without the rest */
+  written(): Promise<void>;
+  /** Writes what waits as far as it is taken at once: for a process that ends. */
+  writeNow(): void;
 }
 
 /** Whole lines, in the order of `bytes`. */
@@ -62,7 +66,9 @@ class BatchWriter implements LineWriter {
   #from = 0;
   #waiting = 0;
   #dropped = 0;
-  #onClosed: (() => void) | null = null;
+  /** It is to go on with what is not a whole batch. */
+  #isAsked = false;
+  #onWritten: (() => void)[] = [];
 
   constructor(fd: number) {
     const pipe = refusingPipe(fd);
@@ -98,7 +104,8 @@ class BatchWriter implements LineWriter {
   }
 
   flush(): void {
-    if (this.#writing !== null) return;
+    this.#isAsked = this.#writing !== null;
+    if (this.#isAsked) return;
     let batch = this.#full.shift();
     if (batch === undefined) {
       if (this.#filling.lines === 0) return;
@@ -120,27 +127,51 @@ class BatchWriter implements LineWriter {
     return dropped;
   }
 
-  close(): Promise<void> {
+  written(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, lastLinesMs);
-      this.#onClosed = () => {
+      this.#onWritten.push(() => {
         clearTimeout(timer);
         resolve();
-      };
+      });
       this.flush();
-      if (this.#writing === null) this.#onClosed();
+      if (this.#writing === null) this.#tellWritten();
     });
+  }
+
+  #tellWritten(): void {
+    const told = this.#onWritten;
+    this.#onWritten = [];
+    for (const tell of told) tell();
+  }
+
+  writeNow(): void {
+    // Whoever has not taken what is under way may take no more.
+    if (this.#writing !== null && !this.#refuses) return;
+    const writing = this.#writing?.bytes.subarray(this.#from, this.#writing.length);
+    const rest = [...this.#full, this.#filling].map(({ bytes, length }) => bytes.subarray(0, length));
+    try {
+      for (const bytes of writing === undefined ? rest : [writing, ...rest]) {
+        for (let from = 0; from < bytes.length; ) {
+          const part = this.#partOf(bytes, from);
+          from += writeSync(this.#fd, bytes, from, part);
+        }
+      }
+    } catch {
+      // There is nowhere left to say so.
+    }
   }
 
   #write(batch: Batch): void {
     if (!this.#refuses) {
-      const length = this.#partOf(batch);
-      write(this.#fd, batch.bytes, this.#from, length, null, this.#onWritten);
+      const length = this.#partOf(batch.bytes.subarray(0, batch.length), this.#from);
+      write(this.#fd, batch.bytes, this.#from, length, null, this.#onBytes);
       return;
     }
     try {
-      while (this.#from < batch.length)
-        this.#from += writeSync(this.#fd, batch.bytes, this.#from, this.#partOf(batch));
+      const bytes = batch.bytes.subarray(0, batch.length);
+      while (this.#from < bytes.length)
+        this.#from += writeSync(this.#fd, bytes, this.#from, this.#partOf(bytes, this.#from));
     } catch (error) {
       this.#fail(batch, errorCode(error));
       return;
@@ -149,14 +180,14 @@ class BatchWriter implements LineWriter {
   }
 
   /** Bytes of as many whole lines as one write may hold, or of a part of one that is longer. */
-  #partOf({ bytes, length }: Batch): number {
-    const most = this.#from + this.#mostBytes;
-    if (length <= most) return length - this.#from;
+  #partOf(bytes: Buffer, from: number): number {
+    const most = from + this.#mostBytes;
+    if (bytes.length <= most) return bytes.length - from;
     const end = bytes.lastIndexOf(newline, most - 1) + 1;
-    return (end > this.#from ? end : most) - this.#from;
+    return (end > from ? end : most) - from;
   }
 
-  readonly #onWritten = (error: NodeJS.ErrnoException | null, written: number): void => {
+  readonly #onBytes = (error: NodeJS.ErrnoException | null, written: number): void => {
     const batch = this.#writing;
     if (batch === null) return;
     if (error !== null) {
@@ -179,8 +210,8 @@ class BatchWriter implements LineWriter {
     if (batch.bytes[this.#from - 1] !== newline && (this.#from > 0 || batch.lines === 0))
       this.#full.unshift({ bytes: Buffer.from([newline]), length: 1, lines: 0 });
     this.#release(batch);
-    // The next ones with the next flush: nothing is won by failing faster.
-    this.#onClosed?.();
+    this.#tellWritten();
+    setTimeout(this.#onTurn, failedMs).unref();
   }
 
   readonly #onRoom = (): void => {
@@ -190,8 +221,8 @@ class BatchWriter implements LineWriter {
   #end(batch: Batch): void {
     this.#release(batch);
     if (this.#full.length > 0) setImmediate(this.#onTurn);
-    else if (this.#filling.length >= batchBytes || this.#onClosed !== null) this.flush();
-    if (this.#writing === null && this.#waiting === 0) this.#onClosed?.();
+    else if (this.#filling.length >= batchBytes || this.#isAsked || this.#onWritten.length > 0) this.flush();
+    if (this.#writing === null && this.#waiting === 0) this.#tellWritten();
   }
 
   readonly #onTurn = (): void => this.flush();

@@ -8,14 +8,15 @@ const backslash = 0x5c;
 export function asciiQuoted(text: string): string {
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
-    if (char < 0x20 || char > 0x7e || char === quote || char === backslash) return escaped(text);
+    if (char < 0x20 || char > 0x7e || char === quote || char === backslash)
+      return asciiJson(JSON.stringify(text));
   }
   return `"${text}"`;
 }
 
-function escaped(text: string): string {
-  return JSON.stringify(text).replace(
-    /[\u007f-\uffff]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+const others = /[\u007f-\uffff]/g;
+
+/** A text of JSON with all but ASCII's visible characters in escapes, as those are that JSON itself wants escaped. */
+export function asciiJson(json: string): string {
+  return json.replace(others, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

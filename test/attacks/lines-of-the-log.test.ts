@@ -9,7 +9,6 @@ test('nothing that a terminal obeys stands in a line of the log as it came', asy
     const log = createLog('worker', 'info');
     await new Promise((resolve) => setTimeout(resolve, 50));
     log.logger.info({ path: ${JSON.stringify(said)} }, 'request');
-    log.flush();
   `;
   const line = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
   t.equal((JSON.parse(line) as { path: string }).path, said, 'it can be read back');

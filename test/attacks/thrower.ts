@@ -224,7 +224,7 @@ const gateway = ownLimits(endless, config).join((sendLease) =>
   createGateway({
     snapshot: buildSnapshot(config, { simulatorUrl }),
     log,
-    callLines: lineSink(take),
+    lines: lineSink(take),
     sendLease,
   }),
 );

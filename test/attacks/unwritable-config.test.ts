@@ -9,6 +9,7 @@ import { bytesOf, doors, doorsConfig } from '../support/doors.js';
 import { testConfig } from '../support/gateway.js';
 import { halves, hostile } from '../support/head-fuzz.js';
 import { ownLimits } from '../support/leases.js';
+import { lineSink } from '../support/line-sink.js';
 import { exchange } from '../support/raw-client.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
@@ -121,7 +122,7 @@ test('should a value get past every check, the call is refused in its protocol, 
   for (const { headers } of snapshot.upstreams.values()) (headers as [string, string][])[0] = own;
   const { join } = ownLimits(t, config);
   const gateway = join((sendLease) =>
-    createGateway({ snapshot, log: pino({ level: 'silent' }), callLines: null, sendLease }),
+    createGateway({ snapshot, log: pino({ level: 'silent' }), lines: lineSink(() => {}), sendLease }),
   );
   t.teardown(() => gateway.close());
   const port = await gateway.listen('127.0.0.1', 0);

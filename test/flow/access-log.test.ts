@@ -60,7 +60,7 @@ function lineOf(call: CallRecord, at = 0): string {
   const lines: string[] = [];
   const log = createAccessLog(
     lineSink((line) => lines.push(line)),
-    pino({ level: 'silent' }),
+    pino({}, { write() {} }),
     () => {},
   );
   log.add(call, at);

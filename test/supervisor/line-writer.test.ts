@@ -53,7 +53,7 @@ test('a file gets every line in its order, however long it is', async (t) => {
   lines.splice(2000, 0, `${'long '.repeat(40_000)}\n`);
   for (const line of lines) writer.add(line);
   t.ok(writer.waiting() > 0, 'nobody has waited for it');
-  await writer.close();
+  await writer.written();
   t.equal(writer.waiting(), 0);
   t.equal(writer.takeDropped(), 0);
   t.ok(readFileSync(path, 'utf8') === lines.join(''));
@@ -146,7 +146,7 @@ test('on a full disk lines are counted, and the writer closes', async (t) => {
     return dropped === 3;
   });
   writer.add('one more\n');
-  await writer.close();
+  await writer.written();
   t.equal(writer.takeDropped(), 1);
   t.equal(writer.waiting(), 0);
 });
@@ -158,7 +158,7 @@ test('a process ends although nobody reads its lines', async (t) => {
     const { createLineWriter } = await import(${JSON.stringify(module)});
     const writer = createLineWriter(1);
     for (let line = 0; line < 10_000; line++) writer.add('x'.repeat(1000) + '\\n');
-    await writer.close();
+    await writer.written();
     process.exit(writer.waiting() > 0 ? 7 : 0);
   `;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {

@@ -61,14 +61,14 @@ async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions)
   const lines = new Arrivals<LogLine>();
   const take = (text: string): void => lines.add(JSON.parse(text) as LogLine);
   const log = pino({ base: null }, { write: take });
-  const callLines = lineSink(take);
+  const sink = lineSink(take);
   const snapshot = buildSnapshot(config, { simulatorUrl });
   const { owner, join } = ownLimits(t, config, leaseDelayMs);
   const gateway = join((sendLease) =>
     createGateway({
       snapshot,
       log,
-      callLines,
+      lines: sink,
       sendLease,
       ...(managedKeys === undefined ? {} : { managedKeys }),
     }),
