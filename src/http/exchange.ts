@@ -159,7 +159,7 @@ export class Exchange extends Swept implements SinkOwner {
     this.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     this.#bodyStream?.discard();
     const isTaken = client.respond(this.#head(status, lines), body);
-    if (!isTaken) this.#block();
+    if (!isTaken) this.onBlocked();
     return isTaken;
   }
 
@@ -204,7 +204,7 @@ export class Exchange extends Swept implements SinkOwner {
       this.#bodyStream?.discard();
     }
     const isTaken = client.write(chunk);
-    if (!isTaken) this.#block();
+    if (!isTaken) this.onBlocked();
     return isTaken;
   }
 
@@ -221,7 +221,7 @@ export class Exchange extends Swept implements SinkOwner {
   /** Ends a streamed answer that is not whole: once its client has been sent what waits, the connection breaks. */
   breakOff(): void {
     this.#bodyStream?.discard();
-    if (this.#client?.breakOff() === false) this.#block();
+    if (this.#client?.breakOff() === false) this.onBlocked();
   }
 
   /** Ends the exchange: its connection becomes something else. @returns false when the client has left */
@@ -268,6 +268,11 @@ export class Exchange extends Swept implements SinkOwner {
     this.#stalledSweeps = 0;
   }
 
+  onBlocked(): void {
+    this.#blocked = true;
+    this.#host.sweepList.add(this);
+  }
+
   onDrained(): void {
     this.#stalledSweeps = 0;
     this.#blocked = false;
@@ -295,11 +300,6 @@ export class Exchange extends Swept implements SinkOwner {
       lines: this.id + this.head.answerLines + lines,
       closes: this.closing || this.#host.draining,
     };
-  }
-
-  #block(): void {
-    this.#blocked = true;
-    this.#host.sweepList.add(this);
   }
 
   #finish(): void {

@@ -4,6 +4,8 @@ import type { Guarded } from '../errors.js';
 export interface SinkOwner extends Guarded {
   /** The client has taken some of what waited, but not all of it. */
   onProgress(): void;
+  /** The client does not keep up with what `write` has taken before: as if it had said false. */
+  onBlocked(): void;
   /** After `write` or `respond` has said false: the client has taken what waited. */
   onDrained(): void;
   /**

@@ -18,6 +18,7 @@ import { Exchange, type ExchangeHost } from './exchange.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
 import { type SocketLimits, takeSockets } from './socket.js';
 import { SweepList } from './sweep.js';
+import { TurnWrites } from './turn-writes.js';
 import { AtOnce, UwsResponse } from './uws-response.js';
 
 export interface ServerOptions {
@@ -84,6 +85,7 @@ class UwsServer implements Server {
     bodies: createBodyPool(pooledBytes),
   };
   readonly #atOnce = new AtOnce();
+  readonly #turnWrites = new TurnWrites();
   readonly #app: TemplatedApp;
   readonly #sweepTimer: NodeJS.Timeout;
   #slots: HeaderSlots;
@@ -199,7 +201,7 @@ class UwsServer implements Server {
     if (this.#readsPeers) head.peer = response.getRemoteAddress();
     if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
-      new UwsResponse(response, this.#atOnce),
+      new UwsResponse(response, this.#atOnce, this.#turnWrites),
       request.getCaseSensitiveMethod(),
       request.getUrl(),
       head,

@@ -4,6 +4,7 @@ import { guard, handFault } from '../errors.js';
 import { isBodyless } from '../wire/head.js';
 import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
 import { SizedAnswer, type SizedState } from './sized.js';
+import { mostHeldBytes, type TurnSink, type TurnWrites } from './turn-writes.js';
 
 /** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
 const directBytes = 16 * 1024;
@@ -23,9 +24,12 @@ for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(co
  * The client of an HTTP request, and the one place that knows uWS's rules: the response is never touched after an
  * abort or an end, everything is written inside `cork`, and what uWS buffers stays bounded.
  */
-export class UwsResponse implements ClientLink {
+export class UwsResponse implements ClientLink, TurnSink {
   readonly #response: HttpResponse;
   readonly #atOnce: AtOnce;
+  readonly #turnWrites: TurnWrites;
+  /** Some of what was given waits for the end of the turn. */
+  #isHeld = false;
   #owner: SinkOwner | null = null;
   /** Of a streamed answer, until it has left. */
   #head: AnswerHead | null = null;
@@ -40,9 +44,10 @@ export class UwsResponse implements ClientLink {
   /** An answer of known length that does not leave in one go. */
   #sized: SizedAnswer | null = null;
 
-  constructor(response: HttpResponse, atOnce: AtOnce) {
+  constructor(response: HttpResponse, atOnce: AtOnce, turnWrites: TurnWrites) {
     this.#response = response;
     this.#atOnce = atOnce;
+    this.#turnWrites = turnWrites;
   }
 
   attach(owner: SinkOwner): void {
@@ -151,6 +156,32 @@ export class UwsResponse implements ClientLink {
       this.#pending.push(Buffer.from(chunk));
       return false;
     }
+    if (this.#head === null && !this.#blocked && chunk.length <= mostHeldBytes) {
+      this.#isHeld = true;
+      this.#turnWrites.add(this, chunk);
+      return true;
+    }
+    this.#releaseHeld();
+    return this.#writeNow(chunk);
+  }
+
+  writeHeld(bytes: Buffer): void {
+    const owner = this.#owner;
+    this.#isHeld = false;
+    if (owner === null) return;
+    try {
+      if (!this.#writeNow(bytes)) owner.onBlocked();
+    } catch (fault) {
+      handFault(owner, 'request', fault);
+    }
+  }
+
+  /** Writes what waits for the end of the turn. */
+  #releaseHeld(): void {
+    if (this.#isHeld) this.#turnWrites.flush();
+  }
+
+  #writeNow(chunk: Buffer): boolean {
     let flowing = true;
     this.#response.cork(() => {
       if (this.#head !== null) this.#writeBegun(this.#head);
@@ -161,6 +192,7 @@ export class UwsResponse implements ClientLink {
   }
 
   end(): void {
+    this.#releaseHeld();
     // uWS gives an ended response ten seconds to drain and then drops the rest: end only what has drained.
     if (this.#blocked) {
       this.#ending = true;
@@ -179,13 +211,15 @@ export class UwsResponse implements ClientLink {
    * more is written, of white space, which means nothing in any framing of events.
    */
   breakOff(): boolean {
+    this.#releaseHeld();
     this.#isBreaking = true;
-    if (this.#blocked || !this.write(blank)) return false;
+    if (this.#blocked || !this.#writeNow(blank)) return false;
     this.abort();
     return true;
   }
 
   abort(): void {
+    this.#releaseHeld();
     if (this.#owner === null) return;
     this.#finish();
     this.#response.close();

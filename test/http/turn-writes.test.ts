@@ -1,0 +1,140 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { type Test, test } from 'tap';
+import type { Exchange } from '../../src/http/exchange.js';
+import { mostHeldBytes, TurnWrites } from '../../src/http/turn-writes.js';
+import { hear, startServer, turns } from './http-server.js';
+import { hashOf, MB, noise } from './uploads.js';
+
+/** Asks a server for an answer that `onRequest` makes. */
+async function ask(t: Test, onRequest: (exchange: Exchange) => void): Promise<IncomingMessage> {
+  const { port } = await startServer(t, onRequest);
+  const [answer] = (await once(get({ port, host: '127.0.0.1', agent: false }), 'response')) as [
+    IncomingMessage,
+  ];
+  return answer;
+}
+
+async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+test('small and large pieces of one turn leave in their order, and its end behind them', async (t) => {
+  const body = noise(200_000);
+  const answer = await ask(t, (exchange) => {
+    hear(exchange);
+    exchange.begin(200, '');
+    for (let at = 0, size = 1; at < body.length; at += size, size = (size * 7 + 13) % (3 * mostHeldBytes)) {
+      const piece = Buffer.from(body.subarray(at, at + size));
+      exchange.write(piece);
+      // The bytes were taken over.
+      piece.fill(0);
+    }
+    exchange.end();
+  });
+  t.equal(hashOf(await bodyOf(answer)), hashOf(body));
+});
+
+test('small pieces stop at a client that does not read, and go on when it does', async (t) => {
+  const body = noise(16 * MB);
+  let sent = 0;
+  let stops = 0;
+  let stopped = () => {};
+  const firstStop = new Promise<void>((resolve) => {
+    stopped = resolve;
+  });
+  const answer = await ask(t, (exchange) => {
+    const feed = (): void => {
+      // A few in each turn, as events come.
+      for (let pieces = 0; pieces < 50 && sent < body.length; pieces++) {
+        const piece = body.subarray(sent, sent + 1000);
+        sent += piece.length;
+        if (exchange.write(piece)) continue;
+        stops++;
+        stopped();
+        return;
+      }
+      if (sent < body.length) setImmediate(feed);
+      else exchange.end();
+    };
+    hear(exchange, feed);
+    exchange.begin(200, '');
+    feed();
+  });
+  answer.pause();
+  await firstStop;
+  await turns(20);
+  t.ok(sent < body.length);
+  t.equal(stops, 1);
+  t.equal(hashOf(await bodyOf(answer)), hashOf(body));
+});
+
+test('a client is told to stop that blocks with the last small piece, and later that it may go on', async (t) => {
+  const body = noise(16 * MB);
+  let drained = 0;
+  let asked: Exchange | null = null;
+  const answer = await ask(t, (exchange) => {
+    asked = exchange;
+    hear(exchange, () => drained++);
+    exchange.begin(200, '');
+    // Until a piece is held that the socket does not take.
+    const feed = (): void => {
+      if (exchange.isBlocked || !exchange.write(body.subarray(0, 1000))) return;
+      setImmediate(feed);
+    };
+    feed();
+  });
+  answer.pause();
+  const exchange = asked as unknown as Exchange;
+  while (!exchange.isBlocked) await turns(1);
+  answer.resume();
+  while (drained === 0) await turns(1);
+  t.notOk(exchange.isBlocked);
+  exchange.end();
+  await once(answer, 'end');
+});
+
+test('what was written before an answer breaks off reaches its client', async (t) => {
+  const answer = await ask(t, (exchange) => {
+    hear(exchange);
+    exchange.begin(200, '');
+    // In a handler uWS keeps what is written until it returns.
+    setImmediate(() => {
+      exchange.write(Buffer.from('first '));
+      exchange.write(Buffer.from('second'));
+      exchange.breakOff();
+    });
+  });
+  let text = '';
+  answer.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  const [error] = (await once(answer, 'error')) as [NodeJS.ErrnoException];
+  t.equal(error.code, 'ECONNRESET');
+  t.equal(text.trimEnd(), 'first second');
+});
+
+test('a sink that flushes or adds while it is written to changes no order', (t) => {
+  const writes = new TurnWrites();
+  const seen: string[] = [];
+  const note = (name: string, then: () => void = () => {}) => ({
+    writeHeld(bytes: Buffer) {
+      seen.push(`${name}:${bytes}`);
+      then();
+    },
+  });
+  const last = note('last');
+  const adding = note('adding', () => writes.add(last, Buffer.from('2')));
+  const flushing = note('flushing', () => writes.flush());
+  writes.add(flushing, Buffer.from('a'));
+  writes.add(adding, Buffer.from('b'));
+  writes.add(adding, Buffer.from('c'));
+  writes.add(last, Buffer.from('1'));
+  writes.flush();
+  t.strictSame(seen, ['flushing:a', 'adding:bc', 'last:12']);
+  writes.flush();
+  t.equal(seen.length, 3);
+  t.end();
+});
