@@ -34,8 +34,8 @@ export interface RequestRules {
   readonly toolNames: { readonly longest: number; readonly legal: RegExp };
   /** What the schema of an answer may be of. */
   readonly outputRoot: 'any' | 'object';
-  /** Each object in the schema of an answer has to say that it has no other members. */
-  readonly closedSchemas: boolean;
+  /** What the schema of an answer has to be like to hold a model to it; null where it may be any. */
+  readonly answerSchema: AnswerSchemaRules | null;
   /** Keywords that the schema of a tool may not have at its root. */
   readonly toolRoot: readonly string[];
   /** What the schema of a strict tool has to be like; null where no tool is one. */
@@ -60,6 +60,19 @@ export interface StrictRules {
   readonly mostMinItems: number;
   /** What the strict tools of a request may have in all. */
   readonly most: StrictCounts;
+}
+
+export interface AnswerSchemaRules {
+  /** It holds a model where the client asks for that (`strict`), and may be any elsewhere; else it always does. */
+  readonly onlyStrict: boolean;
+  /** Keywords that it may have; null for those that a strict tool's may. */
+  readonly keywords: ReadonlySet<string> | null;
+  /** Values of `format` that it may have. */
+  readonly formats: ReadonlySet<string>;
+  /** A `pattern` that it may have. */
+  readonly pattern: (pattern: string) => boolean;
+  /** The largest `minItems`. */
+  readonly mostMinItems: number;
 }
 
 export interface StrictCounts {

@@ -21,7 +21,9 @@ const counted: ReadonlySet<string> = new Set([
   ...['topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'mediaResolution', 'safetySettings', 'labels'],
   ...['allowed_domains', 'blocked_domains', 'user_location', 'max_uses', 'search_context_size'],
   ...['external_web_access', 'excludeDomains', 'tool_choice', 'server_tool_use', 'web_search_tool_result'],
-  ...['anyOf', 'oneOf', 'allOf', 'additionalProperties'],
+  ...['anyOf', 'oneOf', 'allOf', 'additionalProperties', 'pattern', 'format', 'multipleOf'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  ...['minLength', 'maxLength', 'minItems', 'maxItems', 'uniqueItems'],
   // Of answers.
   ...['web_search_call', 'annotations', 'logprobs', 'stop_sequence', 'groundingChunks', 'groundingSupports'],
   ...['inlineData', 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse', 'audio'],

@@ -3,9 +3,9 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
+import { fitAnswerSchema } from './answer-schema.js';
 import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCallArguments } from './call-arguments.js';
-import { fitClosedSchemas } from './closed-schemas.js';
 import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
@@ -36,7 +36,7 @@ const fits: readonly Fit[] = [
   fitWebSearch,
   fitStopSequences,
   fitOutputRoot,
-  fitClosedSchemas,
+  fitAnswerSchema,
   fitTools,
   fitPrefill,
   fitFirstTurn,

@@ -22,14 +22,14 @@ export function fitStrictTools(
   let left = rules.most;
   const tools = request.tools.map((tool) => {
     if (!isStrict(tool)) return tool;
-    const found = look(toolParameters(tool.parameters), rules);
+    const found = strictSchema(toolParameters(tool.parameters), rules);
     const rest = found === null ? null : without(left, found.counts);
     if (found === null || rest === null) {
       leaveOut(request, 'strict', leftOut);
       return { ...tool, strict: null };
     }
     left = rest;
-    return { ...tool, parameters: found.parameters };
+    return { ...tool, parameters: found.schema };
   });
   return { request: { ...request, tools }, restorer: null };
 }
@@ -38,8 +38,8 @@ function isStrict({ strict }: Tool): boolean {
   return strict === true;
 }
 
-/** @returns null for less than nothing */
-function without(left: StrictCounts, { tools, optional, unions }: StrictCounts): StrictCounts | null {
+/** @returns what a request may have beside those; null for less than nothing */
+export function without(left: StrictCounts, { tools, optional, unions }: StrictCounts): StrictCounts | null {
   const rest = {
     tools: left.tools - tools,
     optional: left.optional - optional,
@@ -48,18 +48,18 @@ function without(left: StrictCounts, { tools, optional, unions }: StrictCounts):
   return rest.tools < 0 || rest.optional < 0 || rest.unions < 0 ? null : rest;
 }
 
-interface Found {
-  /** The schema with all of its objects closed. */
-  readonly parameters: JsonObject;
+interface StrictSchema {
+  /** With all of its objects closed. */
+  readonly schema: JsonObject;
   readonly counts: StrictCounts;
 }
 
 /** @returns null for a schema that cannot be a strict one */
-function look(schema: JsonObject, rules: StrictRules): Found | null {
+export function strictSchema(schema: JsonObject, rules: StrictRules): StrictSchema | null {
   let isTaken = rules.recursion || !isRecursive(schema);
   let optional = 0;
   let unions = 0;
-  const parameters = mapSchemas(schema, (each) => {
+  const closed = mapSchemas(schema, (each) => {
     if (!isTaken) return each;
     isTaken = isKnown(each, rules);
     if (each.anyOf !== undefined || Array.isArray(each.type)) unions++;
@@ -67,7 +67,7 @@ function look(schema: JsonObject, rules: StrictRules): Found | null {
     optional += countOptional(each);
     return each.additionalProperties === false ? each : { ...each, additionalProperties: false };
   });
-  return isTaken ? { parameters, counts: { tools: 1, optional, unions } } : null;
+  return isTaken ? { schema: closed, counts: { tools: 1, optional, unions } } : null;
 }
 
 /** What says of what type a value is. */

@@ -3,7 +3,7 @@ import { growingMetering } from '../../conversation/stream-rules.js';
 import { chatOnce } from '../once.js';
 import { endsWithMark } from '../openai-shared/choice-stream.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
-import { openaiToolSchemas } from '../tool-schema-rules.js';
+import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
@@ -28,8 +28,7 @@ export const chatCodec: TextCodec = {
     stop: { most: 4, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
-    closedSchemas: false,
-    ...openaiToolSchemas,
+    ...openaiSchemas,
     lacks: [],
     signatures: 'chat',
     search: { asked: 'never', says: ['location', 'contextSize'], choice: 'implied', name: null },

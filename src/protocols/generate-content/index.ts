@@ -7,7 +7,7 @@ import { outputMembers } from '../../wire/routed-members.js';
 import { modelPath } from '../model-path.js';
 import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { googleToolSchemas } from '../tool-schema-rules.js';
+import { googleSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
@@ -34,8 +34,7 @@ export const generateContentCodec: TextCodec = {
     stop: { most: 5, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z_][A-Za-z0-9_.:-]*$/ },
     outputRoot: 'any',
-    closedSchemas: false,
-    ...googleToolSchemas,
+    ...googleSchemas,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signatures: 'generateContent',
     search: { asked: 'alone', says: [], choice: 'none', name: null },

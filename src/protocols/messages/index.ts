@@ -4,7 +4,7 @@ import { growingMetering, reportedMetering, wholeAnswers } from '../../conversat
 import { queryParameter } from '../../wire/query.js';
 import { messagesOnce, never } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
-import { anthropicToolSchemas } from '../tool-schema-rules.js';
+import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
@@ -31,8 +31,7 @@ export const messagesCodec: TextCodec = {
     stop: { most: Number.POSITIVE_INFINITY, blank: false },
     toolNames: { longest: 128, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
-    closedSchemas: true,
-    ...anthropicToolSchemas,
+    ...anthropicSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signatures: 'messages',
     search: {

@@ -3,7 +3,7 @@ import { estimateTokens } from '../../conversation/estimate.js';
 import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never, responsesOnce } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
-import { openaiToolSchemas } from '../tool-schema-rules.js';
+import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { usageOfAnswer } from './answer/usage.js';
@@ -30,8 +30,7 @@ export const responsesCodec: TextCodec = {
     stop: { most: 0, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
-    closedSchemas: false,
-    ...openaiToolSchemas,
+    ...openaiSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
     signatures: 'responses',
     search: {

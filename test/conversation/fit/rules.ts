@@ -13,7 +13,7 @@ export const anything: RequestRules = {
   prefill: 'always',
   stop: { most: 100, blank: true },
   outputRoot: 'any',
-  closedSchemas: false,
+  answerSchema: null,
   toolRoot: [],
   strictTools: null,
   toolNames: { longest: 1000, legal: /^/ },

@@ -2,13 +2,13 @@ import { test } from 'tap';
 import { fitStrictTools } from '../../../src/conversation/fit/strict-tools.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { Tool } from '../../../src/conversation/request.js';
-import { anthropicToolSchemas, openaiToolSchemas } from '../../../src/protocols/tool-schema-rules.js';
+import { anthropicSchemas, openaiSchemas } from '../../../src/protocols/schema-rules.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { plain, target } from '../../protocols/messages/samples.js';
 import { anything, fittedBy } from './rules.js';
 
-const openai = { ...anything, ...openaiToolSchemas };
-const anthropic = { ...anything, ...anthropicToolSchemas };
+const openai = { ...anything, ...openaiSchemas };
+const anthropic = { ...anything, ...anthropicSchemas };
 const toolOf = (parameters: JsonObject | null, strict: boolean | null = true): Tool => ({
   name: 'f',
   description: null,

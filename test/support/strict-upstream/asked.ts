@@ -88,7 +88,7 @@ export function checkNames(names: readonly string[], pattern: RegExp, path: stri
   rule(twice === undefined, `${path}: '${twice}' is declared twice`);
 }
 
-/** What the vendors' messages name that refuse a schema's root (their issues are named in `tool-schema-rules.ts`). */
+/** What the vendors' messages name that refuse a schema's root (their issues are named in `schema-rules.ts`). */
 const refusedRoots = {
   openai: 'oneOf anyOf allOf enum const not',
   anthropic: 'oneOf allOf anyOf',
@@ -152,6 +152,28 @@ export function checkAnthropicStrict(schemas: readonly JsonObject[], path: strin
   rule(unions.length <= 16, `${path}: too many parameters with union types`);
 }
 
+/**
+ * The schema of an answer of Anthropic's, which takes `allOf` in it.
+ * @throws BrokenRule
+ */
+export function checkAnthropicAnswer(schema: unknown, path: string): void {
+  for (const each of schemasIn(schema)) {
+    refuseWords(each, `${composition.replace('allOf ', '')} ${boundaries}`, path);
+    rule(typeof each.minItems !== 'number' || each.minItems <= 1, `${path}: 'minItems' other than 0 or 1`);
+  }
+  checkClosed(schema, path);
+}
+
+/**
+ * The schema of an answer of OpenAI's that is strict.
+ * @throws BrokenRule
+ */
+export function checkOpenAiAnswer(schema: unknown, path: string): void {
+  for (const { pattern } of schemasIn(schema))
+    rule(typeof pattern !== 'string' || !/\(\?<?[=!]/.test(pattern), `${path}: look-around is not supported`);
+  checkOpenAiStrict(objectOf(schema, path), path);
+}
+
 function refuseWords(schema: JsonObject, words: string, path: string): void {
   for (const word of words.split(' '))
     rule(schema[word] === undefined, `${path}: '${word}' is not permitted in a strict tool`);
@@ -177,7 +199,7 @@ function schemasIn(schema: unknown): JsonObject[] {
 }
 
 /** @throws BrokenRule for an object in it that is open */
-export function checkClosed(schema: unknown, path: string): void {
+function checkClosed(schema: unknown, path: string): void {
   for (const each of schemasIn(schema))
     if (each.type === 'object')
       rule(each.additionalProperties === false, `${path}: 'additionalProperties' must be false`);

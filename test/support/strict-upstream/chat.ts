@@ -5,6 +5,7 @@ import {
   type Asked,
   type AskedTurn,
   checkNames,
+  checkOpenAiAnswer,
   checkOpenAiStrict,
   checkSchema,
   newTurn,
@@ -83,6 +84,11 @@ function checkSettings(body: JsonObject): void {
   oneOf(body.service_tier, 'auto default flex scale priority', 'service_tier');
   if (Array.isArray(body.stop)) rule(body.stop.length <= 4, 'stop: more than 4');
   if (body.metadata !== undefined) checkMetadata(body.metadata);
+  if (at(body, 'response_format', 'json_schema', 'strict') === true)
+    checkOpenAiAnswer(
+      at(body, 'response_format', 'json_schema', 'schema'),
+      'response_format.json_schema.schema',
+    );
 }
 
 /** @throws BrokenRule for what OpenAI does not take as metadata */

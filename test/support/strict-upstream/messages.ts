@@ -4,8 +4,8 @@ import { at } from '../json.js';
 import {
   type Asked,
   type AskedTurn,
+  checkAnthropicAnswer,
   checkAnthropicStrict,
-  checkClosed,
   checkNames,
   checkSchema,
   newTurn,
@@ -106,7 +106,7 @@ function checkSettings(body: JsonObject, isInterleaved: boolean): unknown {
   if (output.format !== undefined) {
     const format = objectOf(output.format, 'output_config.format');
     onlyMembers(format, 'type schema', 'output_config.format.');
-    checkClosed(format.schema, 'output_config.format.schema');
+    checkAnthropicAnswer(format.schema, 'output_config.format.schema');
   }
   return thinking.type;
 }

@@ -6,6 +6,7 @@ import {
   type AskedTool,
   type AskedTurn,
   checkNames,
+  checkOpenAiAnswer,
   checkOpenAiStrict,
   checkSchema,
   newTurn,
@@ -108,6 +109,8 @@ function checkSettings(body: JsonObject): void {
   oneOf(reasoning.summary, 'auto concise detailed', 'reasoning.summary');
   const text = objectOf(body.text ?? {}, 'text');
   onlyMembers(text, 'format verbosity', 'text.');
+  if (at(text, 'format', 'strict') === true)
+    checkOpenAiAnswer(at(text, 'format', 'schema'), 'text.format.schema');
   oneOf(text.verbosity, 'low medium high', 'text.verbosity');
   if (body.tools === undefined && !Array.isArray(body.input))
     rule(body.tool_choice === undefined || body.tool_choice === 'none', 'tool_choice: without tools');

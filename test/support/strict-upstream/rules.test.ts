@@ -52,7 +52,14 @@ const messagesTools = (count: number, input_schema: JsonObject, strict: boolean)
   tools: [...Array(count).keys()].map((number) => ({ name: `f${number}`, strict, input_schema })),
 });
 
+const lookahead = { ...shut, properties: { city: { type: 'string', pattern: '(?=a)' } } };
+const bounded = { ...shut, properties: { city: { type: 'string', maxLength: 3 } } };
+
 const chat: Refused = {
+  'look-around is not supported': {
+    messages: [user],
+    response_format: { type: 'json_schema', json_schema: { name: 'a', strict: true, schema: lookahead } },
+  },
   'unknown member': { messages: [user], top_k: 1 },
   'without tools': { messages: [user], tool_choice: 'auto' },
   'not between 1 and 128': { messages: [user], tools: [] },
@@ -79,6 +86,10 @@ const chat: Refused = {
 const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' };
 const output = { type: 'function_call_output', call_id: 'c1', output: 'x' };
 const responses: Refused = {
+  'look-around is not supported': {
+    input: 'Hi',
+    text: { format: { type: 'json_schema', name: 'a', strict: true, schema: lookahead } },
+  },
   'unknown member': { input: 'Hi', messages: [] },
   'No tool output found': { input: [user, call] },
   'No tool call found': { input: [user, output] },
@@ -104,6 +115,11 @@ const use = { type: 'tool_use', id: 't1', name: 'f', input: {} };
 const result = { type: 'tool_result', tool_use_id: 't1', content: 'x' };
 const thinking = { type: 'thinking', thinking: 'other words', signature: 'c2ln' };
 const messages: Refused = {
+  "'maxLength' is not permitted": {
+    max_tokens: 5,
+    messages: [user],
+    output_config: { format: { type: 'json_schema', schema: bounded } },
+  },
   'max_tokens: none': { messages: [user] },
   "'anyOf' at the root": messagesTools(1, choice, false),
   'more than 20 strict tools': messagesTools(21, shut, true),

@@ -1,8 +1,8 @@
 import type { RequestRules } from '../conversation/codec.js';
 
-/* What vendors take as the schema of a tool's arguments. */
+/* What vendors take as the schemas of a tool's arguments and of an answer. */
 
-type ToolSchemaRules = Pick<RequestRules, 'toolRoot' | 'strictTools'>;
+type SchemaRules = Pick<RequestRules, 'toolRoot' | 'strictTools' | 'answerSchema'>;
 
 /** What neither vendor holds a model to. */
 const notHeldTo = [
@@ -12,12 +12,16 @@ const notHeldTo = [
 ];
 const { POSITIVE_INFINITY: unlimited } = Number;
 
+const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'];
+/** What a regular expression looks back or ahead with, or repeats what it has found. */
+const lookaround = /\(\?<?[=!]|\\[1-9k]/;
+
 /**
  * https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas". The root is refused where a tool is
  * not strict, too: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at the top
  * level" (https://github.com/langchain-ai/langchainjs/issues/9804).
  */
-export const openaiToolSchemas: ToolSchemaRules = {
+export const openaiSchemas: SchemaRules = {
   toolRoot: ['anyOf', 'oneOf', 'allOf', 'enum', 'const', 'not'],
   strictTools: {
     typed: true,
@@ -26,13 +30,21 @@ export const openaiToolSchemas: ToolSchemaRules = {
     mostMinItems: unlimited,
     most: { tools: unlimited, optional: 0, unions: unlimited },
   },
+  answerSchema: {
+    onlyStrict: true,
+    keywords: null,
+    formats: new Set(formats),
+    // "look-around, including look-ahead and look-behind, is not supported" (the regex library behind it).
+    pattern: (pattern) => !lookaround.test(pattern),
+    mostMinItems: unlimited,
+  },
 };
 
 /**
  * https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations". The root: "input_schema
  * does not support oneOf, allOf, or anyOf at the top level" (https://github.com/anthropics/claude-code/issues/5973).
  */
-export const anthropicToolSchemas: ToolSchemaRules = {
+export const anthropicSchemas: SchemaRules = {
   toolRoot: ['anyOf', 'oneOf', 'allOf'],
   strictTools: {
     typed: false,
@@ -45,13 +57,25 @@ export const anthropicToolSchemas: ToolSchemaRules = {
     mostMinItems: 1,
     most: { tools: 20, optional: 24, unions: 16 },
   },
+  // As the vendor's own SDK changes them (`transformJSONSchema`).
+  answerSchema: {
+    onlyStrict: false,
+    keywords: new Set([
+      ...['type', 'enum', 'const', 'anyOf', 'allOf', '$ref', '$defs', 'definitions', 'description', 'title'],
+      ...['properties', 'required', 'additionalProperties', 'items', 'minItems', 'format', 'default'],
+    ]),
+    formats: new Set([...formats, 'uri']),
+    pattern: () => false,
+    mostMinItems: 1,
+  },
 };
 
 /**
  * https://ai.google.dev/api/caching#FunctionDeclaration: the schema is one of an object, whose properties are the
  * parameters. Vertex AI refuses another, and anything beside a choice.
  */
-export const googleToolSchemas: ToolSchemaRules = {
+export const googleSchemas: SchemaRules = {
   toolRoot: ['anyOf', 'oneOf', 'allOf'],
   strictTools: null,
+  answerSchema: null,
 };
