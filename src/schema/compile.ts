@@ -5,6 +5,7 @@ import { routedMembers } from '../wire/routed-members.js';
 import { type Accepted, compileAcceptor } from './accept.js';
 import { explain, requireExplainable } from './explain.js';
 import { asSchema, type SchemaNode } from './node.js';
+import { withShared } from './shared.js';
 import { compileValidator } from './validator.js';
 
 /** A check that is built once and run for every request. */
@@ -122,7 +123,7 @@ function propertyNames(schema: SchemaNode | boolean): string[] {
 /** @throws {Error} for a schema keyword that `explain` cannot put into words */
 function compiled(schema: TSchema): ReturnType<typeof compileValidator> {
   requireExplainable(schema);
-  return compileValidator(schema);
+  return compileValidator(withShared(asSchema(schema)));
 }
 
 function strayKey(mixed: MixedBody, value: unknown): MixedBody['foreign'][number] | null {
