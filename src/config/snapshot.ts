@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
 import { initialsOf } from '../wire/head.js';
+import { needleOf } from '../wire/needle.js';
 import { createKeyShares } from './key-shares.js';
 import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
@@ -319,12 +320,8 @@ function hashOf(text: string): string {
 const leastSecret = 8;
 /** What is shorter, or has no digit, may stand in an ordinary text: `sk-no-key-required`, `not-needed`. */
 const leastMarked = 16;
-/** A shorter end of a key is found too often in vain. */
-const leastTail = 4;
 const keyHeader = /auth|key|token|secret|pass|cookie|credential|signature/i;
 const scheme = /^[\w-]+ +/;
-/** From what is rarest in answers to what is not. */
-const rarities = [/[QXZJKVWY]/, /[A-Z]/, /[0-9]/, /[jqxz]/, /[kvwy_-]/];
 
 /** Makes a list of an upstream's secrets, by its keys and by the headers that are sent to it. */
 export function ownSecrets(
@@ -368,12 +365,7 @@ function marksOf(keys: readonly string[]): readonly KeyMark[] {
 }
 
 function markOf(key: string): KeyMark {
-  const places = rarities.map((rare) => key.slice(0, 1 - leastTail).search(rare));
-  const tail = key.slice(places.find((at) => at !== -1) ?? 0);
-  return {
-    key: Buffer.from(key),
-    tail: Buffer.from(tail),
-    // Without its last byte, which is the first of the next character in the other order.
-    wide: Buffer.from(tail, 'utf16le').subarray(0, -1),
-  };
+  const needle = needleOf(key);
+  // Without its last byte, which is the first of the next character in the other order.
+  return { needle, wide: Buffer.from(needle.tail.toString(), 'utf16le').subarray(0, -1) };
 }

@@ -2,6 +2,7 @@ import type { TargetOptions } from '../conversation/codec.js';
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
 import type { EgressProxy, Origin } from '../upstream/origin.js';
 import type { MemberRule } from '../wire/member-rule.js';
+import type { Needle } from '../wire/needle.js';
 import type { ServiceTier } from '../wire/service-tier.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
@@ -45,10 +46,8 @@ export interface OwnSecrets {
 
 /** A key as answers are searched for it. */
 export interface KeyMark {
-  readonly key: Buffer;
-  /** Its end, from where a search is fast: at a character that is rare in texts. */
-  readonly tail: Buffer;
-  /** The same in UTF-16, of either byte order. */
+  readonly needle: Needle;
+  /** Its tail in UTF-16, of either byte order. */
   readonly wide: Buffer;
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../wire/json.js';
+import { needleOf } from '../wire/needle.js';
 import { tagSignature, tokenAsBytes, tokenIn } from './signature.js';
 
 /*
@@ -10,8 +11,8 @@ import { tagSignature, tokenAsBytes, tokenIn } from './signature.js';
 
 const separator = '__thought__';
 /** What a body must hold for an id with a token of ours to be in it. */
-export const carryingMark = Buffer.from(`${separator}Z3cx`);
-const ownMark = carryingMark.toString();
+const ownMark = `${separator}Z3cx`;
+export const carryingMark = needleOf(ownMark);
 /** Longest id that clients are given: it comes back twice for each call. */
 const longestId = 16 * 1024;
 /** What is longer than this beside a call is not carried at all. */

@@ -1,3 +1,4 @@
+import { type Needle, needleOf } from '../wire/needle.js';
 import { type TextProtocolName, textProtocols } from './request.js';
 
 /*
@@ -16,7 +17,7 @@ export const searchToken = `${tag}search`;
 /** How a token begins that is written as base64: the first three bytes of the tag, in both alphabets. */
 const bytesTag = 'Z3cx';
 /** One of these stands in every body in which a token is a string. */
-export const tokenMarks: readonly Buffer[] = [Buffer.from(`"${tag}`), Buffer.from(`"${bytesTag}`)];
+export const tokenMarks: readonly Needle[] = [needleOf(`"${tag}`), needleOf(`"${bytesTag}`)];
 
 export interface Signature {
   /** Protocol of the upstream that made it. */

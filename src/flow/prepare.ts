@@ -32,6 +32,7 @@ import {
 } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
+import { contains } from '../wire/needle.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import { type Asking, answerId, type Call, type GatewayPath } from './call.js';
 import {
@@ -237,7 +238,7 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
 
 /** Whether a body may hold what an upstream of its own protocol is not to get, as far as its bytes tell. */
 export function mayNeedRestoring({ carriedMarks, mayLackSignature }: Translation, body: Buffer): boolean {
-  return carriedMarks.some((mark) => body.includes(mark)) || mayLackSignature?.(body) === true;
+  return carriedMarks.some((mark) => contains(body, mark)) || mayLackSignature?.(body) === true;
 }
 
 /**

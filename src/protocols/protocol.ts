@@ -6,6 +6,7 @@ import type { ConversationRequest, TextProtocolName } from '../conversation/requ
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import type { JsonObject } from '../wire/json.js';
+import type { Needle } from '../wire/needle.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
 import type { OnceRule } from './once.js';
@@ -122,7 +123,7 @@ export interface Translation {
    * One of these is in every body that holds what this gateway gave the client to carry. Only such a body is parsed for
    * `restore`, and one that `mayLackSignature`.
    */
-  readonly carriedMarks: readonly Buffer[];
+  readonly carriedMarks: readonly Needle[];
   /** Whether a body may lack a signature that the vendor asks for, which no mark tells; null where it asks for none. */
   readonly mayLackSignature: ((body: Buffer) => boolean) | null;
   /**

@@ -1,3 +1,5 @@
+import { contains, type Needle } from './needle.js';
+
 /*
  * The grammar of RFC 8259 over bytes, without values: each function takes the offset where something begins and
  * gives the offset where it ends, or -1 for "not certain", which sends the caller to a full parse. What they accept,
@@ -503,14 +505,14 @@ const longestWord = 64;
  * The value of the last `key` (with its quotes) when that is a short text without escapes, or null: for words that a
  * protocol knows, in whatever stands before and behind them.
  */
-export function lastWordOf(bytes: Buffer, key: Buffer): string | null {
-  // By native code: where there is none, which is often so, all of it is looked through.
-  return wordAfter(bytes, bytes.lastIndexOf(key), key.length);
+export function lastWordOf(bytes: Buffer, key: Needle): string | null {
+  return contains(bytes, key) ? wordAfter(bytes, bytes.lastIndexOf(key.whole), key.whole.length) : null;
 }
 
 /** The same of the last `key` that `lastMemberAt` finds. */
-export function lastWordWithin(bytes: Buffer, key: Buffer, levels: number): string | null {
-  return wordAfter(bytes, lastMemberAt(bytes, key, levels), key.length);
+export function lastWordWithin(bytes: Buffer, key: Needle, levels: number): string | null {
+  const { whole } = key;
+  return contains(bytes, key) ? wordAfter(bytes, lastMemberAt(bytes, whole, levels), whole.length) : null;
 }
 
 /**

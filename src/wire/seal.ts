@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { needleOf } from './needle.js';
 
 /** Closes texts that clients carry for the gateway and that nobody else may read or change. */
 export interface Sealer {
@@ -10,7 +11,7 @@ export interface Sealer {
 
 const tag = 'gwc1.';
 /** What a body must hold for a sealed text to be in it. */
-export const sealMark = Buffer.from(`"${tag}`);
+export const sealMark = needleOf(`"${tag}`);
 const cipher = 'aes-256-gcm';
 const nonceBytes = 12;
 const checkBytes = 16;

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { lastObjectStart, lastWordOf, numberNames, readNumbers } from '../../src/wire/json-skip.js';
+import { needleOf } from '../../src/wire/needle.js';
 import { fc } from '../support/seed.js';
 
 const wanted = numberNames(['a', 'bc']);
@@ -75,7 +76,7 @@ test('in a scope names mean what they mean there, and elsewhere what they mean a
 });
 
 test('the last word of a key is read, wherever it stands', async (t) => {
-  const key = Buffer.from('"tier"');
+  const key = needleOf('"tier"');
   const wordOf = (text: string): string | null => lastWordOf(Buffer.from(text), key);
   t.equal(wordOf('{"tier":"a","x":{"tier" : "b c"}}'), 'b c');
   t.equal(wordOf(`{"tier":"a"${' '.repeat(5000)}}`), 'a');

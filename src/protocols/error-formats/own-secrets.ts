@@ -1,5 +1,6 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { contains } from '../../wire/needle.js';
 import { isVendorAccountError, vendorAccountError } from './vendor-account-error.js';
 
 /*
@@ -49,11 +50,7 @@ export function secretFailure(words: string, { keys, encoded, others }: OwnSecre
  * @param bytes of which a key that is cut at their ends is not found
  */
 export function keyAt(bytes: Buffer, { marks }: OwnSecrets): number {
-  for (const { key, tail } of marks) {
-    if (bytes.indexOf(tail) === -1) continue;
-    const at = bytes.indexOf(key);
-    if (at !== -1) return at;
-  }
+  for (const { needle } of marks) if (contains(bytes, needle)) return bytes.indexOf(needle.whole);
   return -1;
 }
 

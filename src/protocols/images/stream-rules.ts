@@ -3,6 +3,7 @@ import type { MadeMedia } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { lastWordOf } from '../../wire/json-skip.js';
+import { needleOf } from '../../wire/needle.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
@@ -111,8 +112,8 @@ function notImages(what: string): GatewayError {
  */
 export const { lastUsage } = createUsageReader(tokenNames, 'image');
 
-const sizeKey = Buffer.from('"size"');
-const qualityKey = Buffer.from('"quality"');
+const sizeKey = needleOf('"size"');
+const qualityKey = needleOf('"quality"');
 
 /** Size and quality of the images of an answer, which stand behind them; see `StreamRules.madeOf`. */
 export function madeOf(end: Buffer): MadeMedia {

@@ -2,6 +2,7 @@ import type { UrlCitation } from '../../conversation/answer.js';
 import { searchToken } from '../../conversation/signature.js';
 import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { needleOf } from '../../wire/needle.js';
 
 /*
  * Searches and their sources as blocks of an answer: the upstream's call of its own tool, what it found, and citations on
@@ -29,7 +30,7 @@ export function sourceOf(citation: unknown): SearchResult | null {
 
 const ownId = 'srvtoolu_gw1_';
 /** What a body must hold for such an id to be in it. */
-export const ownSearchMark = Buffer.from(`"${ownId}`);
+export const ownSearchMark = needleOf(`"${ownId}`);
 const caller = '"caller":{"type":"direct"}';
 
 /** @param number of the search in its answer, from 0 */

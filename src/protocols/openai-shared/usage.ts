@@ -11,6 +11,7 @@ import {
   objectAfterKey,
   readNumbers,
 } from '../../wire/json-skip.js';
+import { needleOf } from '../../wire/needle.js';
 import { tierOf } from '../../wire/service-tier.js';
 
 /*
@@ -186,7 +187,7 @@ function readerOf(
   return { lastUsage, lastUsageWithin, usageAt };
 }
 
-const tierKey = Buffer.from('"service_tier"');
+const tierKey = needleOf('"service_tier"');
 
 function withTier(usage: Usage, word: string | null): Usage {
   const tier = tierOf(word);

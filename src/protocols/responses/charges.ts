@@ -1,6 +1,7 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { isObject, listOf, parseObject } from '../../wire/json.js';
 import { lastWordWithin, textStart } from '../../wire/json-skip.js';
+import { contains, needleOf } from '../../wire/needle.js';
 import { tierOf } from '../../wire/service-tier.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
@@ -11,7 +12,7 @@ export const noteBytes = 8 * 1024 * 1024;
 
 /** As it stands in an item: a quoted text cannot stand inside another one. */
 const searchType = Buffer.from('"web_search_call"');
-const tierKey = Buffer.from('"service_tier"');
+const tierKey = needleOf('"service_tier"');
 const itemDone = 'response.output_item.done';
 /** An event's name, or the type in its data, is within so many bytes. */
 const headBytes = 128;
@@ -23,7 +24,7 @@ const OPEN_BRACE = 0x7b;
  */
 export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   const isAnswer = run[textStart(run)] === OPEN_BRACE;
-  if (run.includes(tierKey))
+  if (contains(run, tierKey))
     charges.tier = tierOf(lastWordWithin(run, tierKey, isAnswer ? levelsOfAnswer : levelsOfEvent));
   let at = run.indexOf(searchType);
   if (at === -1) return;

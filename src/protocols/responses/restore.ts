@@ -7,7 +7,7 @@ import { openReasoning } from './reasoning.js';
 import { answerOfSearch, ownSearchMark } from './search-item.js';
 
 /** What a text that was sealed here begins with. */
-const sealTag = sealMark.toString('latin1', 1);
+const sealTag = sealMark.whole.toString('latin1', 1);
 
 /**
  * Of tokens, in ids of calls, too, of a compaction, and of a search that another vendor ran; see

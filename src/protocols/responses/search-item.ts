@@ -1,5 +1,6 @@
 import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { needleOf } from '../../wire/needle.js';
 import type { EventWriter } from './event-writer.js';
 
 /*
@@ -31,7 +32,7 @@ export function searchesOf({ action }: JsonObject): SearchPart[] {
 /** What the ids of these items begin with. */
 const ownId = 'ws_gw1_';
 /** What a body must hold for such an id to be in it. */
-export const ownSearchMark = Buffer.from(`"${ownId}`);
+export const ownSearchMark = needleOf(`"${ownId}`);
 const ownSearchId = /^ws_gw1_([0-9a-f]{1,64})_\d{1,9}$/;
 
 /** Id of the answer that a search was written in here, by the id of its item; null for any other id. */

@@ -7,6 +7,7 @@ import {
   objectAfterKey,
   readNumbers,
 } from '../../../wire/json-skip.js';
+import { needleOf } from '../../../wire/needle.js';
 import { type ServiceTier, tierOf } from '../../../wire/service-tier.js';
 import { searchUsage } from '../search-blocks.js';
 
@@ -75,8 +76,8 @@ function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
 
 /** Nothing that has a tier follows within so many bytes behind the usage of a message. */
 const usageBytes = 1024;
-const tierKey = Buffer.from('"service_tier"');
-const speedKey = Buffer.from('"speed"');
+const tierKey = needleOf('"service_tier"');
+const speedKey = needleOf('"speed"');
 
 /** A call at a speed of its own has the price of that, whatever its tier. */
 function tierIn(bytes: Buffer): ServiceTier | null {
