@@ -2,6 +2,7 @@ import type { Ledger } from '../store/store.js';
 import { dayOf } from '../usage/budget.js';
 import { type Cell, csvRow } from '../usage/csv.js';
 import {
+  type CallSource,
   exportUsage,
   reportUsage,
   type UsageGrouping,
@@ -23,10 +24,11 @@ import {
 } from './usage-query.js';
 
 /** Where usage is read. */
-export type UsageLedger = Pick<Ledger, 'readLines' | 'readSums'>;
+export type UsageLedger = Pick<Ledger, 'readLines' | 'readSums' | 'calls'>;
 
 /** What a store that was never made answers. */
 const emptyLedger: UsageLedger = {
+  calls: null,
   readLines: () => Promise.resolve({ lines: [], next: null }),
   readSums: () => Promise.resolve({ sums: [], next: null }),
 };
@@ -110,7 +112,7 @@ function shownTotals(totals: UsageTotals): UsageTotals & { mediaSeconds: number;
   };
 }
 
-async function lines(store: Pick<Ledger, 'readLines'>, query: URLSearchParams): Promise<AdminAnswer> {
+async function lines(store: CallSource, query: URLSearchParams): Promise<AdminAnswer> {
   checkNames(query, ['from', 'to', 'key', 'model', 'format']);
   const { from, to } = readRange(query, dayOrTime);
   const format = readChoice(query, 'format', ['jsonl', 'csv'] as const);

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import type { StoredCall } from './store.js';
 
 /** What a store holds, in the order in which it is written; claims, which last for seconds, are no part of it. */
-export type DumpEntry = RecordEntry | OwnedEntry | LedgerEntry | LineEntry | SumEntry;
+export type DumpEntry = RecordEntry | OwnedEntry | LedgerEntry | LineEntry | CallEntry | SumEntry;
 
 export interface RecordEntry {
   readonly type: 'record';
@@ -40,6 +41,11 @@ export interface LineEntry {
   readonly ledger: string;
   readonly at: number;
   readonly value: string;
+}
+
+/** A row of the table of calls, which come in the order of their time. */
+export interface CallEntry extends StoredCall {
+  readonly type: 'call';
 }
 
 export interface SumEntry {
@@ -156,6 +162,10 @@ const members: Readonly<
     ['at', isNatural],
     ['value', isText],
   ],
+  call: [
+    ['at', isNatural],
+    ['values', isObject],
+  ],
   sum: [
     ['ledger', isName],
     ['id', isText],
@@ -193,11 +203,10 @@ function isDigest(value: unknown): boolean {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 }
 
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function areNumbers(value: unknown): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.values(value).every(isWholeNumber)
-  );
+  return isObject(value) && Object.values(value).every(isWholeNumber);
 }

@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DumpEntry, type DumpTarget, entriesAtOnce, type OwnedEntry } from './dump.js';
+import { writeCallLine } from './call-line.js';
+import { type CallEntry, type DumpEntry, type DumpTarget, entriesAtOnce, type OwnedEntry } from './dump.js';
 import { type EmbeddedBase, openBase, openLasting } from './embedded-base.js';
 import { lineTime } from './ledger-format.js';
 import { mergeSums, putLine, putRetention, putSum, readSumRecord, retentions, sumsOf } from './ledgers.js';
 import { type HeldOwned, heldOwned, putOwned } from './owned-records.js';
+import { callLedger } from './postgres-call-tables.js';
 import {
   collectionKey,
   type HeldRecord,
@@ -14,6 +16,10 @@ import {
   readRecord,
 } from './record-format.js';
 import { type Bytes, putRecord } from './records.js';
+import type { StoredCall } from './store.js';
+
+/** A reader of lines looks so far before a time for calls that ended at it, at least: see `tableSpanMs`. */
+const lineSpanMs = 1000;
 
 /**
  * Reads all that an embedded store holds, in pages. Gateways may use it meanwhile.
@@ -124,7 +130,7 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
   mkdirSync(making, { recursive: true, mode: 0o700 });
   const base = openBase(open, making);
   let lines = 0;
-  const put = (entry: DumpEntry): void => {
+  const put = (entry: Exclude<DumpEntry, CallEntry>): void => {
     if (entry.type === 'record') putRecord(base.records, entry.collection, entry);
     else if (entry.type === 'owned') putOwned(base.owned(), heldOf(entry), Buffer.from(entry.value));
     else if (entry.type === 'ledger') putRetention(base.ledgers(), entry);
@@ -134,10 +140,11 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
       lines += 1;
     }
   };
-  const changeOf = ({ type }: DumpEntry) =>
+  const changeOf = ({ type }: Exclude<DumpEntry, CallEntry>) =>
     type === 'record' ? base.changeRecords : type === 'owned' ? base.owned().change : base.ledgers().change;
   return {
-    async write(entries) {
+    async write(rows) {
+      const entries = withLines(rows);
       for (let from = 0; from < entries.length; ) {
         const [first] = entries.slice(from, from + 1);
         if (first === undefined) return;
@@ -158,6 +165,26 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
       rmSync(making, { recursive: true, force: true });
     },
   };
+}
+
+/** Calls that follow each other within a moment become one line. */
+function withLines(entries: readonly DumpEntry[]): readonly Exclude<DumpEntry, CallEntry>[] {
+  const all: Exclude<DumpEntry, CallEntry>[] = [];
+  let calls: StoredCall[] = [];
+  const endLine = (): void => {
+    const [first] = calls;
+    if (first !== undefined)
+      all.push({ type: 'line', ledger: callLedger, at: first.at, value: writeCallLine(calls) });
+    calls = [];
+  };
+  for (const entry of entries) {
+    const [first] = calls;
+    if (entry.type !== 'call' || (first !== undefined && entry.at - first.at >= lineSpanMs)) endLine();
+    if (entry.type === 'call') calls.push({ at: entry.at, values: entry.values });
+    else all.push(entry);
+  }
+  endLine();
+  return all;
 }
 
 function heldOf({ owner, id, idHash, bytes, expiresAt }: OwnedEntry) {

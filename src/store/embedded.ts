@@ -51,8 +51,10 @@ export function createEmbeddedStore(
     list: (collection, limit, from, order = 'first-to-go') =>
       link.call({ name: 'list', collection, limit, from, order }),
     claim: (name, ttlMs) => link.call({ name: 'claim', claim: name, ttlMs }),
+    calls: null,
     async append(ledger, batch) {
       checkBatch(batch);
+      if (batch.calls !== undefined) throw new RangeError('this store has no table of calls');
       const { sums, ...others } = batch;
       const { ids, ...table } = sums;
       return link.call({ name: 'append', ledger, batch: others, sums: table, ids: JSON.stringify(ids) });

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
 import {
+  type CallEntry,
   type DumpEntry,
   type DumpTarget,
   entriesAtOnce,
@@ -10,6 +11,7 @@ import {
   type RecordEntry,
   type SumEntry,
 } from './dump.js';
+import { callJson, callOf, callsInOrder, insertCalls } from './postgres-calls.js';
 import { valuesOf } from './postgres-ledger.js';
 import { clientConfig, numberOf, type Row, textOf } from './postgres-link.js';
 import { prepareConnection } from './postgres-schema.js';
@@ -102,6 +104,10 @@ WHERE at > last_gone(ledger) ORDER BY ledger, at, writer, batch, place`,
     }),
   },
   {
+    text: callsInOrder,
+    entryOf: (row): CallEntry => ({ type: 'call', ...callOf(row) }),
+  },
+  {
     text: `SELECT ledger, id, ${milliseconds('max(until)')} AS expires_at,
 jsonb_object_agg(key, greatest(-9007199254740991, least(9007199254740991, total))) AS amounts
 FROM (
@@ -157,6 +163,12 @@ export async function writePostgres(settings: PostgresStoreSettings): Promise<Du
       lines += lineRows.length;
       await insert(insertions.days, lineRows);
       await insert(insertions.line, lineRows);
+      const calls = of('call');
+      await insert(
+        insertions.callDays,
+        calls.map(({ at }) => at),
+      );
+      await insert(insertCalls, calls.map(callJson));
       await insert(
         insertions.sum,
         of('sum').map(({ ledger, id, values, expiresAt }) => [ledger, toColumn(id), values, expiresAt]),
@@ -197,6 +209,9 @@ SELECT hashtext(owner) & 15 AS shard, sum(bytes) AS bytes FROM owned_bytes GROUP
 ) s WHERE s.shard = t.shard`,
   ledger: `INSERT INTO ledgers SELECT e->>0, (e->>1)::bigint ${from}`,
   days: `SELECT make_day(day) FROM (SELECT DISTINCT date_trunc('day', ${time(1)}) AS day ${from}) days`,
+  callDays: `SELECT make_day_of('calls', day) FROM (
+SELECT DISTINCT date_trunc('day', timestamptz 'epoch' + milliseconds(e::double precision)) AS day
+FROM json_array_elements_text($1) e) days`,
   line: `INSERT INTO ledger_lines SELECT e->>0, ${time(1)}, 'import', 1, (e->>2)::integer, e->>3 ${from}`,
   sum: `INSERT INTO ledger_sums SELECT e->>0, e->>1, (e->2)::jsonb, ${time(3)} ${from}`,
 } as const;

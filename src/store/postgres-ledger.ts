@@ -1,4 +1,6 @@
 import { checkBatch, checkSumRange, writerTtlMs } from './ledger-format.js';
+import { callLedger } from './postgres-call-tables.js';
+import { copyCalls, createPostgresCalls } from './postgres-calls.js';
 import { numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
 import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn } from './postgres-text.js';
@@ -13,9 +15,8 @@ interface PostgresLedger extends Ledger {
 const mostMerged = 5000;
 
 /**
- * Ledgers in PostgreSQL. A batch goes in one statement, and is taken by a function of the server in one transaction:
- * there are a few lines in it, each with many calls, so that a `COPY` of them, which would need several round trips for
- * the rest of the batch, is no faster.
+ * Ledgers in PostgreSQL. The calls of a batch go by `COPY`, in the transaction in which a function of the server takes
+ * all else of it, its number first: whoever sends it again waits there until the first one has come to its end.
  */
 export function createPostgresLedger(link: PostgresLink): PostgresLedger {
   const merge = async (ledger: string): Promise<number> => {
@@ -27,9 +28,10 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
   };
 
   return {
+    calls: createPostgresCalls(link),
     async append(ledger, batch) {
       checkBatch(batch);
-      const [row] = await link.ask(statements.append, appendValues(ledger, batch));
+      const row = await take(link, ledger, batch);
       if (row === undefined || row.last === null) return false;
       const last = numberOf(row.last);
       const isDue = Math.floor(last / mostMerged) > Math.floor((last - batch.sums.ids.length) / mostMerged);
@@ -54,10 +56,30 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
     async sweep() {
       for (const row of await link.ask(statements.ledgers, [])) await mergeAll(textOf(row.ledger));
       await link.ask(statements.sweepLines, []);
+      await link.ask(statements.sweepCalls, []);
       for (const statement of [statements.sweepSums, statements.sweepWriters])
         await sweepInSteps(link, statement);
     },
   };
+}
+
+/** A batch with calls takes a transaction, which ends with its connection where any of it fails. */
+async function take(link: PostgresLink, ledger: string, batch: LedgerBatch): Promise<Row | undefined> {
+  const { calls = [] } = batch;
+  const values = appendValues(ledger, batch);
+  if (calls.length === 0) return (await link.ask(statements.append, values))[0];
+  return link.call(async (ask, copy) => {
+    await ask(statements.begin, []);
+    const days = JSON.stringify(calls.map(({ at }) => at));
+    const [row] = await ask(statements.take, [...values, days]);
+    if (typeof row?.last === 'string')
+      await copy(
+        copyCalls,
+        calls.map(({ text }) => text),
+      );
+    await ask(statements.commit, []);
+    return row;
+  });
 }
 
 function appendValues(ledger: string, batch: LedgerBatch): readonly unknown[] {
@@ -143,6 +165,12 @@ LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING true AS gone`;
 
 const statements = {
   append: { name: 'ledger_append', text: 'SELECT append_batch($1, $2, $3, $4, $5, $6, $7, $8) AS last' },
+  begin: { name: 'begin', text: 'BEGIN' },
+  take: {
+    name: 'ledger_take',
+    text: 'SELECT take_batch($1, $2, $3, $4, $5, $6, $7, $8, $9) AS last',
+  },
+  commit: { name: 'commit', text: 'COMMIT' },
   merge: { name: 'ledger_merge', text: 'SELECT merge_sums($1, $2) AS merged' },
   lines: {
     name: 'ledger_lines',
@@ -168,6 +196,10 @@ SELECT id, jsonb_object_agg(key, total) AS amounts FROM totals GROUP BY id ORDER
   },
   ledgers: { name: 'ledger_names', text: 'SELECT ledger FROM ledgers' },
   sweepLines: { name: 'ledger_sweep_lines', text: 'SELECT sweep_lines()' },
+  sweepCalls: {
+    name: 'ledger_sweep_calls',
+    text: `SELECT drop_days('calls', last_gone('${callLedger}'))`,
+  },
   sweepSums: { name: 'ledger_sweep_sums', text: sweepOf('ledger_sums', 'ledger, id') },
   sweepWriters: { name: 'ledger_sweep_writers', text: sweepOf('ledger_writers', 'ledger, writer') },
 } as const;

@@ -1,6 +1,7 @@
 import type { ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
 import { backOffBefore } from './back-off.js';
+import { CopyQuery } from './postgres-copy.js';
 import { prepareConnection } from './postgres-schema.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
@@ -16,13 +17,18 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Has the server carry out a statement. */
 export type AskPostgres = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
+/** Has the server take rows: a `COPY … FROM STDIN`, and chunks of whole rows in its text format. */
+export type CopyToPostgres = (text: string, chunks: readonly Uint8Array[]) => Promise<void>;
+
+type PostgresWork<T> = (ask: AskPostgres, copy: CopyToPostgres) => Promise<T>;
+
 /** Calls to PostgreSQL that always end in time. */
 export interface PostgresLink {
   /**
    * Does a piece of work with a connection that nobody else uses meanwhile.
    * @throws {GatewayError} of kind `store_unavailable` when it fails, or is not done within the time of the settings
    */
-  call<T>(work: (ask: AskPostgres) => Promise<T>): Promise<T>;
+  call<T>(work: PostgresWork<T>): Promise<T>;
   /** `call` for a single statement. */
   ask: AskPostgres;
   /** Lets the calls under way end, and then the connections. */
@@ -92,7 +98,7 @@ class PooledLink implements PostgresLink {
 
   readonly ask: AskPostgres = (statement, values) => this.call((ask) => ask(statement, values));
 
-  async call<T>(work: (ask: AskPostgres) => Promise<T>): Promise<T> {
+  async call<T>(work: PostgresWork<T>): Promise<T> {
     if (this.#closing !== null) throw storeClosed();
     if (this.#calls.size >= mostCalls) {
       throw storeUnavailable(new Error(`${mostCalls} calls of the store are under way`));
@@ -115,7 +121,7 @@ class PooledLink implements PostgresLink {
     return this.#closing;
   }
 
-  #run<T>(work: (ask: AskPostgres) => Promise<T>): Promise<T> {
+  #run<T>(work: PostgresWork<T>): Promise<T> {
     const { timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       const turn = new Turn();
@@ -129,7 +135,7 @@ class PooledLink implements PostgresLink {
     });
   }
 
-  async #work<T>(turn: Turn, work: (ask: AskPostgres) => Promise<T>): Promise<T> {
+  async #work<T>(turn: Turn, work: PostgresWork<T>): Promise<T> {
     this.#pool ??= this.#open();
     const client = await this.#connect(await this.#pool);
     try {
@@ -147,11 +153,16 @@ class PooledLink implements PostgresLink {
     }
     turn.begin(client);
     try {
-      const result = await work(async (statement, values) => {
+      const ask: AskPostgres = async (statement, values) => {
         if (turn.isOver) throw new Error('the time of the call is over');
         const { rows } = await client.query<Row>({ ...statement, values: [...values] });
         return rows;
-      });
+      };
+      const copy: CopyToPostgres = (text, chunks) => {
+        if (turn.isOver) throw new Error('the time of the call is over');
+        return client.query(new CopyQuery(text, chunks)).done;
+      };
+      const result = await work(ask, copy);
       turn.release(false);
       return result;
     } catch (error) {

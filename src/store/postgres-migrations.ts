@@ -1,3 +1,4 @@
+import { callTables } from './postgres-call-tables.js';
 import { ledgerTables } from './postgres-ledger-tables.js';
 import { limitTables } from './postgres-limit-tables.js';
 import { ownedTables } from './postgres-owned-tables.js';
@@ -9,4 +10,5 @@ import { recordTables } from './postgres-record-tables.js';
  */
 export const migrations: readonly string[] = [
   [recordTables, ledgerTables, ownedTables, limitTables].join('\n'),
+  callTables,
 ];

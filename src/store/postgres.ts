@@ -43,6 +43,7 @@ export function createPostgresStore(settings: PostgresStoreSettings): PostgresSt
     ...createRecords(records),
     claim: async (name, ttlMs) =>
       (await records.ask(statements.claim, [toKey(name), atLeastOne(ttlMs)])).length > 0,
+    calls: ledger.calls,
     append: ledger.append,
     readLines: ledger.readLines,
     readSums: ledger.readSums,

@@ -73,6 +73,14 @@ export interface LedgerSums {
   readonly values: Float64Array;
 }
 
+/** Calls of one day (UTC) as rows of a table of calls, in the columns that its store has for them. */
+export interface CallRows {
+  /** Unix milliseconds, whole: when one of them ended. */
+  readonly at: number;
+  /** Whole rows in the text format of `COPY`, each with its line end. */
+  readonly text: Uint8Array;
+}
+
 /** Lines and what they add to sums: all of it is taken or nothing. */
 export interface LedgerBatch {
   /** Whoever appends, by a name that nobody else has or had. */
@@ -83,6 +91,8 @@ export interface LedgerBatch {
    */
   readonly number: number;
   readonly lines: readonly LedgerLine[];
+  /** Calls beside the lines, for a ledger that has `calls`; kept as long as these. */
+  readonly calls?: readonly CallRows[];
   /** How long lines are kept, counted from their own time: it holds for all lines of the ledger from now on. */
   readonly lineTtlMs: number;
   readonly sums: LedgerSums;
@@ -93,6 +103,34 @@ export interface LinePage {
   readonly lines: readonly LedgerLine[];
   /** Where the next page begins; null at the end. */
   readonly next: string | null;
+}
+
+/** A row of a table of calls: its time in Unix milliseconds, and what is in its other columns as the driver reads it. */
+export interface StoredCall {
+  readonly at: number;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** Of which calls: null for those without a key or a model, without the property all. */
+export interface CallFilter {
+  readonly keyId?: string | null;
+  readonly model?: string | null;
+}
+
+/** Calls that a store has one by one. Promises reject as those of `Store` do. */
+export interface StoredCalls {
+  /**
+   * Calls in the order of their time, as `Ledger.readLines` reads lines.
+   * @param range Unix milliseconds, `until` excluded
+   * @param limit of calls on the page; all of them are held in memory
+   */
+  read(
+    asked: CallFilter & { readonly range: { readonly from: number; readonly until: number } },
+    limit: number,
+    from: string | null,
+  ): Promise<{ readonly calls: readonly StoredCall[]; readonly next: string | null }>;
+  /** @returns what there is of requests, by their ids, in no order */
+  find(requestIds: readonly string[]): Promise<readonly StoredCall[]>;
 }
 
 /** One page of sums by the bytes of their ids. A page may hold fewer than were asked for: `next` alone tells the end. */
@@ -108,6 +146,8 @@ export interface SumPage {
  * lower-case words and hyphens. Promises reject as those of `Store` do.
  */
 export interface Ledger {
+  /** Null where calls are packed into lines. Others have lines, too, of versions before that did so. */
+  readonly calls: StoredCalls | null;
   /**
    * Lines and sums agree at any moment, and after a crash. Writers are remembered for a week after their last batch.
    * @returns false when the batch was ignored, because it had been taken before

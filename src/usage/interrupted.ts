@@ -1,16 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Usage } from '../conversation/usage.js';
-import { type CallRecord, none, unknownCost } from '../metrics/call-record.js';
+import { type CallRecord, isCall, none, unknownCost } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { ProcessMark } from '../store/process-mark.js';
 import type { Ledger, Store } from '../store/store.js';
+import { readRow } from './call-rows.js';
 import { CallTable, tableSpanMs } from './call-table.js';
 import { isTime, type LedgerRecord } from './ledger-record.js';
 import { type OpenCallsValue, openCallsCollection } from './open-calls.js';
 import { readPage } from './queries.js';
 import { usageLedger } from './sums.js';
-import { UsageBatch, type UsageRetention } from './writer.js';
+import { batchOf, formOf, UsageBatch, type UsageRetention } from './writer.js';
 
 /** From the start to the first round, between rounds, and after one that has failed. */
 const firstMs = 1000;
@@ -154,15 +155,25 @@ export class InterruptedSearch {
     const told = await this.#toldSince(series, since);
     let calls = 0;
     for (const { id, value } of records) {
-      const untold = readPage(value.page).filter(({ requestId }) => !told.has(requestId));
+      const open = readPage(value.page);
+      for (const each of await this.#toldOf(open)) told.add(each);
+      const untold = open.filter(({ requestId }) => !told.has(requestId));
       if (untold.length > 0 && (await this.#append(id, untold))) calls += untold.length;
       await store.remove(openCallsCollection, id);
     }
     return calls;
   }
 
-  /** The ids of a process's requests that have lines from a time on. */
-  async #toldSince(series: string, since: number): Promise<ReadonlySet<string>> {
+  /** The ids of those of some calls that the ledger has one by one. */
+  async #toldOf(calls: readonly LedgerRecord[]): Promise<readonly string[]> {
+    const stored = await this.#options.store.calls?.find(calls.map(({ requestId }) => requestId));
+    return (stored ?? [])
+      .map(readRow)
+      .flatMap((record) => (record !== null && isCall(record.outcome) ? [record.requestId] : []));
+  }
+
+  /** The ids of a process's requests that have packed lines from a time on. */
+  async #toldSince(series: string, since: number): Promise<Set<string>> {
     const told = new Set<string>();
     const range = { from: Math.max(0, since - tableSpanMs), until: Date.now() + mostSkewMs };
     let next: string | null = null;
@@ -171,8 +182,7 @@ export class InterruptedSearch {
       for (const { value } of page.lines) {
         // Of a busy host, most are of other processes.
         if (!value.includes(series)) continue;
-        for (const { requestId, outcome } of readPage(value))
-          if (outcome !== 'attempt' && outcome !== 'correction') told.add(requestId);
+        for (const { requestId, outcome } of readPage(value)) if (isCall(outcome)) told.add(requestId);
       }
       next = page.next;
     } while (next !== null);
@@ -181,18 +191,11 @@ export class InterruptedSearch {
 
   async #append(id: string, records: readonly LedgerRecord[]): Promise<boolean> {
     const { store, record, retention } = this.#options;
-    const { lineMs, sumMs } = retention();
-    const batch = new UsageBatch(new CallTable(), record);
+    const batch = new UsageBatch(new CallTable(), record, formOf(store));
     for (const each of records) batch.add(callOf(each), each.at);
-    const { lines, sums } = batch.end();
-    return store.append(usageLedger, {
-      // Of this record alone, and always the same: whoever appends it again is ignored.
-      writer: `${openCallsCollection} ${id}`,
-      number: 1,
-      lines,
-      lineTtlMs: lineMs,
-      sums: { ...sums, ttlMs: sumMs },
-    });
+    // Of this record alone, and always the same: whoever appends it again is ignored.
+    const writer = `${openCallsCollection} ${id}`;
+    return store.append(usageLedger, batchOf(batch.end(), writer, 1, retention()));
   }
 }
 

@@ -111,8 +111,8 @@ export function writeRecord(record: LedgerRecord): string {
   return JSON.stringify({ ...record, at: new Date(record.at).toISOString() });
 }
 
-/** Something that has the fields of a record, whatever they hold. */
-export type LedgerRecordLike = { readonly [Name in keyof LedgerRecord]: unknown };
+/** Something that may have the fields of a record, whatever they hold. */
+export type LedgerRecordLike = { readonly [Name in keyof LedgerRecord]?: unknown };
 
 /** Whether each field holds what it should. */
 export function isLedgerRecord(value: LedgerRecordLike): value is LedgerRecord {

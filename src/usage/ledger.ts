@@ -10,7 +10,7 @@ import { createUsageWriter, type UsageRetention, type UsageWriter } from './writ
 const tellEveryMs = 10_000;
 
 export interface LedgerOptions {
-  readonly store: Pick<Ledger, 'append'>;
+  readonly store: Pick<Ledger, 'append' | 'calls'>;
   /** What holds now. */
   settings(): UsageSettings;
   readonly recorder: Pick<Recorder, 'recordSums' | 'recordLedgerDropped' | 'recordLedgerFailure'>;

@@ -1,8 +1,10 @@
 import { none, unknownCost } from '../metrics/call-record.js';
-import type { Ledger, SumPage } from '../store/store.js';
+import { readCallLine } from '../store/call-line.js';
+import type { Ledger, StoredCalls, SumPage } from '../store/store.js';
 import { requestIdOf } from '../wire/request-id.js';
 import { serviceTiers } from '../wire/service-tier.js';
 import { dayMs, dayOf } from './budget.js';
+import { readRow } from './call-rows.js';
 import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs } from './call-table.js';
 import { csvHeader, csvRecord } from './csv.js';
 import {
@@ -68,6 +70,8 @@ const rangesAtOnce = 32;
 const mostKeyDays = 1100;
 /** Lines of the ledger that are, each with the calls of a page. */
 const linesOfPage = 12;
+/** Calls that are read one by one. */
+const rowsOfPage = 250;
 /** Records that wait for those of other pages, at most. */
 const mostHeld = 40_000;
 const recordsOfChunk = 500;
@@ -177,13 +181,16 @@ export interface UsageExport extends UsageFilter {
   readonly format: 'jsonl' | 'csv';
 }
 
+/** Where calls are read: packed, or one by one, or of both what there is. */
+export type CallSource = Pick<Ledger, 'readLines' | 'calls'>;
+
 /**
  * The records of a range in the order of their time, as chunks of text that hold whole lines. A table has its header
  * row even without records. Nothing is read before it is asked for; what is in memory is bounded.
  * @throws {GatewayError} of the store when it cannot be reached, between two chunks
  */
 export async function* exportUsage(
-  store: Pick<Ledger, 'readLines'>,
+  store: CallSource,
   { from, until, format, ...filter }: UsageExport,
 ): AsyncGenerator<string, void, undefined> {
   if (format === 'csv') yield csvHeader();
@@ -198,11 +205,58 @@ export async function* exportUsage(
   }
 }
 
-/** The records of a range, in order from one array to the next. */
-async function* readRecords(
+type RecordRange = Omit<UsageExport, 'format'>;
+/** Records in order, from one array to the next. */
+type OrderedRecords = AsyncGenerator<LedgerRecord[], void, undefined>;
+
+function readRecords(store: CallSource, asked: RecordRange): OrderedRecords {
+  const packed = readPacked(store, asked);
+  return store.calls === null ? packed : inOrder(packed, readRows(store.calls, asked));
+}
+
+/** What two have, in the order of both. */
+async function* inOrder(first: OrderedRecords, second: OrderedRecords): OrderedRecords {
+  let [left, right] = [await nextRecords(first), await nextRecords(second)];
+  while (left.length > 0 && right.length > 0) {
+    const until = Math.min(left.at(-1)?.at ?? 0, right.at(-1)?.at ?? 0);
+    const [ofLeft, ofRight] = [left, right].map((records) => {
+      const later = records.findIndex(({ at }) => at > until);
+      return later < 0 ? records.length : later;
+    });
+    yield [...left.slice(0, ofLeft), ...right.slice(0, ofRight)].sort((a, b) => a.at - b.at);
+    left = left.slice(ofLeft);
+    right = right.slice(ofRight);
+    if (left.length === 0) left = await nextRecords(first);
+    if (right.length === 0) right = await nextRecords(second);
+  }
+  if (left.length > 0) yield left;
+  if (right.length > 0) yield right;
+  yield* first;
+  yield* second;
+}
+
+/** @returns none at the end alone */
+async function nextRecords(of: OrderedRecords): Promise<LedgerRecord[]> {
+  for (;;) {
+    const { done, value } = await of.next();
+    if (done === true || value === undefined) return [];
+    if (value.length > 0) return value;
+  }
+}
+
+async function* readRows(calls: StoredCalls, { from, until, keyId, model }: RecordRange): OrderedRecords {
+  let next: string | null = null;
+  do {
+    const page = await calls.read({ range: { from, until }, keyId, model }, rowsOfPage, next);
+    next = page.next;
+    yield page.calls.map(readRow).filter((record) => record !== null);
+  } while (next !== null);
+}
+
+async function* readPacked(
   store: Pick<Ledger, 'readLines'>,
-  { from, until, ...filter }: Omit<UsageExport, 'format'>,
-): AsyncGenerator<LedgerRecord[], void, undefined> {
+  { from, until, ...filter }: RecordRange,
+): OrderedRecords {
   // A page that begins before the range may have calls that belong to it.
   const range = { from: Math.max(0, from - tableSpanMs), until };
   /** Read, but a page that is still to come may have calls that ended before. */
@@ -237,7 +291,10 @@ const mostRead = 20 * mostCalls;
 
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
 export function readPage(text: string): LedgerRecord[] {
-  const page = parse(text);
+  const json = parsed(text);
+  const stored = readCallLine(json);
+  if (stored !== null) return stored.map(readRow).filter((record) => record !== null);
+  const page = parse(json);
   if (page === null) return [];
   const records: LedgerRecord[] = [];
   for (let start = 0; start < page.rows.length; start += keptColumns) {
@@ -256,13 +313,15 @@ interface ParsedPage {
   readonly rows: Float64Array;
 }
 
-function parse(text: string): ParsedPage | null {
-  let page: unknown;
+function parsed(text: string): unknown {
   try {
-    page = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     return null;
   }
+}
+
+function parse(page: unknown): ParsedPage | null {
   if (typeof page !== 'object' || page === null) return null;
   const { v, at, manners: callGroups, series, ids, ...numbers } = page as Record<string, unknown>;
   if (!isTime(at) || !Array.isArray(callGroups) || !Array.isArray(ids)) return null;

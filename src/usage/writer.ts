@@ -3,7 +3,8 @@ import { GatewayError } from '../errors.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { CallTimes } from '../metrics/tables.js';
-import type { Ledger, LedgerBatch, LedgerLine } from '../store/store.js';
+import type { CallRows, Ledger, LedgerBatch, LedgerLine } from '../store/store.js';
+import { writeRows } from './call-rows.js';
 import { CallTable } from './call-table.js';
 import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
@@ -16,7 +17,7 @@ export interface UsageRetention {
 }
 
 export interface UsageWriterOptions {
-  readonly store: Pick<Ledger, 'append'>;
+  readonly store: Pick<Ledger, 'append' | 'calls'>;
   /** What holds now; asked for each batch. */
   retention(): UsageRetention;
   /** Counts calls in the metrics, once, many at once and a while later. @returns what counts their times */
@@ -30,7 +31,10 @@ export interface UsageWriterOptions {
   onFailure(error: unknown, waiting: number): void;
   /** Longest wait of a record while the store takes all; 500 ms unless said otherwise. */
   readonly flushMs?: number;
-  /** Records of one batch; 10,000 unless said otherwise. */
+  /**
+   * Records of one batch; unless said otherwise 10,000, and 2,000 where they become rows: after an outage, when all
+   * hosts have much to say, each batch is still taken within the time that a call of the store has.
+   */
   readonly batchRecords?: number;
   /** Records that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
   readonly mostWaiting?: number;
@@ -66,7 +70,7 @@ export interface UsageWriter {
 }
 
 const defaultFlushMs = 500;
-const defaultBatchRecords = 10_000;
+const defaultBatchRecords = { pages: 10_000, rows: 2000 } as const;
 const defaultMostWaiting = 100_000;
 const defaultMostWaitingBytes = 64 * 1024 * 1024;
 const firstPauseMs = 100;
@@ -90,6 +94,7 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
 class BatchWriter implements UsageWriter {
   readonly #options: UsageWriterOptions;
   readonly #flushMs: number;
+  readonly #form: CallForm;
   readonly #batchRecords: number;
   readonly #mostWaiting: number;
   readonly #mostWaitingBytes: number;
@@ -115,11 +120,12 @@ class BatchWriter implements UsageWriter {
   constructor(options: UsageWriterOptions) {
     this.#options = options;
     this.#flushMs = options.flushMs ?? defaultFlushMs;
-    this.#batchRecords = options.batchRecords ?? defaultBatchRecords;
+    this.#form = formOf(options.store);
+    this.#batchRecords = options.batchRecords ?? defaultBatchRecords[this.#form];
     this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
     this.#mostWaitingBytes = options.mostWaitingBytes ?? defaultMostWaitingBytes;
     this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
-    this.#filling = new UsageBatch(this.#table, options.record);
+    this.#filling = new UsageBatch(this.#table, options.record, this.#form);
   }
 
   add(call: CallRecord, at: number): boolean {
@@ -203,11 +209,9 @@ class BatchWriter implements UsageWriter {
       this.#bytes -= chunk.bytes;
       this.#lastNumber++;
       const number = this.#lastNumber;
-      const { lines, sums } = chunk.content;
-      const { lineMs, sumMs } = this.#options.retention();
-      const kept = { ...sums, ttlMs: sumMs };
-      const batch = { writer: this.#writer, number, lines, lineTtlMs: lineMs, sums: kept };
-      const isTaken = await this.#append(batch);
+      const isTaken = await this.#append(
+        batchOf(chunk.content, this.#writer, number, this.#options.retention()),
+      );
       this.#current = null;
       this.#settle(chunk, isTaken ? 0 : chunk.records);
     }
@@ -244,7 +248,7 @@ class BatchWriter implements UsageWriter {
     const content = filled.end();
     this.#bytes += filled.bytes;
     this.#full.push({ records, since, bytes: filled.bytes, content, settled: [] });
-    this.#filling = new UsageBatch(this.#table, this.#options.record);
+    this.#filling = new UsageBatch(this.#table, this.#options.record, this.#form);
   }
 
   #settle(chunk: Chunk, dropped: number): void {
@@ -288,15 +292,37 @@ function createPauses(firstMs: number) {
   };
 }
 
-/** What a batch adds to the ledger: a line for each page of calls, and the sums of their calls. */
+/** How calls go to the ledger: packed, as a line for each page of them, or one by one, as the rows of each page. */
+type CallForm = 'pages' | 'rows';
+
+/** @returns how a store takes calls */
+export function formOf({ calls }: Pick<Ledger, 'calls'>): CallForm {
+  return calls === null ? 'pages' : 'rows';
+}
+
+/** What a batch adds to the ledger: pages of calls in one form, and the sums of their calls. */
 interface UsageBatchContent {
   readonly lines: readonly LedgerLine[];
+  readonly calls: readonly CallRows[];
   readonly sums: ReturnType<SumCollector['sums']>;
+}
+
+/** What a ledger is to take of a batch that has ended. */
+export function batchOf(
+  { lines, calls, sums }: UsageBatchContent,
+  writer: string,
+  number: number,
+  { lineMs, sumMs }: UsageRetention,
+): LedgerBatch {
+  const batch = { writer, number, lines, lineTtlMs: lineMs, sums: { ...sums, ttlMs: sumMs } };
+  return calls.length === 0 ? batch : { ...batch, calls };
 }
 
 /** Calls that go to the ledger together. Each page is written when it is full, so that of those that wait only texts are kept. */
 export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
+  readonly #calls: CallRows[] = [];
+  readonly #form: CallForm;
   readonly #sums = new SumCollector();
   readonly #table: CallTable;
   readonly #record: Recorder['recordSums'];
@@ -309,9 +335,10 @@ export class UsageBatch {
    * @param table of no other batch until this one has ended
    * @param record counts calls in the metrics, and gives what counts their times
    */
-  constructor(table: CallTable, record: Recorder['recordSums']) {
+  constructor(table: CallTable, record: Recorder['recordSums'], form: CallForm = 'pages') {
     this.#table = table;
     this.#record = record;
+    this.#form = form;
   }
 
   /** How many calls it holds. */
@@ -352,7 +379,7 @@ export class UsageBatch {
     const sums = this.#sums.sums();
     this.bytes += sums.values.length * Float64Array.BYTES_PER_ELEMENT;
     for (const id of sums.ids) this.bytes += id.length;
-    return { lines: this.#lines, sums };
+    return { lines: this.#lines, calls: this.#calls, sums };
   }
 
   readonly #countGroup = (sums: CallGroupSums): CallTimes => {
@@ -364,9 +391,15 @@ export class UsageBatch {
     const table = this.#table;
     if (table.length === 0) return;
     table.count(this.#countGroup);
-    const value = writePage(table);
-    this.bytes += value.length;
-    this.#lines.push({ at: table.at, value });
+    if (this.#form === 'rows') {
+      const text = writeRows(table);
+      this.bytes += text.length;
+      this.#calls.push({ at: table.at, text });
+    } else {
+      const value = writePage(table);
+      this.bytes += value.length;
+      this.#lines.push({ at: table.at, value });
+    }
     table.end();
   }
 }

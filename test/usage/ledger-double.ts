@@ -3,7 +3,7 @@ import type { Ledger, LedgerBatch } from '../../src/store/store.js';
 import { readPage } from '../../src/usage/queries.js';
 
 /** A ledger in memory that fails on demand. */
-export interface LedgerDouble extends Pick<Ledger, 'append'> {
+export interface LedgerDouble extends Pick<Ledger, 'append' | 'calls'> {
   /** Batches that were taken, in order. */
   readonly taken: LedgerBatch[];
   /** Every batch that was offered, in order. */
@@ -24,6 +24,7 @@ export function ledgerDouble(): LedgerDouble {
   const numbers = new Map<string, number>();
   let underWay = 0;
   const double: LedgerDouble = {
+    calls: null,
     taken: [],
     offered: [],
     failure: null,

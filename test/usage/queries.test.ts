@@ -6,7 +6,13 @@ import { createEmbeddedStore } from '../../src/store/embedded.js';
 import type { LedgerLine } from '../../src/store/store.js';
 import { CallTable } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
-import { exportUsage, readPage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
+import {
+  type CallSource,
+  exportUsage,
+  readPage,
+  reportUsage,
+  type UsageExport,
+} from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { createUsageWriter, UsageBatch } from '../../src/usage/writer.js';
 import { sumTable } from '../suites/ledger-sums.js';
@@ -207,7 +213,8 @@ test('an export as a table has a header, and a row for each record', async (t) =
 
 test('an export that is left early asks for no more', async (t) => {
   let pages = 0;
-  const counting: Pick<typeof store, 'readLines'> = {
+  const counting: CallSource = {
+    calls: null,
     readLines: (...asked) => {
       pages++;
       return store.readLines(...asked);

@@ -1,0 +1,141 @@
+/**
+ * Columns of the table of calls that whoever writes rows fills in, in the order of these rows. A time is text that SQL
+ * reads; `key_groups` is an array as SQL writes one.
+ */
+export const callColumns = [
+  'at',
+  'request_id',
+  'key_id',
+  'key_groups',
+  'protocol',
+  'model',
+  'target',
+  'status',
+  'outcome',
+  'tokens_known',
+  'tier',
+  'input_tokens',
+  'output_tokens',
+  'cached_tokens',
+  'cache_written_tokens',
+  'reasoning_tokens',
+  'audio_input_tokens',
+  'audio_output_tokens',
+  'image_input_tokens',
+  'image_output_tokens',
+  'cached_audio_tokens',
+  'cached_image_tokens',
+  'cache_written_hour_tokens',
+  'searches',
+  'bytes_in',
+  'bytes_out',
+  'media_seconds',
+  'duration_ms',
+  'first_byte_ms',
+  'retries',
+  'units',
+  'cost_nano_usd',
+  'paid_nano_usd',
+] as const;
+
+/** The ledger whose calls these are, by whose retention they go. */
+export const callLedger = 'usage';
+
+/**
+ * Calls one by one, by day. Rows are only ever added, by `COPY` in the transaction that takes their batch, and go with
+ * the table of their day. (A host of the version before goes on with `append_batch` until it is started anew.)
+ */
+export const callTables = `
+CREATE SEQUENCE calls_place CACHE 1000;
+
+CREATE TABLE calls (
+  at timestamptz NOT NULL,
+  request_id text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C",
+  key_groups text[] NOT NULL,
+  protocol text,
+  model text COLLATE "C",
+  target text,
+  status integer NOT NULL,
+  outcome text NOT NULL,
+  tokens_known text NOT NULL,
+  tier text NOT NULL,
+  input_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  cached_tokens bigint NOT NULL,
+  cache_written_tokens bigint NOT NULL,
+  reasoning_tokens bigint NOT NULL,
+  audio_input_tokens bigint NOT NULL,
+  audio_output_tokens bigint NOT NULL,
+  image_input_tokens bigint NOT NULL,
+  image_output_tokens bigint NOT NULL,
+  cached_audio_tokens bigint NOT NULL,
+  cached_image_tokens bigint NOT NULL,
+  cache_written_hour_tokens bigint NOT NULL,
+  searches bigint NOT NULL,
+  bytes_in bigint NOT NULL,
+  bytes_out bigint NOT NULL,
+  media_seconds double precision NOT NULL,
+  duration_ms double precision NOT NULL,
+  first_byte_ms double precision,
+  retries integer NOT NULL,
+  units bigint NOT NULL,
+  cost_nano_usd bigint NOT NULL,
+  paid_nano_usd bigint,
+  place bigint NOT NULL DEFAULT nextval('calls_place')
+) PARTITION BY RANGE (at);
+CREATE INDEX calls_in_order ON calls (at, place);
+CREATE INDEX calls_by_key ON calls (key_id, at, place);
+CREATE INDEX calls_by_request ON calls (request_id);
+
+-- As make_day, for another table.
+CREATE FUNCTION make_day_of(parent text, day timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  part CONSTANT text := parent || '_' || to_char(day, 'YYYYMMDD');
+BEGIN
+  IF to_regclass(part) IS NOT NULL THEN RETURN; END IF;
+  PERFORM pg_advisory_xact_lock(parent::regclass::oid::bigint);
+  IF to_regclass(part) IS NOT NULL THEN RETURN; END IF;
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', part, parent);
+  EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+    parent, part, day, day + interval '1 day');
+END $$;
+
+-- As append_batch, and makes room for the calls of some days, which follow in the same transaction.
+CREATE FUNCTION take_batch(
+  of_ledger text, by_writer text, number bigint, line_ttl bigint, writer_ttl bigint, lines json, sums json,
+  sum_ttl bigint, call_days json
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  last CONSTANT bigint := append_batch(
+    of_ledger, by_writer, number, line_ttl, writer_ttl, lines, sums, sum_ttl);
+BEGIN
+  IF last IS NOT NULL THEN
+    PERFORM make_day_of('calls', days.day) FROM (
+      SELECT DISTINCT date_trunc('day', timestamptz 'epoch' + milliseconds(d::double precision)) AS day
+      FROM json_array_elements_text(call_days) d
+    ) days;
+  END IF;
+  RETURN last;
+END $$;
+
+-- Drops the tables of days that are over by then. One that somebody is reading is left for the next time.
+CREATE FUNCTION drop_days(parent regclass, until timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  part record;
+BEGIN
+  PERFORM set_config('lock_timeout', '100ms', true);
+  FOR part IN
+    SELECT c.oid::regclass AS name, substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \\(''([^'']+)''')::timestamptz AS ends
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = parent
+    ORDER BY c.relname
+  LOOP
+    CONTINUE WHEN part.ends > until;
+    BEGIN
+      EXECUTE format('DROP TABLE %s', part.name);
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN;
+    END;
+  END LOOP;
+END $$;
+`;

@@ -1,0 +1,97 @@
+import { callColumns, callLedger } from './postgres-call-tables.js';
+import { numberOf, type PostgresLink, type Row, type Statement, textOf } from './postgres-link.js';
+import type { CallFilter, StoredCall, StoredCalls } from './store.js';
+
+/** Ids of requests that are looked up at once. */
+const idsAtOnce = 500;
+
+/** Reads the calls that a PostgreSQL has one by one. */
+export function createPostgresCalls(link: PostgresLink): StoredCalls {
+  return {
+    async read({ range, ...filter }, limit, from) {
+      const { statement, values } = pageStatement(filter);
+      const [after, place] = from === null ? ['-infinity', 0] : readPlace(from);
+      const bounds = [timeText(range.from), timeText(range.until), after, place, limit + 1];
+      const rows = await link.ask(statement, [...bounds, ...values]);
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      const next = rows.length > limit && last !== undefined ? writePlace(last) : null;
+      return { calls: page.map(callOf), next };
+    },
+    async find(requestIds) {
+      const found: StoredCall[] = [];
+      for (let at = 0; at < requestIds.length; at += idsAtOnce) {
+        const ids = requestIds.slice(at, at + idsAtOnce);
+        for (const row of await link.ask(byRequest, [ids])) found.push(callOf(row));
+      }
+      return found;
+    },
+  };
+}
+
+/** What takes rows, in the text format of `COPY`. */
+export const copyCalls = `COPY calls (${callColumns.join(', ')}) FROM STDIN`;
+
+/** The first and the last time of the calendar that both ends have. */
+const [firstTime, lastTime] = [0, Date.UTC(9999, 11, 31)];
+
+function timeText(at: number): string {
+  if (at > lastTime) return 'infinity';
+  return new Date(Math.max(firstTime, Math.ceil(at))).toISOString();
+}
+
+function writePlace(row: Row): string {
+  return `${textOf(row.place_at)}|${textOf(row.place)}`;
+}
+
+function readPlace(text: string): readonly [at: string, place: number] {
+  const [at = '', place = ''] = text.split('|');
+  return [at, Number(place)];
+}
+
+/** Of a row of `callsInOrder`. */
+export function callOf({ at_ms: at, place: _place, place_at: _placeAt, ...values }: Row): StoredCall {
+  return { at: numberOf(at), values };
+}
+
+const columns = callColumns.filter((name) => name !== 'at').join(', ');
+const times = '(extract(epoch FROM at) * 1000)::bigint AS at_ms, at::text AS place_at, place';
+
+/** All calls that are kept, in the order of their time. */
+export const callsInOrder = `SELECT ${times}, ${columns} FROM calls WHERE at > last_gone('${callLedger}') ORDER BY calls.at, place`;
+
+/** Inserts calls that come as JSON, each an object by the names of the columns. */
+export const insertCalls = `INSERT INTO calls (${callColumns.join(', ')})
+SELECT ${callColumns.join(', ')} FROM json_populate_recordset(NULL::calls, $1)`;
+
+/** A call as `insertCalls` takes it. */
+export function callJson({ at, values }: StoredCall): Readonly<Record<string, unknown>> {
+  return { ...values, at: timeText(at) };
+}
+
+/** @returns the statement, and the values behind those of its bounds; each kind of filter has its own plan */
+function pageStatement({ keyId, model }: CallFilter): {
+  readonly statement: Statement;
+  readonly values: readonly string[];
+} {
+  const values: string[] = [];
+  const conditionOf = (column: string, value: string | null | undefined): string => {
+    if (value === undefined) return '';
+    if (value === null) return ` AND ${column} IS NULL`;
+    values.push(value);
+    return ` AND ${column} = $${5 + values.length}`;
+  };
+  const conditions = conditionOf('key_id', keyId) + conditionOf('model', model);
+  const statement = {
+    name: `calls_page${conditions}`.replaceAll(' ', '_'),
+    text: `SELECT ${times}, ${columns} FROM calls
+WHERE at >= $1::timestamptz AND at < $2::timestamptz AND at > last_gone('${callLedger}')
+AND (at, place) > ($3::timestamptz, $4::bigint)${conditions} ORDER BY calls.at, place LIMIT $5`,
+  };
+  return { statement, values };
+}
+
+const byRequest = {
+  name: 'calls_by_request',
+  text: `SELECT ${times}, ${columns} FROM calls WHERE request_id = ANY ($1::text[])`,
+} as const;

@@ -1,0 +1,198 @@
+import { none, unknownCost } from '../metrics/call-record.js';
+import { fromColumn, toColumn } from '../store/postgres-text.js';
+import type { StoredCall } from '../store/store.js';
+import { requestSeries } from '../wire/request-id.js';
+import { serviceTiers } from '../wire/service-tier.js';
+import { type CallTable, rowLength } from './call-table.js';
+import { isLedgerRecord, type LedgerRecord, type LedgerRecordLike, recordFields } from './ledger-record.js';
+import type { CallGroup } from './sums.js';
+
+/*
+ * Calls as rows of a database: the text format of COPY, with the columns of `callColumns`
+ * (https://www.postgresql.org/docs/current/sql-copy.html). Written byte by byte into one buffer: a text for each number
+ * would be most of what a row costs.
+ */
+
+const [tab, lineFeed, backslash, point, zero] = [9, 10, 92, 46, 48];
+const nothing = Buffer.from('\\N\t');
+const tiers = serviceTiers.map((tier) => Buffer.from(`${tier}\t`));
+const series = Buffer.from(requestSeries);
+const hexDigits = Buffer.from('0123456789abcdef');
+/** A number has at most 24 characters, a time and a numbered id fewer than 40. */
+const mostOfNumbers = rowLength * 25 + 80;
+const msPerSecond = 1000;
+
+/** Kept, since it holds the rows of one caller at a time. */
+let bytes = Buffer.allocUnsafeSlow(256 * 1024);
+let end = 0;
+/** What the rows of each group of a table have in common. */
+const ofGroups: Buffer[] = [];
+
+/** @returns the rows of a table's calls, each with its line end, as bytes of their own */
+export function writeRows(table: CallTable): Buffer {
+  const { rows, length, callGroups, ids, at } = table;
+  for (const [index, group] of callGroups.entries()) ofGroups[index] = groupBytes(group);
+  end = 0;
+  const second = Math.floor(at / msPerSecond);
+  const seconds = [timeBytes(second), timeBytes(second + 1)] as const;
+  const sinceSecond = at - second * msPerSecond;
+  for (let call = 0; call < length; call++) {
+    const start = call * rowLength;
+    const group = ofGroups[rows[start] as number] as Buffer;
+    const id = rows[start + 2] as number;
+    const ownId = id < 0 ? textBytes(ids[-id - 1] as string) : null;
+    makeRoom(mostOfNumbers + group.length + (ownId?.length ?? 0));
+    const ms = sinceSecond + (rows[start + 1] as number);
+    put(ms < msPerSecond ? seconds[0] : seconds[1]);
+    putThousandths(ms % msPerSecond);
+    bytes[end++] = tab;
+    if (ownId === null) putNumberedId(id);
+    else put(ownId);
+    bytes[end++] = tab;
+    put(group);
+    put(tiers[rows[start + 25] as number] ?? (tiers[0] as Buffer));
+    for (let index = 3; index <= 7; index++) putWhole(rows[start + index] as number);
+    for (let index = 15; index <= 22; index++) putWhole(rows[start + index] as number);
+    putWhole(rows[start + 8] as number);
+    putWhole(rows[start + 9] as number);
+    putNumber(rows[start + 10] as number);
+    putMilliseconds(rows[start + 11] as number);
+    if (rows[start + 12] === none) put(nothing);
+    else putMilliseconds(rows[start + 12] as number);
+    putWhole(rows[start + 13] as number);
+    putWhole(rows[start + 23] as number);
+    putWhole(rows[start + 14] as number);
+    if (rows[start + 24] === unknownCost) put(nothing);
+    else putWhole(rows[start + 24] as number);
+    bytes[end - 1] = lineFeed;
+  }
+  ofGroups.length = 0;
+  return Buffer.from(bytes.subarray(0, end));
+}
+
+function makeRoom(more: number): void {
+  if (end + more <= bytes.length) return;
+  const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes.length, end + more));
+  bytes.copy(larger, 0, 0, end);
+  bytes = larger;
+}
+
+function put(part: Buffer): void {
+  end += part.copy(bytes, end);
+}
+
+/** Up to its point: a row is of the table's first second or of the next. Beyond 9999, years have more digits in SQL. */
+function timeBytes(second: number): Buffer {
+  const text = new Date(Math.min(second * msPerSecond, 8_640_000_000_000_000)).toISOString();
+  return Buffer.from(`${text.replace(/^\+0*/, '').slice(0, -5).replace('T', ' ')}.`);
+}
+
+function putThousandths(ms: number): void {
+  bytes[end++] = zero + ((ms / 100) | 0);
+  bytes[end++] = zero + (((ms / 10) | 0) % 10);
+  bytes[end++] = zero + (ms % 10);
+}
+
+function putNumberedId(number: number): void {
+  put(series);
+  for (let shift = 28; shift >= 0; shift -= 4) bytes[end++] = hexDigits[(number >>> shift) & 15] as number;
+}
+
+/** A whole number and a tab; what is none is rounded, or zero where a column cannot have it. */
+function putWhole(value: number): void {
+  if (value >= 0 && value < 0x7fff_ffff && value === (value | 0)) {
+    putDigits(value);
+    bytes[end++] = tab;
+    return;
+  }
+  const whole = Math.round(value);
+  putNumber(Number.isSafeInteger(whole) ? whole : 0);
+}
+
+/** Of a whole number from 0 below 2^31. */
+function putDigits(value: number): void {
+  if (value < 10) {
+    bytes[end++] = zero + value;
+    return;
+  }
+  let digits = 1;
+  for (let rest = value; rest >= 10; rest = (rest / 10) | 0) digits++;
+  let rest = value;
+  for (let place = end + digits - 1; place >= end; place--) {
+    const before = (rest / 10) | 0;
+    bytes[place] = zero + (rest - before * 10);
+    rest = before;
+  }
+  end += digits;
+}
+
+/** Any number and a tab; what is no number is zero. */
+function putNumber(value: number): void {
+  if (value === 0 || !Number.isFinite(value)) bytes[end++] = zero;
+  else end += bytes.write(`${value}`, end, 'latin1');
+  bytes[end++] = tab;
+}
+
+/** Microseconds as milliseconds, and a tab. */
+function putMilliseconds(microseconds: number): void {
+  if (!(microseconds >= 0 && microseconds < 0x7fff_ffff)) {
+    putNumber(microseconds / 1000);
+    return;
+  }
+  const ms = (microseconds / 1000) | 0;
+  putDigits(ms);
+  const rest = (microseconds | 0) - ms * 1000;
+  if (rest > 0) {
+    bytes[end++] = point;
+    putThousandths(rest);
+  }
+  bytes[end++] = tab;
+}
+
+function groupBytes(group: CallGroup): Buffer {
+  const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = group;
+  const array = `{${groups.map((each) => `"${each.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
+  const fields = [keyId, array, protocol, model, target, `${status}`, outcome, tokensKnown];
+  return Buffer.concat(
+    fields.map((field) => (field === null ? nothing : Buffer.concat([textBytes(field), tabByte]))),
+  );
+}
+
+const tabByte = Buffer.of(tab);
+
+/** A text as `COPY` reads it. */
+function textBytes(text: string): Buffer {
+  const plain = Buffer.from(text);
+  if (!plain.some(isSpecial)) return plain;
+  const escaped = toColumn(text)
+    .replaceAll('\\', '\\\\')
+    .replaceAll('\t', '\\t')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r');
+  return Buffer.from(escaped);
+}
+
+/** Control characters, most of which are none, and the one that tells of them. */
+function isSpecial(byte: number): boolean {
+  return byte < 14 || byte === backslash;
+}
+
+/** Each field of a record but its time, its column, and whether that holds a number. */
+const fields = recordFields
+  .filter(([name]) => name !== 'at')
+  .map(([name, kind]) => ({
+    name,
+    column: name === 'groups' ? 'key_groups' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    isNumber: kind === 'number' || kind === 'number or null',
+  }));
+
+/** @returns the record of a row, or null for one that no gateway has put there */
+export function readRow({ at, values }: StoredCall): LedgerRecord | null {
+  const record: { -readonly [Name in keyof LedgerRecordLike]: unknown } = { at };
+  for (const { name, column, isNumber } of fields) {
+    const value = values[column];
+    if (typeof value === 'string') record[name] = isNumber ? Number(value) : fromColumn(value);
+    else record[name] = Array.isArray(value) ? value.map((each) => fromColumn(`${each}`)) : value;
+  }
+  return isLedgerRecord(record) ? record : null;
+}

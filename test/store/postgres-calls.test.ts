@@ -1,0 +1,222 @@
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { Client } from 'pg';
+import { type Test, test } from 'tap';
+import type { StoreSettings } from '../../src/config/types.js';
+import { createStore, type WholeStore } from '../../src/store/create.js';
+import { exportStore, importStore } from '../../src/store/move.js';
+import { clientConfig } from '../../src/store/postgres-link.js';
+import { migrations } from '../../src/store/postgres-migrations.js';
+import type { LedgerBatch } from '../../src/store/store.js';
+import { writeRows } from '../../src/usage/call-rows.js';
+import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
+import type { LedgerRecord } from '../../src/usage/ledger-record.js';
+import { writePage } from '../../src/usage/page.js';
+import { exportUsage, type UsageFilter } from '../../src/usage/queries.js';
+import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
+import { ledgerBatch } from '../suites/ledger.js';
+import { sumTable } from '../suites/ledger-sums.js';
+import { postgresSettings, unavailable } from '../suites/store.js';
+import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
+import { fc, seed } from '../support/seed.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
+import { addRecord, anyRecord, ledgerRecord, recordOfLine } from '../usage/records.js';
+
+const skip = skipWithoutPostgres();
+const dayMs = 24 * 60 * 60 * 1000;
+const now = Date.now();
+
+function open(t: Test, settings: StoreSettings): WholeStore {
+  const store = createStore(settings);
+  t.teardown(() => store.close());
+  return store;
+}
+
+/** Calls that have ended within a second, as a table of them. */
+function tableOf(records: readonly LedgerRecord[]): CallTable {
+  const table = new CallTable();
+  table.begin(records[0]?.at ?? now);
+  for (const record of records) addRecord(table, record);
+  return table;
+}
+
+function batchOf(records: readonly LedgerRecord[], change: Partial<LedgerBatch> = {}): LedgerBatch {
+  const calls = [{ at: records[0]?.at ?? now, text: writeRows(tableOf(records)) }];
+  const sums = sumTable(dayMs, [{ id: 'all', add: { calls: records.length } }]);
+  return ledgerBatch({ calls, sums, lineTtlMs: 40 * dayMs, ...change });
+}
+
+async function stored(store: WholeStore, filter: UsageFilter = {}): Promise<LedgerRecord[]> {
+  let lines = '';
+  for await (const chunk of exportUsage(store, { from: 0, until: now + dayMs, format: 'jsonl', ...filter }))
+    lines += chunk;
+  return lines.split('\n').filter(Boolean).map(recordOfLine);
+}
+
+async function summed(store: WholeStore): Promise<number | undefined> {
+  return (await store.readSums('usage', { from: '', until: null }, 10, null)).sums[0]?.values.calls;
+}
+
+test('calls come back from their rows as they were', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, postgresSettings(server.port));
+  const records = fc.sample(fc.tuple(anyRecord, fc.nat(tableSpanMs - 1)), { numRuns: 400, seed });
+  const calls = records
+    .map(([record, after]) => ({ ...record, at: now + after }))
+    .sort((a, b) => a.at - b.at);
+  // A table begins with the call that ended first, and ends with its day.
+  const first = calls[0]?.at ?? now;
+  const ofDay = calls.filter(({ at }) => Math.floor(at / dayMs) === Math.floor(first / dayMs));
+  t.equal(await store.append('usage', batchOf(ofDay)), true);
+  t.strictSame(await stored(store), ofDay);
+});
+
+test('ids that have numbers, and numbers that no column has, are written all the same', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, postgresSettings(server.port));
+  const table = new CallTable();
+  table.begin(now);
+  const odd = { costNanoUsd: -2.5e9, paidNanoUsd: 1e300, mediaSeconds: Number.NaN, bytesIn: 3e9, retries: 7 };
+  addRecord(table, ledgerRecord({ at: now }), { number: 0xabcdef01, ...odd });
+  await store.append('usage', batchOf([], { calls: [{ at: now, text: writeRows(table) }] }));
+  const [record] = await stored(store);
+  t.match(record, {
+    requestId: requestIdOf(requestSeries, 0xabcdef01),
+    costNanoUsd: -2.5e9,
+    paidNanoUsd: 0,
+    mediaSeconds: 0,
+    bytesIn: 3e9,
+    retries: 7,
+  });
+});
+
+test('a batch of calls counts once, whoever sends it and how often', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  const stores = [1, 2, 3].map(() => open(t, postgresSettings(server.port)));
+  const [store] = stores;
+  if (store === undefined) throw new Error('there are three');
+  const records = Array.from({ length: 50 }, (_, index) => ledgerRecord({ at: now, requestId: `${index}` }));
+  const taken = await Promise.all(stores.map((each) => each.append('usage', batchOf(records))));
+  t.strictSame(taken.sort(), [false, false, true]);
+  t.equal((await stored(store)).length, 50);
+  t.equal(await summed(store), 50);
+});
+
+test('a batch of which the calls are not taken leaves nothing, and is taken later', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, postgresSettings(server.port));
+  const good = batchOf([ledgerRecord({ at: now })]);
+  const broken = { ...good, calls: [{ at: now, text: Buffer.from('no\trow\n') }] };
+  await unavailable(t, store.append('usage', broken));
+  t.equal(await summed(store), undefined);
+  t.equal(await store.append('usage', good), true);
+  t.equal((await stored(store)).length, 1);
+  t.equal(await summed(store), 1);
+});
+
+test('calls are read with SQL, by key and by request with an index', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, postgresSettings(server.port));
+  const records = Array.from({ length: 400 }, (_, index) =>
+    ledgerRecord({ at: now + index, requestId: `${index}`, keyId: index % 40 === 0 ? 'rare' : 'busy' }),
+  ).filter(({ at }) => Math.floor(at / dayMs) === Math.floor(now / dayMs));
+  await store.append('usage', batchOf(records));
+  const rare = records.filter(({ keyId }) => keyId === 'rare');
+  t.strictSame(await stored(store, { keyId: 'rare' }), rare);
+  t.strictSame(await stored(store, { keyId: null }), []);
+  t.equal(
+    server.query(
+      `SELECT key_id, model, count(*), sum(cost_nano_usd) FROM gateway.calls WHERE key_id = 'rare' GROUP BY 1, 2`,
+    ),
+    `rare|sim-text|${rare.length}|${rare.length * 1500}`,
+  );
+  server.query('ANALYZE gateway.calls');
+  const plan = (condition: string) =>
+    server.query(`SET enable_seqscan = off; EXPLAIN SELECT * FROM gateway.calls WHERE ${condition}`);
+  t.match(plan(`key_id = 'rare' AND at > now() - interval '1 hour'`), /key_id_at_place_idx/);
+  t.match(plan(`request_id = ANY ('{1,2}')`), /request_id_idx/);
+});
+
+test('calls go with the table of their day', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, postgresSettings(server.port));
+  for (const [index, days] of [5, 3, 0].entries())
+    await store.append('usage', batchOf([ledgerRecord({ at: now - days * dayMs })], { number: index + 1 }));
+  const parts = () =>
+    server.query("SELECT count(*) FROM pg_inherits WHERE inhparent = 'gateway.calls'::regclass");
+  t.equal(parts(), '3');
+  await store.append('usage', ledgerBatch({ number: 4, lineTtlMs: 4 * dayMs }));
+  t.equal((await stored(store)).length, 2);
+  await store.sweep();
+  t.equal(parts(), '2');
+  await store.append('usage', ledgerBatch({ number: 5, lineTtlMs: 40 * dayMs }));
+  t.equal((await stored(store)).length, 2, 'what was swept does not come back');
+});
+
+/** Makes the tables as the first version did. */
+async function makeFirstForm(server: PostgresServer): Promise<void> {
+  const client = new Client(clientConfig(postgresSettings(server.port), 5000));
+  await client.connect();
+  await client.query("CREATE SCHEMA gateway; SET search_path TO gateway; SET timezone TO 'UTC'");
+  await client.query(
+    'CREATE TABLE migrations (number integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now())',
+  );
+  await client.query(migrations[0] ?? '');
+  await client.query('INSERT INTO migrations (number) VALUES (1)');
+  await client.end();
+}
+
+test('pages of the version before are read among rows, in the order of time', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  await makeFirstForm(server);
+  const store = open(t, postgresSettings(server.port));
+  const records = Array.from({ length: 900 }, (_, index) =>
+    ledgerRecord({ at: now - dayMs + index * 40_000, requestId: `${index}`, keyId: `key-${index % 3}` }),
+  );
+  for (const [index, record] of records.entries()) {
+    const isPacked = index < 300 || (index < 600 && index % 2 === 0);
+    const value = isPacked ? writePage(tableOf([record])) : '';
+    const batch = isPacked ? { lines: [{ at: record.at, value }], calls: [] } : {};
+    await store.append('usage', batchOf([record], { number: index + 1, ...batch }));
+  }
+  t.equal(server.query('SELECT count(*) FROM gateway.migrations'), `${migrations.length}`);
+  t.equal(server.query('SELECT count(*) FROM gateway.ledger_lines'), '450');
+  t.strictSame(await stored(store), records);
+  t.strictSame(
+    await stored(store, { keyId: 'key-1' }),
+    records.filter(({ keyId }) => keyId === 'key-1'),
+  );
+});
+
+async function exported(source: StoreSettings): Promise<string> {
+  const output = new PassThrough();
+  const read = text(output);
+  await exportStore(source, output);
+  output.end();
+  return read;
+}
+
+test('rows move to an embedded store and to another database', { skip }, async (t) => {
+  const server = await postgresFor(t);
+  const settings = postgresSettings(server.port);
+  const store = open(t, settings);
+  const records = Array.from({ length: 1200 }, (_, index) =>
+    ledgerRecord({ at: now - dayMs + index * 400, requestId: `${index} "\t\n` }),
+  );
+  for (let at = 0; at < records.length; at += 2)
+    await store.append('usage', batchOf(records.slice(at, at + 1), { number: at + 1 }));
+  for (let at = 1; at < records.length; at += 2)
+    await store.append('usage', batchOf(records.slice(at, at + 1), { number: at + 1, writer: 'other' }));
+  const places: readonly StoreSettings[] = [
+    { kind: 'embedded', path: join(temporaryFolder(t), 'store'), taskDays: 7 },
+    { ...settings, schema: 'other' },
+  ];
+  const dump = await exported(settings);
+  for (const place of places) {
+    await importStore(place, Readable.from([dump]));
+    t.strictSame(await stored(open(t, place)), records);
+  }
+});
