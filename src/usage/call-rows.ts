@@ -13,7 +13,7 @@ import type { CallGroup } from './sums.js';
  * would be most of what a row costs.
  */
 
-const [tab, lineFeed, backslash, point, zero] = [9, 10, 92, 46, 48];
+const [tab, lineFeed, point, zero] = [9, 10, 46, 48];
 const nothing = Buffer.from('\\N\t');
 const tiers = serviceTiers.map((tier) => Buffer.from(`${tier}\t`));
 const series = Buffer.from(requestSeries);
@@ -40,7 +40,7 @@ export function writeRows(table: CallTable): Buffer {
     const start = call * rowLength;
     const group = ofGroups[rows[start] as number] as Buffer;
     const id = rows[start + 2] as number;
-    const ownId = id < 0 ? textBytes(ids[-id - 1] as string) : null;
+    const ownId = id < 0 ? Buffer.from(column(ids[-id - 1] as string)) : null;
     makeRoom(mostOfNumbers + group.length + (ownId?.length ?? 0));
     const ms = sinceSecond + (rows[start + 1] as number);
     put(ms < msPerSecond ? seconds[0] : seconds[1]);
@@ -149,32 +149,35 @@ function putMilliseconds(microseconds: number): void {
   bytes[end++] = tab;
 }
 
+/** What the rows of a group have in common, from the key on, each column with its tab. */
 function groupBytes(group: CallGroup): Buffer {
   const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = group;
-  const array = `{${groups.map((each) => `"${each.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
-  const fields = [keyId, array, protocol, model, target, `${status}`, outcome, tokensKnown];
-  return Buffer.concat(
-    fields.map((field) => (field === null ? nothing : Buffer.concat([textBytes(field), tabByte]))),
+  if (groups !== lastGroups.groups) lastGroups = { groups, text: column(arrayText(groups)) };
+  return Buffer.from(
+    `${column(keyId)}\t${lastGroups.text}\t${column(protocol)}\t${column(model)}\t${column(target)}` +
+      `\t${status}\t${outcome}\t${tokensKnown}\t`,
   );
 }
 
-const tabByte = Buffer.of(tab);
+/** Keys of one kind have the same groups, one after the other. */
+let lastGroups: { readonly groups: readonly string[]; readonly text: string } = { groups: [], text: '{}' };
+
+function arrayText(elements: readonly string[]): string {
+  return `{${elements.map((each) => `"${each.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
+}
+
+/** Control characters, most of which `COPY` takes as they are, and the one that tells of them. */
+const special = /[\0-\r\\]/;
 
 /** A text as `COPY` reads it. */
-function textBytes(text: string): Buffer {
-  const plain = Buffer.from(text);
-  if (!plain.some(isSpecial)) return plain;
-  const escaped = toColumn(text)
+function column(text: string | null): string {
+  if (text === null) return '\\N';
+  if (!special.test(text)) return text;
+  return toColumn(text)
     .replaceAll('\\', '\\\\')
     .replaceAll('\t', '\\t')
     .replaceAll('\n', '\\n')
     .replaceAll('\r', '\\r');
-  return Buffer.from(escaped);
-}
-
-/** Control characters, most of which are none, and the one that tells of them. */
-function isSpecial(byte: number): boolean {
-  return byte < 14 || byte === backslash;
 }
 
 /** Each field of a record but its time, its column, and whether that holds a number. */
@@ -189,8 +192,8 @@ const fields = recordFields
 /** @returns the record of a row, or null for one that no gateway has put there */
 export function readRow({ at, values }: StoredCall): LedgerRecord | null {
   const record: { -readonly [Name in keyof LedgerRecordLike]: unknown } = { at };
-  for (const { name, column, isNumber } of fields) {
-    const value = values[column];
+  for (const { name, column: stored, isNumber } of fields) {
+    const value = values[stored];
     if (typeof value === 'string') record[name] = isNumber ? Number(value) : fromColumn(value);
     else record[name] = Array.isArray(value) ? value.map((each) => fromColumn(`${each}`)) : value;
   }

@@ -8,10 +8,13 @@ import { createStore, type WholeStore } from '../../src/store/create.js';
 import { exportStore, importStore } from '../../src/store/move.js';
 import { clientConfig } from '../../src/store/postgres-link.js';
 import { migrations } from '../../src/store/postgres-migrations.js';
+import { thisProcess } from '../../src/store/process-mark.js';
 import type { LedgerBatch } from '../../src/store/store.js';
 import { writeRows } from '../../src/usage/call-rows.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
+import { InterruptedSearch } from '../../src/usage/interrupted.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
+import { openCallsCollection } from '../../src/usage/open-calls.js';
 import { writePage } from '../../src/usage/page.js';
 import { exportUsage, type UsageFilter } from '../../src/usage/queries.js';
 import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
@@ -21,7 +24,7 @@ import { postgresSettings, unavailable } from '../suites/store.js';
 import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { fc, seed } from '../support/seed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
-import { addRecord, anyRecord, ledgerRecord, recordOfLine } from '../usage/records.js';
+import { addRecord, anyRecord, ledgerRecord, recordOfLine, uncounted } from '../usage/records.js';
 
 const skip = skipWithoutPostgres();
 const dayMs = 24 * 60 * 60 * 1000;
@@ -189,6 +192,38 @@ test('pages of the version before are read among rows, in the order of time', { 
     await stored(store, { keyId: 'key-1' }),
     records.filter(({ keyId }) => keyId === 'key-1'),
   );
+});
+
+test('interrupted calls are found by their requests, and have a row if they have none', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, postgresSettings(server.port));
+  const records = ['told', 'tried', 'untold'].map((requestId) =>
+    ledgerRecord({ at: now, requestId, outcome: 'interrupted' }),
+  );
+  const page = writePage(tableOf(records));
+  const value = JSON.stringify({ writer: thisProcess(), at: now, since: now, page });
+  await store.create(openCallsCollection, 'req_1/1', value, dayMs);
+  const told = [
+    ledgerRecord({ at: now, requestId: 'told' }),
+    ledgerRecord({ at: now, requestId: 'tried', outcome: 'attempt' }),
+  ];
+  await store.append('usage', batchOf(told));
+  const search = new InterruptedSearch({
+    store,
+    hasEnded: () => true,
+    silentMs: 1,
+    settleMs: 0,
+    retention: () => ({ lineMs: 40 * dayMs, sumMs: 40 * dayMs }),
+    record: uncounted,
+  });
+  t.match(await search.round(), [{ calls: 2 }]);
+  t.strictSame(
+    (await stored(store)).map(({ requestId, outcome }) => `${requestId} ${outcome}`),
+    ['told complete', 'tried attempt', 'tried interrupted', 'untold interrupted'],
+  );
+  t.match(await search.round(), []);
 });
 
 async function exported(source: StoreSettings): Promise<string> {
