@@ -9,7 +9,7 @@ import { exportStore, importStore } from '../../src/store/move.js';
 import { clientConfig } from '../../src/store/postgres-link.js';
 import { migrations } from '../../src/store/postgres-migrations.js';
 import { thisProcess } from '../../src/store/process-mark.js';
-import type { LedgerBatch } from '../../src/store/store.js';
+import type { CallRows, LedgerBatch } from '../../src/store/store.js';
 import { writeRows } from '../../src/usage/call-rows.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import { InterruptedSearch } from '../../src/usage/interrupted.js';
@@ -42,6 +42,11 @@ function tableOf(records: readonly LedgerRecord[]): CallTable {
   table.begin(records[0]?.at ?? now);
   for (const record of records) addRecord(table, record);
   return table;
+}
+
+/** Calls at any times, as rows. */
+function rowsOf(records: readonly LedgerRecord[]): readonly CallRows[] {
+  return records.map((record) => ({ at: record.at, text: writeRows(tableOf([record])) }));
 }
 
 function batchOf(records: readonly LedgerRecord[], change: Partial<LedgerBatch> = {}): LedgerBatch {
@@ -179,12 +184,11 @@ test('pages of the version before are read among rows, in the order of time', { 
   const records = Array.from({ length: 900 }, (_, index) =>
     ledgerRecord({ at: now - dayMs + index * 40_000, requestId: `${index}`, keyId: `key-${index % 3}` }),
   );
-  for (const [index, record] of records.entries()) {
-    const isPacked = index < 300 || (index < 600 && index % 2 === 0);
-    const value = isPacked ? writePage(tableOf([record])) : '';
-    const batch = isPacked ? { lines: [{ at: record.at, value }], calls: [] } : {};
-    await store.append('usage', batchOf([record], { number: index + 1, ...batch }));
-  }
+  const isPacked = (index: number): boolean => index < 300 || (index < 600 && index % 2 === 0);
+  const packed = records.filter((_, index) => isPacked(index));
+  const lines = packed.map((record) => ({ at: record.at, value: writePage(tableOf([record])) }));
+  const calls = rowsOf(records.filter((_, index) => !isPacked(index)));
+  await store.append('usage', ledgerBatch({ lines, calls, lineTtlMs: 40 * dayMs }));
   t.equal(server.query('SELECT count(*) FROM gateway.migrations'), `${migrations.length}`);
   t.equal(server.query('SELECT count(*) FROM gateway.ledger_lines'), '450');
   t.strictSame(await stored(store), records);
@@ -241,10 +245,13 @@ test('rows move to an embedded store and to another database', { skip }, async (
   const records = Array.from({ length: 1200 }, (_, index) =>
     ledgerRecord({ at: now - dayMs + index * 400, requestId: `${index} "\t\n` }),
   );
-  for (let at = 0; at < records.length; at += 2)
-    await store.append('usage', batchOf(records.slice(at, at + 1), { number: at + 1 }));
-  for (let at = 1; at < records.length; at += 2)
-    await store.append('usage', batchOf(records.slice(at, at + 1), { number: at + 1, writer: 'other' }));
+  for (const [writer, rest] of [
+    ['one', 0],
+    ['other', 1],
+  ] as const) {
+    const calls = rowsOf(records.filter((_, index) => index % 2 === rest));
+    await store.append('usage', ledgerBatch({ writer, calls, lineTtlMs: 40 * dayMs }));
+  }
   const places: readonly StoreSettings[] = [
     { kind: 'embedded', path: join(temporaryFolder(t), 'store'), taskDays: 7 },
     { ...settings, schema: 'other' },
