@@ -417,10 +417,11 @@ function targetsOf({ models }: Snapshot): readonly Target[] {
 }
 
 function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Running {
-  const { keys, groups, models } = snapshot;
+  const { keys, keyIds, groups, models } = snapshot;
   const managed = managedKeys && {
     set: managedKeys,
     resolve: createKeyResolver(createKeyShares(groups, models)),
+    configIds: keyIds,
   };
   const routes = buildRoutes(snapshot.vendors);
   const { trustedProxies: proxies } = snapshot.listen;

@@ -1,9 +1,9 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file:
 // to find, read and link several hundred took a worker longer than all the rest of its start.
 import { Compile } from 'typebox/schema';
-import { changedConfig } from './config/change.js';
+import { changedConfig, JoinedParts } from './config/change.js';
 import type { ResolvedConfig } from './config/resolve.js';
-import { buildSnapshot } from './config/snapshot.js';
+import { snapshotSteps } from './config/snapshot.js';
 import type { Snapshot, Timeouts } from './config/types.js';
 import { guard } from './errors.js';
 import { createGateway, type Gateway } from './gateway.js';
@@ -21,6 +21,7 @@ import {
   type WorkerOrder,
   type WorkerReport,
 } from './supervisor/messages.js';
+import { inSlices } from './wire/steps.js';
 
 /** A last report to the primary is waited for this long before the process ends without it. */
 const lastReportMs = 500;
@@ -32,6 +33,8 @@ const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
 /** As it was told last; null before the start. */
 let config: ResolvedConfig | null = null;
+/** What was told of the next one so far. */
+let parts = new JoinedParts();
 /** What the primary says of limits before there is a gateway. */
 let earlyLeases: OwnerMessage[] = [];
 let listening = false;
@@ -75,15 +78,22 @@ function survive(error: unknown): void {
 }
 
 /** A config with all that its first call would else wait for. */
-function readySnapshot(told: ResolvedConfig, simulatorUrl: string | null): Snapshot {
-  const snapshot = buildSnapshot(told, { simulatorUrl });
+async function readySnapshot(told: ResolvedConfig, simulatorUrl: string | null): Promise<Snapshot> {
+  const snapshot = await inSlices(snapshotSteps(told, { simulatorUrl }));
   if (snapshot.translates) compileTranslationChecks();
   return snapshot;
 }
 
-async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
-  config = order.config;
-  const snapshot = readySnapshot(config, order.simulatorUrl);
+/** What was told since this was called last. */
+function takeParts(): JoinedParts {
+  const told = parts;
+  parts = new JoinedParts();
+  return told;
+}
+
+async function start(order: WorkerOrder & { type: 'start' }, told: JoinedParts): Promise<void> {
+  config = await inSlices(changedConfig(null, told.change()));
+  const snapshot = await readySnapshot(config, order.simulatorUrl);
   timeouts = snapshot.timeouts;
   gateway = createGateway({
     snapshot,
@@ -100,13 +110,13 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   setInterval(report, heartbeatMs, { type: 'alive' } satisfies WorkerReport).unref();
 }
 
-function reload(order: WorkerOrder & { type: 'reload' }): void {
+async function reload(order: WorkerOrder & { type: 'reload' }, told: JoinedParts): Promise<void> {
   let problem: string | null = null;
   try {
     if (config === null) throw new Error('it was not told to start');
     // Also where it cannot be put in force: the next change is from this one.
-    config = changedConfig(config, order.change);
-    const snapshot = readySnapshot(config, order.simulatorUrl);
+    config = await inSlices(changedConfig(config, told.change()));
+    const snapshot = await readySnapshot(config, order.simulatorUrl);
     gateway?.swap(snapshot);
     timeouts = snapshot.timeouts;
   } catch (error) {
@@ -218,12 +228,19 @@ function onMessage(message: unknown): void {
       if (gateway === null) earlyLeases.push(order as OwnerMessage);
       else gateway.receiveLease(order as OwnerMessage);
       break;
-    case 'start':
-      orders = orders.then(() => start(order as WorkerOrder & { type: 'start' })).catch(fail);
+    case 'config-part':
+      parts.add((order as WorkerOrder & { type: 'config-part' }).part);
       break;
-    case 'reload':
-      orders = orders.then(() => reload(order as WorkerOrder & { type: 'reload' }));
+    case 'start': {
+      const told = takeParts();
+      orders = orders.then(() => start(order as WorkerOrder & { type: 'start' }, told)).catch(fail);
       break;
+    }
+    case 'reload': {
+      const told = takeParts();
+      orders = orders.then(() => reload(order as WorkerOrder & { type: 'reload' }, told));
+      break;
+    }
     case 'keys':
       takeKeys(order as WorkerOrder & { type: 'keys' });
       break;

@@ -127,15 +127,22 @@ export async function startGateway(
   setup: Setup,
   file: string,
   port: number,
-  { name, main, logs }: { readonly name: string; readonly main: string; readonly logs: boolean },
+  plan: {
+    readonly name: string;
+    readonly main: string;
+    readonly logs: boolean;
+    /** Beside the variables that it has anyway. */
+    readonly env?: NodeJS.ProcessEnv;
+  },
 ): Promise<Process> {
+  const { name, main, logs, env } = plan;
   const at = ['--host', '127.0.0.1', '--port', `${port}`];
   const server = await startProcess({
     name,
     command: process.execPath,
     args: [main, 'start', '--config', file, ...at, '--workers', '1'],
     core: setup.core,
-    env: environment(logs || setup.accessLog === true),
+    env: { ...environment(logs || setup.accessLog === true), ...env },
     cwd: setup.directory,
     outputFile: join(setup.directory, `${name}-${port}.log`),
   });

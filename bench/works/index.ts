@@ -5,6 +5,7 @@ import { eventsWorks } from './events.js';
 import { keysWork } from './keys.js';
 import { latencyWork } from './latency.js';
 import { meteringWork } from './metering.js';
+import { pausesWork } from './pauses.js';
 import { realtimeWork } from './realtime.js';
 import { realtimeSessionsWork } from './realtime-sessions.js';
 import { streamsWorks } from './streams.js';
@@ -26,4 +27,5 @@ export const works: readonly Work[] = [
   realtimeWork,
   realtimeSessionsWork,
   meteringWork,
+  pausesWork,
 ];

@@ -6,12 +6,12 @@ import { median } from '../figures.js';
 import { type Entry, runRounds, type ThroughputPlan } from '../rounds.js';
 import { cpuPerUnit, throughputReport, type Unit } from '../throughput.js';
 
-const large = { keys: 100_000, models: 5_000 };
+export const large = { keys: 100_000, models: 5_000 };
 const small = '1 key, 1 model';
 const unit: Unit = { name: 'req/s', perRequest: 1 };
 
 /** Of each of many keys: far from what it uses here. */
-const ordinaryLimits = { requestsPerMinute: 6000, tokensPerMinute: 2_000_000, concurrent: 50 };
+export const ordinaryLimits = { requestsPerMinute: 6000, tokensPerMinute: 2_000_000, concurrent: 50 };
 
 /**
  * What a large catalogue costs: the 1 KB chat with 100,000 keys and 5,000 models that take turns, so that nothing of a

@@ -1,6 +1,7 @@
 import type { ResolvedConfig, ResolvedKey, ResolvedModel, ResolvedUpstream } from '../config/resolve.js';
-import type { Budget, Price, RateLimits, SteppedRates, StoreSettings } from '../config/types.js';
+import type { Budget, Group, Price, RateLimits, SteppedRates, StoreSettings } from '../config/types.js';
 import { formatAuthority } from '../wire/authority.js';
+import { textInSlices } from '../wire/steps.js';
 import { json } from './answer.js';
 import type { AdminRoute } from './routes.js';
 
@@ -22,8 +23,11 @@ export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
       method: 'GET',
       path: '/config',
       access: 'read',
-      handle: () =>
-        json({ path: desk.path, generation: desk.generation(), config: configView(desk.running()) }),
+      handle: () => ({
+        status: 200,
+        contentType: 'application/json',
+        body: textInSlices(configTexts(desk)),
+      }),
     },
     {
       method: 'POST',
@@ -35,6 +39,25 @@ export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
       },
     },
   ];
+}
+
+function* configTexts(desk: ConfigDesk): Generator<string, void, undefined> {
+  const config = desk.running();
+  const said = { path: desk.path, generation: desk.generation() };
+  const rest = { ...restView(config), groups: byName(config.groups, groupView) };
+  yield `${JSON.stringify(said).slice(0, -1)},"config":${JSON.stringify(rest).slice(0, -1)},"models":{`;
+  let comma = '';
+  for (const model of config.models) {
+    yield `${comma}${JSON.stringify(model.name)}:${JSON.stringify(modelView(model))}`;
+    comma = ',';
+  }
+  yield '},"keys":[';
+  comma = '';
+  for (const key of config.keys) {
+    yield `${comma}${JSON.stringify(keyView(key))}`;
+    comma = ',';
+  }
+  yield ']}}\n';
 }
 
 /** Stands for what operators are not shown. */
@@ -51,6 +74,16 @@ export const hiddenText = '•••';
  * by a URL, and certificates are hidden, whether they stood in the file or came from the environment.
  */
 export function configView(config: ResolvedConfig): object {
+  return {
+    ...restView(config),
+    models: byName(config.models, modelView),
+    groups: byName(config.groups, groupView),
+    keys: config.keys.map(keyView),
+  };
+}
+
+/** All but what there may be thousands of. */
+function restView(config: ResolvedConfig): object {
   const { admin, outage, vendors } = config;
   return {
     listen: listenView(config.listen),
@@ -75,15 +108,16 @@ export function configView(config: ResolvedConfig): object {
     secret: config.secret.given ? hiddenText : undefined,
     defaultModels: config.defaultModels,
     upstreams: byName(config.upstreams, upstreamView),
-    models: byName(config.models, modelView),
-    groups: byName(config.groups, ({ models, limits, budget, priceFactor, shareVideos }) => ({
-      models,
-      limits: limitsView(limits),
-      budget: budgetView(budget),
-      priceFactor: priceFactor ?? undefined,
-      shareVideos,
-    })),
-    keys: config.keys.map(keyView),
+  };
+}
+
+function groupView({ models, limits, budget, priceFactor, shareVideos }: Group): object {
+  return {
+    models,
+    limits: limitsView(limits),
+    budget: budgetView(budget),
+    priceFactor: priceFactor ?? undefined,
+    shareVideos,
   };
 }
 

@@ -1,3 +1,5 @@
+import type { Steps } from '../wire/steps.js';
+import { WideMap } from '../wire/wide-map.js';
 import type { ResolvedConfig, ResolvedKey, ResolvedModel } from './resolve.js';
 
 /** What has changed in a list whose entries have names of their own. */
@@ -13,51 +15,130 @@ interface ListChange<Entry> {
  * else is whole.
  */
 export interface ConfigChange {
-  readonly rest: Omit<ResolvedConfig, 'keys' | 'models'>;
+  readonly rest: ConfigRest;
   readonly models: ListChange<ResolvedModel>;
   readonly keys: ListChange<ResolvedKey>;
+}
+
+type ConfigRest = Omit<ResolvedConfig, 'keys' | 'models'>;
+
+/** A part of a change, small enough to be written and read at once. */
+export interface ConfigPart {
+  readonly rest?: ConfigRest;
+  readonly models?: ListChange<ResolvedModel>;
+  readonly keys?: ListChange<ResolvedKey>;
 }
 
 const idOf = ({ id }: ResolvedKey): string => id;
 const nameOf = ({ name }: ResolvedModel): string => name;
 
-/** What makes `next` of `before`. */
-export function configChange(before: ResolvedConfig, next: ResolvedConfig): ConfigChange {
+/** What makes `next` of `before`. @param before null where nothing is known */
+export function* configChange(before: ResolvedConfig | null, next: ResolvedConfig): Steps<ConfigChange> {
   const { keys, models, ...rest } = next;
   return {
     rest,
-    models: listChange(before.models, models, nameOf),
-    keys: listChange(before.keys, keys, idOf),
+    models: yield* listChange(before?.models ?? [], models, nameOf),
+    keys: yield* listChange(before?.keys ?? [], keys, idOf),
   };
 }
 
-/** The config that a change makes of the one before it; the order of its keys and models may be another. */
-export function changedConfig(before: ResolvedConfig, { rest, models, keys }: ConfigChange): ResolvedConfig {
+/**
+ * The config that a change makes of the one before it; the order of its keys and models may be another.
+ * @param before null where nothing was known
+ */
+export function* changedConfig(
+  before: ResolvedConfig | null,
+  { rest, models, keys }: ConfigChange,
+): Steps<ResolvedConfig> {
   return {
     ...rest,
-    models: changedList(before.models, models, nameOf),
-    keys: changedList(before.keys, keys, idOf),
+    models: yield* changedList(before?.models ?? [], models, nameOf),
+    keys: yield* changedList(before?.keys ?? [], keys, idOf),
   };
 }
 
-function listChange<Entry>(
+/** Entries of a part: one of them is some hundred bytes of JSON, a model with many targets some thousand. */
+const partEntries = 32;
+
+/** Takes a change apart. There is at least one part, which has `rest`. */
+export function* configParts({ rest, models, keys }: ConfigChange): Generator<ConfigPart, void, undefined> {
+  yield { rest };
+  for (const part of listParts(models)) yield { models: part };
+  for (const part of listParts(keys)) yield { keys: part };
+}
+
+function* listParts<Entry>({
+  put,
+  removed,
+}: ListChange<Entry>): Generator<ListChange<Entry>, void, undefined> {
+  for (let from = 0; from < Math.max(put.length, removed.length); from += partEntries)
+    yield { put: put.slice(from, from + partEntries), removed: removed.slice(from, from + partEntries) };
+}
+
+/** The change that comes in parts; it is whole once all have been added. */
+export class JoinedParts {
+  #rest: ConfigRest | null = null;
+  readonly #models = { put: [] as ResolvedModel[], removed: [] as string[] };
+  readonly #keys = { put: [] as ResolvedKey[], removed: [] as string[] };
+
+  add({ rest, models, keys }: ConfigPart): void {
+    this.#rest = rest ?? this.#rest;
+    this.#models.put.push(...(models?.put ?? []));
+    this.#models.removed.push(...(models?.removed ?? []));
+    this.#keys.put.push(...(keys?.put ?? []));
+    this.#keys.removed.push(...(keys?.removed ?? []));
+  }
+
+  /** @throws Error when the first part is missing */
+  change(): ConfigChange {
+    if (this.#rest === null) throw new Error('a change of the config lacks its first part');
+    return { rest: this.#rest, models: this.#models, keys: this.#keys };
+  }
+}
+
+/** What lists have in common at their beginnings and ends is compared without a map of all entries. */
+function* listChange<Entry>(
   before: readonly Entry[],
   next: readonly Entry[],
   nameOf: (entry: Entry) => string,
-): ListChange<Entry> {
-  const left = new Map(before.map((entry) => [nameOf(entry), entry]));
+): Steps<ListChange<Entry>> {
   const put: Entry[] = [];
-  for (const entry of next) {
-    const known = left.get(nameOf(entry));
+  const compare = (known: Entry | undefined, entry: Entry): void => {
     if (known === undefined || !isSame(known, entry)) put.push(entry);
+  };
+  const isAt = (one: number, other: number): boolean =>
+    nameOf(before[one] as Entry) === nameOf(next[other] as Entry);
+  const most = Math.min(before.length, next.length);
+  let first = 0;
+  for (; first < most && isAt(first, first); first++) {
+    compare(before[first], next[first] as Entry);
+    yield;
+  }
+  let [oldEnd, end] = [before.length, next.length];
+  for (; oldEnd > first && end > first && isAt(oldEnd - 1, end - 1); oldEnd--, end--) {
+    compare(before[oldEnd - 1], next[end - 1] as Entry);
+    yield;
+  }
+  const left = yield* byName(before.slice(first, oldEnd), nameOf);
+  for (const entry of next.slice(first, end)) {
+    compare(left.get(nameOf(entry)), entry);
     left.delete(nameOf(entry));
+    yield;
   }
   return { put, removed: [...left.keys()] };
 }
 
+function* byName<Entry>(entries: readonly Entry[], nameOf: (entry: Entry) => string): Steps<WideMap<Entry>> {
+  const named = new WideMap<Entry>();
+  for (const entry of entries) {
+    named.set(nameOf(entry), entry);
+    yield;
+  }
+  return named;
+}
+
 /**
- * Whether two values are the same JSON, whatever the order of their members is. A tenth of what `isDeepStrictEqual` takes,
- * which holds up the primary for as long as it compares 100,000 keys.
+ * Whether two values are the same JSON, whatever the order of their members is. A tenth of what `isDeepStrictEqual` takes.
  */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
@@ -72,14 +153,26 @@ function isSame(one: unknown, other: unknown): boolean {
   return true;
 }
 
-function changedList<Entry>(
+function* changedList<Entry>(
   before: readonly Entry[],
   { put, removed }: ListChange<Entry>,
   nameOf: (entry: Entry) => string,
-): readonly Entry[] {
+): Steps<readonly Entry[]> {
   if (put.length === 0 && removed.length === 0) return before;
-  const entries = new Map(before.map((entry) => [nameOf(entry), entry]));
-  for (const name of removed) entries.delete(name);
-  for (const entry of put) entries.set(nameOf(entry), entry);
-  return [...entries.values()];
+  if (before.length === 0) return put;
+  const changed = yield* byName(put, nameOf);
+  const gone = new Set(removed);
+  const entries: Entry[] = [];
+  for (const entry of before) {
+    const name = nameOf(entry);
+    const now = changed.get(name);
+    if (now !== undefined) changed.delete(name);
+    if (now !== undefined || !gone.has(name)) entries.push(now ?? entry);
+    yield;
+  }
+  for (const entry of changed.values()) {
+    entries.push(entry);
+    yield;
+  }
+  return entries;
 }

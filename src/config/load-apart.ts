@@ -1,4 +1,6 @@
 import { Worker } from 'node:worker_threads';
+import { inSlices, type Steps } from '../wire/steps.js';
+import { type ConfigPart, changedConfig, JoinedParts } from './change.js';
 import { ConfigError, type Problem } from './problem.js';
 import type { ResolvedConfig } from './resolve.js';
 
@@ -7,10 +9,10 @@ export interface LoadThreadData {
   readonly path: string;
 }
 
-/** What the thread of a load tells: a config as JSON, or why there is none. */
+/** What the thread of a load tells: the parts of a config, a line of JSON for each, or why there is none. */
 export type LoadThreadResult =
-  | { readonly text: string; readonly problems: null }
-  | { readonly text: null; readonly problems: readonly Problem[] };
+  | { readonly lines: Uint8Array<ArrayBuffer>; readonly problems: null }
+  | { readonly lines: null; readonly problems: readonly Problem[] };
 
 /** A thread holds several times what the file does, so there is one at a time. */
 let last: Promise<unknown> = Promise.resolve();
@@ -32,12 +34,24 @@ function load(path: string): Promise<ResolvedConfig> {
       workerData: { path } satisfies LoadThreadData,
       execArgv: [],
     });
-    thread.once('message', ({ text, problems }: LoadThreadResult) => {
-      if (problems === null) resolve(JSON.parse(text) as ResolvedConfig);
+    thread.once('message', ({ lines, problems }: LoadThreadResult) => {
+      if (problems === null) resolve(inSlices(joinLines(Buffer.from(lines.buffer))));
       else reject(new ConfigError(problems));
     });
     thread.once('error', reject);
     // Does nothing behind a message.
     thread.once('exit', (code) => reject(new Error(`the thread that reads the config ended with ${code}`)));
   });
+}
+
+function* joinLines(lines: Buffer): Steps<ResolvedConfig> {
+  const joined = new JoinedParts();
+  for (let from = 0; from < lines.length; ) {
+    const found = lines.indexOf(0x0a, from);
+    const end = found === -1 ? lines.length : found;
+    joined.add(JSON.parse(lines.toString('utf8', from, end)) as ConfigPart);
+    from = end + 1;
+    yield;
+  }
+  return yield* changedConfig(null, joined.change());
 }

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
 import { initialsOf } from '../wire/head.js';
 import { needleOf } from '../wire/needle.js';
+import { atOnce, type Steps } from '../wire/steps.js';
+import { WideMap } from '../wire/wide-map.js';
 import { createKeyShares } from './key-shares.js';
 import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
@@ -31,23 +33,35 @@ interface Surroundings {
  * models, so that a hundred thousand keys cost no more than their own records.
  * @throws Error when an upstream is of kind simulator and none runs
  */
-export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings): Snapshot {
-  const upstreams = new Map(
-    config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, config, surroundings)]),
-  );
-  const given = new Map(
-    config.upstreams.map((settings) => [
-      settings.name,
-      { settings, rules: mergeRules(layersOf(settings, null)) },
-    ]),
-  );
+export function* snapshotSteps(config: ResolvedConfig, surroundings: Surroundings): Steps<Snapshot> {
+  const targetRules = yield* rulesOfTargets(config);
+  const upstreams = new Map<string, Upstream>();
+  const given = new Map<string, GivenUpstream>();
+  for (const settings of config.upstreams) {
+    const { name } = settings;
+    upstreams.set(name, buildUpstream(settings, targetRules.get(name) ?? [], surroundings));
+    given.set(name, { settings, rules: mergeRules(layersOf(settings, null)) });
+    yield;
+  }
   const setOf = createSharedSets();
-  const models = new Map(
-    config.models
-      .map((model) => buildModel(model, upstreams, given, setOf))
-      .sort(byName)
-      .map((model) => [model.name, model]),
-  );
+  const built: Model[] = [];
+  for (const model of config.models) {
+    built.push(buildModel(model, upstreams, given, setOf));
+    yield;
+  }
+  const models = new Map<string, Model>();
+  const passed = new Set<string>();
+  for (const { clientHeaders } of upstreams.values())
+    for (const name of clientHeaders?.pass ?? []) passed.add(name);
+  let translates = false;
+  for (const model of built.sort(byName)) {
+    models.set(model.name, model);
+    translates ||= isTranslated(model);
+    for (const { clientHeaders } of model.targets)
+      for (const name of clientHeaders?.pass ?? []) passed.add(name);
+    yield;
+  }
+  const { keys, keyIds } = yield* buildKeys(config, models);
   return {
     demo: config.demo,
     listen: config.listen,
@@ -63,16 +77,22 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     usage: config.usage,
     unpriced: config.unpriced,
     conversations: config.conversations,
-    translates: [...models.values()].some(isTranslated),
-    passedHeaders: passedHeaders([...upstreams.values()], [...models.values()]),
+    translates,
+    passedHeaders: [...passed],
     returnedHeaders: [...new Set(config.upstreams.flatMap(({ returnHeaders }) => returnHeaders))],
     secret: config.secret.text,
     defaultModels: config.defaultModels,
     upstreams,
     models,
     groups: config.groups,
-    keys: buildKeys(config, models),
+    keys,
+    keyIds,
   };
+}
+
+/** Does `snapshotSteps` at once. @throws what that throws */
+export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings): Snapshot {
+  return atOnce(snapshotSteps(config, surroundings));
 }
 
 /** What a base URL without a path stands for: these vendors' SDKs take it so, and their operators paste it. */
@@ -104,31 +124,38 @@ function layersOf(upstream: ResolvedUpstream, target: ResolvedTarget | null): re
   return layers.filter((layer) => layer != null);
 }
 
-function passedHeaders(upstreams: readonly Upstream[], models: readonly Model[]): readonly string[] {
-  const holders = [...upstreams, ...models.flatMap(({ targets }) => targets)];
-  return [...new Set(holders.flatMap(({ clientHeaders }) => [...(clientHeaders?.pass ?? [])]))];
-}
-
 function returnedHeaders(names: readonly string[]): Upstream['returnHeaders'] {
   if (names.length === 0) return null;
   return { names: new Set(names), initials: initialsOf(names.map((name) => name.charAt(0)).join('')) };
 }
 
+/** The rules of targets, by the names of their upstreams. */
+function* rulesOfTargets({ models }: ResolvedConfig): Steps<Map<string, RuleSettings[]>> {
+  const found = new Map<string, RuleSettings[]>();
+  for (const { targets } of models) {
+    for (const { upstream, rules } of targets) {
+      if (rules === null) continue;
+      const known = found.get(upstream);
+      if (known === undefined) found.set(upstream, [rules]);
+      else known.push(rules);
+    }
+    yield;
+  }
+  return found;
+}
+
 /** Every header that some call to the upstream has of the config. */
 function allHeaders(
   upstream: ResolvedUpstream,
-  { models }: ResolvedConfig,
+  ofTargets: readonly RuleSettings[],
 ): readonly (readonly [string, string])[] {
-  const targets = models.flatMap((model) =>
-    model.targets.filter((target) => target.upstream === upstream.name),
-  );
-  const layers = [upstream, ...targets].flatMap(({ rules }) => Object.entries(rules?.headers?.set ?? {}));
+  const layers = [upstream.rules, ...ofTargets].flatMap((rules) => Object.entries(rules?.headers?.set ?? {}));
   return [...upstream.headers, ...layers];
 }
 
 function buildUpstream(
   upstream: ResolvedUpstream,
-  config: ResolvedConfig,
+  ofTargets: readonly RuleSettings[],
   surroundings: Surroundings,
 ): Upstream {
   const baseUrl = upstream.kind === 'simulator' ? simulatorBase(surroundings) : upstream.baseUrl;
@@ -151,7 +178,7 @@ function buildUpstream(
     apiKeys: upstream.apiKeys,
     returnHeaders: returnedHeaders(upstream.returnHeaders),
     ...mergeHeaders(upstream, layersOf(upstream, null)),
-    secrets: ownSecrets(upstream.apiKeys, allHeaders(upstream, config)),
+    secrets: ownSecrets(upstream.apiKeys, allHeaders(upstream, ofTargets)),
   };
 }
 
@@ -240,24 +267,20 @@ function buildModel(
   };
 }
 
-function buildKeys(config: ResolvedConfig, models: ReadonlyMap<string, Model>): ReadonlyMap<string, Key> {
+function* buildKeys(
+  config: ResolvedConfig,
+  models: ReadonlyMap<string, Model>,
+): Steps<Pick<Snapshot, 'keys' | 'keyIds'>> {
   const shareOf = createKeyShares(config.groups, models);
-  return new Map(
-    config.keys.map((key) => [
-      key.hash,
-      {
-        id: key.id,
-        hash: key.hash,
-        groups: key.groups,
-        expiresAt: key.expiresAt,
-        limits: key.limits,
-        budget: key.budget,
-        mayRoute: key.mayRoute,
-        pools: null,
-        ...shareOf(key.groups),
-      },
-    ]),
-  );
+  const keys = new WideMap<Key>();
+  const keyIds = new WideMap<Key>();
+  for (const { id, hash, groups, expiresAt, limits, budget, mayRoute } of config.keys) {
+    const key = { id, hash, groups, expiresAt, limits, budget, mayRoute, pools: null, ...shareOf(groups) };
+    keys.set(hash, key);
+    keyIds.set(id, key);
+    yield;
+  }
+  return { keys, keyIds };
 }
 
 interface OriginOptions {

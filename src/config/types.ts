@@ -480,5 +480,14 @@ export interface Snapshot {
   readonly models: ReadonlyMap<string, Model>;
   readonly groups: readonly Group[];
   /** By SHA-256, lower-case hex. */
-  readonly keys: ReadonlyMap<string, Key>;
+  readonly keys: KeysByName;
+  readonly keyIds: KeysByName;
+}
+
+/** What is needed of a map of all keys, which may be a hundred thousand. */
+export interface KeysByName {
+  readonly size: number;
+  get(name: string): Key | undefined;
+  has(name: string): boolean;
+  values(): Iterable<Key>;
 }

@@ -1,5 +1,5 @@
 import * as crypto from 'node:crypto';
-import type { Key } from '../config/types.js';
+import type { Key, KeysByName } from '../config/types.js';
 import type { KeyEntry, KeyResolver, ManagedKeySet } from './key-set.js';
 
 /** No key of ours is longer; a longer text is not worth a hash. */
@@ -30,6 +30,8 @@ export interface KeyTable {
 export interface ManagedKeys {
   readonly set: ManagedKeySet;
   readonly resolve: KeyResolver;
+  /** Ids of the keys of the config, where somebody has them already. */
+  readonly configIds?: { has(id: string): boolean };
 }
 
 /** A key that was presented lately. */
@@ -90,9 +92,9 @@ const sha256: (text: string) => string =
  * @param keys by SHA-256, lower-case hex
  * @param managed those that come and go while the table is in use; null for none
  */
-export function createKeyTable(keys: ReadonlyMap<string, Key>, managed: ManagedKeys | null = null): KeyTable {
+export function createKeyTable(keys: KeysByName, managed: ManagedKeys | null = null): KeyTable {
   const recent = new RecentCallers();
-  const ids = new Set(managed === null ? [] : [...keys.values()].map(({ id }) => id));
+  const ids = managed?.configIds ?? new Set([...keys.values()].map(({ id }) => id));
   /** So that a key stays the same object however often it is looked up. */
   const resolved = new WeakMap<KeyEntry, Key>();
 

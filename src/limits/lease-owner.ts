@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from '../wire/steps.js';
 import {
   type HolderMessage,
   type OwnerMessage,
@@ -73,13 +74,18 @@ export interface LeaseOwner {
    * Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
    * @param changed the pools of which the limit is another now, as they were
    */
-  reload(changed: readonly Pool[]): void;
+  reload(changed: Iterable<Pool>): void;
+  /** The same in steps, between which other calls of the owner may come. */
+  reloadSteps(changed: Iterable<Pool>): Steps<void>;
   /**
    * The pools of which workers have other units than their slices, or had within the last minute.
    * @param names of others that are to be among them
    */
   inspect(names?: Iterable<string>): OwnedUnits[];
 }
+
+/** Pools of which a worker is told in one message. */
+const mostAtOnce = 64;
 
 /** Makes the owner of all pools. Nothing is leased yet. */
 export function createLeaseOwner(options: LeaseOwnerOptions): LeaseOwner {
@@ -165,20 +171,34 @@ class Owner implements LeaseOwner {
     this.#flush();
   }
 
-  reload(changed: readonly Pool[]): void {
-    const now = this.#now();
+  reload(changed: Iterable<Pool>): void {
+    atOnce(this.reloadSteps(changed));
+  }
+
+  *reloadSteps(changed: Iterable<Pool>): Steps<void> {
     // Workers may have their slices of what the limits were.
-    for (const before of changed) this.#tellChanged(before);
+    let told = 0;
+    for (const before of changed) {
+      this.#tellChanged(before);
+      if (++told % mostAtOnce === 0) this.#flush();
+      yield;
+    }
     for (const pool of [...this.#pools.values()]) {
       const total = this.#poolOf(pool.name)?.limit ?? pool.total;
-      if (total === pool.total) continue;
-      pool.collect(now);
-      pool.total = total;
-      this.#shares.changed(pool);
-      this.#dun(pool);
-      this.#answerAsks(pool, now);
+      // One that is forgotten meanwhile is made anew with its new limit.
+      if (total !== pool.total && this.#pools.get(pool.name) === pool) this.#setTotal(pool, total);
+      yield;
     }
     this.#flush();
+  }
+
+  #setTotal(pool: OwnedPool, total: number): void {
+    const now = this.#now();
+    pool.collect(now);
+    pool.total = total;
+    this.#shares.changed(pool);
+    this.#dun(pool);
+    this.#answerAsks(pool, now);
   }
 
   inspect(names: Iterable<string> = []): OwnedUnits[] {

@@ -1,5 +1,7 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
+import { atOnce, type Steps } from '../wire/steps.js';
+import { WideMap } from '../wire/wide-map.js';
 import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
 
@@ -122,7 +124,7 @@ export function budgetPool(owner: string, { usd }: Budget, period: string): Pool
 }
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
-export function findPool(pools: ReadonlyMap<string, Pool>, name: string): Pool | undefined {
+export function findPool(pools: PoolsByName, name: string): Pool | undefined {
   const mark = name.lastIndexOf(budgetMark);
   if (mark === -1) return pools.get(name);
   const ofAnyPeriod = pools.get(name.slice(0, mark + budgetMark.length));
@@ -141,17 +143,41 @@ interface OwnLimits {
   readonly budget: Budget | null;
 }
 
+/** Pools, which may be several hundred thousand. */
+export interface PoolsByName {
+  get(name: string): Pool | undefined;
+  values(): Iterable<Pool>;
+}
+
 /** All pools of a config, by name: what the owner of the pools is to know. */
-export function allPools({ keys, groups, models }: LimitedParts): Map<string, Pool> {
-  const pools = new Map<string, Pool>();
-  const add = (owner: string, { limits, budget }: OwnLimits): void => {
-    for (const pool of poolsOf(owner, limits)) pools.set(pool.name, pool);
-    const pool = budget === null ? null : budgetPool(owner, budget, '');
-    if (pool !== null) pools.set(pool.name, pool);
+export function* poolSteps({ keys, groups, models }: LimitedParts): Steps<PoolsByName> {
+  const pools = new WideMap<Pool>();
+  const add = (owner: string, own: OwnLimits): void => {
+    for (const pool of allPoolsOf(owner, own)) pools.set(pool.name, pool);
   };
-  for (const key of keys) add(`key:${key.id}`, key);
-  for (const group of groups) add(`group:${group.name}`, group);
-  for (const model of models) add(`model:${model.name}`, model);
+  for (const key of keys) {
+    add(`key:${key.id}`, key);
+    yield;
+  }
+  for (const group of groups) {
+    add(`group:${group.name}`, group);
+    yield;
+  }
+  for (const model of models) {
+    add(`model:${model.name}`, model);
+    yield;
+  }
+  return pools;
+}
+
+/** Does `poolSteps` at once. */
+export function allPools(parts: LimitedParts): PoolsByName {
+  return atOnce(poolSteps(parts));
+}
+
+function allPoolsOf(owner: string, { limits, budget }: OwnLimits): Pool[] {
+  const pools = poolsOf(owner, limits);
+  if (budget !== null) pools.push(budgetPool(owner, budget, ''));
   return pools;
 }
 
@@ -223,21 +249,27 @@ export interface KeyPools {
 }
 
 export function createKeyPools(): KeyPools {
-  const pools = new Map<string, Pool>();
+  const pools = new WideMap<Pool>();
   /** Names of its pools, of every key that has some. */
-  const namesOf = new Map<string, readonly string[]>();
+  const namesOf = new WideMap<readonly string[]>();
 
   const remove = (id: string): void => {
     for (const name of namesOf.get(id) ?? []) pools.delete(name);
     namesOf.delete(id);
   };
   const put = (key: LimitedKey, changed: Pool[]): void => {
-    const own = allPools({ keys: [key], groups: [], models: [] });
-    changed.push(...changedPools(own, pools));
+    const own = allPoolsOf(`key:${key.id}`, key);
+    for (const pool of own) {
+      const former = formerOf(pool, pools);
+      if (former !== null) changed.push(former);
+    }
     remove(key.id);
-    if (own.size === 0) return;
-    for (const [name, pool] of own) pools.set(name, pool);
-    namesOf.set(key.id, [...own.keys()]);
+    if (own.length === 0) return;
+    for (const pool of own) pools.set(pool.name, pool);
+    namesOf.set(
+      key.id,
+      own.map(({ name }) => name),
+    );
   };
 
   return {
@@ -256,11 +288,18 @@ export function createKeyPools(): KeyPools {
 }
 
 /** @returns the pools that are in both with another limit each, as they were before */
-export function changedPools(now: ReadonlyMap<string, Pool>, before: ReadonlyMap<string, Pool>): Pool[] {
+export function* changedPools(now: PoolsByName, before: PoolsByName): Steps<Pool[]> {
   const changed: Pool[] = [];
-  for (const { name, limit } of now.values()) {
-    const known = before.get(name);
-    if (known !== undefined && known.limit !== limit) changed.push(known);
+  for (const pool of now.values()) {
+    const known = formerOf(pool, before);
+    if (known !== null) changed.push(known);
+    yield;
   }
   return changed;
+}
+
+/** The pool as it was, where its limit was another, else null. */
+function formerOf({ name, limit }: Pool, before: PoolsByName): Pool | null {
+  const known = before.get(name);
+  return known === undefined || known.limit === limit ? null : known;
 }

@@ -5,16 +5,17 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import type { StoreSettings } from '../config/types.js';
 import { type FaultPlace, guard } from '../errors.js';
 import type { KeyChange } from '../keys/managed-key.js';
-import { createBudgetSource } from '../limits/budget-source.js';
+import { type BudgetSourceOptions, createBudgetSource } from '../limits/budget-source.js';
 import { HostClock } from '../limits/clock.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
 import type { Pool } from '../limits/pool.js';
-import { allPools, changedPools, createKeyPools, findPool } from '../limits/pools.js';
+import { allPools, changedPools, createKeyPools, findPool, poolSteps } from '../limits/pools.js';
 import { bothSources, type ShareSource, undivided } from '../limits/share-source.js';
 import { createShareKeeper } from '../limits/shares.js';
 import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createShareStore, type WholeStore } from '../store/create.js';
+import { inSlices } from '../wire/steps.js';
 import { createBudgetWatch } from './budget-watch.js';
 import { tell } from './keep.js';
 
@@ -34,8 +35,10 @@ export interface Leases {
   onMessage(child: ChildProcess, message: HolderMessage): void;
   /** The process has ended. */
   onGone(child: ChildProcess): void;
-  /** The limits of this config hold from now on, for so many workers. To be called before workers hear of it. */
-  apply(config: ResolvedConfig, workers: number): void;
+  /**
+   * The limits of this config hold once it resolves, for so many workers. Workers are not to hear of it before. One at a time.
+   */
+  apply(config: ResolvedConfig, workers: number): Promise<void>;
   /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
   applyKeys(change: KeyChange): void;
   /** See `LeaseOwner.inspect`. */
@@ -61,26 +64,18 @@ interface LeasesOptions {
 /** Owns the units of all limits of a config, and leases them to the workers. */
 export function createLeases(options: LeasesOptions): Leases {
   const { config, store, log } = options;
-  let pools: ReadonlyMap<string, Pool> = allPools(config);
+  const pools = createConfigPools();
   const keyPools = createKeyPools();
   let { outage } = config;
   let sliceDivisor = 0;
   const clock = new HostClock();
   const now = () => clock.now();
-  const budgets = createBudgetSource({
-    accounts: store.accounts,
-    now,
-    whenGone: () => outage.budgets,
-    onAvailable(isAvailable) {
-      if (isAvailable) log.info('the accounts of budgets can be reached again');
-      else log.warn({ budgets: outage.budgets }, 'the accounts of budgets cannot be reached');
-    },
-  });
+  const budgets = createBudgets({ ...options, now, whenGone: () => outage.budgets });
   const rates = createRateShares({ settings: config.store, now, whenGone: () => outage.rates, log });
   const owner = createLeaseOwner({
     now,
     shares: bothSources(rates.source, budgets),
-    poolOf: (name) => findPool(pools, name) ?? keyPools.get(name),
+    poolOf: (name) => pools.get(name) ?? keyPools.get(name),
     sliceDivisor: () => sliceDivisor,
   });
   const watch = createBudgetWatch({
@@ -112,6 +107,10 @@ export function createLeases(options: LeasesOptions): Leases {
     return number;
   };
 
+  /** Calls of workers that hear of a change earlier are answered by what the pools were, for a moment. */
+  const reloadSoon = (changed: readonly Pool[]): Promise<void> =>
+    inSlices(owner.reloadSteps(changed)).catch((fault: unknown) => options.onFault('process', fault));
+
   return {
     onStart: guarded('ipc', (child) => void numberOf(child)),
     onMessage: guarded('ipc', (child, message) => {
@@ -125,14 +124,13 @@ export function createLeases(options: LeasesOptions): Leases {
       numbers.delete(child);
       owner.gone(number);
     }),
-    apply: guarded('process', (next, workers) => {
-      const before = pools;
-      pools = allPools(next);
+    async apply(next, workers) {
+      const changed = await pools.apply(next);
       outage = next.outage;
       sliceDivisor = workers * divisorPerWorker;
-      owner.reload(changedPools(pools, before));
-    }),
-    applyKeys: guarded('process', (change) => owner.reload(keyPools.apply(change))),
+      await reloadSoon(changed);
+    },
+    applyKeys: (change) => void reloadSoon(keyPools.apply(change)),
     inspect: (names) => owner.inspect(names),
     ready: rates.ready,
     gauges: () => [
@@ -149,6 +147,42 @@ export function createLeases(options: LeasesOptions): Leases {
       clearInterval(timer);
       clearInterval(lookTimer);
       void rates.close();
+    },
+  };
+}
+
+function createBudgets({
+  store,
+  log,
+  now,
+  whenGone,
+}: LeasesOptions & Pick<BudgetSourceOptions, 'now' | 'whenGone'>) {
+  return createBudgetSource({
+    accounts: store.accounts,
+    now,
+    whenGone,
+    onAvailable(isAvailable) {
+      if (isAvailable) log.info('the accounts of budgets can be reached again');
+      else log.warn({ budgets: whenGone() }, 'the accounts of budgets cannot be reached');
+    },
+  });
+}
+
+/** The pools of the config in force: of none before the first one. */
+function createConfigPools() {
+  let applied: ResolvedConfig | null = null;
+  let pools = allPools({ keys: [], groups: [], models: [] });
+  return {
+    get: (name: string) => findPool(pools, name),
+    /** @returns the pools of which the limit is another now, as they were */
+    async apply(next: ResolvedConfig): Promise<readonly Pool[]> {
+      if (next === applied) return [];
+      const before = pools;
+      const now = await inSlices(poolSteps(next));
+      const changed = applied === null ? [] : await inSlices(changedPools(now, before));
+      applied = next;
+      pools = now;
+      return changed;
     },
   };
 }

@@ -1,5 +1,4 @@
-import type { ConfigChange } from '../config/change.js';
-import type { ResolvedConfig } from '../config/resolve.js';
+import type { ConfigPart } from '../config/change.js';
 import type { WireKeys } from '../keys/key-wire.js';
 import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
 import type { Inspection } from '../metrics/inspection.js';
@@ -22,9 +21,13 @@ export const graceMs = { atEnd: 300, replaced: 5000 } as const;
 
 /** What the primary tells a worker. */
 export type WorkerOrder =
+  /**
+   * What makes its config of the one that it was told last, whether it could put that in force or not; of none before the
+   * start. All parts come before the order that they belong to.
+   */
+  | { readonly type: 'config-part'; readonly part: ConfigPart }
   | {
       readonly type: 'start';
-      readonly config: ResolvedConfig;
       readonly simulatorUrl: string | null;
       readonly host: string;
       readonly port: number;
@@ -32,8 +35,6 @@ export type WorkerOrder =
   | {
       readonly type: 'reload';
       readonly generation: number;
-      /** From the config that it was told last, whether it could put that in force or not. */
-      readonly change: ConfigChange;
       readonly simulatorUrl: string | null;
     }
   /** It is to take no more connections, and serves on those that it has. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { ConfigError, formatProblem } from '../config/problem.js';
-import type { ResolvedConfig } from '../config/resolve.js';
+import type { ResolvedConfig, ResolvedModel } from '../config/resolve.js';
+import { inSlices, type Steps } from '../wire/steps.js';
 
 export interface ReloadOptions {
   /** In force when the gateway starts. */
@@ -39,7 +40,7 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
   const once = async (): Promise<readonly string[]> => {
     try {
       const found = await read();
-      const kept = keepFromBefore(found, running);
+      const kept = await inSlices(keepFromBefore(found, running));
       const fixed = needRestart(running, found);
       const problem = await apply(kept);
       running = kept;
@@ -95,10 +96,19 @@ function reasonsOf(error: unknown): readonly string[] {
  * worker that starts later must not look for its records elsewhere than the others. The operators' listener stays open
  * where the file has none any more, by the tokens that were in force last: older ones may be known to whom they must not.
  */
-function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): ResolvedConfig {
+function* keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Steps<ResolvedConfig> {
   const { listen } = running;
   const isKept = (listen.tls === null) !== (next.listen.tls === null);
-  const created = new Map(running.models.map((model) => [model.name, model.created]));
+  const created = new Map<string, number>();
+  for (const model of running.models) {
+    created.set(model.name, model.created);
+    yield;
+  }
+  const models: ResolvedModel[] = [];
+  for (const model of next.models) {
+    models.push({ ...model, created: created.get(model.name) ?? model.created });
+    yield;
+  }
   return {
     ...next,
     listen: {
@@ -110,7 +120,7 @@ function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Resolved
     secret: next.secret.given ? next.secret : running.secret,
     store: running.store,
     admin: next.admin ?? running.admin,
-    models: next.models.map((model) => ({ ...model, created: created.get(model.name) ?? model.created })),
+    models,
   };
 }
 

@@ -1,12 +1,13 @@
 import { availableParallelism, constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
-import { buildSnapshot, needsSimulator } from '../config/snapshot.js';
+import { needsSimulator, snapshotSteps } from '../config/snapshot.js';
 import { type FaultPlace, guard } from '../errors.js';
 import { createStore, type WholeStore } from '../store/create.js';
 import { formatAuthority } from '../wire/authority.js';
+import { inSlices } from '../wire/steps.js';
 import { createLeases, type Leases } from './leases.js';
 import type { Log } from './log.js';
 import { createManagedKeys, type ManagedKeys } from './managed-keys.js';
@@ -76,6 +77,8 @@ class Supervisor {
     ['SIGHUP', () => void this.#reload()],
     [replacedSignal, () => this.#leave()],
   ];
+  /** Over when the configs that were to be put in force before are, or cannot be: one must not overtake another. */
+  #applied: Promise<unknown> = Promise.resolve();
   #hasAnnounced = false;
   #hasSucceeded = false;
   #hasEnded = false;
@@ -187,26 +190,29 @@ class Supervisor {
     return ended;
   }
 
-  async #apply(config: ResolvedConfig): Promise<string | null> {
+  #apply(config: ResolvedConfig): Promise<string | null> {
+    const applied = this.#applied.then(() => this.#applyNext(config));
+    this.#applied = applied.catch(() => undefined);
+    return applied;
+  }
+
+  async #applyNext(config: ResolvedConfig): Promise<string | null> {
     const [simulatorUrl] = await Promise.all([
       needsSimulator(config) ? this.#simulator.ensure() : null,
       // Whoever has a key of the store is not refused because the gateway has just started.
       this.#keys.looked(),
       this.#leases.ready,
     ]);
-    // With many keys each of these steps takes long: workers that ask for units are answered between them.
-    await setImmediate();
     // What no worker could build is refused here, before any of them hears of it.
-    buildSnapshot(config, { simulatorUrl });
-    await setImmediate();
-    if (this.#stopping !== null) return null;
+    await inSlices(snapshotSteps(config, { simulatorUrl }));
     const workers = workerCount(config);
-    this.#leases.apply(config, workers);
+    await this.#leases.apply(config, workers);
+    if (this.#stopping !== null) return null;
     try {
       return await this.#pool.apply(config, simulatorUrl, workers);
     } catch (error) {
       const { running } = this.#reloader;
-      this.#leases.apply(running, workerCount(running));
+      await this.#leases.apply(running, workerCount(running));
       throw error;
     }
   }

@@ -2,9 +2,10 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { type ConfigChange, configChange } from '../config/change.js';
+import { type ConfigChange, configChange, configParts } from '../config/change.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
+import { inSlices, type Steps } from '../wire/steps.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
 import { disown, type KeptProcess, keepRunning, tell } from './keep.js';
 import {
@@ -89,8 +90,10 @@ class ForkedWorkers implements WorkerPool {
   readonly #options: WorkersOptions;
   readonly #log: Logger;
   readonly #waiting = new Set<ChildProcess>();
-  /** The config that each was told last. */
+  /** The config that each was told last, or is being told. */
   readonly #told = new WeakMap<ChildProcess, ResolvedConfig>();
+  /** Over when each was told all of it. */
+  readonly #telling = new WeakMap<ChildProcess, Promise<void>>();
   readonly #started = new Set<ChildProcess>();
   readonly #serving = new Set<ChildProcess>();
   /** They drain on their own, and others have their places. */
@@ -129,6 +132,7 @@ class ForkedWorkers implements WorkerPool {
     const before = this.#startedWith;
     const next = startSettings(config);
     await this.#spread({ config, simulatorUrl });
+    if (this.#isDraining) return null;
     this.#headerBytes = config.limits.headerBytes;
     this.#resize(count);
     if (before !== null && next !== before) {
@@ -275,8 +279,9 @@ class ForkedWorkers implements WorkerPool {
     for (const child of this.#waiting) {
       this.#started.add(child);
       this.#options.onStart(child);
-      this.#told.set(child, this.#current.config);
-      tell(child, { type: 'start', ...this.#current, host, port } satisfies WorkerOrder);
+      const { config, simulatorUrl } = this.#current;
+      this.#told.set(child, config);
+      this.#tellInTurn(child, changeFrom(null, config), { type: 'start', simulatorUrl, host, port });
     }
     this.#waiting.clear();
   }
@@ -391,18 +396,43 @@ class ForkedWorkers implements WorkerPool {
     const answers = this.#reloads.begin(members);
     const { config, simulatorUrl } = next;
     // Nearly always all have been told the same.
-    const changes = new Map<ResolvedConfig, ConfigChange>();
+    const changes = new Map<ResolvedConfig, Promise<ConfigChange>>();
     for (const child of members) {
       const before = this.#told.get(child) ?? config;
-      const change = changes.get(before) ?? configChange(before, config);
+      const change = changes.get(before) ?? changeFrom(before, config);
       changes.set(before, change);
       this.#told.set(child, config);
-      const order = { type: 'reload', generation: this.#reloads.number, change, simulatorUrl } as const;
-      tell(child, order satisfies WorkerOrder);
+      this.#tellInTurn(child, change, { type: 'reload', generation: this.#reloads.number, simulatorUrl });
     }
     this.#startWaiting();
     return answers;
   }
+
+  /** Tells a worker how its config changes, part by part, and then what to do with it: after all that it was told of configs before. */
+  #tellInTurn(child: ChildProcess, change: Promise<ConfigChange>, order: WorkerOrder): void {
+    const before = this.#telling.get(child);
+    const work = async (): Promise<void> => {
+      await before;
+      await inSlices(tellSteps(child, await change, order));
+    };
+    this.#telling.set(
+      child,
+      work().catch((fault: unknown) => this.#options.onFault('process', fault)),
+    );
+  }
+}
+
+function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promise<ConfigChange> {
+  return inSlices(configChange(before, next));
+}
+
+function* tellSteps(child: ChildProcess, change: ConfigChange, order: WorkerOrder): Steps<void> {
+  for (const part of configParts(change)) {
+    if (!child.connected) return;
+    tell(child, { type: 'config-part', part } satisfies WorkerOrder);
+    yield;
+  }
+  tell(child, order);
 }
 
 /** What a worker takes up only when it starts, as text that differs when any of it does. */

@@ -1,8 +1,14 @@
 import { test } from 'tap';
-import { changedConfig, configChange } from '../../src/config/change.js';
+import * as changes from '../../src/config/change.js';
 import { demoConfig } from '../../src/config/demo.js';
 import type { ResolvedConfig, ResolvedKey } from '../../src/config/resolve.js';
+import { atOnce } from '../../src/wire/steps.js';
 import { fc } from '../support/seed.js';
+
+const configChange = (before: ResolvedConfig | null, next: ResolvedConfig): changes.ConfigChange =>
+  atOnce(changes.configChange(before, next));
+const changedConfig = (before: ResolvedConfig | null, change: changes.ConfigChange): ResolvedConfig =>
+  atOnce(changes.changedConfig(before, change));
 
 const demo = demoConfig(1);
 const key = demo.keys[0] as ResolvedKey;
@@ -43,8 +49,11 @@ test('a change makes of any config any other', (t) => {
   fc.assert(
     fc.property(numbers, numbers, (one, other) => {
       const [before, next] = [configOf(one), configOf(other)];
-      const change = JSON.parse(JSON.stringify(configChange(before, next)));
-      t.same(inOrder(changedConfig(before, change)), inOrder(next));
+      const joined = new changes.JoinedParts();
+      for (const part of changes.configParts(configChange(before, next)))
+        joined.add(JSON.parse(JSON.stringify(part)));
+      t.same(inOrder(changedConfig(before, joined.change())), inOrder(next));
+      t.same(inOrder(changedConfig(null, configChange(null, next))), inOrder(next));
     }),
   );
   t.end();

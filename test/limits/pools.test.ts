@@ -130,11 +130,11 @@ test('the pools of a whole config are found by name', (t) => {
     models: [{ ...makeModel(limits(3, 4, null)), budget: { usd: 3, per: 'week' } }],
   });
   t.strictSame(
-    [...pools.keys()],
-    [
+    new Set([...pools.values()].map(({ name }) => name)),
+    new Set([
       ...['key:a:requests', 'group:g:requests', 'group:g:budget:'],
       ...['model:m:requests', 'model:m:tokens', 'model:m:budget:'],
-    ],
+    ]),
   );
   t.equal(pools.get('model:m:tokens')?.limit, 4);
   t.end();

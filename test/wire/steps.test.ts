@@ -1,0 +1,44 @@
+import { test } from 'tap';
+import { atOnce, inSlices, type Steps, textInSlices } from '../../src/wire/steps.js';
+
+/** Takes a millisecond for each step, and notes when each is done. */
+function* slowSteps(count: number, onStep: () => void): Steps<number> {
+  for (let done = 0; done < count; done++) {
+    const end = performance.now() + 1;
+    while (performance.now() < end);
+    onStep();
+    yield;
+  }
+  return count;
+}
+
+test('work is the same at once and in slices, and between slices all else has its turn', async (t) => {
+  t.equal(atOnce(slowSteps(3, () => {})), 3);
+  let turns = 0;
+  const seen = new Set<number>();
+  let isDone = false;
+  const turn = (): void => {
+    turns++;
+    if (!isDone) setImmediate(turn);
+  };
+  setImmediate(turn);
+  t.equal(await inSlices(slowSteps(5, () => seen.add(turns))), 5);
+  isDone = true;
+  t.equal(seen.size, 5, 'no two of these steps were done in one turn');
+});
+
+test('what a step throws, its caller hears', async (t) => {
+  function* broken(): Steps<void> {
+    yield;
+    throw new Error('broken');
+  }
+  t.throws(() => atOnce(broken()), { message: 'broken' });
+  await t.rejects(inSlices(broken()), { message: 'broken' });
+});
+
+test('texts in slices are the same texts', async (t) => {
+  const texts = Array.from({ length: 50_000 }, (_, index) => `${index},`);
+  const pieces: string[] = [];
+  for await (const piece of textInSlices(texts)) pieces.push(piece);
+  t.equal(pieces.join(''), texts.join(''));
+});
