@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { configView, hiddenText } from '../../src/admin/config.js';
+import { configRoutes, configView, hiddenText } from '../../src/admin/config.js';
 import { demoConfig } from '../../src/config/demo.js';
 import { parseConfig } from '../../src/config/load.js';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
@@ -389,4 +389,21 @@ test('no secret of a config is ever shown, written in the file or taken from the
     }),
   );
   t.end();
+});
+
+test('what is sent of a config is its view, written piece by piece', async (t) => {
+  const config = demoConfig(1);
+  const routes = configRoutes({
+    path: '/config.json',
+    generation: () => 3,
+    running: () => config,
+    check: async () => [],
+  });
+  const answer = await routes.find(({ path }) => path === '/config')?.handle({} as never);
+  let text = '';
+  if (typeof answer?.body === 'object') for await (const piece of answer.body) text += String(piece);
+  t.same(
+    JSON.parse(text),
+    JSON.parse(JSON.stringify({ path: '/config.json', generation: 3, config: configView(config) })),
+  );
 });

@@ -2,11 +2,13 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { claimPort } from '../../src/supervisor/port.js';
 import { createWorkerPool } from '../../src/supervisor/workers.js';
+import { eventually } from '../support/eventually.js';
 import { testConfig } from '../support/gateway.js';
+import { configWith, key } from './reloading.js';
 
 /** From `dist*`, where this file runs compiled. */
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');
@@ -63,4 +65,82 @@ test('a worker that does not start with new settings leaves the one before it in
   t.equal(await pool.apply(read('expired.pem'), null, 1), null, 'the same settings are tried again');
   t.equal(serving.length, 1);
   t.not(serving[0], first);
+});
+
+/** Workers that serve on a port, with what begins and ends of them. */
+async function startPool(t: Test, count: number) {
+  process.env.LOG_LEVEL = 'silent';
+  const port = await claimPort('127.0.0.1', 0);
+  const forked = new Set<number | undefined>();
+  let serving: readonly number[] = [];
+  const pool = createWorkerPool({
+    count,
+    host: '127.0.0.1',
+    port,
+    headerBytes: 16_384,
+    log: pino({ level: 'silent' }),
+    onChange(pids) {
+      serving = pids;
+    },
+    onStart: (child) => void forked.add(child.pid),
+    onGone() {},
+    onNews() {},
+    onFault(_where, fault) {
+      throw fault;
+    },
+    onGivenUp(reason) {
+      t.fail(reason);
+    },
+  });
+  t.teardown(() => pool.kill());
+  return {
+    pool,
+    forked,
+    serving: () => serving,
+    isServed: () => eventually(() => serving.length === count, { withinMs: 60_000 }),
+    async models() {
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/models`, {
+        headers: { authorization: `Bearer ${key}`, connection: 'close' },
+      });
+      const { data } = (await answer.json()) as { data: { id: string }[] };
+      return data.map(({ id }) => id).sort();
+    },
+  };
+}
+
+/** Many models, so that a config takes many parts, and one of this name. */
+function withModel(name: string) {
+  const model = { protocols: ['chat'], targets: [{ upstream: 'a' }] };
+  const many = Array.from({ length: 300 }, (_, index) => [`m${1000 + index}`, model] as const);
+  const upstreams = { a: { kind: 'chat', baseUrl: 'http://127.0.0.1:9' } };
+  const file = configWith({ upstreams, models: Object.fromEntries([...many, [name, model]]) });
+  return parseConfig(JSON.stringify(file), { environment: {}, directory: '.', created: 1 });
+}
+
+test('configs that follow each other while workers start are in force in their order', async (t) => {
+  const { pool, serving, isServed, models } = await startPool(t, 1);
+  await Promise.all(['first', 'second', 'third'].map((name) => pool.apply(withModel(name), null, 1)));
+  await isServed();
+  t.equal(await pool.apply(withModel('third'), null, 1), null);
+  t.match((await models())[0], 'm1000');
+  t.strictSame((await models()).slice(300), ['third']);
+
+  const [before = 0] = serving();
+  process.kill(before, 'SIGKILL');
+  await pool.apply(withModel('fourth'), null, 1);
+  await eventually(() => serving().length === 1 && serving()[0] !== before, { withinMs: 60_000 });
+  await pool.apply(withModel('fifth'), null, 1);
+  t.strictSame((await models()).slice(0, 1), ['fifth']);
+  t.equal((await models()).length, 301);
+  await pool.drain(1000, false);
+});
+
+test('no worker begins while the others drain, whatever config is on its way', async (t) => {
+  const { pool, forked, isServed } = await startPool(t, 1);
+  await pool.apply(withModel('first'), null, 1);
+  await isServed();
+  const applied = pool.apply(withModel('second'), null, 3);
+  await pool.drain(1000, false);
+  t.equal(await applied, null);
+  t.equal(forked.size, 1);
 });
