@@ -475,7 +475,10 @@ const model = Type.Object(
     limits: Type.Optional(rateLimits),
     budget: Type.Optional(budgetOf("What the model's calls of all keys may cost together.")),
     inputTokens: optional('Tokens that it takes at most; lists of models say so.', positive),
-    outputTokens: optional('Tokens that it gives at most; lists of models say so.', positive),
+    outputTokens: optional(
+      'Tokens that it gives at most; lists of models say so, and no call takes more for an answer of its budgets and limits.',
+      positive,
+    ),
     firstTokenMs: optional(
       'A target of a stream that has sent no event of its answer after so long is given up, and the next one asked, while there is one.',
       milliseconds,

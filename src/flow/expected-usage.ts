@@ -36,10 +36,13 @@ function expectedInput({ body, route, upload }: Call): number {
 }
 
 /** What it lets an upstream answer. */
-function expectedOutput({ body, route, upload, validated }: Call): number {
+function expectedOutput({ body, route, upload, validated, model }: Call): number {
   const limit = route?.endpoint?.outputLimit ?? null;
-  if (body === null || upload !== null) return 0;
-  return limit === null ? 0 : outputTokens(body, limit, validated?.output ?? null);
+  if (body === null || upload !== null || limit === null) return 0;
+  return outputTokens(body, limit, {
+    noted: validated?.output ?? null,
+    most: model?.tokens.output ?? Number.POSITIVE_INFINITY,
+  });
 }
 
 /** The seconds of audio or video for which a call is taken until they are known. */
@@ -50,16 +53,24 @@ export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }:
   return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
 }
 
-/** @param noted what the check of the body has seen, or null */
-function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | null): number {
+interface KnownOutput {
+  /** What the check of the body has seen, or null. */
+  readonly noted: OutputSpans | null;
+  /** Tokens that the model gives in one answer, whatever limit it is told: a huge one takes no more of a budget. */
+  readonly most: number;
+}
+
+function outputTokens(body: Buffer, limit: OutputLimit, { noted, most }: KnownOutput): number {
+  const ofOne = (spans: readonly (Span | null)[]): number =>
+    Math.min(most, largest(body, spans) ?? presumedOutput);
   try {
     if (limit === bodyOutputLimit && noted !== null)
-      return (largest(body, noted.maxTokens) ?? presumedOutput) * (numberAt(body, noted.choices) ?? 1);
+      return ofOne(noted.maxTokens) * (numberAt(body, noted.choices) ?? 1);
     const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
     if (from === -1) return presumedOutput;
     const { choices, fields, each } = limit;
     const spans = findValues(body, from, [...fields, ...choices, each ?? '']);
-    const tokens = largest(body, spans.slice(0, fields.length)) ?? presumedOutput;
+    const tokens = ofOne(spans.slice(0, fields.length));
     const answers = largest(body, spans.slice(fields.length, -1)) ?? 1;
     return tokens * answers * (each === null ? 1 : elementsAt(body, spans.at(-1) ?? null));
   } catch (fault) {

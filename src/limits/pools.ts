@@ -125,8 +125,10 @@ export function budgetPool(owner: string, { usd }: Budget, period: string): Pool
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
 export function findPool(pools: PoolsByName, name: string): Pool | undefined {
+  const found = pools.get(name);
   const mark = name.lastIndexOf(budgetMark);
-  if (mark === -1) return pools.get(name);
+  // A model may be called as a budget's pool is.
+  if (found !== undefined || mark === -1) return found;
   const ofAnyPeriod = pools.get(name.slice(0, mark + budgetMark.length));
   return ofAnyPeriod === undefined ? undefined : makePool(name, ofAnyPeriod.kind, ofAnyPeriod.limit);
 }

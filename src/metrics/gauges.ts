@@ -114,7 +114,10 @@ function notable(targets: readonly TargetGauge[], most: number): readonly Target
     .slice(0, most);
 }
 
-/** What a target is called in labels. */
+/**
+ * What a target is called in labels, lines and pages. Names of models have slashes; one in that of an upstream is written
+ * as in URLs, so that no two targets have one name.
+ */
 export function targetLabel(upstream: string, model: string): string {
-  return `${upstream}/${model}`;
+  return `${upstream.replaceAll('%', '%25').replaceAll('/', '%2F')}/${model}`;
 }

@@ -39,6 +39,21 @@ test('a call is taken for its output limit, in whatever form the number stands',
   t.end();
 });
 
+test('an answer is taken for no more than its model gives', (t) => {
+  const expected = (model: string | null, members: string) => {
+    const body = Buffer.from(`{"messages":[]${members}}`);
+    const tokens = { input: null, output: model === null ? null : Number(model) };
+    const call = { body, route: { endpoint: chat }, upload: null, validated: null, model: { tokens } };
+    return expectedUsage(call as unknown as Call).output;
+  };
+  t.equal(expected('8000', ',"max_tokens":999999999'), 8000);
+  t.equal(expected('8000', ',"max_tokens":999999999,"n":2'), 16_000);
+  t.equal(expected('8000', ',"max_tokens":10'), 10);
+  t.equal(expected('500', ''), 500, 'nor for more where the client sets no limit');
+  t.equal(expected(null, ',"max_tokens":999999999'), 999_999_999);
+  t.end();
+});
+
 test('of several limits the largest counts, whichever stands first and whatever the protocol', (t) => {
   const members = ['"max_completion_tokens":1', '"max_tokens":5000', '"max_output_tokens":2'];
   const cases = [

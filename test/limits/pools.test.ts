@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { untouched } from '../../src/limits/pool-view.js';
-import { allPools, type CallPools, demandsOf, poolsOfKey } from '../../src/limits/pools.js';
+import { allPools, type CallPools, demandsOf, findPool, poolsOfKey } from '../../src/limits/pools.js';
 
 const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({
   requestsPerMinute: requests,
@@ -138,4 +138,13 @@ test('the pools of a whole config are found by name', (t) => {
   );
   t.equal(pools.get('model:m:tokens')?.limit, 4);
   t.end();
+});
+
+test('the limits of a model that is called as a budget is are found', async (t) => {
+  const budget = { usd: 1, per: 'day' as const };
+  const model = { name: 'x:budget:y', limits: limits(5, null, null), budget };
+  const pools = allPools({ keys: [], groups: [], models: [model] });
+  t.match(findPool(pools, 'model:x:budget:y:requests'), { kind: 'window', limit: 5 });
+  t.match(findPool(pools, 'model:x:budget:y:budget:2026-11-26'), { kind: 'spend', limit: 1e9 });
+  t.equal(findPool(pools, 'model:x:budget:z:requests'), undefined);
 });

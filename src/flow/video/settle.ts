@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../../errors.js';
 import { budgetKeptMs } from '../../limits/pools.js';
 import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js';
+import { targetLabel } from '../../metrics/gauges.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
 import type { TaskCharge, VideoTask } from '../../video/task.js';
@@ -110,7 +111,7 @@ function correctionOf(
     groups,
     protocol: 'video',
     model,
-    target: `${upstream.name}/${upstream.model}`,
+    target: targetLabel(upstream.name, upstream.model),
     status: 0,
     outcome: 'correction',
     error: null,
