@@ -36,6 +36,7 @@ const settings = {
   database: 'postgres',
   username: 'postgres',
   password: null,
+  others: [],
   tls: 'off',
   schema: 'gateway',
   timeoutMs: 1000,

@@ -85,7 +85,10 @@ const store = Type.Object(
       Type.Enum(['embedded', 'postgres']),
     ),
     path: optional('Folder of the embedded store.', text),
-    url: optional('`postgres://user:password@host:port/database`, of kind `postgres`.', text),
+    url: optional(
+      '`postgres://user:password@host:port/database`, of kind `postgres`; several hosts have commas between them.',
+      text,
+    ),
     schema: optional(
       'Where its tables are in the database.',
       Type.String({ pattern: '^[a-z_][a-z0-9_]{0,47}$', expected: 'small letters, digits and "_"' }),

@@ -1,6 +1,6 @@
 import type { ConfigFiles } from './files.js';
 import type { ConfigFile } from './schema.js';
-import type { PostgresStoreSettings, StoreSettings } from './types.js';
+import type { PostgresPlace, PostgresStoreSettings, StoreSettings } from './types.js';
 
 /** What a config file need not say of its store. */
 export const storeDefaults = { path: './data', schema: 'gateway', timeoutMs: 2000, taskDays: 7 } as const;
@@ -28,7 +28,7 @@ export function resolveStore(store: NonNullable<ConfigFile['store']>, files: Con
 /** Where a database is, and how to sign in there. */
 type PostgresAddress = Pick<
   PostgresStoreSettings,
-  'host' | 'port' | 'database' | 'username' | 'password' | 'tls'
+  'host' | 'port' | 'others' | 'database' | 'username' | 'password' | 'tls'
 >;
 
 const sslModes = new Map<string, PostgresStoreSettings['tls']>([
@@ -39,7 +39,7 @@ const sslModes = new Map<string, PostgresStoreSettings['tls']>([
 
 /**
  * Reads `postgres://user:password@host:port/database`, with `?sslmode=disable`, `require` or `verify-full`, or
- * `postgres://user@/database?host=/folder` for a socket
+ * `postgres://user@/database?host=/folder` for a socket; several hosts have commas between them
  * (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS). The text may hold a password, so
  * nothing of it is repeated.
  * @returns the address with its defaults filled in, or what is wrong
@@ -47,13 +47,16 @@ const sslModes = new Map<string, PostgresStoreSettings['tls']>([
 export function parsePostgresUrl(text: string): PostgresAddress | { readonly problem: string } {
   const [, rest] = /^postgres(?:ql)?:(\/\/[^\s\\]+)$/i.exec(text) ?? [];
   if (rest === undefined) return { problem: 'must be a postgres:// URL' };
+  const [, user = '', hosts = '', behind = ''] = /^(\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/.exec(rest) ?? [];
+  const [first = '', ...more] = hosts.split(',');
+  const others = more.map(parsePlace);
   let url: URL;
   let username: string;
   let password: string;
   let database: string;
   try {
     // A URL of a scheme that it knows: in others a host may be missing, and has its letters as they are.
-    url = new URL(`http:${rest.replace(/^(\/\/(?:[^/?#]*@)?)(?=[/?#]|$)/, '$1localhost')}`);
+    url = new URL(`http:${user}${hosts === '' ? 'localhost' : first}${behind}`);
     username = decodeURIComponent(url.username);
     password = decodeURIComponent(url.password);
     database = decodeURIComponent(url.pathname.slice(1));
@@ -63,15 +66,22 @@ export function parsePostgresUrl(text: string): PostgresAddress | { readonly pro
   if (username === '') return { problem: 'names no user' };
   if (database.includes('/')) return { problem: 'may have no path but the name of a database' };
   if (text.includes('#')) return { problem: 'may not hold a fragment' };
-  const { sslmode = 'disable', host = null, ...others } = Object.fromEntries(url.searchParams);
-  if (Object.keys(others).length > 0) return { problem: 'may hold no parameters but sslmode and host' };
+  const { sslmode = 'disable', host = null, ...parameters } = Object.fromEntries(url.searchParams);
+  const { target_session_attrs: session = 'read-write', ...unknown } = parameters;
+  if (Object.keys(unknown).length > 0)
+    return { problem: 'may hold no parameters but sslmode, host and target_session_attrs' };
+  if (session !== 'read-write') return { problem: 'may have no target_session_attrs but read-write' };
   const tls = sslModes.get(sslmode);
   if (tls === undefined) return { problem: `must have an sslmode of ${[...sslModes.keys()].join(', ')}` };
   if (host !== null && !host.startsWith('/'))
     return { problem: 'may name as host the folder of a socket alone' };
+  if (host !== null && others.length > 0) return { problem: 'may not name a socket beside several hosts' };
+  const places = others.filter((place) => place !== null);
+  if (places.length < others.length) return { problem: 'is not a valid URL' };
   return {
-    host: host ?? url.hostname.replace(/^\[|\]$/g, ''),
-    port: portOf(url, rest),
+    host: host ?? hostOf(url),
+    port: portOf(url, first),
+    others: places,
     database: database === '' ? username : database,
     username,
     password: password === '' ? null : password,
@@ -79,8 +89,22 @@ export function parsePostgresUrl(text: string): PostgresAddress | { readonly pro
   };
 }
 
+/** @returns null for what is no host, with or without a port */
+function parsePlace(text: string): PostgresPlace | null {
+  try {
+    const url = new URL(`http://${text}`);
+    return url.host !== '' && url.pathname === '/' ? { host: hostOf(url), port: portOf(url, text) } : null;
+  } catch {
+    return null;
+  }
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
 /** The port that is left out of what was read is that of HTTP. */
-function portOf(url: URL, rest: string): number {
+function portOf(url: URL, host: string): number {
   if (url.port !== '') return Number(url.port);
-  return /^\/\/[^/?#]*:80(?:[/?#]|$)/.test(rest) ? 80 : 5432;
+  return host.endsWith(':80') ? 80 : 5432;
 }

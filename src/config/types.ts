@@ -367,11 +367,17 @@ export interface EmbeddedStoreSettings {
   readonly taskDays: number;
 }
 
-export interface PostgresStoreSettings {
-  readonly kind: 'postgres';
+/** Where a server may be. */
+export interface PostgresPlace {
   /** Name or address, or the absolute path of the folder of its socket. */
   readonly host: string;
   readonly port: number;
+}
+
+export interface PostgresStoreSettings extends PostgresPlace {
+  readonly kind: 'postgres';
+  /** Where else it may be: of all places, in their order, the first is used that takes changes. */
+  readonly others: readonly PostgresPlace[];
   readonly database: string;
   readonly username: string;
   readonly password: string | null;

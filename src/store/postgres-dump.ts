@@ -19,15 +19,22 @@ import { digestOf, fromColumn, hashedKey, toColumn, toKey } from './postgres-tex
 
 const connectMs = 10_000;
 
-/** Connects without a bound on how long a statement takes. */
+/** Connects without a bound on how long a statement takes, to the first place that has a server that takes changes. */
 async function connect(settings: PostgresStoreSettings): Promise<Client> {
   const { default: pg } = await import('pg');
-  const client = new pg.Client(clientConfig(settings, connectMs));
-  await client.connect();
-  // An error between two statements is that of the next one.
-  client.on('error', () => {});
-  await prepareConnection(client, settings, 0);
-  return client;
+  for (let tries = 0; ; tries += 1) {
+    const client = new pg.Client(clientConfig(settings, connectMs, tries));
+    // An error between two statements is that of the next one.
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      await prepareConnection(client, settings, 0);
+      return client;
+    } catch (error) {
+      await client.end();
+      if (tries >= settings.others.length) throw error;
+    }
+  }
 }
 
 /** Reads all that a store in PostgreSQL holds, in pages, as it is at one moment. */

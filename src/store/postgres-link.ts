@@ -1,8 +1,8 @@
 import type { ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
-import type { PostgresStoreSettings } from '../config/types.js';
+import type { PostgresPlace, PostgresStoreSettings } from '../config/types.js';
 import { backOffBefore } from './back-off.js';
 import { CopyQuery } from './postgres-copy.js';
-import { prepareConnection } from './postgres-schema.js';
+import { prepareConnection, ReadOnlyServer } from './postgres-schema.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
 /** A statement that the server is to remember under its name, which no other statement has. */
@@ -55,12 +55,20 @@ export function createPostgresLink(options: PostgresLinkOptions): PostgresLink {
   return new PooledLink(options);
 }
 
+/** Where a server of the settings may be, in the order in which they are tried. */
+export function placesOf({ host, port, others }: PostgresStoreSettings): readonly PostgresPlace[] {
+  return [{ host, port }, ...others];
+}
+
 /**
  * What the driver connects with.
  * @param timeoutMs longest wait for a connection
+ * @param tries how many were in vain: each of them goes to the next place
  */
-export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number): ClientConfig {
-  const { host, port, database, username, password, tls } = settings;
+export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number, tries = 0): ClientConfig {
+  const places = placesOf(settings);
+  const { host, port } = places[tries % places.length] ?? settings;
+  const { database, username, password, tls } = settings;
   return {
     host,
     port,
@@ -87,7 +95,10 @@ class PooledLink implements PostgresLink {
   readonly #prepared = new WeakSet<ClientBase>();
   #pool: Promise<Pool> | null = null;
   #failure: unknown = null;
+  /** Since a server was reached that takes changes. */
   #failures = 0;
+  /** Connections that were in vain since the start, by which the place is known where the pool connects to. */
+  #tries = 0;
   /** Milliseconds of the monotonic clock. */
   #refusedUntil = 0;
   #closing: Promise<void> | null = null;
@@ -136,17 +147,7 @@ class PooledLink implements PostgresLink {
   }
 
   async #work<T>(turn: Turn, work: PostgresWork<T>): Promise<T> {
-    this.#pool ??= this.#open();
-    const client = await this.#connect(await this.#pool);
-    try {
-      if (!this.#prepared.has(client)) {
-        await prepareConnection(client, this.#options.settings, this.#options.timeoutMs);
-        this.#prepared.add(client);
-      }
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
+    const client = await this.#ready(turn);
     if (turn.isOver) {
       client.release();
       throw new Error('the time of the call is over');
@@ -171,20 +172,57 @@ class PooledLink implements PostgresLink {
     }
   }
 
-  async #connect(pool: Pool): Promise<PoolClient> {
+  /** A connection that can be used, from the first place on that has one. */
+  async #ready(turn: Turn): Promise<PoolClient> {
+    for (let left = placesOf(this.#options.settings).length - 1; ; left -= 1) {
+      this.#pool ??= this.#open();
+      const opened = this.#pool;
+      try {
+        return await this.#prepare(await this.#connect(await opened));
+      } catch (error) {
+        if (left === 0 || turn.isOver || this.#pool === opened) throw error;
+      }
+    }
+  }
+
+  async #prepare(client: PoolClient): Promise<PoolClient> {
+    const opened = this.#pool;
     try {
-      const client = await pool.connect();
+      if (!this.#prepared.has(client))
+        await prepareConnection(client, this.#options.settings, this.#options.timeoutMs);
+      this.#prepared.add(client);
       this.#failures = 0;
       return client;
     } catch (error) {
-      // Others may only have kept all connections busy.
-      if (pool.totalCount < this.#options.connections) {
-        this.#failure = error;
-        this.#refusedUntil = performance.now() + backOffBefore(this.#failures);
-        this.#failures += 1;
-      }
+      client.release(true);
+      if (error instanceof ReadOnlyServer) this.#leave(opened, error);
       throw error;
     }
+  }
+
+  async #connect(pool: Pool): Promise<PoolClient> {
+    const opened = this.#pool;
+    try {
+      return await pool.connect();
+    } catch (error) {
+      // Others may only have kept all connections busy.
+      if (pool.totalCount < this.#options.connections) this.#leave(opened, error);
+      throw error;
+    }
+  }
+
+  /** Goes on to the next place, after a back-off where all were in vain. What goes on at the one before ends there. */
+  #leave(opened: Promise<Pool> | null, failure: unknown): void {
+    if (opened === null || this.#pool !== opened) return;
+    const places = placesOf(this.#options.settings).length;
+    this.#failure = failure;
+    this.#failures += 1;
+    if (this.#failures % places === 0)
+      this.#refusedUntil = performance.now() + backOffBefore(this.#failures / places - 1);
+    if (places === 1) return;
+    this.#tries += 1;
+    this.#pool = null;
+    opened.then((pool) => pool.end()).catch(() => undefined);
   }
 
   /** The package is loaded here, so that nobody pays for it who has no such store. */
@@ -192,7 +230,7 @@ class PooledLink implements PostgresLink {
     const { settings, connections, timeoutMs } = this.#options;
     const { default: pg } = await import('pg');
     const pool = new pg.Pool({
-      ...clientConfig(settings, timeoutMs),
+      ...clientConfig(settings, timeoutMs, this.#tries),
       max: connections,
       idleTimeoutMillis: idleMs,
       allowExitOnIdle: true,

@@ -18,6 +18,8 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
   let isRunning = false;
   let timer: NodeJS.Timeout | null = null;
   let failures = 0;
+  /** As many as there were failures, by which the place is known where it connects to. */
+  let tries = 0;
 
   const tell = (collection: string | null): void => {
     for (const listener of listeners) listener(collection);
@@ -50,6 +52,7 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
     timer = setTimeout(() => void connect(), backOffBefore(failures));
     timer.unref();
     failures += 1;
+    tries += 1;
   };
   const connect = async (): Promise<void> => {
     isRunning = true;
@@ -60,7 +63,7 @@ export function createPostgresChanges(settings: PostgresStoreSettings): ChangeFe
         return;
       }
       const { timeoutMs } = settings;
-      const made = new pg.Client({ ...clientConfig(settings, timeoutMs), query_timeout: timeoutMs });
+      const made = new pg.Client({ ...clientConfig(settings, timeoutMs, tries), query_timeout: timeoutMs });
       client = made;
       made.on('error', () => client === made && fail());
       made.on('end', () => client === made && fail());

@@ -7,10 +7,18 @@ const migrationLock = 7_240_813_322_017_345n;
 
 const idleInTransactionMs = 60_000;
 
+/** A standby, or a server that was set to take no changes: it is none that can be used. */
+export class ReadOnlyServer extends Error {
+  constructor() {
+    super('the server is read-only, as a standby is');
+  }
+}
+
 /**
  * Makes a connection ready: it works in the schema of the settings, whose tables are made or brought up to date.
  * @param timeoutMs after which the server gives up a statement, and a transaction in which nothing happens after a
  * minute; 0 for no bounds
+ * @throws ReadOnlyServer for one that takes no changes
  * @throws Error when the tables were made by a later version of the gateway, or when the server does not answer
  */
 export async function prepareConnection(
@@ -36,9 +44,11 @@ async function openSchema(client: ClientBase, schema: string, timeoutMs: number)
       ` SET statement_timeout TO ${timeoutMs};` +
       ` SET idle_in_transaction_session_timeout TO ${timeoutMs === 0 ? 0 : idleInTransactionMs}`,
   );
-  const { rows } = await client.query<{ made: string | null }>(
-    `SELECT to_regclass('"${schema}".migrations')::text AS made`,
+  const { rows } = await client.query<{ made: string | null; read_only: string }>(
+    `SELECT to_regclass('"${schema}".migrations')::text AS made,
+current_setting('transaction_read_only') AS read_only`,
   );
+  if (rows[0]?.read_only === 'on') throw new ReadOnlyServer();
   return rows[0]?.made == null ? 0 : readVersion(client);
 }
 

@@ -30,6 +30,7 @@ export function postgresSettings(port: number): PostgresStoreSettings {
     database: 'postgres',
     username: 'postgres',
     password: null,
+    others: [],
     tls: 'off',
     schema: 'gateway',
     timeoutMs: 5000,

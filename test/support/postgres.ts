@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import type { Test } from 'tap';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
@@ -80,6 +81,23 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       throw error;
     }
   }
+}
+
+/**
+ * Starts a standby that ends with the test: a copy of a server, which takes on what that one goes on to write.
+ * @param port where the server is reached, now and then
+ */
+export async function standbyFor(t: Pick<Test, 'teardown'>, port: number): Promise<PostgresServer> {
+  const bin = programs();
+  if (bin === null) throw new Error(noPostgres);
+  const folder = ownFolder();
+  const from = ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'postgres'];
+  const copy = [...from, '-D', join(folder, 'data'), '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
+  await promisify(execFile)(join(bin, 'pg_basebackup'), copy, { ...runAs, cwd: folder });
+  const place = { bin, folder, port: await freePort(), options: {} };
+  const server = createServerHandle(await launch(place), place);
+  t.teardown(() => server.stop());
+  return server;
 }
 
 /** Why tests of PostgreSQL cannot run, or false. */
