@@ -188,6 +188,7 @@ test('a store is resolved to where it is', (t) => {
     kind: 'postgres',
     host: 'a',
     port: 5432,
+    others: [],
     database: 'gate',
     username: 'me',
     password: secret,
