@@ -5,7 +5,7 @@ export interface Reservation {
   /** Less than this helps nobody. */
   readonly least: number;
   readonly want: number;
-  /** Used already: it is taken even beyond the total. */
+  /** Used already: it is taken even beyond the total. Below zero: it was taken for use before, and is given back. */
   readonly owed: number;
   /** A name of what is owed that nothing else has: told again, it is not taken again. Null for what is told once. */
   readonly debt: string | null;

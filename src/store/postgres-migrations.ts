@@ -1,3 +1,4 @@
+import { budgetChanges } from './postgres-budget-changes.js';
 import { callTables } from './postgres-call-tables.js';
 import { ledgerTables } from './postgres-ledger-tables.js';
 import { limitTables } from './postgres-limit-tables.js';
@@ -11,4 +12,5 @@ import { recordTables } from './postgres-record-tables.js';
 export const migrations: readonly string[] = [
   [recordTables, ledgerTables, ownedTables, limitTables].join('\n'),
   callTables,
+  budgetChanges,
 ];

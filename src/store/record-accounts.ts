@@ -41,10 +41,10 @@ export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'repl
         const taken = isKnown ? 0 : owed;
         const left = total - reserved - taken;
         granted = left < least ? 0 : Math.min(want, left);
-        if (granted + taken === 0) return null;
-        const isNew = debt !== null && taken > 0;
+        if (granted === 0 && taken === 0) return null;
+        const isNew = debt !== null && taken !== 0;
         return {
-          reserved: reserved + taken + granted,
+          reserved: Math.max(0, reserved + taken + granted),
           debts: isNew ? [...debts, debt].slice(-mostDebts) : debts,
         };
       });

@@ -71,7 +71,12 @@ export interface TaskBook {
    * reached, `catchUp` makes up for it.
    */
   discard(taskId: string, request: OnceRequest | null): Promise<void>;
-  /** Notes and forgets what could not be yet. Never rejects. */
+  /**
+   * Keeps what the store has not taken, until `catchUp` has done it.
+   * @param name of the work: another one of that name takes its place
+   */
+  later(name: string, work: () => Promise<void>): void;
+  /** Does what could not be done yet. Never rejects. */
   catchUp(): Promise<void>;
   find(id: string): Promise<BookedTask | null>;
   /**
@@ -157,7 +162,7 @@ class StoredTaskBook implements TaskBook {
   }
 
   settleLater(task: VideoTask): void {
-    this.#later(task.id, () => this.settle(task));
+    this.later(task.id, () => this.settle(task));
   }
 
   async discard(taskId: string, request: OnceRequest | null): Promise<void> {
@@ -165,19 +170,19 @@ class StoredTaskBook implements TaskBook {
     try {
       await work();
     } catch {
-      this.#later(taskId, work);
+      this.later(taskId, work);
     }
   }
 
   async catchUp(): Promise<void> {
-    for (const [taskId, work] of [...this.#left]) {
+    for (const [name, work] of [...this.#left]) {
       try {
         await work();
       } catch {
         // The others would fare no better now.
         return;
       }
-      if (this.#left.get(taskId) === work) this.#left.delete(taskId);
+      if (this.#left.get(name) === work) this.#left.delete(name);
     }
   }
 
@@ -233,8 +238,8 @@ class StoredTaskBook implements TaskBook {
     return this.#store.remove(submissions, taskId);
   }
 
-  #later(taskId: string, work: () => Promise<void>): void {
-    if (this.#left.size < mostLeft) this.#left.set(taskId, work);
+  later(name: string, work: () => Promise<void>): void {
+    if (this.#left.size < mostLeft) this.#left.set(name, work);
   }
 
   async #note(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null> {

@@ -159,6 +159,11 @@ async function tellsReserved(t: Test, settings: Parameters<typeof createStore>[0
   const owing = (debt: string | null) => reservation(100, 10, 1, 20, debt);
   for (const debt of ['one', 'one', 'two', 'one', null]) await hosts[0]?.reserve('owing', owing(debt));
   t.strictSame(await told('owing'), [100, 100], 'what is told again is taken once');
+  const back = { ...reservation(100, 0, 0), owed: -30, debt: 'video_1' };
+  for (const host of [...hosts, ...hosts]) t.equal(await host.reserve('owing', back), 0);
+  t.strictSame(await told('owing'), [70, 70], 'nor is it given back twice');
+  await hosts[0]?.reserve('owing', { ...back, owed: -1000, debt: 'video_2' });
+  t.strictSame(await told('owing'), [0, 0], 'and never more than there is');
   for (let number = 0; number < 40; number++)
     for (const host of hosts) await host.reserve('many', reservation(1000, 0, 0, 1, `debt ${number} "`));
   t.strictSame(await told('many'), [40, 40]);

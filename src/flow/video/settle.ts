@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import { GatewayError } from '../../errors.js';
 import { budgetKeptMs } from '../../limits/pools.js';
 import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js';
 import { targetLabel } from '../../metrics/gauges.js';
@@ -44,12 +43,7 @@ export function settleTask(services: Services, task: VideoTask): void {
       isMetered: services.running.snapshot.usage.ledger,
     }),
   );
-  void settleBudgets(services, charge, more).catch((fault: unknown) => {
-    const pools = charge.budgets.map(({ pool }) => pool).join(', ');
-    const words = `of the budgets ${pools} not all were put right by ${more} nano-dollars for ${task.id}`;
-    const cause = fault instanceof GatewayError ? (fault.cause ?? fault) : fault;
-    services.reportFault('promise', new Error(words, { cause }), null);
-  });
+  if (more !== 0) settleBudgets(services, task.id, charge, more);
 }
 
 /** No video lasts longer: a number above that is one of something else than seconds. */
@@ -76,23 +70,19 @@ function endedCharge(
   };
 }
 
-async function settleBudgets(
-  { budgets: accounts }: Services,
-  { budgets }: TaskCharge,
+/** Tells the store of each budget until it answers: what is told again under the task's name counts once. */
+function settleBudgets(
+  { budgets: accounts, book }: Services,
+  id: string,
+  charge: TaskCharge,
   more: number,
-): Promise<void> {
-  if (more === 0) return;
-  for (const { pool, limit } of budgets) {
-    if (more < 0) await accounts.giveBack(pool, -more, budgetKeptMs);
-    else
-      await accounts.reserve(pool, {
-        total: limit,
-        least: 0,
-        want: 0,
-        owed: more,
-        debt: null,
-        ttlMs: budgetKeptMs,
-      });
+): void {
+  for (const { pool, limit } of charge.budgets) {
+    const work = async (): Promise<void> => {
+      const owed = { owed: more, debt: id, ttlMs: budgetKeptMs };
+      await accounts.reserve(pool, { total: limit, least: 0, want: 0, ...owed });
+    };
+    void work().catch(() => book.later(`${id} ${pool}`, work));
   }
 }
 

@@ -1,0 +1,53 @@
+import { test } from 'tap';
+import type { Services } from '../../src/flow/services.js';
+import { settleTask } from '../../src/flow/video/settle.js';
+import type { CallRecord } from '../../src/metrics/call-record.js';
+import type { BudgetAccounts } from '../../src/store/accounts.js';
+import { createStore } from '../../src/store/create.js';
+import { createRecordAccounts } from '../../src/store/record-accounts.js';
+import { createTaskBook } from '../../src/video/book.js';
+import { eventually } from '../support/eventually.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
+import { sampleTask } from '../video/samples.js';
+
+test('a budget whose store does not answer is told again, and what counted already counts once', async (t) => {
+  const store = createStore({ kind: 'embedded', path: temporaryFolder(t), taskDays: 1 });
+  t.teardown(() => store.close());
+  const accounts = createRecordAccounts(store);
+  let asked = 0;
+  const deaf: BudgetAccounts = {
+    ...accounts,
+    async reserve(account, reservation) {
+      asked++;
+      const granted = await accounts.reserve(account, reservation);
+      if (asked < 3) throw new Error('the answer was lost');
+      return granted;
+    },
+  };
+  const day = 24 * 60 * 60 * 1000;
+  await accounts.reserve('b', { total: 1000, least: 0, want: 0, owed: 500, debt: null, ttlMs: day });
+  const book = createTaskBook(store);
+  const corrections: CallRecord[] = [];
+  const services = {
+    book,
+    budgets: deaf,
+    correct: (correction: CallRecord) => corrections.push(correction),
+    running: { snapshot: { usage: { ledger: true } } },
+  };
+  const charge = {
+    nanoUsd: 200,
+    paidNanoUsd: null,
+    seconds: 4,
+    videos: 1,
+    budgets: [{ pool: 'b', limit: 1000 }],
+  };
+  settleTask(services as unknown as Services, sampleTask({ state: 'failed', charge }));
+  await eventually(async () => {
+    await book.catchUp();
+    return asked === 3;
+  });
+  t.equal(await accounts.reservedOf('b'), 300);
+  await book.catchUp();
+  t.equal(asked, 3, 'what was answered is told no more');
+  t.match(corrections, [{ costNanoUsd: -200 }]);
+});
