@@ -89,7 +89,7 @@ export interface RequestBodySource {
  */
 export interface RequestBodySink {
   /**
-   * Copies the bytes: the chunk may be used again when this returns.
+   * Hands the bytes to the system or copies them: the chunk may be used again when this returns.
    * @returns false when the connection does not keep up: one more write is taken, for what was on its way, and nothing
    * after it until `onDrain`
    */
