@@ -13,6 +13,7 @@ import { Swept } from '../../http/sweep.js';
 import { vendorAccountFailureOfClose } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountFailureIn } from '../../protocols/realtime/error-event.js';
+import { mayTellUsage } from '../../protocols/realtime/event-type.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { OpenUsage } from '../../protocols/realtime/open-usage.js';
 import { secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
@@ -199,7 +200,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       this.#refuseFor(failure);
       return;
     }
-    if (!isBinary) {
+    if (!isBinary && mayTellUsage(data)) {
       const usage = usageOfEvent(data);
       if (usage !== null) call.usage = addUsage(call.usage, usage);
       const seconds = usage === null ? secondsOfEvent(data) : 0;

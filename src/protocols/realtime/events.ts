@@ -5,6 +5,7 @@ import { costRefusal, costsMore, usualCost } from '../../wire/json-cost.js';
 import { skipSpace } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
+import { isPlainEvent } from './plain-event.js';
 
 /*
  * What clients send in a session passes as it came, but the model that an event names for it, and what could lead the
@@ -46,6 +47,7 @@ export function judgeEvent(
   isBinary: boolean,
   { model, upstreamModel, allowed }: SessionModel,
 ): Buffer | GatewayError {
+  if (isPlainEvent(event)) return event;
   const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
   const start = skipSpace(event, isMarked ? utf8Mark.length : 0);
   // A sound hardly ever begins like that and is text all through; a byte or two of one may.
