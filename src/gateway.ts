@@ -144,7 +144,12 @@ class ComposedGateway implements Gateway {
     this.#health = new HealthTable(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
     const dialer = createDialer();
-    const upstream = createUpstreamClient(dialer);
+    const upstream = createUpstreamClient(dialer, ({ authority, maxConnections }) =>
+      log.warn(
+        { upstream: authority, maxConnections },
+        'requests wait for a connection: all to this upstream are in use',
+      ),
+    );
     this.#recorder = createRecorder({
       openRequests: () => this.#server.open() - this.#services.sessions.size,
       openSockets: () => this.#services.sessions.size,

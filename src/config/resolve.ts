@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { TargetOptions } from '../conversation/codec.js';
 import type { ClientCertificate, EgressProxy } from '../upstream/origin.js';
 import type { SteeringMember } from '../wire/steering-members.js';
+import { usualConnections } from './descriptors.js';
 import type { ConfigFiles } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { type Preset, presetOf } from './presets.js';
@@ -227,7 +228,7 @@ export const defaults = {
     hostedTools: 'drop',
   },
   defaultModels: { moderations: 'omni-moderation-latest' },
-  maxConnections: 1024,
+  maxConnections: usualConnections,
   maxWaiting: 10_000,
 } as const;
 

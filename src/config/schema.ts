@@ -323,7 +323,7 @@ const upstream = Type.Object(
       Type.Array(Type.Enum(steeringMembers)),
     ),
     maxConnections: optional(
-      'Connections to it, in each worker.',
+      'Connections to it, in each worker: requests beyond them wait.',
       Type.Integer({ minimum: 1, maximum: 65_535 }),
     ),
     maxWaiting: optional(

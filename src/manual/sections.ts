@@ -113,6 +113,7 @@ const otherwise: Readonly<Record<string, string>> = {
   'store.schema': code(storeDefaults.schema),
   'store.timeoutMs': String(storeDefaults.timeoutMs),
   'store.kind': code('embedded'),
+  'upstreams.*.maxConnections': 'half of the open files, 1024 at least',
   'fetch.ports': code(JSON.stringify(defaults.fetch.ports.map(([first]) => first))),
   'models.*.targets[].model': 'the same name',
   'models.*.targets[].images': code('openai'),

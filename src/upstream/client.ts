@@ -25,8 +25,12 @@ export type {
  * Makes a client. No callback of a handler or a source is called before `send` has returned. What goes wrong comes
  * through `onFailure`, and what a handler or a source throws through `onFault`, after the connection in use has been
  * destroyed (for `onEnd`, given back).
+ * @param onFirstWaiting hears once of each origin whose connections are all in use, so that a request waits for one
  */
-export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
+export function createUpstreamClient(
+  dialer = createDialer(),
+  onFirstWaiting: (origin: Origin) => void = () => {},
+): UpstreamClient {
   const pools = new Map<string, Pool>();
   let closed = false;
   const context: PoolContext = {
@@ -34,6 +38,7 @@ export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
     dialer,
     reading: createReading(),
     writer: createRequestWriter(),
+    onFirstWaiting,
     onEmpty: (pool) => {
       if (pools.get(pool.origin.identity) === pool) pools.delete(pool.origin.identity);
     },
@@ -81,12 +86,20 @@ export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
   return { send, stats, close };
 }
 
-/** An idle connection is closed after this long: below the 5 s after which many servers close theirs. */
-const idleCloseMs = 4000;
+/** For so long an upstream keeps an idle connection that has said nothing of it: below the 5 s of many servers. */
+const sureIdleMs = 4000;
+/**
+ * A connection over TLS stays for so long all the same, as nginx keeps its own: a handshake costs more than a request that
+ * meets its close and is sent again.
+ */
+const secureIdleMs = 60_000;
+/** An upstream may say what it likes. */
+const mostIdleMs = 600_000;
 
 /** What all pools of a client share. */
 interface PoolContext extends ConnectionContext {
   readonly wheel: TimerWheel;
+  onFirstWaiting(origin: Origin): void;
   /** Called when a pool has no connection and no request left. */
   onEmpty(pool: Pool): void;
 }
@@ -112,6 +125,7 @@ export class Pool {
   #firstWaiting: ConnectionExchange | null = null;
   #lastWaiting: ConnectionExchange | null = null;
   #closing = false;
+  #hasTold = false;
 
   constructor(origin: Origin, context: PoolContext) {
     this.origin = origin;
@@ -130,7 +144,7 @@ export class Pool {
 
   /** Serves a request now, or queues it; with a full queue it fails in the next tick. */
   send(exchange: ConnectionExchange, now: number): void {
-    const connection = exchange.streamed ? undefined : this.#idle.pop();
+    const connection = this.#takeIdle(exchange, now);
     if (connection !== undefined) {
       connection.begin(exchange, now);
     } else if (this.#connections.size < this.origin.maxConnections) {
@@ -158,15 +172,28 @@ export class Pool {
       else connection.beginLate(exchange, performance.now());
       return;
     }
+    const isTold = keepAliveSeconds >= 0;
     // One second off, for the way of the last request and of the upstream's FIN.
-    const idleMs = keepAliveSeconds < 0 ? idleCloseMs : Math.min(idleCloseMs, (keepAliveSeconds - 1) * 1000);
+    const sureMs = isTold ? Math.min(mostIdleMs, (keepAliveSeconds - 1) * 1000) : sureIdleMs;
+    const idleMs = !isTold && connection.secure ? secureIdleMs : sureMs;
     if (this.#closing || idleMs <= 0) {
       connection.destroy();
       return;
     }
     this.#idle.push(connection);
     // The wheel's own clock is a tick behind at most, which only closes a little earlier.
-    this.wheel.set(connection, this.wheel.lastTick + idleMs);
+    const { lastTick } = this.wheel;
+    connection.sureUntil = lastTick + sureMs;
+    this.wheel.set(connection, lastTick + idleMs);
+  }
+
+  /** The newest of the idle ones, unless its upstream may be closing it and the request could not be sent again. */
+  #takeIdle(exchange: ConnectionExchange, now: number): Connection | undefined {
+    if (exchange.streamed) return undefined;
+    const connection = this.#idle.at(-1);
+    if (connection === undefined) return undefined;
+    if (now >= connection.sureUntil && exchange.request?.once(exchange.request.body)) return undefined;
+    return this.#idle.pop();
   }
 
   /** A connection is gone: the first in the queue gets its place. */
@@ -230,6 +257,9 @@ export class Pool {
     this.#lastWaiting = exchange;
     this.waiting++;
     this.wheel.set(exchange, exchange.totalAt);
+    if (this.#hasTold) return;
+    this.#hasTold = true;
+    this.context.onFirstWaiting(this.origin);
   }
 
   #noteIfEmpty(): void {

@@ -62,6 +62,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
   socket!: Socket;
   /** What is written is encrypted first. */
   readonly secure: boolean;
+  /** While it is idle: until when its upstream keeps it open, by what is known (performance.now). */
+  sureUntil = 0;
   readonly #answer = new AnswerReader();
   #exchange: ConnectionExchange | null;
   #connecting = true;

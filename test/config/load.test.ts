@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
+import { usualConnections } from '../../src/config/descriptors.js';
 import { loadConfig, parseConfig } from '../../src/config/load.js';
 import { ConfigError, formatProblem } from '../../src/config/problem.js';
 import { sharedSecret } from '../support/gateway-config.js';
@@ -166,7 +167,11 @@ test('defaults are filled in, and what the file says wins', (t) => {
     price: null,
     targets: [{ model: 'gpt-x', priority: 0, weight: 1 }],
   });
-  t.match(config.upstreams[0], { maxConnections: 1024, maxWaiting: 10_000, tls: { ca: null, verify: true } });
+  t.match(config.upstreams[0], {
+    maxConnections: usualConnections,
+    maxWaiting: 10_000,
+    tls: { ca: null, verify: true },
+  });
   t.strictSame(JSON.parse(JSON.stringify(config)), config, 'it survives the way to the workers');
   t.end();
 });

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { createUpstreamClient } from '../../src/upstream/client.js';
+import { createDialer } from '../../src/upstream/dialer.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, makeClient, onRequests, plainOrigin, rawServer, unhurried } from './raw.js';
 
@@ -224,4 +225,31 @@ test('a failed connect says so, and leaves nothing behind', async (t) => {
   const wrong = await new Call(client, plainOrigin(99_999, { identity: 'no port' })).over;
   t.match(wrong.failure, { reason: 'connect_failed', bytesSent: false });
   t.equal(client.stats().open, 0);
+});
+
+test('that requests wait for a connection is told once of each origin', async (t) => {
+  const told: string[] = [];
+  const client = createUpstreamClient(createDialer(), ({ authority }) => told.push(authority));
+  t.teardown(() => client.close());
+  const server = await rawServer(t, answering(ok));
+  const origin = plainOrigin(server.port, { maxConnections: 1 });
+  for (let round = 0; round < 2; round++) {
+    const calls = Array.from({ length: 3 }, () => new Call(client, origin));
+    await Promise.all(calls.map((call) => call.over));
+  }
+  t.strictSame(told, [origin.authority]);
+});
+
+test('what must not be sent twice takes no connection that its upstream may be closing', async (t) => {
+  const client = makeClient(t);
+  const server = await rawServer(t, answering(ok));
+  await new Call(client, server.origin).over;
+  const later = performance.now() + 5000;
+  const { now } = performance;
+  performance.now = () => later;
+  t.teardown(() => {
+    performance.now = now;
+  });
+  await new Call(client, server.origin, { ...get('/once'), once: () => true }).over;
+  t.equal(server.sockets.length, 2);
 });
