@@ -16,7 +16,7 @@ export interface AdminSources {
   notReady(): string | null;
   status(): Promise<object>;
   /** In the text format of Prometheus. */
-  metrics(): Promise<string>;
+  metrics(): Promise<string | AsyncIterable<string>>;
   /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;

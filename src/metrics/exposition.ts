@@ -45,13 +45,18 @@ export function primaryGauge(name: PrimaryName, value: number): PrimaryGauge {
  * @param merged of all workers
  */
 export function exposition(merged: MetricsSnapshot, primary: PrimaryFacts): string {
-  return (
-    primaryText(primary) +
-    countersText(withFaults(merged.counters, primary.faults ?? [])) +
-    gaugesText(merged.gauges) +
-    histogramsText(merged.histograms)
-  );
+  return [...expositionTexts(merged, primary)].join('');
 }
+
+/** The same in short texts, one after the other: of 2,000 series all of it takes tens of milliseconds. */
+export function* expositionTexts(merged: MetricsSnapshot, primary: PrimaryFacts): Texts {
+  yield primaryText(primary);
+  yield* countersTexts(withFaults(merged.counters, primary.faults ?? []));
+  yield* gaugesTexts(merged.gauges);
+  yield* histogramsTexts(merged.histograms);
+}
+
+type Texts = Generator<string, void, undefined>;
 
 /** Adds the mistakes of the primary to those of the workers. */
 function withFaults(
@@ -66,35 +71,29 @@ function withFaults(
   return [...all.filter(([name]) => name !== family), [family, [...sums.keys()], [...sums.values()]]];
 }
 
-function countersText(all: readonly NumberRows[]): string {
-  let text = '';
+function* countersTexts(all: readonly NumberRows[]): Texts {
   for (const [name, { help, labels, unitsPerOne }] of Object.entries(counterFamilies)) {
     const [, labelValues, values] = all.find(([family]) => family === name) ?? [];
     if (labelValues === undefined || values === undefined) continue;
     const ones = unitsPerOne === 1 ? values : values.map((value) => value / unitsPerOne);
-    text += numberText({ name, help, type: 'counter', labels, labelValues, values: ones });
+    yield* numberTexts({ name, help, type: 'counter', labels, labelValues, values: ones });
   }
-  return text;
 }
 
-function gaugesText(all: readonly NumberRows[]): string {
-  let text = '';
+function* gaugesTexts(all: readonly NumberRows[]): Texts {
   for (const [name, { help, labels }] of Object.entries(gaugeFamilies)) {
     const [, labelValues, values] = all.find(([family]) => family === name) ?? [];
     if (labelValues === undefined || values === undefined) continue;
-    text += numberText({ name, help, type: 'gauge', labels, labelValues, values });
+    yield* numberTexts({ name, help, type: 'gauge', labels, labelValues, values });
   }
-  return text;
 }
 
-function histogramsText(all: readonly HistogramRows[]): string {
-  let text = '';
+function* histogramsTexts(all: readonly HistogramRows[]): Texts {
   for (const [name, { help, labels, bounds }] of Object.entries(histogramFamilies)) {
     const [, labelValues, counts, sums] = all.find(([family]) => family === name) ?? [];
     if (labelValues === undefined || counts === undefined || sums === undefined) continue;
-    text += histogramText({ name, help, labels, labelValues, bounds, counts, sums });
+    yield* histogramTexts({ name, help, labels, labelValues, bounds, counts, sums });
   }
-  return text;
 }
 
 function primaryText(primary: PrimaryFacts): string {
@@ -155,34 +154,39 @@ const labelName = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
  * @throws TypeError when a name is none of the format, or label values are missing or too many
  */
 export function numberText(family: NumberTextFamily): string {
+  return [...numberTexts(family)].join('');
+}
+
+function* numberTexts(family: NumberTextFamily): Texts {
   const { name, values } = family;
-  const pairs = labelPairs(family, values.length);
-  let text = head(family, family.type);
-  for (const [row, value] of values.entries()) {
-    text += sample(name, pairs[row] as string, value);
-  }
-  return text;
+  const pairsOf = labelPairs(family, values.length);
+  yield head(family, family.type);
+  for (const [row, value] of values.entries()) yield sample(name, pairsOf(row), value);
 }
 
 /** The same for histograms. The label `le` is not to be one of the family's own. */
 export function histogramText(family: HistogramTextFamily): string {
+  return [...histogramTexts(family)].join('');
+}
+
+function* histogramTexts(family: HistogramTextFamily): Texts {
   const { name, bounds, counts, sums } = family;
   if (family.labels.includes('le')) throw new TypeError(`${name} has a label le`);
   if (counts.length !== sums.length * (bounds.length + 1)) throw new TypeError(`${name} lacks buckets`);
-  const pairs = labelPairs(family, sums.length);
+  const pairsOf = labelPairs(family, sums.length);
   const ends = [...bounds, Number.POSITIVE_INFINITY].map((bound) => `le="${numberOf(bound)}"`);
-  let text = head(family, 'histogram');
+  yield head(family, 'histogram');
   let at = 0;
   for (const [row, sum] of sums.entries()) {
-    const own = pairs[row] as string;
+    const own = pairsOf(row);
     let count = 0;
+    let text = '';
     for (const end of ends) {
       count += counts[at++] as number;
       text += sample(`${name}_bucket`, own === '' ? end : `${own},${end}`, count);
     }
-    text += sample(`${name}_sum`, own, sum) + sample(`${name}_count`, own, count);
+    yield text + sample(`${name}_sum`, own, sum) + sample(`${name}_count`, own, count);
   }
-  return text;
 }
 
 function head({ name, help }: TextFamily, type: string): string {
@@ -194,16 +198,17 @@ function sample(name: string, pairs: string, value: number): string {
   return pairs === '' ? `${name} ${numberOf(value)}\n` : `${name}{${pairs}} ${numberOf(value)}\n`;
 }
 
-/** The labels of each series as they stand between the braces. */
-function labelPairs({ name, labels, labelValues }: TextFamily, rows: number): string[] {
+/** Gives the labels of the series of a row as they stand between the braces. */
+function labelPairs({ name, labels, labelValues }: TextFamily, rows: number): (row: number) => string {
   if (labelValues.length !== rows * labels.length) throw new TypeError(`${name} lacks label values`);
   for (const label of labels) {
     if (!labelName.test(label)) throw new TypeError(`not the name of a label: ${label}`);
   }
-  let at = 0;
-  return Array.from({ length: rows }, () =>
-    labels.map((label) => `${label}="${escapeLabelValue(labelValues[at++] as string)}"`).join(','),
-  );
+  const { length } = labels;
+  return (row) =>
+    labels
+      .map((label, index) => `${label}="${escapeLabelValue(labelValues[row * length + index] as string)}"`)
+      .join(',');
 }
 
 function escapeHelp(text: string): string {

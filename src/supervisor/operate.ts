@@ -13,7 +13,7 @@ import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import type { OwnedUnits } from '../limits/lease-owner.js';
-import { exposition, type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
+import { expositionTexts, type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createHistory, historyStepMs } from '../metrics/history.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
@@ -22,6 +22,7 @@ import { mayHoldAnything } from '../store/create.js';
 import { storedBytes } from '../store/size.js';
 import type { Ledger, Store } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
+import { textInSlices } from '../wire/steps.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
 import type { Reloader } from './reload.js';
@@ -193,11 +194,11 @@ class GatewayOperations implements Operations {
     };
   }
 
-  async #metrics(): Promise<string> {
+  async #metrics(): Promise<AsyncIterable<string>> {
     const gateway = this.#gateway;
     const [merged, bytes] = await Promise.all([this.#counted(), storedBytes(gateway.reloader.running.store)]);
     const ofStore: PrimaryGauge[] = bytes === null ? [] : [primaryGauge('gateway_store_bytes', bytes)];
-    return exposition(merged, {
+    const texts = expositionTexts(merged, {
       version: gateway.version,
       node: process.version,
       workers: gateway.serving().length,
@@ -207,6 +208,7 @@ class GatewayOperations implements Operations {
       gauges: [...gateway.gauges(), ...ofStore],
       faults: [...this.#faults],
     });
+    return textInSlices(texts);
   }
 }
 
