@@ -90,6 +90,7 @@ const timed = [
   'attacks/stuck-worker',
   'faults/drain',
   'faults/failover',
+  'faults/fleet/gateways',
   'faults/realtime-memory',
   'faults/reload',
   'faults/table/',

@@ -72,7 +72,7 @@ export class HeldPool {
     this.home = home;
     this.slice = slice;
     const windowMs = windowMsOf[pool.kind];
-    this.window = windowMs === null ? null : new SlidingWindow(windowMs, pool.limit);
+    this.window = windowMs === null ? null : new SlidingWindow(windowMs);
   }
 
   /** As `asked`, made where there is none. */
@@ -127,7 +127,7 @@ export class HeldPool {
     this.calls++;
     if (this.available < this.idle) this.idle = this.available;
     if (this.window === null) this.inUse += amount;
-    else this.window.add(now, amount);
+    else this.window.add(now, amount, this.held);
   }
 
   /** Takes units out that go back to the primary. */

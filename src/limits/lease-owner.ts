@@ -18,6 +18,8 @@ import { bucketMs } from './sliding-window.js';
 
 /** How long workers may take to answer a recall before somebody is denied without them. */
 const recallMs = 250;
+/** How long other hosts may take to give back what is idle there. */
+const shareMs = 500;
 /** Workers are told of a later end of their term in steps of this. */
 const termStepMs = 1000;
 /** What a worker has used before its end counts for so long. */
@@ -328,6 +330,8 @@ class Owner implements LeaseOwner {
       worker: worker.id,
       stated,
       awaitsShare: !suffices && this.#shares.lack(pool, now),
+      shareDeadline: now + shareMs,
+      isRecalled: false,
       recall: this.#recalls,
       waitingFor: new Set<number>(),
       deadline: now + recallMs,
@@ -341,6 +345,7 @@ class Owner implements LeaseOwner {
     for (const id of this.#recall(pool, ask.worker, now)) ask.waitingFor.add(id);
     ask.deadline = now + recallMs;
     ask.recall = this.#recalls;
+    ask.isRecalled = true;
   }
 
   /** Other hosts have given units, or have none. */
@@ -350,9 +355,9 @@ class Owner implements LeaseOwner {
       this.#answerAsks(pool, now);
       const isAsking = this.#shares.isAsking(pool);
       for (const ask of pool.asks) {
-        if (!ask.awaitsShare || isAsking) continue;
-        ask.awaitsShare = false;
-        this.#recallFor(pool, ask, now);
+        if (!ask.awaitsShare) continue;
+        ask.awaitsShare = isAsking && now < ask.shareDeadline;
+        if (!ask.isRecalled || !isAsking) this.#recallFor(pool, ask, now);
       }
       this.#dun(pool);
       this.#answerAsks(pool, now);

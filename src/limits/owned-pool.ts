@@ -12,6 +12,10 @@ export interface Ask {
   stated: PoolAsk;
   /** Other hosts may have more of the pool, and are asked first. */
   awaitsShare: boolean;
+  /** Until then they may give back what is idle there. */
+  readonly shareDeadline: number;
+  /** The other workers were asked. */
+  isRecalled: boolean;
   /** Number of the last recall that was made when it was noted, or for it. */
   recall: number;
   /** Workers that have not answered that recall. */
@@ -58,7 +62,7 @@ export class OwnedPool {
     this.limit = limit;
     this.free = limit;
     const windowMs = windowMsOf[kind];
-    this.window = windowMs === null ? null : new SlidingWindow(windowMs, 0);
+    this.window = windowMs === null ? null : new SlidingWindow(windowMs);
   }
 
   /** No worker has any units of it, or asks for some. */

@@ -76,6 +76,10 @@ class Keeper implements ShareKeeper {
   readonly #byName = new Map<string, PoolShare>();
   /** Those whose asks want more than is free. */
   readonly #lacking = new Set<PoolShare>();
+  /** Those of which there was too little: what other hosts give back is asked for with each tick. */
+  readonly #waiting = new Set<PoolShare>();
+  /** Those of which other hosts lacked units a moment ago. */
+  readonly #wished = new Set<PoolShare>();
   /** Those of which the store may count less for this host than it has. */
   readonly #unknown = new Set<PoolShare>();
   /** From then on this host's shares may be used by others. */
@@ -140,15 +144,16 @@ class Keeper implements ShareKeeper {
 
   lack(pool: OwnedPool, now: number): boolean {
     const share = this.#shares.get(pool);
-    if (share === undefined || this.#isGone || now < share.dryUntil) return false;
+    if (share === undefined || this.#isGone) return false;
     if (this.#isInTerm(now) && pool.limit >= pool.total) return false;
-    this.#lacking.add(share);
+    if (now < share.dryUntil) this.#waiting.add(share);
+    else this.#lacking.add(share);
     return true;
   }
 
   isAsking(pool: OwnedPool): boolean {
     const share = this.#shares.get(pool);
-    return share !== undefined && this.#lacking.has(share);
+    return share !== undefined && (this.#lacking.has(share) || this.#waiting.has(share));
   }
 
   forget(pool: OwnedPool): boolean {
@@ -159,6 +164,8 @@ class Keeper implements ShareKeeper {
     this.#shares.delete(pool);
     this.#byName.delete(pool.name);
     this.#lacking.delete(share);
+    this.#waiting.delete(share);
+    this.#wished.delete(share);
     this.#unknown.delete(share);
     return true;
   }
@@ -173,8 +180,21 @@ class Keeper implements ShareKeeper {
     const now = this.#options.now();
     if (this.#silentSince !== null) this.#silentTicks++;
     this.#noteSilence(now);
-    const isDue = now >= this.#heartbeatAt && now >= this.#pausedUntil;
+    const isDue = (now >= this.#heartbeatAt || this.#hasForOthers(now)) && now >= this.#pausedUntil;
+    for (const share of this.#waiting) if (share.pool.asks.length > 0) this.#lacking.add(share);
+    this.#waiting.clear();
     if (isDue && !this.#isUnderWay) this.#send(now, true);
+    else this.flush();
+  }
+
+  /** Other hosts lack units that are free here: they are not to wait for the next heartbeat. */
+  #hasForOthers(now: number): boolean {
+    let isFound = false;
+    for (const share of this.#wished) {
+      if (now >= share.wishedUntil) this.#wished.delete(share);
+      else isFound ||= share.hasSurplus(now);
+    }
+    return isFound;
   }
 
   leave(): void {
@@ -274,6 +294,7 @@ class Keeper implements ShareKeeper {
       const [statement, outcome] = [pools[index], answer.pools[index]];
       if (statement === undefined || outcome === undefined) continue;
       share.accept(statement, outcome.granted, outcome.left, now);
+      if (outcome.granted < statement.need && share.pool.limit < share.pool.total) this.#waiting.add(share);
       this.#unknown.delete(share);
     }
   }
@@ -282,7 +303,9 @@ class Keeper implements ShareKeeper {
     const news: OwnedPool[] = [];
     for (const name of wanted) {
       const share = this.#byName.get(name);
-      if (share?.wish(now)) news.push(share.pool);
+      if (share === undefined) continue;
+      this.#wished.add(share);
+      if (share.wish(now)) news.push(share.pool);
     }
     if (news.length === 0) return;
     // What workers send back goes on with the next tick.
@@ -314,10 +337,15 @@ class Keeper implements ShareKeeper {
     if (this.#isGone === isGone) return;
     this.#isGone = isGone;
     this.#options.onAvailable(!isGone);
-    if (isGone) this.#lacking.clear();
+    if (isGone) this.#forgetAsks();
     this.#takeStance();
     this.#markCutOff();
     if (isGone) this.#user.onAnswered([...this.#shares.keys()]);
+  }
+
+  #forgetAsks(): void {
+    this.#lacking.clear();
+    this.#waiting.clear();
   }
 
   /** The config may change its mind while the store is gone. */
@@ -404,7 +432,12 @@ class PoolShare {
   isDue(now: number): boolean {
     const { pool } = this;
     const isOld = pool.limit > 0 && now - this.#statedAt >= restateMs;
-    return this.isDirty || isOld || pool.free < 0 || this.#surplus(now) > 0;
+    return this.isDirty || isOld || pool.free < 0 || this.hasSurplus(now);
+  }
+
+  /** There is something for other hosts. */
+  hasSurplus(now: number): boolean {
+    return this.#surplus(now) > 0;
   }
 
   /** All that is free is given up, and what is used too much is owned to: the share is what is in use. */

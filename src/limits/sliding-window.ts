@@ -11,8 +11,8 @@ function endOfBucket(bucket: number): number {
   return (bucket + 1) * bucketMs;
 }
 
-/** While less than one of so many parts of the limit is used, nobody can tell when exactly units come back. */
-const coarseBelow = 16;
+/** While less than one of so many parts of what there is has been used, nobody can tell when exactly units come back. */
+const coarseBelow = 4;
 /** Buckets that are counted as one then: a pool that is used now and then takes little memory. */
 const coarseBuckets = 80;
 const firstCapacity = 4;
@@ -20,8 +20,8 @@ const noNumbers: number[] = [];
 
 /**
  * The units that were used within the last minute, say. Those of one bucket come back a fixed time after the bucket's
- * end: never early, late by a bucket at most; while little of the limit is used, by 8 s at most. Only buckets in which
- * something was used take memory: for a minute, 602 at most.
+ * end: never early, late by a bucket at most; while little of what there is has been used, by 8 s at most. Only buckets in
+ * which something was used take memory: for a minute, 602 at most.
  *
  * Every call passes here, between one cache miss and the next: what most of them need stands in fields of its own.
  */
@@ -37,30 +37,25 @@ export class SlidingWindow {
   /** The last bucket that has come back. */
   #returned = -1;
   readonly #windowMs: number;
-  /** While less than this is used, buckets are coarse. */
-  readonly #fineFrom: number;
   /** A ring of the buckets before the newest, oldest first, each with how many units are in it behind it. */
   #ring = noNumbers;
   #first = 0;
   #size = 0;
 
-  /**
-   * @param windowMs milliseconds from the end of a bucket until its units come back
-   * @param limit units that there are in all; 0 where it is always to be exact
-   */
-  constructor(windowMs: number, limit: number) {
+  /** @param windowMs milliseconds from the end of a bucket until its units come back */
+  constructor(windowMs: number) {
     this.#windowMs = windowMs;
-    this.#fineFrom = limit / coarseBelow;
   }
 
   /**
    * Puts in units that were used at `now`.
+   * @param held units that whoever uses them has, used or not; 0 where it is always to be exact
    * @returns the bucket, by which they can be taken out again
    */
-  add(now: number, amount: number): number {
+  add(now: number, amount: number, held = 0): number {
     // A clock that went back must not bring the units back early.
     const bucket = Math.max(bucketOf(now), this.#newest);
-    if (bucket > this.#newest) this.#begin(bucket);
+    if (bucket > this.#newest) this.#begin(bucket, held);
     this.#newestAmount += amount;
     this.total += amount;
     return bucket;
@@ -128,9 +123,9 @@ export class SlidingWindow {
   }
 
   /** Makes a bucket the newest; the one before goes into the ring, if there is anything in it. */
-  #begin(bucket: number): void {
+  #begin(bucket: number, held: number): void {
     if (this.#newestAmount > 0) {
-      if (this.total < this.#fineFrom && bucket - this.#newestFrom < coarseBuckets) {
+      if (this.total * coarseBelow < held && bucket - this.#newestFrom < coarseBuckets) {
         this.#newest = bucket;
         if (this.#size === 0) this.#oldest = bucket;
         return;

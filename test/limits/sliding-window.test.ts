@@ -17,7 +17,7 @@ test('units come back after the time and within a bucket, but for those that wer
   );
   fc.assert(
     fc.property(uses, (plan) => {
-      const window = new SlidingWindow(5000, 0);
+      const window = new SlidingWindow(5000);
       const used: { at: number; bucket: number; amount: number }[] = [];
       let now = 12_345;
       for (const { afterMs, amount, unused } of plan) {
@@ -50,7 +50,7 @@ test('units come back after the time and within a bucket, but for those that wer
 });
 
 test('units that have come back cannot be taken out', (t) => {
-  const window = new SlidingWindow(5000, 0);
+  const window = new SlidingWindow(5000);
   const bucket = window.add(1000, 3);
   t.equal(window.collect(6099), 0);
   t.equal(window.collect(6100), 3);
@@ -60,7 +60,7 @@ test('units that have come back cannot be taken out', (t) => {
 });
 
 test('a clock that goes back brings nothing back early', (t) => {
-  const window = new SlidingWindow(5000, 0);
+  const window = new SlidingWindow(5000);
   window.add(2000, 1);
   window.add(1000, 1);
   t.equal(window.collect(6500), 0);
@@ -75,14 +75,14 @@ test('while little of a limit is used, units come back within 8 s of their time,
   );
   fc.assert(
     fc.property(uses, fc.nat(), (plan, undone) => {
-      const window = new SlidingWindow(60_000, 10_000);
+      const window = new SlidingWindow(60_000);
       const used: { at: number; bucket: number; amount: number }[] = [];
       let now = 12_345;
       let back = 0;
       for (const [index, { afterMs, amount }] of plan.entries()) {
         now += afterMs;
         back += window.collect(now);
-        used.push({ at: now, bucket: window.add(now, amount), amount });
+        used.push({ at: now, bucket: window.add(now, amount, 10_000), amount });
         if (index !== undone % plan.length) continue;
         const chosen = used[undone % used.length] as (typeof used)[number];
         const removed = window.remove(chosen.bucket, chosen.amount);
@@ -109,11 +109,11 @@ test('while little of a limit is used, units come back within 8 s of their time,
 });
 
 test('a pool that is used now and then takes memory for few buckets, and an exact one for each', (t) => {
-  const coarse = new SlidingWindow(60_000, 1_000_000);
-  const exact = new SlidingWindow(60_000, 0);
+  const coarse = new SlidingWindow(60_000);
+  const exact = new SlidingWindow(60_000);
   let returned = 0;
   for (let now = 0; now < 60_000; now += 100) {
-    coarse.add(now, 1);
+    coarse.add(now, 1, 1_000_000);
     exact.add(now, 1);
   }
   // Eight times, the units of 8 s each.
