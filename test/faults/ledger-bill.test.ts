@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import { type CallEnd, makeCall, pricedConfig } from '../support/billing/calls.js';
+import { type CallEnd, pricedConfig } from '../support/billing/calls.js';
 import { compare } from '../support/billing/compare.js';
 import { type CallPlan, drawCall } from '../support/billing/plan.js';
+import { makeCalls, operatorsToken, readLines } from '../support/billing/run.js';
 import { type BillingUpstream, startBillingUpstream } from '../support/billing/upstream.js';
 import { eventually } from '../support/eventually.js';
 import { type GatewayProcesses, startGateway } from '../support/gateway.js';
@@ -11,8 +12,6 @@ import { integersOf, seed } from '../support/seed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import type { UsageLine } from '../support/usage-gateway.js';
 
-const token = 'a-token-of-operators';
-const clients = 16;
 /** What a kill may take from the ledger: calls that ended within so long before it, and those under way. */
 const lostMs = 1500;
 
@@ -31,33 +30,16 @@ async function stage(
   const below = integersOf(seed);
   const plans = Array.from({ length: calls }, (_, number) => drawCall(number, below));
   const vendor = await startBillingUpstream(t, (number) => plans[number] as CallPlan);
-  const file = { ...pricedConfig(vendor.origin, store, token), secret: 'the same for all hosts of the test' };
+  const file = {
+    ...pricedConfig(vendor.origin, store, operatorsToken),
+    secret: 'the same for all hosts of the test',
+  };
   const env = { LOG_LEVEL: 'info' };
   const gateways = await Promise.all(
     Array.from({ length: hosts }, () => startGateway(t, { workers: 2, file, env })),
   );
   for (const gateway of gateways) t.teardown(() => gateway.end());
   return { vendor, plans, gateways };
-}
-
-/** Makes the calls of all plans, in turn at each gateway. */
-async function makeAll({ gateways, plans }: Stage): Promise<readonly CallEnd[]> {
-  const ends: CallEnd[] = [];
-  const waiting = [...plans];
-  const client = async (number: number): Promise<void> => {
-    const { baseUrl } = gateways[number % gateways.length] as GatewayProcesses;
-    for (let plan = waiting.pop(); plan !== undefined; plan = waiting.pop())
-      ends.push(await makeCall(baseUrl, plan));
-  };
-  await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
-  return ends;
-}
-
-async function readLines({ gateways }: Stage): Promise<readonly UsageLine[]> {
-  const adminUrl = await (gateways[0] as GatewayProcesses).adminUrl();
-  const answer = await fetch(`${adminUrl}/usage/lines`, { headers: { authorization: `Bearer ${token}` } });
-  const texts = (await answer.text()).split('\n').filter((line) => line !== '');
-  return texts.map((line) => JSON.parse(line) as UsageLine);
 }
 
 /** The lines of all calls, as soon as each that was answered has one, and each video that came to nothing another. */
@@ -70,13 +52,17 @@ function allLines(at: Stage, ends: readonly CallEnd[]): Promise<readonly UsageLi
     const known = new Set(lines.map(({ requestId }) => requestId));
     return ids.every((id) => known.has(id));
   };
-  return eventually(() => readLines(at), { what: 'a line of every call', fits, everyMs: 500 });
+  return eventually(() => readLines(at.gateways[0] as GatewayProcesses), {
+    what: 'a line of every call',
+    fits,
+    everyMs: 500,
+  });
 }
 
 /** Makes all calls, and holds the bill against the ledger: they agree to the unit. */
 async function agree(t: Test, at: Stage): Promise<void> {
   const { vendor, plans } = at;
-  const ends = await makeAll(at);
+  const ends = await makeCalls(at.gateways, at.plans);
   const failed = ends.filter(({ status, hasLeft, number }) => {
     const mayFail = plans[number]?.failure !== null;
     return !hasLeft && !mayFail && (status === 0 || status >= 400);
@@ -111,11 +97,11 @@ test('a worker that is killed loses what ended just before, and nothing else', {
     killedAt = performance.now();
     process.kill(victim, 'SIGKILL');
   };
-  const [ends] = await Promise.all([makeAll(at), kill()]);
+  const [ends] = await Promise.all([makeCalls(at.gateways, at.plans), kill()]);
   // What it had begun to serve is told by nobody; the other calls have their lines once the last pages are written.
   await eventually(() => vendor.open === 0, { what: 'an end of every request upstream' });
   await pause(lostMs);
-  const { different, exact } = compare(vendor.bill, await readLines(at), ends);
+  const { different, exact } = compare(vendor.bill, await readLines(gateways[0] as GatewayProcesses), ends);
   const isNear = (ms: number): boolean => ms > killedAt - lostMs && ms < killedAt + lostMs;
   const unexplained = different.filter(({ bills }) => !bills.some(({ at: billedAt }) => isNear(billedAt)));
   t.comment(`exact ${exact}, of the kill ${different.length - unexplained.length}`);

@@ -1,5 +1,6 @@
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 import type { TextPlan } from './plan.js';
+import type { Units } from './tariffs.js';
 
 /** An answer of a vendor: its whole form, and the events of its stream. */
 export interface VendorAnswer {
@@ -48,11 +49,12 @@ function chatAnswer({ number, units, reasoning, tool, pieces }: TextPlan, tellsU
     total_tokens: input + units.output,
     prompt_tokens_details: { cached_tokens: units.cached, audio_tokens: 0 },
     completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: 0 },
+    ...(units.searches > 0 ? { num_search_queries: units.searches } : {}),
   };
   const finish = tool ? 'tool_calls' : 'stop';
   const call = { id: `call_${number}`, type: 'function', function: { name: 'weather', arguments: args } };
   const calls = tool ? { tool_calls: [call] } : {};
-  const head = { id: `chatcmpl-${number}`, created: 1, model };
+  const head = { id: `chatcmpl-${number}`, created: 1, model, ...tierOf(units, 'service_tier', 'default') };
   const chunk = (delta: object, finish_reason: string | null = null): string =>
     plain({
       ...head,
@@ -108,9 +110,17 @@ function responsesAnswer({ number, units, reasoning, tool, pieces }: TextPlan): 
     model,
     output,
     tools: [],
+    ...tierOf(units, 'service_tier', status === 'completed' ? 'default' : 'auto', status === 'completed'),
     usage,
   });
-  const whole = response('completed', tool ? [item, call] : [item], {
+  const searches = Array.from({ length: units.searches }, (_, index) => ({
+    id: `ws_${number}_${index}`,
+    type: 'web_search_call',
+    status: 'completed',
+    action: { type: 'search', query: `news ${index}` },
+  }));
+  const more = [...(tool ? [call] : []), ...searches];
+  const whole = response('completed', [item, ...more], {
     input_tokens: input,
     input_tokens_details: { cached_tokens: units.cached },
     output_tokens: units.output,
@@ -143,6 +153,13 @@ function responsesAnswer({ number, units, reasoning, tool, pieces }: TextPlan): 
           { type: 'response.output_item.done', output_index: 1, item: call },
         ]
       : []),
+    ...searches.flatMap((search, index) => {
+      const output_index = 1 + (tool ? 1 : 0) + index;
+      return [
+        { type: 'response.output_item.added', output_index, item: { ...search, status: 'in_progress' } },
+        { type: 'response.output_item.done', output_index, item: search },
+      ];
+    }),
     { type: 'response.completed', response: whole },
   ];
   let sequence_number = 0;
@@ -158,8 +175,17 @@ function responsesAnswer({ number, units, reasoning, tool, pieces }: TextPlan): 
 function messagesAnswer({ number, units, tool, pieces }: TextPlan): VendorAnswer {
   const input = {
     input_tokens: units.fresh,
-    cache_creation_input_tokens: units.cacheWritten,
+    cache_creation_input_tokens: units.cacheWritten + units.cacheWrittenHour,
     cache_read_input_tokens: units.cached,
+    cache_creation: {
+      ephemeral_5m_input_tokens: units.cacheWritten,
+      ephemeral_1h_input_tokens: units.cacheWrittenHour,
+    },
+    ...tierOf(units, 'service_tier', 'standard'),
+  };
+  const used = {
+    output_tokens: units.output,
+    ...(units.searches > 0 ? { server_tool_use: { web_search_requests: units.searches } } : {}),
   };
   const call = {
     type: 'tool_use',
@@ -175,7 +201,7 @@ function messagesAnswer({ number, units, tool, pieces }: TextPlan): VendorAnswer
       ...head,
       content: tool ? [text, call] : [text],
       ...stop,
-      usage: { ...input, output_tokens: units.output },
+      usage: { ...input, ...used },
     },
     head: [
       named({
@@ -206,7 +232,7 @@ function messagesAnswer({ number, units, tool, pieces }: TextPlan): VendorAnswer
             named({ type: 'content_block_stop', index: 1 }),
           ]
         : []),
-      named({ type: 'message_delta', delta: stop, usage: { output_tokens: units.output } }),
+      named({ type: 'message_delta', delta: stop, usage: used }),
       named({ type: 'message_stop' }),
     ],
   };
@@ -220,14 +246,17 @@ function generateContentAnswer({ units, reasoning, tool, pieces }: TextPlan): Ve
     ...(reasoning > 0 ? { thoughtsTokenCount: reasoning } : {}),
     ...(units.cached > 0 ? { cachedContentTokenCount: units.cached } : {}),
     totalTokenCount: input + units.output,
+    ...tierOf(units, 'serviceTier', 'standard'),
   };
+  const queries = Array.from({ length: units.searches }, (_, index) => `news ${index}`);
+  const grounding = queries.length === 0 ? {} : { groundingMetadata: { webSearchQueries: queries } };
   const call = { functionCall: { name: 'weather', args: JSON.parse(args) as object } };
   const answer = (parts: readonly object[], more: object = {}, usage: object = {}): object => ({
     candidates: [{ index: 0, content: { role: 'model', parts }, ...more }],
     ...usage,
     modelVersion: model,
   });
-  const finished = { finishReason: 'STOP' };
+  const finished = { finishReason: 'STOP', ...grounding };
   const text = { text: pieces.join('') };
   return {
     whole: answer(tool ? [text, call] : [text], finished, { usageMetadata }),
@@ -235,4 +264,9 @@ function generateContentAnswer({ units, reasoning, tool, pieces }: TextPlan): Ve
     texts: pieces.map((piece) => plain(answer([{ text: piece }]))),
     tail: [plain(answer(tool ? [call] : [{ text: '' }], finished, { usageMetadata }))],
   };
+}
+
+/** The member in which an answer names how it was served. @param usual the word of the standard tier */
+function tierOf({ tier }: Units, name: string, usual: string, isKnown = true): object {
+  return { [name]: tier === 'standard' || !isKnown ? usual : tier };
 }

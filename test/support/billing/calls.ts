@@ -3,20 +3,10 @@ import { WebSocket } from 'ws';
 import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
 import { parseObject } from '../../../src/wire/json.js';
 import { loadKey, loadKeyHash } from '../load/request.js';
+import { mediaKinds, mediaTable } from './media.js';
 import type { CallPlan, OtherPlan, TextPlan } from './plan.js';
+import { realtimeTariff, textTariff, videoTariff } from './tariffs.js';
 
-/** Nano-dollars for a unit: an own copy of what `pricedConfig` says in dollars. */
-export const nanoPrices = {
-  fresh: 1250,
-  cached: 125,
-  cacheWritten: 2000,
-  output: 10_000,
-  image: 40_000_000,
-  second: 100_000_000,
-  film: 10_000_000,
-} as const;
-
-const textPrice = { input: 1.25, cached: 0.125, cacheWritten: 2, output: 10 };
 /** Long enough that only a target that says nothing is hedged, however busy the machine is. */
 const hedgeMs = 8000;
 
@@ -56,19 +46,23 @@ export function pricedConfig(
       ...Object.fromEntries(
         textProtocols.map((kind) => [
           `text-${kind}`,
-          { protocols: textProtocols, targets: both(kind), price: textPrice },
+          { protocols: textProtocols, targets: both(kind), price: textTariff.price },
         ]),
       ),
       ...Object.fromEntries(
         textProtocols.map((kind) => [
           `hedged-${kind}`,
-          { protocols: textProtocols, targets: both(kind), hedgeMs, price: textPrice },
+          { protocols: textProtocols, targets: both(kind), hedgeMs, price: textTariff.price },
         ]),
       ),
-      embeddings: { protocols: ['embeddings'], targets: one, price: textPrice },
-      images: { protocols: ['images'], targets: one, price: { perCall: 0.04 } },
-      video: { protocols: ['video'], targets: one, price: { perSecond: 0.1, perCall: 0.01 } },
-      realtime: { protocols: ['realtime'], targets: one, price: textPrice },
+      ...Object.fromEntries(
+        mediaKinds.map((kind) => {
+          const { protocol, tariff } = mediaTable[kind];
+          return [kind, { protocols: [protocol], targets: one, price: tariff.price }];
+        }),
+      ),
+      video: { protocols: ['video'], targets: one, price: videoTariff.price },
+      realtime: { protocols: ['realtime'], targets: one, price: realtimeTariff.price },
     },
     groups: { load: { models: ['*'] } },
     keys: [{ id: 'load', hash: loadKeyHash, groups: ['load'] }],
@@ -91,8 +85,9 @@ export interface CallEnd {
 /** Makes the call of a plan, and leaves as it says. @param baseUrl of the gateway */
 export function makeCall(baseUrl: string, plan: CallPlan): Promise<CallEnd> {
   if (plan.kind === 'text') return makeTextCall(baseUrl, plan);
-  const end = plan.kind === 'realtime' ? makeSession(baseUrl, plan) : makeOtherCall(baseUrl, plan);
-  return end.catch(() => ({ number: plan.number, status: 0, requestId: null, hasLeft: false }));
+  if (plan.kind !== 'realtime') return makeOtherCall(baseUrl, plan);
+  const { number, leaves } = plan;
+  return makeSession(baseUrl, plan).catch(() => ({ number, status: 0, requestId: null, hasLeft: leaves }));
 }
 
 const filler = ' Please answer in a few words, as you always do.'.repeat(12);
@@ -219,26 +214,39 @@ async function readUntil(answer: Response, awaited: string | null, leaving: Abor
 }
 
 async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd> {
-  const { number, units, kind } = plan;
-  const text = `call ${number}.`;
-  const [path, body] = {
-    embeddings: ['/v1/embeddings', { model: kind, input: text }],
-    images: ['/v1/images/generations', { model: kind, prompt: text, n: units.images }],
-    video: ['/v1/videos', { model: kind, prompt: text, seconds: `${units.seconds}` }],
-    realtime: ['', {}],
-  }[kind] as [string, object];
-  const answer = await fetch(baseUrl + path, {
-    method: 'POST',
-    headers: headers(),
-    body: JSON.stringify(body),
-  });
-  const { id } = parseObject(await answer.text()) ?? {};
-  const taskId = kind === 'video' && typeof id === 'string' ? id : undefined;
-  const requestId = answer.headers.get('x-request-id');
-  return { number, status: answer.status, requestId, hasLeft: false, taskId };
+  const { number, kind, leaves } = plan;
+  const [path, body] = requestOf(plan, `call ${number}.`);
+  const isForm = body instanceof FormData;
+  const leaving = new AbortController();
+  if (leaves) setTimeout(() => leaving.abort(), 2 + (number % 8));
+  let requestId: string | null = null;
+  let status = 0;
+  let taskId: string | undefined;
+  try {
+    const answer = await fetch(baseUrl + path, {
+      method: 'POST',
+      headers: isForm ? { authorization: `Bearer ${loadKey}` } : headers(),
+      body: isForm ? body : JSON.stringify(body),
+      signal: leaving.signal,
+    });
+    status = answer.status;
+    requestId = answer.headers.get('x-request-id');
+    const { id } = parseObject(await answer.text()) ?? {};
+    if (kind === 'video' && typeof id === 'string') taskId = id;
+  } catch {
+    // It has left, or the connection broke.
+  }
+  return { number, status, requestId, hasLeft: leaving.signal.aborted, taskId };
 }
 
-async function makeSession(baseUrl: string, { number }: OtherPlan): Promise<CallEnd> {
+function requestOf(plan: OtherPlan, text: string): [path: string, body: object | FormData] {
+  const { kind, units } = plan;
+  if (kind === 'realtime') throw new Error('sessions are no requests');
+  if (kind !== 'video') return mediaTable[kind].request(plan, text);
+  return ['/v1/videos', { model: kind, prompt: text, seconds: `${units.seconds}`, size: units.variant }];
+}
+
+async function makeSession(baseUrl: string, { number, leaves }: OtherPlan): Promise<CallEnd> {
   const url = `${baseUrl.replace('http', 'ws')}/v1/realtime?model=realtime`;
   const socket = new WebSocket(url, { headers: { authorization: `Bearer ${loadKey}` } });
   let requestId: string | null = null;
@@ -253,8 +261,10 @@ async function makeSession(baseUrl: string, { number }: OtherPlan): Promise<Call
     socket.send(JSON.stringify({ type: 'conversation.item.create', item }));
   });
   socket.on('message', (data: Buffer) => {
-    if (data.toString().includes('"response.done"')) socket.close();
+    const isEnd = data.toString().includes('"response.done"');
+    if (isEnd) socket.close();
+    else if (leaves && data.toString().includes('"response.created"')) socket.terminate();
   });
   await closed;
-  return { number, status: 101, requestId, hasLeft: false };
+  return { number, status: 101, requestId, hasLeft: leaves };
 }

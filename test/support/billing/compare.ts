@@ -1,6 +1,5 @@
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { type CallEnd, nanoPrices } from './calls.js';
-import type { Units } from './plan.js';
+import type { CallEnd } from './calls.js';
 import type { BillLine } from './upstream.js';
 
 /** A line of the ledger as far as money goes. */
@@ -22,6 +21,10 @@ export interface Difference {
   readonly requestId: string;
   readonly bills: readonly BillLine[];
   readonly lines: readonly Charged[];
+  /** What is charged beyond the bill, or, below zero, short of it. */
+  readonly offNanoUsd: number;
+  /** Lines that are of a call, and not of an attempt or a correction. */
+  readonly calls: number;
 }
 
 export interface Comparison {
@@ -58,16 +61,17 @@ export function compare(
   for (const requestId of new Set([...billed.keys(), ...charged.keys()])) {
     const bills = billed.get(requestId) ?? [];
     const lines = charged.get(requestId) ?? [];
-    const owed = sum(bills.map((line) => nanoUsdOf(line.units)));
+    const owed = sum(bills.map((line) => line.nanoUsd));
     const paid = sum(lines.map((line) => line.costNanoUsd));
     billedNanoUsd += owed;
     chargedNanoUsd += paid;
     const isMarked = lines.some(
       ({ tokensKnown }) => tokensKnown === 'partial' || tokensKnown === 'estimated',
     );
-    if (owed === paid && lines.filter(isCall).length <= 1) exact++;
+    const calls = lines.filter(isCall).length;
+    if (owed === paid && calls <= 1) exact++;
     else if (isMarked && Math.abs(owed - paid) <= owed * nearShare + nearNanoUsd) near++;
-    else different.push({ requestId, bills, lines });
+    else different.push({ requestId, bills, lines, offNanoUsd: paid - owed, calls });
   }
   return { exact, near, different, billedNanoUsd, chargedNanoUsd };
 }
@@ -75,18 +79,6 @@ export function compare(
 /** Others are the attempts of a call, and what is put right of a video. */
 function isCall({ outcome }: Charged): boolean {
   return outcome !== 'attempt' && outcome !== 'correction';
-}
-
-function nanoUsdOf(units: Units): number {
-  const { fresh, cached, cacheWritten, output, images, seconds } = units;
-  return (
-    fresh * nanoPrices.fresh +
-    cached * nanoPrices.cached +
-    cacheWritten * nanoPrices.cacheWritten +
-    output * nanoPrices.output +
-    images * nanoPrices.image +
-    (seconds > 0 ? seconds * nanoPrices.second + nanoPrices.film : 0)
-  );
 }
 
 function grouped<Line extends { readonly requestId: string }>(lines: readonly Line[]): Map<string, Line[]> {

@@ -1,20 +1,7 @@
 import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
 import type { Integers } from '../seed.js';
-
-/** What a vendor charges for, as units of one call. */
-export interface Units {
-  /** Tokens of input that were in no cache. */
-  readonly fresh: number;
-  readonly cached: number;
-  readonly cacheWritten: number;
-  /** Tokens of output, those of reasoning among them. */
-  readonly output: number;
-  readonly images: number;
-  /** Of video. */
-  readonly seconds: number;
-}
-
-export const noUnits: Units = { fresh: 0, cached: 0, cacheWritten: 0, output: 0, images: 0, seconds: 0 };
+import { type MediaKind, mediaKinds, mediaTable } from './media.js';
+import { noUnits, type Units } from './tariffs.js';
 
 /** What the first target of a call does in place of an answer. */
 export type Failure = 'status 500' | 'status 429' | 'hangs up' | 'silence';
@@ -42,25 +29,28 @@ export interface TextPlan {
   readonly pieces: readonly string[];
 }
 
-/** A call of another kind. A video that is refused or that fails is not charged. */
+/** A call of another kind. What is refused or fails is not charged. */
 export interface OtherPlan {
-  readonly kind: 'embeddings' | 'images' | 'video' | 'realtime';
+  readonly kind: OtherKind;
   readonly number: number;
   readonly failure: 'refused' | 'fails later' | null;
+  /** Of a video or a session: its client leaves before the answer. */
+  readonly leaves: boolean;
   readonly units: Units;
 }
 
+export type OtherKind = MediaKind | 'video' | 'realtime';
 export type CallPlan = TextPlan | OtherPlan;
 
 const failures = ['status 500', 'status 429', 'hangs up', 'silence'] as const;
 const leaves = ['before the answer', 'within the answer', 'after the text'] as const;
-const others = ['embeddings', 'images', 'video', 'realtime'] as const;
+const others: readonly OtherKind[] = [...mediaKinds, 'video', 'video', 'realtime', 'realtime'];
 const latin = 'some words that a model would say to a user, ';
 const han = '你好，世界。今天的天气很好，';
 
 /** The call of that number, drawn by lot. */
 export function drawCall(number: number, below: Integers): CallPlan {
-  return below(8) === 0 ? drawOther(number, below) : drawText(number, below);
+  return below(4) === 0 ? drawOther(number, below) : drawText(number, below);
 }
 
 function drawText(number: number, below: Integers): TextPlan {
@@ -84,9 +74,19 @@ function drawText(number: number, below: Integers): TextPlan {
       cached: below(3) === 0 ? 1 + below(5000) : 0,
       cacheWritten: below(4) === 0 ? 1 + below(3000) : 0,
       output: tokensOf(pieces.join('')) + reasoning,
+      // Who leaves before these are told is charged by an estimate that cannot know of them.
+      ...(leave === 'never' ? drawExtras(below) : {}),
     },
     reasoning,
     pieces,
+  };
+}
+
+function drawExtras(below: Integers): Partial<Units> {
+  return {
+    cacheWrittenHour: below(5) === 0 ? 1 + below(2000) : 0,
+    searches: below(6) === 0 ? 1 + below(3) : 0,
+    tier: below(4) === 0 ? oneOf(['flex', 'priority'] as const, below) : 'standard',
   };
 }
 
@@ -99,30 +99,36 @@ function drawFailure(below: Integers): Failure {
 function drawOther(number: number, below: Integers): OtherPlan {
   const kind = oneOf(others, below);
   const fails = below(4) === 0;
+  const mayLeave = kind === 'video' || kind === 'realtime';
+  const failure = !fails || kind === 'realtime' ? null : drawRefusal(kind, below);
+  const leaves = mayLeave && failure === null && below(4) === 0;
+  return { kind, number, failure, leaves, units: drawUnits(kind, below) };
+}
+
+function drawRefusal(kind: OtherKind, below: Integers): OtherPlan['failure'] {
+  return kind === 'video' ? oneOf(['refused', 'fails later'] as const, below) : 'refused';
+}
+
+function drawUnits(kind: OtherKind, below: Integers): Units {
   switch (kind) {
-    case 'embeddings':
-      return {
-        kind,
-        number,
-        failure: fails ? 'refused' : null,
-        units: { ...noUnits, fresh: 1 + below(500) },
-      };
-    case 'images':
-      return { kind, number, failure: fails ? 'refused' : null, units: { ...noUnits, images: 1 + below(3) } };
     case 'video':
       return {
-        kind,
-        number,
-        failure: fails ? oneOf(['refused', 'fails later'], below) : null,
-        units: { ...noUnits, seconds: 4 * (1 + below(3)) },
+        ...noUnits,
+        units: 1,
+        seconds: 4 * (1 + below(3)),
+        variant: oneOf(['1280x720', '1920x1080', '1024x1024'], below),
       };
     case 'realtime':
       return {
-        kind,
-        number,
-        failure: null,
-        units: { ...noUnits, fresh: 10 + below(300), output: 1 + below(300) },
+        ...noUnits,
+        fresh: 10 + below(300),
+        cached: below(2) * below(200),
+        output: 1 + below(300),
+        audioInput: below(2) * below(900),
+        audioOutput: below(2) * below(900),
       };
+    default:
+      return { ...noUnits, ...mediaTable[kind].draw(below) };
   }
 }
 

@@ -8,7 +8,17 @@ import { WebSocketServer } from 'ws';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 import { isObject, parseObject } from '../../../src/wire/json.js';
 import { vendorAnswers } from './answers.js';
-import { type CallPlan, noUnits, type OtherPlan, type TextPlan, tokensOf, type Units } from './plan.js';
+import { mediaTable } from './media.js';
+import { type CallPlan, type OtherPlan, type TextPlan, tokensOf } from './plan.js';
+import {
+  nanoUsdOf,
+  noUnits,
+  realtimeTariff,
+  type Tariff,
+  textTariff,
+  type Units,
+  videoTariff,
+} from './tariffs.js';
 
 /** What a vendor writes on its bill for one request. */
 export interface BillLine {
@@ -18,6 +28,7 @@ export interface BillLine {
   /** When it was written, by `performance.now`. */
   readonly at: number;
   readonly units: Units;
+  readonly nanoUsd: number;
   /** Its answer broke off because nobody read it any more: the usage was never told. */
   readonly isCut: boolean;
 }
@@ -52,6 +63,7 @@ export async function startBillingUpstream(
       requestId: String(request.headers['x-request-id']),
       at: performance.now(),
       units,
+      nanoUsd: nanoUsdOf(tariffOf(plan), units),
       isCut,
     });
   };
@@ -85,8 +97,7 @@ export async function startBillingUpstream(
       if (number === undefined) return;
       const plan = planOf(Number(number));
       note(plan, request, plan.units);
-      const { fresh, output } = plan.units;
-      const usage = { input_tokens: fresh, output_tokens: output, total_tokens: fresh + output };
+      const usage = sessionUsage(plan.units);
       const answer = { object: 'realtime.response', id: `resp_${number}`, status: 'completed', output: [] };
       socket.send(
         JSON.stringify({ type: 'response.created', response: { ...answer, status: 'in_progress' } }),
@@ -155,7 +166,29 @@ async function serveText(service: TextService): Promise<void> {
 
 /** What a protocol has no word for is input like any other. */
 function billed({ units }: TextPlan, protocol: TextProtocolName): Units {
-  return protocol === 'messages' ? units : { ...units, cacheWritten: 0 };
+  return protocol === 'messages' ? units : { ...units, cacheWritten: 0, cacheWrittenHour: 0 };
+}
+
+function tariffOf({ kind }: CallPlan): Tariff {
+  if (kind === 'text') return textTariff;
+  if (kind === 'video') return videoTariff;
+  return kind === 'realtime' ? realtimeTariff : mediaTable[kind].tariff;
+}
+
+function sessionUsage({ fresh, cached, output, audioInput, audioOutput }: Units): object {
+  const input = fresh + cached + audioInput;
+  return {
+    input_tokens: input,
+    input_token_details: {
+      text_tokens: fresh + cached,
+      audio_tokens: audioInput,
+      cached_tokens: cached,
+      cached_tokens_details: { text_tokens: cached, audio_tokens: 0 },
+    },
+    output_tokens: output + audioOutput,
+    output_token_details: { text_tokens: output, audio_tokens: audioOutput },
+    total_tokens: input + output + audioOutput,
+  };
 }
 
 async function fail({ plan, response }: TextService): Promise<void> {
@@ -186,24 +219,21 @@ function serveOther(plan: OtherPlan, response: ServerResponse, videos: Map<strin
     sendJson(response, 200, { ...videoOf(id, plan), status: 'queued', progress: 0 });
     return;
   }
-  const { fresh, images } = plan.units;
-  if (plan.kind === 'images') {
-    sendJson(response, 200, {
-      created: 1,
-      data: Array.from({ length: images }, () => ({ b64_json: 'AAAA' })),
-    });
-    return;
-  }
-  sendJson(response, 200, {
-    object: 'list',
-    model: 'real',
-    data: [{ object: 'embedding', index: 0, embedding: [0.5, 0.25] }],
-    usage: { prompt_tokens: fresh, total_tokens: fresh },
-  });
+  if (plan.kind === 'realtime') return;
+  const { type, body } = mediaTable[plan.kind].answer(plan);
+  response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
+  response.end(body);
 }
 
 function videoOf(id: string, { units }: OtherPlan): object {
-  return { id, object: 'video', model: 'real', created_at: 1, seconds: `${units.seconds}`, size: '1280x720' };
+  return {
+    id,
+    object: 'video',
+    model: 'real',
+    created_at: 1,
+    seconds: `${units.seconds}`,
+    size: units.variant,
+  };
 }
 
 function tellVideo(response: ServerResponse, id: string, plan: OtherPlan | undefined): void {
