@@ -1,6 +1,7 @@
 import { describeFailures } from '../support/load/load.js';
 import { quantile } from '../support/process-memory.js';
 import { bodies } from './bodies.js';
+import { bookOfHostsScenario, bookScenario } from './book-scenario.js';
 import { drain } from './drain.js';
 import { failoverScenarios } from './failover.js';
 import { headsScenario } from './heads.js';
@@ -221,6 +222,8 @@ export const scenarios: readonly Scenario[] = [
   headsScenario,
   ...failoverScenarios,
   tasksScenario,
+  bookScenario,
+  bookOfHostsScenario,
   ...mediaScenarios,
   ...realtimeScenarios,
   ...hostileScenarios,

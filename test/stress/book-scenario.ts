@@ -1,0 +1,54 @@
+import { seed } from '../support/seed.js';
+import { type BookFigures, type BookPlan, holdBook, type Victim } from './book.js';
+import { held, type Line, told } from './report.js';
+import type { Scenario } from './scenario.js';
+
+const calls = 20_000;
+/** Part of the bill that what no kill explains may be off by. */
+const mostOff = 0.001;
+
+/** A vendor's bill against the ledger of one host. */
+export const bookScenario = bookOf('book', 1, ['worker', 'primary', 'host', 'worker', 'primary', 'host']);
+/** The same of two hosts that share a database. */
+export const bookOfHostsScenario = bookOf('book-hosts', 2, [
+  'worker',
+  'primary',
+  'database',
+  'worker',
+  'primary',
+  'database',
+]);
+
+function bookOf(name: string, hosts: number, victims: readonly Victim[]): Scenario {
+  return {
+    name,
+    mostSeconds: 900,
+    run: async () => {
+      const plan = { calls, hosts, victims, seed };
+      return linesOf(plan, await holdBook(plan));
+    },
+  };
+}
+
+function linesOf({ calls: count, seed: from }: BookPlan, figures: BookFigures): readonly Line[] {
+  const { exact, near, interrupted, kills, ofKills, unexplained, failed, doubled } = figures;
+  const { billedNanoUsd, offNanoUsd } = figures;
+  const first = unexplained[0];
+  const off = offNanoUsd / billedNanoUsd;
+  const usd = (nano: number): string => `${(nano / 1e9).toFixed(6)} USD`;
+  return [
+    told('seed', from),
+    told('killed', kills.map(({ victim }) => victim).join(', ')),
+    told('calls', count),
+    told('agree to the unit', exact),
+    told('marked as not exact, within 20 %', near),
+    told('interrupted', interrupted),
+    told('differ by a kill', [...ofKills].map(([victim, number]) => `${victim} ${number}`).join(', ') || 0),
+    held('differ without a cause', unexplained.length, '0', first === undefined),
+    ...(first === undefined ? [] : [told('the first of them', JSON.stringify(first))]),
+    told('billed', usd(billedNanoUsd)),
+    held('off, kills aside', `${usd(offNanoUsd)}, ${(off * 100).toFixed(4)} %`, '< 0.1 %', off < mostOff),
+    held('failed with no kill near', failed.length, '0', failed.length === 0),
+    held('charged twice', doubled, '0', doubled === 0),
+  ];
+}

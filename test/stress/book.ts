@@ -1,0 +1,230 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pricedConfig } from '../support/billing/calls.js';
+import { type Charged, compare, type Difference } from '../support/billing/compare.js';
+import { drawCall } from '../support/billing/plan.js';
+import {
+  type BilledGateway,
+  makeCalls,
+  operatorsToken,
+  readLines,
+  type TimedEnd,
+} from '../support/billing/run.js';
+import { type BillingUpstream, startBillingUpstream } from '../support/billing/upstream.js';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { killProcess } from '../support/gateway-processes.js';
+import { type PostgresServer, postgresFor } from '../support/postgres.js';
+import { startRestarted } from '../support/restarted-gateway.js';
+import { integersOf } from '../support/seed.js';
+import { storeFolder } from './store-folder.js';
+
+/** What is killed with `kill -9`: `host` is the primary and all of its workers at once. */
+export type Victim = 'worker' | 'primary' | 'host' | 'database';
+
+export interface BookPlan {
+  readonly calls: number;
+  readonly hosts: number;
+  /** What the plans are drawn from. */
+  readonly seed: number;
+  /** Killed one after the other, as far apart as the calls allow. */
+  readonly victims: readonly Victim[];
+}
+
+export interface Kill {
+  readonly victim: Victim;
+  /** By `performance.now`. */
+  readonly at: number;
+}
+
+/** What a bill and a ledger came to. */
+export interface BookFigures {
+  /** Calls that agree to the unit; whose lines are marked as not exact and are near enough. */
+  readonly exact: number;
+  readonly near: number;
+  readonly interrupted: number;
+  readonly kills: readonly Kill[];
+  /** Requests that differ, by the kill that has taken their lines. */
+  readonly ofKills: ReadonlyMap<string, number>;
+  readonly unexplained: readonly Difference[];
+  readonly billedNanoUsd: number;
+  /** What those that no kill explains are off by, all in one direction. */
+  readonly offNanoUsd: number;
+  /** Calls that failed with no kill near. */
+  readonly failed: readonly TimedEnd[];
+  /** Requests of which there is more than one line of a call. */
+  readonly doubled: number;
+}
+
+const workers = 2;
+/** What a kill may take from the ledger: calls that ended within so long before it, and those under way. */
+const lostMs = 1500;
+/** How long calls may fail after a kill. */
+const outageMs = 15_000;
+const databaseGoneMs = 3000;
+/** After this what has no line will have none. */
+const patienceMs = 60_000;
+/** Kills that may cost lines: a primary leaves its workers to the next one, and a database has what it has said it has. */
+const lossy: readonly Victim[] = ['worker', 'host'];
+
+interface Host extends BilledGateway {
+  pid(): number;
+  listening(count: number): Promise<unknown>;
+}
+
+interface Stage {
+  readonly teardown: (end: () => unknown) => void;
+  readonly vendor: BillingUpstream;
+  readonly hosts: readonly Host[];
+  readonly database: PostgresServer | null;
+}
+
+/** Has clients make calls of every kind while processes are killed, and holds the vendor's bill against the ledger. */
+export async function holdBook(plan: BookPlan): Promise<BookFigures> {
+  const ends: (() => unknown)[] = [];
+  try {
+    return await hold(plan, (end) => void ends.push(end));
+  } finally {
+    for (const end of ends.reverse()) await end();
+  }
+}
+
+async function hold(plan: BookPlan, teardown: Stage['teardown']): Promise<BookFigures> {
+  const below = integersOf(plan.seed);
+  const plans = Array.from({ length: plan.calls }, (_, number) => drawCall(number, below));
+  const vendor = await startBillingUpstream(
+    { teardown },
+    (number) => plans[number] ?? drawCall(number, below),
+  );
+  const stage = await setUp(plan, vendor, teardown);
+  const kills: Kill[] = [];
+  const gap = Math.floor(plan.calls / (plan.victims.length + 1));
+  let killing = Promise.resolve();
+  const onEnd = (ended: number): void => {
+    const victim = ended % gap === 0 ? plan.victims[ended / gap - 1] : undefined;
+    if (victim !== undefined) killing = killing.then(() => kill(stage, victim, kills));
+  };
+  const ended = await makeCalls(stage.hosts, plans, onEnd);
+  await killing;
+  await eventually(() => vendor.open === 0, {
+    what: 'an end of every request upstream',
+    withinMs: patienceMs,
+  });
+  return settle(stage, ended, kills, (number) => plans[number]?.failure != null);
+}
+
+async function setUp(
+  { hosts, victims }: BookPlan,
+  vendor: BillingUpstream,
+  teardown: Stage['teardown'],
+): Promise<Stage> {
+  const isShared = hosts > 1 || victims.includes('database');
+  const database = isShared ? await postgresFor({ teardown }) : null;
+  const started = await Promise.all(
+    Array.from({ length: hosts }, async (): Promise<Host> => {
+      const folder = storeFolder();
+      teardown(() => folder.remove());
+      const [port, adminPort] = await Promise.all([freePort(), freePort()]);
+      const store =
+        database === null
+          ? { kind: 'embedded', path: join(folder.path, 'store') }
+          : { kind: 'postgres', url: database.url };
+      const config = pricedConfig(vendor.origin, store, operatorsToken);
+      const file = join(folder.path, 'config.json');
+      const admin = { port: adminPort, token: operatorsToken };
+      writeFileSync(file, JSON.stringify({ ...config, admin, secret: 'the same for all hosts of the book' }));
+      const args = ['--config', file, '--host', '127.0.0.1', '--port', `${port}`, '--workers', `${workers}`];
+      const gateway = startRestarted({ teardown }, args);
+      await gateway.listening(1);
+      return {
+        baseUrl: `http://127.0.0.1:${port}`,
+        adminUrl: async () => `http://127.0.0.1:${adminPort}`,
+        pid: gateway.pid,
+        listening: gateway.listening,
+      };
+    }),
+  );
+  return { teardown, vendor, hosts: started, database };
+}
+
+/** Kills with `kill -9`; resolves when what was killed is there again. */
+async function kill({ hosts, database }: Stage, victim: Victim, kills: Kill[]): Promise<void> {
+  const host = hosts[kills.length % hosts.length] as Host;
+  const primary = host.pid();
+  kills.push({ victim, at: performance.now() });
+  if (victim === 'database') {
+    await database?.crash();
+    await pause(databaseGoneMs);
+    await database?.restart();
+    return;
+  }
+  const children = childrenOf(primary);
+  if (victim !== 'worker') killProcess(primary);
+  if (victim === 'worker') killProcess(children[0] ?? 0);
+  if (victim === 'host') for (const child of children) killProcess(child);
+  await eventually(
+    () =>
+      host.pid() !== 0 &&
+      childrenOf(host.pid()).length >= workers &&
+      (victim === 'worker' || host.pid() !== primary),
+    { what: 'what was killed is there again', withinMs: patienceMs },
+  );
+}
+
+function childrenOf(pid: number): readonly number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    return text.split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+async function settle(
+  { hosts, vendor }: Stage,
+  ends: readonly TimedEnd[],
+  kills: readonly Kill[],
+  mayFail: (number: number) => boolean,
+): Promise<BookFigures> {
+  const taking = kills.filter(({ victim }) => lossy.includes(victim));
+  const causeOf = ({ bills }: Difference): Kill | undefined =>
+    taking.find(({ at }) => bills.some((bill) => bill.at > at - lostMs && bill.at < at + lostMs));
+  let lines: readonly Charged[] = [];
+  let found = compare(vendor.bill, lines, ends);
+  const patientUntil = performance.now() + patienceMs;
+  while (performance.now() < patientUntil) {
+    lines = await readLines(hosts[0] as Host);
+    found = compare(vendor.bill, lines, ends);
+    if (found.different.every((difference) => causeOf(difference) !== undefined)) break;
+    await pause(1000);
+  }
+  const ofKills = new Map<string, number>();
+  const unexplained: Difference[] = [];
+  let offNanoUsd = 0;
+  for (const difference of found.different) {
+    const cause = causeOf(difference);
+    if (cause !== undefined) ofKills.set(cause.victim, (ofKills.get(cause.victim) ?? 0) + 1);
+    else {
+      unexplained.push(difference);
+      offNanoUsd += Math.abs(difference.offNanoUsd);
+    }
+  }
+  const isNearKill = ({ from, until }: TimedEnd): boolean =>
+    kills.some(({ at }) => until > at - lostMs && from < at + outageMs);
+  return {
+    exact: found.exact,
+    near: found.near,
+    interrupted: lines.filter(({ outcome }) => outcome === 'interrupted').length,
+    kills,
+    ofKills,
+    unexplained,
+    billedNanoUsd: found.billedNanoUsd,
+    offNanoUsd,
+    failed: ends.filter(
+      (end) =>
+        !end.hasLeft && !mayFail(end.number) && (end.status === 0 || end.status >= 400) && !isNearKill(end),
+    ),
+    doubled: found.different.filter((difference) => difference.calls > difference.bills.length + 1).length,
+  };
+}
