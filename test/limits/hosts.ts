@@ -37,7 +37,9 @@ const giveUpMs = 1000;
 /** Several hosts that share a store, in a time of their own. */
 export class SimulatedHosts {
   readonly time = new SimulatedTime();
-  readonly model = new ShareModel(() => this.time.now);
+  /** By how much the clock of the store is ahead. */
+  storeAheadMs = 0;
+  readonly model = new ShareModel(() => this.time.now + this.storeAheadMs);
   readonly hosts: SharedHost[] = [];
   /** What their config says. */
   whenGone: 'open' | 'closed';
