@@ -36,6 +36,8 @@ export interface Kill {
   readonly victim: Victim;
   /** By `performance.now`. */
   readonly at: number;
+  /** When what was killed was there again. */
+  readonly until: number;
 }
 
 /** What a bill and a ledger came to. */
@@ -60,8 +62,8 @@ export interface BookFigures {
 const workers = 2;
 /** What a kill may take from the ledger: calls that ended within so long before it, and those under way. */
 const lostMs = 1500;
-/** How long calls may fail after a kill. */
-const outageMs = 15_000;
+/** How long calls may fail once the processes are there again: they have to read their config and listen. */
+const startMs = 15_000;
 const databaseGoneMs = 3000;
 /** After this what has no line will have none. */
 const patienceMs = 60_000;
@@ -149,27 +151,31 @@ async function setUp(
 }
 
 /** Kills with `kill -9`; resolves when what was killed is there again. */
-async function kill({ hosts, database }: Stage, victim: Victim, kills: Kill[]): Promise<void> {
-  const host = hosts[kills.length % hosts.length] as Host;
+async function kill(stage: Stage, victim: Victim, kills: Kill[]): Promise<void> {
+  const at = performance.now();
+  if (victim === 'database') await killDatabase(stage);
+  else await killProcesses(stage.hosts[kills.length % stage.hosts.length] as Host, victim);
+  kills.push({ victim, at, until: performance.now() });
+}
+
+async function killDatabase({ database }: Stage): Promise<void> {
+  await database?.crash();
+  await pause(databaseGoneMs);
+  await database?.restart();
+}
+
+async function killProcesses(host: Host, victim: Exclude<Victim, 'database'>): Promise<void> {
   const primary = host.pid();
-  kills.push({ victim, at: performance.now() });
-  if (victim === 'database') {
-    await database?.crash();
-    await pause(databaseGoneMs);
-    await database?.restart();
-    return;
-  }
   const children = childrenOf(primary);
   if (victim !== 'worker') killProcess(primary);
   if (victim === 'worker') killProcess(children[0] ?? 0);
   if (victim === 'host') for (const child of children) killProcess(child);
-  await eventually(
-    () =>
-      host.pid() !== 0 &&
-      childrenOf(host.pid()).length >= workers &&
-      (victim === 'worker' || host.pid() !== primary),
-    { what: 'what was killed is there again', withinMs: patienceMs },
-  );
+  const isThereAgain = (): boolean => {
+    const now = childrenOf(host.pid());
+    if (victim === 'worker') return now.length >= workers && !now.includes(children[0] ?? 0);
+    return host.pid() !== primary && now.length >= workers;
+  };
+  await eventually(isThereAgain, { what: 'what was killed is there again', withinMs: patienceMs });
 }
 
 function childrenOf(pid: number): readonly number[] {
@@ -211,7 +217,7 @@ async function settle(
     }
   }
   const isNearKill = ({ from, until }: TimedEnd): boolean =>
-    kills.some(({ at }) => until > at - lostMs && from < at + outageMs);
+    kills.some(({ at, until: again }) => until > at - lostMs && from < again + startMs);
   return {
     exact: found.exact,
     near: found.near,
