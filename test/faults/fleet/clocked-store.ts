@@ -37,6 +37,7 @@ export async function openClockedStore(
     kind: 'postgres',
     host: '127.0.0.1',
     port: server.port,
+    others: [],
     database: 'postgres',
     username: 'postgres',
     password: null,
