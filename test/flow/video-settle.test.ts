@@ -137,3 +137,67 @@ test('a task is brought to its end by others when the gateway that has made it i
   await eventually(() => givenBackOf(second) > 0);
   t.equal(givenBackOf(second), ofFour);
 });
+
+/** A gateway with models of two upstreams: of `good`, each task has failed when it is asked about. */
+async function startTwo(t: Test, other: string) {
+  const good = await startRawUpstream(t, (request) => {
+    request.socket.write(
+      isPoll(request) ? task('failed', { error: { code: 'c', message: 'no' } }) : task('queued'),
+    );
+  });
+  const modelOf = (upstream: string) => ({
+    protocols: ['video'],
+    targets: [{ upstream, model: 'real' }],
+    price: { perCall: 1, perSecond: 0.1 },
+  });
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      storePath: temporaryFolder(t),
+      upstreams: { other: { baseUrl: other }, good: { baseUrl: good.url } },
+      models: { other: modelOf('other'), good: modelOf('good') },
+    }),
+  });
+  const create = (model: string) =>
+    ask(gateway, 'POST', '/v1/videos', { body: { model, prompt: 'a', seconds: '4' } });
+  return { gateway, create };
+}
+
+test('an upstream that does not say how its tasks stand is asked about few at once, and holds up no other', async (t) => {
+  let open = 0;
+  let mostOpen = 0;
+  let created = 0;
+  const silent = await startRawUpstream(t, (request) => {
+    const { socket } = request;
+    if (isPoll(request)) {
+      mostOpen = Math.max(mostOpen, ++open);
+      socket.once('close', () => open--);
+    } else socket.write(task('queued', { id: `theirs-${++created}` }));
+  });
+  const { gateway, create } = await startTwo(t, silent.url);
+  const made = await Promise.all(Array.from({ length: 24 }, () => create('other')));
+  t.ok(made.every(({ status }) => status === 200));
+  await eventually(() => open >= 4);
+  t.equal((await create('good')).status, 200);
+  await eventually(() => givenBackOf(gateway) > 0);
+  t.equal(givenBackOf(gateway), ofFour);
+  t.equal(mostOpen, 4);
+});
+
+test('an upstream that says when it wants to be asked again is not asked about its other tasks before', async (t) => {
+  let polls = 0;
+  const body = JSON.stringify({ error: { message: 'slow down', type: 'rate_limit_error' } });
+  const limited = await startRawUpstream(t, (request) => {
+    if (isPoll(request)) polls++;
+    request.socket.write(isPoll(request) ? jsonAnswer(429, body, 'retry-after: 3600\r\n') : task('queued'));
+  });
+  const { gateway, create } = await startTwo(t, limited.url);
+  await create('other');
+  await eventually(() => polls > 0);
+  t.equal((await create('other')).status, 200);
+  // Two rounds: the first has come by the other task when the second has begun.
+  await create('good');
+  await eventually(() => givenBackOf(gateway) === ofFour);
+  await create('good');
+  await eventually(() => givenBackOf(gateway) === 2 * ofFour);
+  t.equal(polls, 1);
+});

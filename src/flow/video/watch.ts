@@ -1,21 +1,26 @@
 import { performance } from 'node:perf_hooks';
+import { retryAfterMsOf } from '../../attempts/failure.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
+import type { BookedTask } from '../../video/book.js';
 import type { VideoTask } from '../../video/task.js';
 import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/request-id.js';
-import { type Answered, ask, type CollectedRequest } from '../ask.js';
+import { type Answered, ask, type CollectedRequest, isFailure } from '../ask.js';
 import type { Asking } from '../call.js';
 import { keepMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
 import { refreshed } from './poll.js';
 
-/** Tasks that are looked at in a round, and of them those that are asked about at once. */
+/** Tasks that are looked at in a round, and those that are asked about at once: of one upstream, and of all. */
 const mostOfRound = 100;
-const mostAtOnce = 16;
+const mostOfUpstream = 4;
+const mostAtOnce = 64;
 /** A task is asked about when it is older by a tenth, but not more often than the one and not less often than the other. */
 const shortestMs = 2000;
 const longestMs = 60_000;
+/** An upstream that wants to be left alone for longer is asked again by then: its tasks may end in the meantime. */
+const longestRestMs = 10 * 60 * 1000;
 /** A task that has not ended by then is left to its clients: what it was charged stands. */
 const watchedMs = 24 * 60 * 60 * 1000;
 
@@ -32,20 +37,24 @@ export class TaskWatch {
   #isBusy = false;
   #isOver = false;
   readonly #cancels = new Set<() => void>();
+  /** How many tasks of each upstream are asked about, by its name, and of all: one that hangs holds up no other. */
+  readonly #asked = new Map<string, number>();
+  #askedOfAll = 0;
+  /** Upstreams that want to be left alone, by their names, and until when. */
+  readonly #resting = new Map<string, number>();
 
   constructor(services: Services) {
     this.#services = services;
   }
 
-  /** A round, unless one is under way. Never rejects. */
+  /** A round, unless one begins: what upstreams are slow to answer does not hold up the next. Never rejects. */
   async tick(): Promise<void> {
     if (this.#isBusy || this.#isOver || !hasVideo(this.#services)) return;
     this.#isBusy = true;
     try {
       await this.#round();
     } catch (fault) {
-      // The store is gone, as its other users tell.
-      if (!(fault instanceof GatewayError)) this.#services.reportFault('timer', fault, null);
+      this.#report(fault);
     } finally {
       this.#isBusy = false;
     }
@@ -63,12 +72,13 @@ export class TaskWatch {
     const now = performance.now();
     const due = ids.filter((id) => now >= (this.#notBefore.get(id) ?? 0));
     if (this.#notBefore.size > 10 * mostOfRound) this.#notBefore.clear();
-    const work = async (): Promise<void> => {
-      for (let id = due.pop(); id !== undefined && !this.#isOver; id = due.pop()) await this.#look(id);
-    };
-    await Promise.all(Array.from({ length: mostAtOnce }, work));
+    for (const id of due) {
+      if (this.#isOver || this.#askedOfAll >= mostAtOnce) return;
+      await this.#look(id);
+    }
   }
 
+  /** Begins to ask about a task; one whose upstream is asked about as many as it may be waits for a later round. */
   async #look(id: string): Promise<void> {
     const { book } = this.#services;
     const booked = await book.find(id);
@@ -78,12 +88,44 @@ export class TaskWatch {
       this.#notBefore.delete(id);
       return;
     }
+    if (!this.#mayAsk(booked.task.upstream.name)) return;
     const pause = Math.min(longestMs, Math.max(shortestMs, age / 10));
     this.#notBefore.set(id, performance.now() + pause);
-    if (await book.claimWatch(id, pause)) {
+    if (await book.claimWatch(id, pause)) void this.#refresh(booked);
+  }
+
+  /** Never rejects. */
+  async #refresh(booked: BookedTask): Promise<void> {
+    const { name } = booked.task.upstream;
+    this.#count(name, 1);
+    try {
       const asking = this.#askingAbout(booked.task);
       await refreshed(this.#services, asking, { ask: (request) => this.#ask(asking, request) }, booked);
+    } catch (fault) {
+      this.#report(fault);
+    } finally {
+      this.#count(name, -1);
     }
+  }
+
+  #mayAsk(upstream: string): boolean {
+    if ((this.#asked.get(upstream) ?? 0) >= mostOfUpstream) return false;
+    const until = this.#resting.get(upstream) ?? 0;
+    if (performance.now() < until) return false;
+    this.#resting.delete(upstream);
+    return true;
+  }
+
+  #count(upstream: string, more: number): void {
+    const count = (this.#asked.get(upstream) ?? 0) + more;
+    if (count > 0) this.#asked.set(upstream, count);
+    else this.#asked.delete(upstream);
+    this.#askedOfAll += more;
+  }
+
+  #report(fault: unknown): void {
+    // The store is gone, as its other users tell.
+    if (!(fault instanceof GatewayError)) this.#services.reportFault('timer', fault, null);
   }
 
   async #ask(asking: Asking, request: CollectedRequest): Promise<Answered | UpstreamFailure> {
@@ -93,6 +135,9 @@ export class TaskWatch {
       this.#cancels.add(cancel);
     });
     this.#cancels.delete(cancel);
+    const restMs = isFailure(answer) || answer.head.status < 400 ? null : retryAfterMsOf(answer.head);
+    if (restMs !== null)
+      this.#resting.set(request.upstream.name, performance.now() + Math.min(restMs, longestRestMs));
     keepMemory(this.#services, asking, 0);
     return answer;
   }
