@@ -22,7 +22,10 @@ function start(decisions: Denial[]) {
     release: () => {},
     undo: () => {},
   });
-  const acquire = (demands: readonly Demand[]): Decision => decisions.shift() ?? admission(demands);
+  const acquire = (demands: readonly Demand[]): Decision =>
+    demands.every(({ amount }) => amount === 0)
+      ? admission(demands)
+      : (decisions.shift() ?? admission(demands));
   const call = {
     key: null,
     model,
@@ -73,4 +76,15 @@ test('a session ends when a budget has too little left, though it could not be t
   decisions.push({ ...unknown, reason: 'exhausted' });
   respond(20);
   t.ok(funds.isSpent);
+});
+
+test('what a session has used after its budget was empty is taken from it when the session ends', async (t) => {
+  const exhausted: Denial = { ...unknown, reason: 'exhausted' };
+  const { respond, settled, funds } = start([exhausted, exhausted]);
+  respond(10);
+  t.ok(funds.isSpent);
+  respond(20);
+  t.strictSame(settled, [10]);
+  funds.end();
+  t.strictSame(settled, [10, 20]);
 });

@@ -64,10 +64,11 @@ export class SessionFunds {
       return;
     }
     if (rest <= 0) return;
+    // Of nothing, which is never denied: a budget that is empty owes the rest.
     const pay = (decision: Decision): void => {
       if (decision.outcome === 'admitted') this.#settle(decision, rest);
     };
-    const decided = this.#acquire(1, pay);
+    const decided = this.#acquire(0, pay);
     if (decided.outcome !== 'pending') pay(decided);
   }
 
