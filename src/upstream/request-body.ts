@@ -170,8 +170,8 @@ export class RequestBody implements RequestBodySink {
 
   /**
    * Hands to the system what it takes at once, without a copy: where nothing waits before it, and nothing is to be put
-   * around it. A stream's own write may keep a part of what it is given, which here is memory of uWS (measured: a sixth
-   * of the CPU time of an upload).
+   * around it. A stream's own write may keep a part of what it is given, which here is memory of uWS (measured in
+   * two pairs of runs: 26 % of the CPU time of one upload, 9 % where there are eight at once).
    * @returns how many bytes of it
    */
   #writeThrough(chunk: Buffer): number {
