@@ -11,6 +11,7 @@ import type { SearchSetting } from './web-search.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
 export interface RequestRules {
+  readonly protocol: TextProtocolName;
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
   /** A setting of `topK`; `option`: where the target's `translation.topK` says so. */
@@ -58,6 +59,10 @@ export interface StrictRules {
   readonly refused: ReadonlySet<string>;
   /** The largest `minItems`. */
   readonly mostMinItems: number;
+  /** Values of `format` that it may have. */
+  readonly formats: ReadonlySet<string>;
+  /** A `pattern` that it may have. */
+  readonly pattern: (pattern: string) => boolean;
   /** What the strict tools of a request may have in all. */
   readonly most: StrictCounts;
 }
@@ -65,8 +70,8 @@ export interface StrictRules {
 export interface AnswerSchemaRules {
   /** It holds a model where the client asks for that (`strict`), and may be any elsewhere; else it always does. */
   readonly onlyStrict: boolean;
-  /** Keywords that it may have; null for those that a strict tool's may. */
-  readonly keywords: ReadonlySet<string> | null;
+  /** Keywords that it may have. */
+  readonly keywords: ReadonlySet<string>;
   /** Values of `format` that it may have. */
   readonly formats: ReadonlySet<string>;
   /** A `pattern` that it may have. */

@@ -12,9 +12,16 @@ const notHeldTo = [
 ];
 const { POSITIVE_INFINITY: unlimited } = Number;
 
+/** Keywords to which both hold an answer; composition is tried, and may fail. */
+const answerKeywords = [
+  ...['type', 'enum', 'const', 'anyOf', 'allOf', '$ref', '$defs', 'definitions', 'description', 'title'],
+  ...['properties', 'required', 'additionalProperties', 'items', 'minItems', 'format'],
+];
 const formats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'];
 /** What a regular expression looks back or ahead with, or repeats what it has found. */
 const lookaround = /\(\?<?[=!]|\\[1-9k]/;
+/** "look-around, including look-ahead and look-behind, is not supported" (the regex library behind it). */
+const isPlain = (pattern: string): boolean => !lookaround.test(pattern);
 
 /**
  * https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas". The root is refused where a tool is
@@ -28,14 +35,18 @@ export const openaiSchemas: SchemaRules = {
     recursion: true,
     refused: new Set(notHeldTo),
     mostMinItems: unlimited,
+    formats: new Set(formats),
+    pattern: isPlain,
     most: { tools: unlimited, optional: 0, unions: unlimited },
   },
   answerSchema: {
     onlyStrict: true,
-    keywords: null,
+    keywords: new Set([
+      ...answerKeywords,
+      ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'maxItems'],
+    ]),
     formats: new Set(formats),
-    // "look-around, including look-ahead and look-behind, is not supported" (the regex library behind it).
-    pattern: (pattern) => !lookaround.test(pattern),
+    pattern: isPlain,
     mostMinItems: unlimited,
   },
 };
@@ -55,15 +66,14 @@ export const anthropicSchemas: SchemaRules = {
       ...['minLength', 'maxLength', 'maxItems'],
     ]),
     mostMinItems: 1,
+    formats: new Set([...formats, 'uri']),
+    pattern: isPlain,
     most: { tools: 20, optional: 24, unions: 16 },
   },
   // As the vendor's own SDK changes them (`transformJSONSchema`).
   answerSchema: {
     onlyStrict: false,
-    keywords: new Set([
-      ...['type', 'enum', 'const', 'anyOf', 'allOf', '$ref', '$defs', 'definitions', 'description', 'title'],
-      ...['properties', 'required', 'additionalProperties', 'items', 'minItems', 'format', 'default'],
-    ]),
+    keywords: new Set([...answerKeywords, 'default']),
     formats: new Set([...formats, 'uri']),
     pattern: () => false,
     mostMinItems: 1,

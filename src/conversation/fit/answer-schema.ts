@@ -1,35 +1,52 @@
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import type { AnswerSchemaRules, RequestRules, StrictRules, TargetOptions } from '../codec.js';
 import type { LeftOut } from '../left-out.js';
-import type { ConversationRequest } from '../request.js';
+import type { ConversationRequest, OutputFormat } from '../request.js';
 import { leaveOut } from '../setting-names.js';
 import type { Fitted } from './fitted.js';
 import { allowsObject } from './schema.js';
 import { strictSchema, without } from './strict-tools.js';
 
+type SchemaFormat = Extract<OutputFormat, { readonly kind: 'schema' }>;
+
 /**
  * A model is held to the schema of an answer, and each vendor refuses some of what a schema can say. As the vendors' own
- * SDKs do, that is told in the description of the value in its place, and objects are closed. Where a strict schema is
- * refused all the same, it is sent as one that is not: the model is told all of it, and the client checks what it says.
+ * SDKs do, that is told in the description of the value in its place, and objects are closed. Where a schema would be
+ * refused all the same, the model is told all of it, by one that is not strict or by the instructions, and the client checks
+ * what it says. Clients of the target's own protocol write what its vendor takes.
  */
 export function fitAnswerSchema(
   request: ConversationRequest,
-  { answerSchema: rules, strictTools }: RequestRules,
+  { protocol, answerSchema: rules, strictTools }: RequestRules,
   _target: TargetOptions,
   leftOut: LeftOut,
 ): Fitted | null {
   const { format } = request;
-  if (rules === null || format?.kind !== 'schema') return null;
-  if (rules.onlyStrict && format.strict !== true) return null;
+  if (rules === null || format?.kind !== 'schema' || request.from === protocol) return null;
+  if (rules.onlyStrict && !isStrict(request, format)) return null;
   const told: string[] = [];
   const schema = strictly(telling(format.schema, rules, told), rules, strictTools);
   if (schema === null) {
     leaveOut(request, 'strict', leftOut);
-    return { request: { ...request, format: { ...format, strict: null } }, restorer: null };
+    const loose = { ...request, format: { ...format, strict: null } };
+    return { request: rules.onlyStrict ? loose : instructed(request, format.schema), restorer: null };
   }
   for (const name of told) leftOut.add(name);
-  return { request: { ...request, format: { ...format, schema } }, restorer: null };
+  const strict = rules.onlyStrict ? true : format.strict;
+  return { request: { ...request, format: { ...format, schema, strict } }, restorer: null };
 }
+
+/** The messages protocol holds a model to every schema, and has no word for it. */
+function isStrict({ from }: ConversationRequest, { strict }: SchemaFormat): boolean {
+  return strict ?? from === 'messages';
+}
+
+function instructed(request: ConversationRequest, schema: JsonObject): ConversationRequest {
+  const words = `The JSON object has to fit this JSON Schema:\n${JSON.stringify(schema)}`;
+  return { ...request, system: [...request.system, words], format: { kind: 'object' } };
+}
+
+const nothing: ReadonlySet<string> = new Set();
 
 /** @returns null for a schema that cannot be a strict one */
 function strictly(
@@ -37,8 +54,9 @@ function strictly(
   { onlyStrict }: AnswerSchemaRules,
   strict: StrictRules | null,
 ): JsonObject | null {
-  if (!onlyStrict || strict === null) return schema;
-  const found = strictSchema(schema, strict);
+  if (strict === null) return schema;
+  // Where each schema is held to, there are no keywords in it any more but those that are.
+  const found = strictSchema(schema, onlyStrict ? strict : { ...strict, refused: nothing });
   return found === null || without(strict.most, found.counts) === null ? null : found.schema;
 }
 
@@ -61,8 +79,8 @@ function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): 
     if (annotations.has(name)) continue;
     // A reference stands alone: both vendors refuse words beside it.
     if (isReference && name !== '$ref' && name !== '$defs' && name !== 'definitions') continue;
-    if (name === 'oneOf' && schema.anyOf === undefined && isList(value)) {
-      told.push(name);
+    if (isAnyOf(name, value, schema)) {
+      if (name === 'oneOf') told.push(name);
       kept.push(['anyOf', tellingEach(value, rules, told)]);
     } else if (!isHeld(name, value, rules)) {
       told.push(name);
@@ -73,7 +91,36 @@ function telling(schema: JsonObject, rules: AnswerSchemaRules, told: string[]): 
   const fitted: JsonObject = Object.fromEntries(kept);
   const said = typeof fitted.description === 'string' ? `${fitted.description}\n\n` : '';
   const described = words.length === 0 ? fitted : { ...fitted, description: `${said}{${words.join(', ')}}` };
-  return rules.onlyStrict || isReference ? described : closed(described, told);
+  if (isReference) return described;
+  return rules.onlyStrict ? withNullable(described) : closed(described, told);
+}
+
+/** One of several is any of them, as far as a vendor can say it, and so is all of one. */
+function isAnyOf(name: string, value: unknown, { anyOf, oneOf }: JsonObject): value is readonly unknown[] {
+  if (!isList(value) || anyOf !== undefined) return false;
+  return name === 'oneOf' || (name === 'allOf' && value.length === 1 && oneOf === undefined);
+}
+
+/**
+ * OpenAI wants each member required: those that may be null can be (`toStrictJsonSchema` of `openai`); of the others the
+ * model would have to make something up.
+ */
+function withNullable(schema: JsonObject): JsonObject {
+  const { properties, required } = schema;
+  if (!isObject(properties)) return schema;
+  const names = new Set(listOf(required));
+  const count = names.size;
+  for (const [name, each] of Object.entries(properties)) if (isNullable(each)) names.add(name);
+  return names.size === count ? schema : { ...schema, required: [...names] };
+}
+
+function isNullable(schema: unknown): boolean {
+  if (!isObject(schema)) return false;
+  const { type, anyOf, enum: values } = schema;
+  if (isList(values) && !values.includes(null)) return false;
+  return [type, ...listOf(anyOf).map((each) => (isObject(each) ? each.type : null))].some(
+    (each) => each === 'null' || (isList(each) && each.includes('null')),
+  );
 }
 
 function within(name: string, value: unknown, rules: AnswerSchemaRules, told: string[]): unknown {
@@ -104,11 +151,13 @@ function isHeld(
   if (name === 'pattern') return typeof value === 'string' && pattern(value);
   if (name === 'minItems') return typeof value === 'number' && value <= mostMinItems;
   if (name === 'enum') return listOf(value).every((each) => !isObject(each) && !isList(each));
-  return keywords === null || keywords.has(name);
+  return keywords.has(name);
 }
 
 function closed(schema: JsonObject, told: string[]): JsonObject {
   if (!allowsObject(schema) || schema[closing] === false) return schema;
+  // A closed one could hold nothing.
+  if (schema[closing] !== undefined && schema.properties === undefined) return schema;
   if (schema[closing] !== undefined) told.push(closing);
   return { ...schema, [closing]: false };
 }

@@ -73,9 +73,12 @@ export function strictSchema(schema: JsonObject, rules: StrictRules): StrictSche
 /** What says of what type a value is. */
 const typing = ['type', '$ref', 'anyOf', 'enum', 'const'] as const;
 
-function isKnown(schema: JsonObject, { refused, typed, mostMinItems }: StrictRules): boolean {
+function isKnown(schema: JsonObject, rules: StrictRules): boolean {
+  const { refused, typed, mostMinItems, formats, pattern } = rules;
   for (const name of Object.keys(schema)) if (refused.has(name)) return false;
   if (typeof schema.minItems === 'number' && schema.minItems > mostMinItems) return false;
+  if (typeof schema.format === 'string' && !formats.has(schema.format)) return false;
+  if (typeof schema.pattern === 'string' && !pattern(schema.pattern)) return false;
   if (typed && typing.every((name) => schema[name] === undefined)) return false;
   const { additionalProperties: others, properties } = schema;
   // An object of which nothing is said may have any members.

@@ -18,6 +18,7 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
   rules: {
+    protocol: 'chat',
     customTools: 'option',
     topK: 'option',
     reasoning: 'unsigned',

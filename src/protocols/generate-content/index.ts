@@ -24,6 +24,7 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 /** The protocol's translation to and from the neutral types. */
 export const generateContentCodec: TextCodec = {
   rules: {
+    protocol: 'generateContent',
     customTools: 'never',
     topK: 'always',
     reasoning: 'signed',

@@ -21,6 +21,7 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 /** The messages protocol to and from the neutral types. */
 export const messagesCodec: TextCodec = {
   rules: {
+    protocol: 'messages',
     customTools: 'never',
     topK: 'always',
     reasoning: 'signed',

@@ -20,6 +20,7 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
   rules: {
+    protocol: 'responses',
     customTools: 'always',
     topK: 'never',
     reasoning: 'encrypted',

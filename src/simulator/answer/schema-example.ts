@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type JsonObject, member, numberOr } from '../http/json.js';
+import { withDescribedBounds } from './described-bounds.js';
 import { patternExample } from './pattern.js';
 import { fits, itemSchemas, propertySchemas, resolveReference, type SchemaWork } from './schema-check.js';
 import { clip } from './tokens.js';
@@ -23,7 +24,7 @@ function alternatives(schema: unknown, work: SchemaWork, depth = 0): JsonObject[
     return [{}];
   }
   const { $ref, allOf, anyOf, oneOf, ...own } = schema;
-  let found: JsonObject[] = [own];
+  let found: JsonObject[] = [withDescribedBounds(own)];
   const narrow = (by: readonly JsonObject[]): void => {
     found = found.flatMap((left) => by.map((right) => merge(left, right))).slice(0, mostAlternatives);
   };

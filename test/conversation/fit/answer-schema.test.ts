@@ -165,6 +165,50 @@ test('a schema of which OpenAI could make no strict one is sent whole, and not a
   }
 });
 
+test('a schema to which Anthropic cannot hold a model stands in the instructions', async (t) => {
+  const names = Array.from({ length: 25 }, (_each, index) => `m${index}`);
+  for (const schema of [
+    { type: 'object', properties: { a: { $ref: '#' } } },
+    { type: 'object', properties: { a: { type: 'object', additionalProperties: text } } },
+    { type: 'object', properties: Object.fromEntries(names.map((name) => [name, text])) },
+  ]) {
+    const leftOut = new LeftOut();
+    const { request } = fittedBy(fitAnswerSchema, withSchema(schema), anthropic, target, leftOut);
+    t.strictSame(request.format, { kind: 'object' });
+    t.ok(request.system.at(-1)?.endsWith(JSON.stringify(schema)));
+    t.strictSame(leftOut.names, ['strict']);
+  }
+});
+
+test('for OpenAI members that may be null are required, and lengths are told', async (t) => {
+  const either = { anyOf: [text, { type: 'null' }] };
+  const other = { type: ['string', 'null'], minLength: 2 };
+  const schema = { type: 'object', properties: { a: text, either, other }, required: ['a'] };
+  t.strictSame(fitted(openai, schema, { strict: true }).schema, {
+    ...schema,
+    properties: { a: text, either, other: { type: other.type, description: '{minLength: 2}' } },
+    required: ['a', 'either', 'other'],
+    additionalProperties: false,
+  });
+});
+
+test('all of one schema is any of it, so that nothing stands beside a reference', async (t) => {
+  const schema = (a: JsonObject) => ({ ...shut, properties: { a }, required: ['a'], $defs: { b: text } });
+  for (const rules of [anthropic, openai])
+    t.strictSame(
+      fitted(rules, schema({ allOf: [{ $ref: '#/$defs/b' }], title: 'A' }), { strict: true }).schema,
+      schema({ anyOf: [{ $ref: '#/$defs/b' }], title: 'A' }),
+    );
+});
+
+test('a client of messages has its answers held to their schema elsewhere, and untouched at home', async (t) => {
+  const own = { ...withSchema({ ...open, minProperties: 1 }), from: 'messages' as const };
+  const { format } = fittedBy(fitAnswerSchema, own, openai, target, new LeftOut()).request;
+  t.match(format, { strict: true, schema: { ...shut, description: '{minProperties: 1}' } });
+  const home = { ...anthropic, protocol: 'messages' as const };
+  t.equal(fittedBy(fitAnswerSchema, own, home, target, new LeftOut()).request, own);
+});
+
 test('requests without such a schema stay what they are', async (t) => {
   const given = withSchema(open, true);
   const google = { ...anything, ...googleSchemas };
@@ -229,6 +273,7 @@ test('a schema grows by what it tells and no more, however deep', async (t) => {
     schema = {
       type: 'object',
       properties: { a: schema },
+      required: ['a'],
       not: { type: 'array', not: schema === text ? text : {} },
     };
   const before = JSON.stringify(schema).length;

@@ -4,6 +4,7 @@ import type { ConversationRequest } from '../../../src/conversation/request.js';
 
 /** Of a protocol that can say everything. */
 export const anything: RequestRules = {
+  protocol: 'responses',
   customTools: 'always',
   topK: 'always',
   reasoning: 'encrypted',

@@ -68,6 +68,15 @@ test('a tool whose schema would have to mean something else is not strict, and t
   }
 });
 
+test('a strict tool has no format that is not listed, and no pattern that looks around', async (t) => {
+  for (const rules of [openai, anthropic]) {
+    t.equal(strictly(rules, holding({ ...text, format: 'color' })), null);
+    t.equal(strictly(rules, holding({ ...text, pattern: '^(?!a)' })), null);
+    const plainly = holding({ ...text, format: 'email', pattern: '^a{2}$' });
+    t.strictSame(strictly(rules, plainly), plainly);
+  }
+});
+
 test('OpenAI wants every member required, and each schema to have a type', async (t) => {
   const optional = { ...shut, required: [] };
   t.equal(strictly(openai, optional), null);

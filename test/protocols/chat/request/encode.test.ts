@@ -95,9 +95,11 @@ test('a format of the answer has a name in this protocol', async (t) => {
     type: 'json_schema',
     json_schema: { name: 'response', schema: { type: 'object' } },
   });
-  t.strictSame(encode({ format: { ...format, name: 'n', description: 'd', strict: true } }).response_format, {
+  const shut = { type: 'object', properties: {}, additionalProperties: false };
+  const named = { ...format, name: 'n', description: 'd', schema: shut, strict: true };
+  t.strictSame(encode({ format: named }).response_format, {
     type: 'json_schema',
-    json_schema: { name: 'n', description: 'd', schema: { type: 'object' }, strict: true },
+    json_schema: { name: 'n', description: 'd', schema: shut, strict: true },
   });
 });
 

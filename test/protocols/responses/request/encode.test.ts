@@ -88,7 +88,7 @@ test('every setting', async (t) => {
     top_p: 0.9,
     safety_identifier: 'u',
     text: {
-      format: { type: 'json_schema', name: 'response', description: 'd', schema, strict: true },
+      format: { type: 'json_schema', name: 'response', description: 'd', schema: shut, strict: true },
       verbosity: 'low',
     },
     reasoning: { effort: 'low', summary: 'auto' },
