@@ -1,4 +1,3 @@
-import { atOnce, type Steps } from '../wire/steps.js';
 import {
   type HolderMessage,
   type OwnerMessage,
@@ -20,6 +19,8 @@ import { bucketMs } from './sliding-window.js';
 const recallMs = 250;
 /** How long other hosts may take to give back what is idle there. */
 const shareMs = 500;
+/** For how long nobody waits for them who asks after they gave nothing: one call would wait for two answers in turn. */
+const shareRestMs = 1000;
 /** Workers are told of a later end of their term in steps of this. */
 const termStepMs = 1000;
 /** What a worker has used before its end counts for so long. */
@@ -77,8 +78,6 @@ export interface LeaseOwner {
    * @param changed the pools of which the limit is another now, as they were
    */
   reload(changed: Iterable<Pool>): void;
-  /** The same in steps, between which other calls of the owner may come. */
-  reloadSteps(changed: Iterable<Pool>): Steps<void>;
   /**
    * The pools of which workers have other units than their slices, or had within the last minute.
    * @param names of others that are to be among them
@@ -174,33 +173,23 @@ class Owner implements LeaseOwner {
   }
 
   reload(changed: Iterable<Pool>): void {
-    atOnce(this.reloadSteps(changed));
-  }
-
-  *reloadSteps(changed: Iterable<Pool>): Steps<void> {
+    const now = this.#now();
     // Workers may have their slices of what the limits were.
     let told = 0;
     for (const before of changed) {
       this.#tellChanged(before);
       if (++told % mostAtOnce === 0) this.#flush();
-      yield;
     }
     for (const pool of [...this.#pools.values()]) {
       const total = this.#poolOf(pool.name)?.limit ?? pool.total;
-      // One that is forgotten meanwhile is made anew with its new limit.
-      if (total !== pool.total && this.#pools.get(pool.name) === pool) this.#setTotal(pool, total);
-      yield;
+      if (total === pool.total) continue;
+      pool.collect(now);
+      pool.total = total;
+      this.#shares.changed(pool);
+      this.#dun(pool);
+      this.#answerAsks(pool, now);
     }
     this.#flush();
-  }
-
-  #setTotal(pool: OwnedPool, total: number): void {
-    const now = this.#now();
-    pool.collect(now);
-    pool.total = total;
-    this.#shares.changed(pool);
-    this.#dun(pool);
-    this.#answerAsks(pool, now);
   }
 
   inspect(names: Iterable<string> = []): OwnedUnits[] {
@@ -326,10 +315,11 @@ class Owner implements LeaseOwner {
   #begin(pool: OwnedPool, worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
     const suffices = this.#shares.isValid(pool, now) && pool.usable >= before + stated.need;
+    const isSought = !suffices && this.#shares.lack(pool, now);
     const ask: Ask = {
       worker: worker.id,
       stated,
-      awaitsShare: !suffices && this.#shares.lack(pool, now),
+      awaitsShare: isSought && now >= pool.awaitsAgainAt,
       shareDeadline: now + shareMs,
       isRecalled: false,
       recall: this.#recalls,
@@ -352,11 +342,13 @@ class Owner implements LeaseOwner {
   #takeShares(pools: readonly OwnedPool[]): void {
     const now = this.#now();
     for (const pool of pools) {
+      if (pool.usable > 0) pool.awaitsAgainAt = Number.NEGATIVE_INFINITY;
       this.#answerAsks(pool, now);
       const isAsking = this.#shares.isAsking(pool);
       for (const ask of pool.asks) {
         if (!ask.awaitsShare) continue;
         ask.awaitsShare = isAsking && now < ask.shareDeadline;
+        if (isAsking && !ask.awaitsShare) pool.awaitsAgainAt = now + shareRestMs;
         if (!ask.isRecalled || !isAsking) this.#recallFor(pool, ask, now);
       }
       this.#dun(pool);

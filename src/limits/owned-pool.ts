@@ -54,6 +54,8 @@ export class OwnedPool {
   readonly denied = new Map<number, number>();
   /** Until then nobody gets more than it needs. */
   scarceUntil = Number.NEGATIVE_INFINITY;
+  /** Other hosts have given nothing for as long as one waits for them: until then nobody does. */
+  awaitsAgainAt = Number.NEGATIVE_INFINITY;
 
   constructor({ name, kind, limit }: Pool) {
     this.name = name;

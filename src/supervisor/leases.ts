@@ -107,10 +107,6 @@ export function createLeases(options: LeasesOptions): Leases {
     return number;
   };
 
-  /** Calls of workers that hear of a change earlier are answered by what the pools were, for a moment. */
-  const reloadSoon = (changed: readonly Pool[]): Promise<void> =>
-    inSlices(owner.reloadSteps(changed)).catch((fault: unknown) => options.onFault('process', fault));
-
   return {
     onStart: guarded('ipc', (child) => void numberOf(child)),
     onMessage: guarded('ipc', (child, message) => {
@@ -128,9 +124,10 @@ export function createLeases(options: LeasesOptions): Leases {
       const changed = await pools.apply(next);
       outage = next.outage;
       sliceDivisor = workers * divisorPerWorker;
-      await reloadSoon(changed);
+      // At once with the pools: a pool that is opened in between would be counted by limits that workers do not have.
+      owner.reload(changed);
     },
-    applyKeys: (change) => void reloadSoon(keyPools.apply(change)),
+    applyKeys: (change) => owner.reload(keyPools.apply(change)),
     inspect: (names) => owner.inspect(names),
     ready: rates.ready,
     gauges: () => [

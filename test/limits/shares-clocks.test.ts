@@ -95,3 +95,31 @@ test('after a clock of the store that jumps ahead the limit holds again within a
   holds(t, all, jumped + 61_000);
   t.end();
 });
+
+test('while another host uses all units, no call is let in beyond them, however many wait', (t) => {
+  const hosts = new SimulatedHosts({ pools: [slots], next: integersOf(7), whenGone: 'open' });
+  const [first, second] = [hosts.start(), hosts.start()];
+  hosts.advance(200);
+  const demands = [{ pool: slots, amount: 1 }];
+  const decided: string[] = [];
+  const note = (decision: Decision): void => {
+    decided.push(decision.outcome === 'denied' ? decision.reason : decision.outcome);
+  };
+  for (let i = 0; i < 10; i++) first.host.workers[0]?.holder.acquire(demands, note);
+  hosts.advance(1000);
+  t.strictSame(
+    decided.filter((outcome) => outcome !== 'admitted'),
+    [],
+    'the first host has them all',
+  );
+  decided.length = 0;
+  for (let at = 0; at < 6000; at += 20) {
+    const result = second.host.workers[0]?.holder.acquire(demands, note);
+    if (result !== undefined && result.outcome !== 'pending') note(result);
+    hosts.advance(20);
+  }
+  hosts.advance(2000);
+  t.equal(decided.length, 300);
+  t.strictSame([...new Set(decided)], ['exhausted']);
+  t.end();
+});
