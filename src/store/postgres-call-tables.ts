@@ -43,7 +43,8 @@ export const callLedger = 'usage';
 
 /**
  * Calls one by one, by day. Rows are only ever added, by `COPY` in the transaction that takes their batch, and go with
- * the table of their day. (A host of the version before goes on with `append_batch` until it is started anew.)
+ * the table of their day. A host of the version before goes on with `append_batch` on the connections that it has; it
+ * makes no new ones.
  */
 export const callTables = `
 CREATE SEQUENCE calls_place CACHE 1000;

@@ -1,3 +1,4 @@
+import { GatewayError } from '../errors.js';
 import { checkBatch, checkSumRange, writerTtlMs } from './ledger-format.js';
 import { callLedger } from './postgres-call-tables.js';
 import { copyCalls, createPostgresCalls } from './postgres-calls.js';
@@ -31,7 +32,9 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
     calls: createPostgresCalls(link),
     async append(ledger, batch) {
       checkBatch(batch);
-      const row = await take(link, ledger, batch);
+      const row = await take(link, ledger, batch).catch((error: unknown) => {
+        throw refusedForGood(error) ?? error;
+      });
       if (row === undefined || row.last === null) return false;
       const last = numberOf(row.last);
       const isDue = Math.floor(last / mostMerged) > Math.floor((last - batch.sums.ids.length) / mostMerged);
@@ -80,6 +83,17 @@ async function take(link: PostgresLink, ledger: string, batch: LedgerBatch): Pro
     await ask(statements.commit, []);
     return row;
   });
+}
+
+/** SQLSTATE of what a text says, and not of how the server is: characters that it has not, limits that it passes. */
+const refusals = /^(?:22P05|22021|54)/;
+
+/** @returns what a batch is given up for that the server would refuse whenever it is told; null for any other failure */
+function refusedForGood(error: unknown): Error | null {
+  const cause = error instanceof GatewayError ? error.cause : null;
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : null;
+  if (typeof code !== 'string' || !refusals.test(code)) return null;
+  return new Error('PostgreSQL does not take the lines of these calls', { cause });
 }
 
 function appendValues(ledger: string, batch: LedgerBatch): readonly unknown[] {

@@ -178,15 +178,15 @@ class PooledLink implements PostgresLink {
       this.#pool ??= this.#open();
       const opened = this.#pool;
       try {
-        return await this.#prepare(await this.#connect(await opened));
+        return await this.#prepare(opened, await this.#connect(opened));
       } catch (error) {
         if (left === 0 || turn.isOver || this.#pool === opened) throw error;
       }
     }
   }
 
-  async #prepare(client: PoolClient): Promise<PoolClient> {
-    const opened = this.#pool;
+  /** @param opened the pool that the connection is of: by now others may have gone on to another */
+  async #prepare(opened: Promise<Pool>, client: PoolClient): Promise<PoolClient> {
     try {
       if (!this.#prepared.has(client))
         await prepareConnection(client, this.#options.settings, this.#options.timeoutMs);
@@ -200,8 +200,8 @@ class PooledLink implements PostgresLink {
     }
   }
 
-  async #connect(pool: Pool): Promise<PoolClient> {
-    const opened = this.#pool;
+  async #connect(opened: Promise<Pool>): Promise<PoolClient> {
+    const pool = await opened;
     try {
       return await pool.connect();
     } catch (error) {
@@ -212,8 +212,8 @@ class PooledLink implements PostgresLink {
   }
 
   /** Goes on to the next place, after a back-off where all were in vain. What goes on at the one before ends there. */
-  #leave(opened: Promise<Pool> | null, failure: unknown): void {
-    if (opened === null || this.#pool !== opened) return;
+  #leave(opened: Promise<Pool>, failure: unknown): void {
+    if (this.#pool !== opened) return;
     const places = placesOf(this.#options.settings).length;
     this.#failure = failure;
     this.#failures += 1;

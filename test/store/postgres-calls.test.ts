@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -78,6 +79,22 @@ test('calls come back from their rows as they were', { skip }, async (t) => {
   const ofDay = calls.filter(({ at }) => Math.floor(at / dayMs) === Math.floor(first / dayMs));
   t.equal(await store.append('usage', batchOf(ofDay)), true);
   t.strictSame(await stored(store), ofDay);
+});
+
+test('lines that the server refuses for what they say are given up, and are no outage', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, postgresSettings(server.port));
+  // More than an index takes, and not to be made shorter by what repeats.
+  const keyId = randomBytes(6000).toString('base64');
+  const refused = store.append('usage', batchOf([ledgerRecord({ at: now, keyId })]));
+  await t.rejects(refused, {
+    message: 'PostgreSQL does not take the lines of these calls',
+    cause: { code: /^54/ },
+  });
+  t.equal(await store.append('usage', batchOf([ledgerRecord({ at: now })])), true);
+  t.equal((await stored(store)).length, 1);
 });
 
 test('ids that have numbers, and numbers that no column has, are written all the same', {
