@@ -413,6 +413,8 @@ export interface AttemptOwner {
    * @param error what its caller is told
    */
   onGivenUp(reason: GivenUpBy, error: GatewayError): void;
+  /** The client has left before anything of an answer passed: of two attempts under way, one goes on alone. */
+  onClientLeft(): void;
   /** A good answer turns out to say that our account is not accepted. */
   onVendorAccountRefused(error: VendorAccountError): void;
 }

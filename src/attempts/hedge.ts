@@ -41,10 +41,11 @@ export class Hedge implements UpstreamExchange {
   /** Neither is stopped: of streams their beginnings are read, and no more. */
   resume(): void {}
 
-  /** No second attempt is begun any more. @returns the first one; null where two are under way */
-  alone(): RelayedAttempt | null {
-    clearTimeout(this.#timer);
-    return this.#second === null ? this.#first.attempt : null;
+  /** The attempt that is further from an answer: of two that are as far, the second. */
+  get hindmost(): HedgedAttempt {
+    const first = this.#first;
+    const second = this.#second;
+    return second === null || progressOf(second) > progressOf(first) ? first : second;
   }
 
   cancel(): void {
@@ -70,4 +71,10 @@ export class Hedge implements UpstreamExchange {
   #isFirst(attempt: RelayedAttempt): boolean {
     return attempt === this.#first.attempt;
   }
+}
+
+/** How far an attempt is that no answer of has been handed on: an error whose end has not come is behind silence. */
+function progressOf({ attempt }: HedgedAttempt): number {
+  if (attempt.isRefused) return 0;
+  return attempt.held === null ? 1 : 2;
 }

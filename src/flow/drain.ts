@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
 import { RelayedAttempt } from '../attempts/attempts.js';
-import { Hedge } from '../attempts/hedge.js';
 import { tokensOf } from '../conversation/estimate-usage.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -31,11 +30,15 @@ const mostHeld = 64 * 1024;
  * @returns whether it is read on for the call, which is accounted for when that ends
  */
 export function leaveUpstream(answer: RelayedAnswer): boolean {
+  answer.owner.onClientLeft();
   const { services, call, upstream, transform, phase } = answer;
-  // Else two attempts are under way, or there is a pause between them.
-  const attempt = upstream instanceof Hedge ? upstream.alone() : upstream;
-  if (transform !== null && attempt instanceof RelayedAttempt && isDrained(services, call, attempt, phase)) {
-    new Drain(answer, attempt, transform).begin(phase);
+  // Else there is a pause between two attempts.
+  if (
+    transform !== null &&
+    upstream instanceof RelayedAttempt &&
+    isDrained(services, call, upstream, phase)
+  ) {
+    new Drain(answer, upstream, transform).begin(phase);
     return true;
   }
   if (phase.name !== 'over' && phase.name !== 'sent') upstream?.cancel();

@@ -220,6 +220,11 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
     return true;
   }
 
+  onClientLeft(): void {
+    const other = this.#hedge?.hindmost ?? null;
+    if (other !== null && this.loses(other.attempt, null)) this.#noteGivenUp(other.attempt, other.transform);
+  }
+
   #choose(attempt: RelayedAttempt): void {
     if (attempt === this.#second) {
       this.#second = null;
@@ -448,8 +453,7 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
   #awaitFirstToken({ firstTokenMs }: Target): void {
     const call = this.#call;
     const relay = this.#relay;
-    if (firstTokenMs === null || relay === null) return;
-    if (call.accounted || call.validated?.stream !== true) return;
+    if (firstTokenMs === null || relay === null || call.accounted || !call.validated?.stream) return;
     clearTimeout(relay.firstTokenTimer);
     relay.firstTokenTimer = setTimeout(
       guard('timer', call, () => this.#onSilent(), undefined),

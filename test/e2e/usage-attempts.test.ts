@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { chatBody, prices, startUsageGateway, type UsageLine } from '../support/usage-gateway.js';
@@ -7,10 +8,10 @@ const good = jsonAnswer(200, completion);
 /** Of 3 and 4 tokens, in nano-dollars. */
 const cost = 3 * 1250 + 4 * 10_000;
 
-/** A gateway whose model has two targets, the first of which answers as given, or not at all. */
-async function start(t: Test, answer: string, hedgeMs?: number) {
+/** A gateway whose model has two targets, the first of which answers as given, or not at all. @param other the second's answer */
+async function start(t: Test, answer: string, hedgeMs?: number, other = good) {
   const first = await startRawUpstream(t, answer);
-  const second = await startRawUpstream(t, good);
+  const second = await startRawUpstream(t, other);
   const usage = await startUsageGateway(t, {
     upstreamUrl: first.url,
     store: { kind: 'embedded', path: temporaryFolder(t) },
@@ -33,6 +34,9 @@ async function start(t: Test, answer: string, hedgeMs?: number) {
     },
   });
   return {
+    first,
+    second,
+    usage,
     async lines(): Promise<readonly UsageLine[]> {
       const answered = await usage.post('/v1/chat/completions', chatBody('How are you?'));
       t.equal(answered.status, 200);
@@ -70,4 +74,26 @@ test('of a hedged call, the attempt that was given up is in the ledger with what
   t.match(attempt, { outcome: 'attempt', target: 'one/a', costNanoUsd: 0, tokensKnown: 'partial' });
   t.ok(Number(attempt?.inputTokens) > 0);
   t.match((await stage.report()).total, { calls: 1, costNanoUsd: cost, inputTokens: 3 });
+});
+
+test('of a hedged call whose client leaves, the attempt that is not read on for is in the ledger, and the client pays for one', async (t) => {
+  const { first, second, usage } = await start(t, '', 10, '');
+  const leaving = new AbortController();
+  const asked = usage
+    .post('/v1/chat/completions', chatBody('How are you?'), leaving.signal)
+    .catch(() => null);
+  const [request] = await Promise.all([first.request(0), second.request(0)]);
+  leaving.abort();
+  await asked;
+  await eventually(() => second.sockets.size === 0);
+  request.socket.write(good);
+  await eventually(async () => (await usage.lines()).length >= 2);
+  const lines = await usage.lines();
+  t.equal(lines.length, 2);
+  t.equal(new Set(lines.map(({ requestId }) => requestId)).size, 1);
+  const [call, attempt] = lines;
+  t.match(call, { ...answered, outcome: 'client_gone', target: 'one/a', tokensKnown: 'exact' });
+  t.match(attempt, { outcome: 'attempt', target: 'two/b', costNanoUsd: 0, tokensKnown: 'partial' });
+  t.ok(Number(attempt?.inputTokens) > 0);
+  t.match((await usage.report('?by=')).total, { calls: 1, costNanoUsd: cost, inputTokens: 3 });
 });

@@ -25,8 +25,15 @@ const streamOf = (who: string): string => streamHead + chunk(eventsOf(who)) + la
 /** Nothing of an answer, but for its head. */
 const headOnly: Answer = ({ socket }) => void socket.write(streamHead + chunk(': ping\n\n'));
 
-function start(t: Test, behaviours: readonly Answer[], model = {}, config = {}): Promise<Routed> {
+function start(
+  t: Test,
+  behaviours: readonly Answer[],
+  model = {},
+  config = {},
+  upstream = {},
+): Promise<Routed> {
   return startRouted(t, behaviours, {
+    upstream,
     config: {
       ...config,
       models: {
@@ -185,14 +192,39 @@ test('an error that is handed on since nothing else is left has won no hedge', a
   }
 });
 
-test('a client that leaves cancels both streams', async (t) => {
-  const routed = await start(t, [headOnly, headOnly]);
-  const body = '{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}';
-  const socket = await open(routed.gateway.port, chatRequest(body));
-  await Promise.all(routed.upstreams.map((upstream) => upstream.request(0)));
-  socket.destroy();
+/** Sends a call for a stream, and has its client leave once both targets have been asked. */
+async function leaveBoth(routed: Routed, until: () => boolean = () => true) {
+  const body = JSON.stringify({ model: 'm', ...stream, messages: [{ role: 'user', content: 'hi' }] });
+  const client = await open(routed.gateway.port, chatRequest(body));
+  const requests = await Promise.all(routed.upstreams.map((upstream) => upstream.request(0)));
+  await eventually(until);
+  client.destroy();
+  return requests;
+}
+
+test('a client that leaves cancels both streams where neither is to be read on for', async (t) => {
+  const routed = await start(t, [headOnly, headOnly], {}, {}, { onLeave: 'cancel' });
+  await leaveBoth(routed);
   for (const upstream of routed.upstreams) await untilCut(upstream);
-  t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { outcome: 'client_gone' });
+  const line = await routed.gateway.line(({ msg }) => msg === 'request');
+  t.match(line, { outcome: 'client_gone', tokensPartial: true });
+  t.ok(Number(line.givenUpInputTokens) > 0, 'what the other is thought to have read is told apart');
+});
+
+test('of two streams whose client leaves, the one that has begun is read on for', async (t) => {
+  const routed = await start(t, [silent, headOnly]);
+  const family = 'gateway_target_first_byte_seconds';
+  const begun = (): boolean => {
+    const rows = routed.gateway.gateway.metrics().histograms.find(([name]) => name === family);
+    return rows?.[1].includes('u1/m') === true;
+  };
+  const [, second] = await leaveBoth(routed, begun);
+  await untilCut(routed.upstreams[0]);
+  second?.socket.write(chunk(eventsOf('second')) + lastChunk);
+  const line = await routed.gateway.line(({ msg }) => msg === 'request');
+  t.match(line, { outcome: 'client_gone', target: 'u1/m', inputTokens: 3, outputTokens: 4 });
+  t.equal(line.tokensPartial, undefined);
+  t.ok(Number(line.givenUpInputTokens) > 0);
 });
 
 test('a translated stream is hedged: the start of an answer does not win', async (t) => {

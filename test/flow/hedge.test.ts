@@ -2,8 +2,14 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { testKey } from '../support/gateway.js';
-import { errorAnswer, goodAnswer, startRouted } from '../support/routed.js';
-import { type Answer, completion, jsonAnswer, type RawUpstream } from '../support/upstream.js';
+import { errorAnswer, goodAnswer, type Routed, startRouted } from '../support/routed.js';
+import {
+  type Answer,
+  completion,
+  jsonAnswer,
+  type RawRequest,
+  type RawUpstream,
+} from '../support/upstream.js';
 
 /** A chat completion that tells who made it and used so many tokens. */
 const answerOf = (who: string, tokens: number): string =>
@@ -16,8 +22,13 @@ const answerOf = (who: string, tokens: number): string =>
 const silent: Answer = () => {};
 
 /** A gateway whose model has a target for each behaviour, and sends a slow call to the next. */
-function start(t: Test, behaviours: readonly Answer[], { hedgeMs = 20, routing = {} } = {}) {
+function start(
+  t: Test,
+  behaviours: readonly Answer[],
+  { hedgeMs = 20, routing = {}, onLeave = 'drain' } = {},
+) {
   return startRouted(t, behaviours, {
+    upstream: { onLeave },
     config: {
       routing,
       models: {
@@ -130,8 +141,8 @@ test('when the second fails, the first still has its other keys', async (t) => {
   t.equal(routed.counts()[1], 1);
 });
 
-test('a client that leaves cancels both at once', async (t) => {
-  const routed = await start(t, [silent, silent]);
+/** Sends a call, and has its client leave once both targets have been asked. @returns what each of them was asked */
+async function leaveBoth(routed: Routed): Promise<readonly RawRequest[]> {
   const leaving = new AbortController();
   const asked = fetch(`${routed.gateway.url}/v1/chat/completions`, {
     method: 'POST',
@@ -139,12 +150,32 @@ test('a client that leaves cancels both at once', async (t) => {
     headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
     body: '{"model":"m","messages":[{"role":"user","content":"hi"}]}',
   }).catch(() => null);
-  await Promise.all(routed.upstreams.map((upstream) => upstream.request(0)));
+  const requests = await Promise.all(routed.upstreams.map((upstream) => upstream.request(0)));
   leaving.abort();
   await asked;
+  return requests;
+}
+
+test('a client that leaves cancels both at once where neither is to be read on for', async (t) => {
+  const routed = await start(t, [silent, silent], { onLeave: 'cancel' });
+  await leaveBoth(routed);
   for (const upstream of routed.upstreams) await untilCut(upstream);
-  t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { outcome: 'client_gone' });
+  const line = await routed.gateway.line(({ msg }) => msg === 'request');
+  t.match(line, { outcome: 'client_gone', target: 'u0/m', tokensPartial: true });
+  t.ok(Number(line.givenUpInputTokens) > 0, 'what the other is thought to have read is told apart');
   t.strictSame(routed.counted('gateway_upstream_attempts_total'), {});
+});
+
+test('of two attempts whose client leaves, the first is read on for and the other is cancelled', async (t) => {
+  const routed = await start(t, [silent, silent]);
+  const [first] = await leaveBoth(routed);
+  await untilCut(routed.upstreams[1]);
+  first?.socket.write(answerOf('first', 5));
+  const line = await routed.gateway.line(({ msg }) => msg === 'request');
+  t.match(line, { outcome: 'client_gone', target: 'u0/m', inputTokens: 3, outputTokens: 5 });
+  t.equal(line.tokensPartial, undefined);
+  t.ok(Number(line.givenUpInputTokens) > 0);
+  t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u0/m ok': 1 });
 });
 
 test('no more than a tenth of the calls is sent twice, however slow the first target is', async (t) => {
