@@ -2,7 +2,7 @@ import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { costOf } from '../support/cost.js';
 import { startGateway, testKey } from '../support/gateway.js';
-import { closeOf, openClient, startRealtimeUpstream } from '../support/realtime.js';
+import { closeOf, openClient, refusalOf, startRealtimeUpstream } from '../support/realtime.js';
 
 const done = JSON.stringify({
   type: 'response.done',
@@ -76,4 +76,18 @@ test('a session whose seconds are counted ends when its budget does', async (t) 
   t.equal((await closed).code, 1008);
   await gateway.line(({ msg }) => msg === 'request');
   t.ok(costOf(gateway) >= 2 * cost);
+});
+
+test('what was shown of a response whose session ends within it is taken from the budget', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const { socket } = await upstream.arrival(0);
+  socket.send(JSON.stringify({ type: 'response.created', response: {} }));
+  socket.send(JSON.stringify({ type: 'response.output_text.delta', delta: 'abcd'.repeat(100) }));
+  await client.until(2);
+  socket.close();
+  await client.closed;
+  await gateway.line(({ msg }) => msg === 'request');
+  t.match(await refusalOf(t, gateway.port), { status: 429, body: /budget/ });
 });

@@ -91,3 +91,26 @@ test('an upstream that goes before it has told, and one that is not to be heard,
   await eventually(() => cancelled.upstream.socket.readyState === 3);
   t.equal(costOf(silent.gateway) + costOf(cancelled.gateway), 0);
 });
+
+test('a session that ends within a response that nobody tells the usage of pays what was shown of it', async (t) => {
+  const audio = JSON.stringify({
+    type: 'response.output_audio.delta',
+    delta: Buffer.alloc(48_000).toString('base64'),
+  });
+  // A second of sound, and two letters.
+  const shown = 21;
+  for (const before of [0, 40]) {
+    for (const end of ['client', 'upstream', 'lost'] as const) {
+      const { gateway, client, upstream } = await start(t, 'cancel');
+      const messages = [...(before === 0 ? [] : [created, done]), created, delta, audio];
+      for (const message of messages) upstream.socket.send(message);
+      await client.until(messages.length);
+      if (end === 'client') client.socket.close();
+      else upstream.socket[end === 'lost' ? 'terminate' : 'close']();
+      await client.closed;
+      const line = await gateway.line(({ msg }) => msg === 'request');
+      t.match(line, { outputTokens: before + shown, tokensPartial: true }, end);
+      t.equal(costOf(gateway), (before + shown) * cost, end);
+    }
+  }
+});

@@ -200,20 +200,36 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       this.#refuseFor(failure);
       return;
     }
-    if (!isBinary && mayTellUsage(data)) {
-      const usage = usageOfEvent(data);
-      if (usage !== null) call.usage = addUsage(call.usage, usage);
-      const seconds = usage === null ? secondsOfEvent(data) : 0;
-      call.mediaSeconds += seconds;
-      if (usage !== null || seconds > 0) this.#funds?.pay();
-      this.#openUsage.note(data);
-    }
+    if (!isBinary) this.#noteUsage(data);
     if (client === null) {
       if (!this.#openUsage.isOpen) this.stop();
       return;
     }
     call.exchange.bytesOut += data.length;
     client.gather(data, isBinary);
+  }
+
+  #noteUsage(event: Buffer): void {
+    const call = this.#call;
+    if (!mayTellUsage(event)) {
+      this.#openUsage.noteDelta(event);
+      return;
+    }
+    const usage = usageOfEvent(event);
+    if (usage !== null) call.usage = addUsage(call.usage, usage);
+    const seconds = usage === null ? secondsOfEvent(event) : 0;
+    call.mediaSeconds += seconds;
+    if (usage !== null || seconds > 0) this.#funds?.pay();
+    this.#openUsage.note(event, usage);
+  }
+
+  /** What is still being made is told by nobody any more: it counts as far as it was shown. */
+  #noteOpenUsage(): void {
+    const { usage } = this.#call;
+    const { isOpen, shown } = this.#openUsage;
+    if (!isOpen) return;
+    const used = shown === null ? usage : addUsage(usage, shown);
+    if (used !== null) this.#call.usage = { ...used, partial: true };
   }
 
   /** The upstream's messages are valid until here. */
@@ -332,10 +348,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       this.#place.leftBytes = this.#upstream.waitingBytes;
       this.#attempt.succeeded();
     } finally {
+      this.#noteOpenUsage();
       this.#funds?.end();
-      const { usage } = this.#call;
-      // A response that was being made is reported to nobody any more.
-      if (usage !== null && this.#openUsage.isOpen) this.#call.usage = { ...usage, partial: true };
       account(services, this.#call, outcome);
     }
   }

@@ -1,0 +1,85 @@
+import { test } from 'tap';
+import { noParts, type Usage } from '../../../src/conversation/usage.js';
+import { OpenUsage } from '../../../src/protocols/realtime/open-usage.js';
+
+const bytes = (event: object): Buffer => Buffer.from(JSON.stringify(event));
+const pcm = { audio: { output: { format: { type: 'audio/pcm', rate: 24_000 } } } };
+const sound = (length: number) =>
+  bytes({ type: 'response.output_audio.delta', delta: Buffer.alloc(length).toString('base64') });
+const text = (delta: unknown, type = 'response.output_text.delta') =>
+  bytes({ type, delta, obfuscation: 'x'.repeat(99) });
+const outputOf = (output: number, audioOutput = 0): Usage => ({
+  input: 0,
+  output,
+  cached: 0,
+  cacheWritten: 0,
+  reasoning: 0,
+  ...(audioOutput === 0 ? {} : { parts: { ...noParts, audioOutput } }),
+});
+
+/** A response that has begun. */
+function begin(response: unknown = pcm): OpenUsage {
+  const open = new OpenUsage();
+  open.note(bytes({ type: 'response.created', response }), null);
+  return open;
+}
+
+test('of a response, text counts by its script and sound by its seconds', (t) => {
+  const open = begin();
+  t.equal(open.shown, null);
+  open.noteDelta(text('abcd "ef'));
+  open.noteDelta(text('東京', 'response.output_audio_transcript.delta'));
+  open.noteDelta(text('{"a":1}\\', 'response.function_call_arguments.delta'));
+  t.strictSame(open.shown, outputOf(6));
+  open.noteDelta(sound(48_000));
+  t.strictSame(open.shown, outputOf(26, 20));
+  for (const nothing of [text(5), text(null), bytes({ type: 'response.output_text.delta' }), text('')])
+    open.noteDelta(nothing);
+  for (const other of ['response.output_text.done', 'x.delta']) open.noteDelta(text('abcd', other));
+  t.strictSame(open.shown, outputOf(26, 20));
+  t.end();
+});
+
+test('what was shown is nothing more once a response is done, and nothing counts outside of one', (t) => {
+  const open = begin();
+  open.noteDelta(text('abcd'));
+  open.note(bytes({ type: 'response.done' }), null);
+  open.noteDelta(text('abcd'));
+  t.equal(open.shown, null);
+  t.notOk(open.isOpen);
+  t.end();
+});
+
+test('of two responses at once, what one of them tells is not counted again', (t) => {
+  const open = begin();
+  open.note(bytes({ type: 'response.created', response: pcm }), null);
+  open.noteDelta(text('abcd'.repeat(30)));
+  open.noteDelta(sound(96_000));
+  open.note(bytes({ type: 'response.done' }), outputOf(40, 20));
+  t.strictSame(open.shown, outputOf(30, 20));
+  open.note(bytes({ type: 'response.done' }), outputOf(1000, 500));
+  t.equal(open.shown, null);
+  t.end();
+});
+
+test('the seconds of sound depend on its format, and on no rate that cannot be', (t) => {
+  const ofPcm = (rate: unknown) => ({ audio: { output: { format: { type: 'audio/pcm', rate } } } });
+  const responses: readonly (readonly [unknown, number])[] = [
+    [ofPcm(24_000), 20],
+    [ofPcm(16_000), 30],
+    [ofPcm(48_000), 10],
+    [{ output_audio_format: 'pcm16' }, 20],
+    [{ output_audio_format: 'g711_ulaw' }, 120],
+    [{ audio: { output: { format: { type: 'audio/pcma' } } } }, 120],
+    ...[0, -1, 1, 7999, 48_001, 1e308, '24000', null, [], {}].map((rate) => [ofPcm(rate), 20] as const),
+    ...[null, [], 'x', {}, { audio: null }, { audio: { output: [] } }, { padding: 'x'.repeat(70_000) }].map(
+      (response) => [response, 20] as const,
+    ),
+  ];
+  for (const [response, tokens] of responses) {
+    const open = begin(response);
+    open.noteDelta(sound(48_000));
+    t.equal(open.shown?.output, tokens, JSON.stringify(response)?.slice(0, 80));
+  }
+  t.end();
+});
