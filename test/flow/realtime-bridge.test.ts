@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { test } from 'tap';
 import type { WebSocket } from 'ws';
+import { OpenUsage } from '../../src/protocols/realtime/open-usage.js';
+import { costOf } from '../support/cost.js';
 import { settled } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { open } from '../support/raw-client.js';
@@ -128,7 +130,7 @@ test('a message beyond the limit ends the session: of a client at the head of it
   client.socket.send(Buffer.alloc(mebibyte + 1));
   t.equal((await client.closed).code, 1006);
   t.equal((await closed).code, 1001);
-  t.match(await line(({ status }) => status === 101), { error: 'request_too_large' });
+  t.match(await line(({ status }) => status === 101), { outcome: 'refused', error: 'request_too_large' });
   const other = await openClient(t, port);
   (await upstream.arrival(1)).socket.send(Buffer.alloc(mebibyte + 1));
   t.equal((await other.closed).code, 1009);
@@ -168,20 +170,22 @@ test('a client that is faster than its upstream is told to try later, once too m
   t.match(JSON.parse(client.received[0] as string), { error: { code: 'overloaded', type: 'server_error' } });
   const { bytesIn } = await line(({ status }) => status === 101);
   t.ok((bytesIn as number) < 16 * mebibyte, `${bytesIn} bytes were taken`);
+  t.match(await line(({ status }) => status === 101), { outcome: 'refused', error: 'overloaded' });
 });
 
 test('a client that goes on to send what cannot be taken is cut', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
+  const { port, line } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   for (let sent = 0; sent < 200; sent++) client.socket.send('no JSON');
   t.equal((await client.closed).code, 1008);
   t.equal(client.received.length, 100);
+  t.match(await line(({ status }) => status === 101), { outcome: 'refused', error: 'invalid_request' });
 });
 
 test('a session ends when it has lasted long enough', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startGateway(t, {
+  const { port, line } = await startGateway(t, {
     upstreams: [upstream.url],
     protocols: ['realtime'],
     config: { sockets: { sessionMs: 200 } },
@@ -189,6 +193,7 @@ test('a session ends when it has lasted long enough', async (t) => {
   const client = await openClient(t, port);
   t.equal((await client.closed).code, 1001);
   t.match(JSON.parse(client.received[0] as string), { error: { message: /longest/ } });
+  t.match(await line(({ status }) => status === 101), { outcome: 'refused', error: 'invalid_request' });
 });
 
 test('what responses have used is summed up in the log', async (t) => {
@@ -236,4 +241,42 @@ test('a client that leaves as soon as it has asked leaves nothing behind', async
   }
   await gateway.drain();
   await Promise.all(upstream.arrivals.map(({ closed }) => closed));
+});
+
+test('a session that ends by a fault of ours is recorded as ours, and what it has used is charged', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      models: {
+        m: {
+          protocols: ['realtime'],
+          targets: [{ upstream: 'u0', model: 'm' }],
+          price: { output: 10_000 },
+        },
+      },
+    },
+  });
+  const client = await openClient(t, gateway.port);
+  const { socket, closed } = await upstream.arrival(0);
+  const usage = { total_tokens: 3, input_tokens: 0, output_tokens: 3 };
+  socket.send(JSON.stringify({ type: 'response.done', response: { usage } }));
+  await client.until(1);
+  const { noteDelta } = OpenUsage.prototype;
+  t.teardown(() => {
+    OpenUsage.prototype.noteDelta = noteDelta;
+  });
+  OpenUsage.prototype.noteDelta = () => {
+    throw new Error('as the test says');
+  };
+  socket.send('{"type":"response.output_text.delta","delta":"hi"}');
+  t.equal((await client.closed).code, 1011);
+  await closed;
+  t.match(JSON.parse(client.received[1] as string), { type: 'error', error: { code: 'internal_error' } });
+  t.match(await gateway.line(({ msg }) => msg === 'request'), {
+    outcome: 'refused',
+    error: 'internal_error',
+    outputTokens: 3,
+  });
+  t.equal(costOf(gateway), 3 * 10_000_000);
 });

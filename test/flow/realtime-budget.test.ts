@@ -41,7 +41,11 @@ test('a session ends when its budget does, and its client is told before', async
   t.match(JSON.parse(String(client.received[2])), { type: 'error', error: { code: 'insufficient_quota' } });
   t.equal((await closed).code, 1008);
   await upstreamClosed;
-  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 80, error: 'budget_exceeded' });
+  t.match(await gateway.line(({ msg }) => msg === 'request'), {
+    outputTokens: 80,
+    outcome: 'refused',
+    error: 'budget_exceeded',
+  });
   t.equal(costOf(gateway), 2 * cost);
 });
 

@@ -132,8 +132,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
     const event = judgeEvent(data, isBinary, this.#model);
     if (event instanceof GatewayError) {
-      if (++this.#refusals > mostRefusals) this.#client?.refuse('Too many messages that cannot be taken.');
-      else this.#client?.send(errorEvent(event, exchange.id), false);
+      if (++this.#refusals > mostRefusals) {
+        this.#call.error = tooMany;
+        this.#client?.refuse(tooMany.message);
+      } else this.#client?.send(errorEvent(event, exchange.id), false);
       return;
     }
     if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#giveUpUpstream();
@@ -165,7 +167,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (reason === tooBigReason) this.#call.error = tooBig(this.#call.running.snapshot.sockets.messageBytes);
     const isOrderly = code !== closeCode.broken;
     this.#place.isCut = !isOrderly;
-    const outcome = isOrderly ? 'complete' : 'client_gone';
+    const outcome = this.#call.error !== null ? 'refused' : isOrderly ? 'complete' : 'client_gone';
     if (!this.#over && this.#openUsage.isOpen && this.#mayHear()) this.#hearOn(outcome);
     else this.#end(outcome, isOrderly ? code : closeCode.goingAway, reason);
   }
@@ -314,7 +316,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       if (this.#call.exchange.alive) refuse(this.#services, this.#call, error);
       this.#client?.send(errorEvent(error, this.#call.exchange.id), false);
     } finally {
-      this.#end('incomplete', closeCode.goingAway, '');
+      this.#end('refused', closeCode.goingAway, '');
       this.#closeClient(closeCode.internal, error.message);
     }
   }
@@ -324,7 +326,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const { exchange } = this.#call;
     this.#call.error = error;
     this.#client?.send(errorEvent(error, exchange.id), false);
-    this.#end(error.source === 'upstream' ? 'upstream_error' : 'incomplete', closeCode.goingAway, '');
+    this.#end(error.source === 'upstream' ? 'upstream_error' : 'refused', closeCode.goingAway, '');
     this.#closeClient(code, error.message);
   }
 
@@ -361,6 +363,7 @@ const noRoom = new GatewayError(
   'overloaded',
   "There is no memory for the upstream's message: the WebSockets of this key hold as much as they may.",
 );
+const tooMany = new GatewayError('invalid_request', 'Too many messages that cannot be taken.');
 const lost = new GatewayError('upstream_error', 'The connection to the upstream was lost.');
 const expired = new GatewayError('invalid_request', 'The session has reached its longest duration.');
 
