@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { GatewayError } from '../errors.js';
+import { GatewayError, type Guarded } from '../errors.js';
 import type { Dialer } from '../upstream/dialer.js';
 import { type Downloaded, download } from '../upstream/download.js';
 import type { RateBound } from '../upstream/least-rate.js';
@@ -14,6 +14,8 @@ export interface FileBounds {
   /** Where they may be. */
   readonly hosts: RemoteOptions;
   readonly dialer: Dialer;
+  /** For what they are fetched: after a fault of ours, which ends that, the promise never settles either. */
+  readonly owner: Guarded;
   /** How slow each of them may be. */
   readonly rate: RateBound;
   /**
@@ -38,7 +40,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, hosts, dialer, rate, hold }: FileBounds,
+  { maxBytes, timeoutMs, hosts, dialer, owner, rate, hold }: FileBounds,
   waiting: Pick<WaitingClient, 'cancel'>,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
@@ -50,6 +52,7 @@ export async function fetchFiles(
     const bounds = {
       ...hosts,
       dialer,
+      owner,
       maxBytes: left,
       timeoutMs: Math.max(1, deadline - performance.now()),
       rate,

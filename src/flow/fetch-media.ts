@@ -95,6 +95,7 @@ export function fetchMedia(
       {
         ...bounds.hosts,
         dialer: bounds.dialer,
+        owner: bounds.owner,
         maxBytes: left,
         timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),
         rate: bounds.rate,

@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, GatewayError, type Guarded, guard, surfaceFault } from '../errors.js';
+import { type FaultPlace, GatewayError, type Guarded, guard, handFault } from '../errors.js';
 import { ByteBlocks } from '../wire/byte-blocks.js';
 import { createDialer, type Dialer } from './dialer.js';
 import { LeastRate, type RateBound } from './least-rate.js';
@@ -28,6 +28,8 @@ export interface DownloadOptions extends RemoteOptions {
   readonly maxBytes: number;
   /** For everything together: names, redirects, the last byte. */
   readonly timeoutMs: number;
+  /** For what it is fetched: a fault of ours ends that, and `done` is not called. */
+  readonly owner: Guarded;
   /** One that comes more slowly is given up; none unless given. */
   readonly rate?: RateBound;
   /**
@@ -110,9 +112,9 @@ class Transfer implements Guarded {
     );
   }
 
-  onFault(_where: FaultPlace, fault: unknown): void {
-    surfaceFault(fault);
-    this.#fail(fault);
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.end();
+    handFault(this.#options.owner, where, fault);
   }
 
   #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {

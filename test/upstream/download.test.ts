@@ -10,14 +10,15 @@ import {
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Test, test } from 'tap';
-import { GatewayError } from '../../src/errors.js';
+import { type FaultPlace, GatewayError } from '../../src/errors.js';
 import type { Resolver } from '../../src/upstream/address.js';
 import { type Downloaded, type DownloadOptions, download } from '../../src/upstream/download.js';
+import { faultless } from '../support/faultless.js';
 
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
 const pem = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
 
-const limits: DownloadOptions = { maxBytes: 1000, timeoutMs: 20_000, allowPrivate: true };
+const limits: DownloadOptions = { maxBytes: 1000, timeoutMs: 20_000, allowPrivate: true, owner: faultless };
 
 async function serve(t: Test, answer: RequestListener, server: Server = createServer()): Promise<number> {
   server.on('request', answer);
@@ -280,4 +281,28 @@ test('after a cancel nothing is told, and the connection is closed', async (t) =
   download(`http://127.0.0.1:${port}/`, limits, never)();
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   t.pass();
+});
+
+test('a fault of ours within it is told its owner alone, and the connection is closed', async (t) => {
+  const uncaught: unknown[] = [];
+  const onUncaught = (fault: unknown): void => void uncaught.push(fault);
+  process.on('uncaughtException', onUncaught);
+  t.teardown(() => process.off('uncaughtException', onUncaught));
+  const server = createServer();
+  const closed = new Promise<void>((resolve) => {
+    server.on('connection', (socket) => socket.once('close', () => resolve()));
+  });
+  const port = await serve(t, (_request, response) => sendPng(response), server);
+  const fault = new TypeError('a mistake');
+  const told: (readonly [FaultPlace, unknown])[] = [];
+  const hold = (): never => {
+    throw fault;
+  };
+  const onFault = (where: FaultPlace, thrown: unknown): void => void told.push([where, thrown]);
+  const options = { ...limits, hold, owner: { onFault } };
+  download(`http://127.0.0.1:${port}/`, options, () => t.fail('its owner ends'));
+  await closed;
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  t.strictSame(told, [['upstream', fault]]);
+  t.strictSame(uncaught, []);
 });

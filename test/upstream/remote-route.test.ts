@@ -7,6 +7,7 @@ import type { EgressProxy, Origin } from '../../src/upstream/origin.js';
 import { type Reached, type ReachOptions, reachUrl } from '../../src/upstream/reach.js';
 import { authority, clientCertificate, demanding, serverCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
+import { faultless } from '../support/faultless.js';
 import { startProxy } from '../support/proxy.js';
 import { startRawUpstream } from '../support/upstream.js';
 import { plainOrigin } from './raw.js';
@@ -32,7 +33,11 @@ const reach = (url: string, options: Partial<ReachOptions>): Promise<Reached | G
 
 const fetched = (url: string, options: Partial<DownloadOptions>): Promise<Downloaded | GatewayError> =>
   new Promise((resolve) => {
-    download(url, { allowPrivate: false, maxBytes: 1 << 20, timeoutMs: 20_000, ...options }, resolve);
+    download(
+      url,
+      { allowPrivate: false, maxBytes: 1 << 20, timeoutMs: 20_000, owner: faultless, ...options },
+      resolve,
+    );
   });
 
 test("what is at an upstream's own origin is reached as the upstream is, with connections of its own", async (t) => {
@@ -129,7 +134,7 @@ test('a download that is given up, or takes too long, leaves no connection to th
   const way = resolveProxy(between.url(), null);
   const give = download(
     'http://files.test/a',
-    { allowPrivate: false, maxBytes: 1, timeoutMs: 20_000, proxy: way },
+    { allowPrivate: false, maxBytes: 1, timeoutMs: 20_000, owner: faultless, proxy: way },
     () => t.fail('it is told'),
   );
   const first = await between.request(0);

@@ -240,7 +240,7 @@ export class Conversion implements Asker {
     let bytes = 0;
     try {
       const { dialer } = this.#services;
-      const bounds = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, rate, hold };
+      const bounds = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, owner: call, rate, hold };
       const files = await fetchFiles(wanted, bounds, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
