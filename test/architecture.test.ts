@@ -62,7 +62,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   keys: ['errors', 'config/types', 'store/store'],
   limits: ['errors', 'config/types', 'store/accounts', 'store/shares', 'store/store', 'wire'],
-  usage: ['errors', 'metrics', 'config/types', 'store', 'conversation/usage', 'wire'],
+  usage: ['errors', 'metrics', 'config/types', 'store', 'conversation', 'wire'],
   metrics: ['errors', 'config/types', 'conversation/usage', 'admin/live-state', 'wire'],
   admin: [
     'errors',

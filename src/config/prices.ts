@@ -1,4 +1,4 @@
-import { type ServiceTier, serviceTiers } from '../wire/service-tier.js';
+import { type ServiceTier, serviceTiers } from '../conversation/usage.js';
 import type { PriceSettings } from './price-schema.js';
 import type { Price, PriceRates, PriceStep, SteppedRates } from './types.js';
 

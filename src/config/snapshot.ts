@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
 import { initialsOf } from '../wire/head.js';
-import { needleOf } from '../wire/needle.js';
+import { needleOf } from '../wire/json-skip.js';
 import { atOnce, type Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import { createKeyShares } from './key-shares.js';

@@ -1,9 +1,9 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
+import type { ServiceTier } from '../conversation/usage.js';
 import type { EgressProxy, Origin } from '../upstream/origin.js';
+import type { Needle } from '../wire/json-skip.js';
 import type { MemberRule } from '../wire/member-rule.js';
-import type { Needle } from '../wire/needle.js';
-import type { ServiceTier } from '../wire/service-tier.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../wire/json.js';
-import { needleOf } from '../wire/needle.js';
+import { needleOf } from '../wire/json-skip.js';
 import { tagSignature, tokenAsBytes, tokenIn } from './signature.js';
 
 /*

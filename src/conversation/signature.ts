@@ -1,4 +1,4 @@
-import { type Needle, needleOf } from '../wire/needle.js';
+import { type Needle, needleOf } from '../wire/json-skip.js';
 import { type TextProtocolName, textProtocols } from './request.js';
 
 /*

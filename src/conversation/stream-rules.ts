@@ -1,6 +1,5 @@
 import { GatewayError } from '../errors.js';
-import type { ServiceTier } from '../wire/service-tier.js';
-import type { MadeMedia, Usage } from './usage.js';
+import type { MadeMedia, ServiceTier, Usage } from './usage.js';
 
 /** How a stream stood when its last byte had come. */
 export interface StreamEnding {

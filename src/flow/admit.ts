@@ -1,4 +1,4 @@
-import type { Key, Price, UnpricedRule } from '../config/types.js';
+import type { Key, Model, Price, UnpricedRule } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/decision.js';
@@ -7,11 +7,10 @@ import { type CallPools, demandsOf, poolsOfKey } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { account } from './account.js';
-import { budgetsOf, hasBudget, type PeriodBudget } from './budget.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
 import { factorOf } from './consumption.js';
 import { expectedSeconds, expectedTokens, expectedUsage } from './expected-usage.js';
-import { LimitedCall, Taking } from './limited-call.js';
+import { budgetsOf, LimitedCall, type PeriodBudget, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
@@ -292,4 +291,9 @@ function limitText(pool: Pool): string {
 /** For whom is counted. */
 function ownerOf({ name }: Pool): string | undefined {
   return ownerTexts[name.slice(0, name.indexOf(':'))];
+}
+
+/** Whether anybody has set a budget for the calls of a key for a model. */
+export function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
+  return budget !== null || groupBudgets.length > 0 || model.budget !== null;
 }

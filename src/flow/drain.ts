@@ -9,11 +9,10 @@ import type { ResponseHead, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
 import type { RelayedAnswer } from './answer-end.js';
-import type { Phase } from './answer-phase.js';
+import { isEventStream, isMedia, lastEvent, type Phase } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import type { Draining } from './drain-list.js';
-import { isEventStream, isMedia, lastEvent } from './judge-answer.js';
 import { releaseBody, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 

@@ -3,8 +3,7 @@ import type { FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
-import type { BegunStream } from './answer-phase.js';
-import { answerRefusal, endedUnbegun, isEventStream, lastEvent } from './judge-answer.js';
+import { answerRefusal, type BegunStream, endedUnbegun, isEventStream, lastEvent } from './answer-phase.js';
 import type { Relay } from './relay.js';
 
 /** More than this is not held back: what begins so is taken for an answer. */

@@ -1,12 +1,13 @@
+import type { Budget, Key, Model } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
 import type { Admission, Pending } from '../limits/decision.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
-import type { Demand } from '../limits/pool.js';
-import type { CallPools } from '../limits/pools.js';
+import type { Demand, Pool } from '../limits/pool.js';
+import { budgetPool, type CallPools } from '../limits/pools.js';
 import type { RateLines } from '../limits/rate-headers.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
-import type { PeriodBudget } from './budget.js';
+import { budgetPeriod } from '../usage/budget.js';
 import { type Consumption, costOfCall } from './consumption.js';
 import type { Running } from './running.js';
 
@@ -57,6 +58,19 @@ export class Taking {
     this.admission?.undo();
   }
 }
+
+/** What may be spent in a period. */
+export interface PeriodBudget {
+  readonly pool: Pool;
+  /** Unix milliseconds: when the next period begins, with a budget of its own. */
+  readonly endsAt: number;
+}
+
+interface OwnedBudget extends PeriodBudget {
+  readonly owner: string;
+}
+
+const current = new WeakMap<Budget, OwnedBudget>();
 
 const none: readonly PeriodBudget[] = [];
 
@@ -133,4 +147,30 @@ function isOurFailure({ outcome, error, answeredAt }: EndedCall): boolean {
 function usedTokens({ usage, outcome }: EndedCall): number | null {
   if (usage !== null) return usage.input + usage.output;
   return outcome === 'refused' || outcome === 'upstream_error' ? 0 : null;
+}
+
+/**
+ * All budgets that pay for a call, each of them in full: its key's, those of the key's groups, its model's.
+ * @param at Unix milliseconds
+ */
+export function budgetsOf(key: Key, model: Model, at: number): readonly PeriodBudget[] {
+  const budgets: PeriodBudget[] = [];
+  if (key.budget !== null) budgets.push(budgetOf(`key:${key.id}`, key.budget, at));
+  for (const { group, budget } of key.groupBudgets) budgets.push(budgetOf(`group:${group}`, budget, at));
+  if (model.budget !== null) budgets.push(budgetOf(`model:${model.name}`, model.budget, at));
+  return budgets;
+}
+
+/**
+ * The budget of an owner for the period of a time: made once for each.
+ * @param owner `key:team-a`, `group:default` or `model:gpt-x`
+ * @param at Unix milliseconds
+ */
+export function budgetOf(owner: string, budget: Budget, at: number): PeriodBudget {
+  const known = current.get(budget);
+  if (known !== undefined && at < known.endsAt && known.owner === owner) return known;
+  const { id, endsAt } = budgetPeriod(budget.per, at);
+  const made = { owner, pool: budgetPool(owner, budget, id), endsAt };
+  current.set(budget, made);
+  return made;
 }

@@ -32,7 +32,7 @@ import {
 } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
-import { contains } from '../wire/needle.js';
+import { contains } from '../wire/json-skip.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import { type Asking, answerId, type Call, type GatewayPath } from './call.js';
 import {

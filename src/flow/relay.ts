@@ -28,31 +28,29 @@ import {
 import { answerLines, streamLines } from './answer-lines.js';
 import {
   type Answering,
+  answerRefusal,
   type BegunStream,
   type Bytes,
+  beginningOf,
   decide,
   type Events,
+  endedUnbegun,
+  isEventStream,
+  lastEvent,
   mayShowLife,
+  noStream,
   over,
   type Phase,
   takenAs,
+  tooLarge,
   type Undecided,
+  unfitRefusal,
   type Whole,
   waiting,
 } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { addBehind, wholeEnd } from './conversation/keep.js';
 import { leaveUpstream } from './drain.js';
-import {
-  answerRefusal,
-  beginningOf,
-  endedUnbegun,
-  isEventStream,
-  lastEvent,
-  noStream,
-  tooLarge,
-  unfitRefusal,
-} from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse } from './refuse.js';
 import type { Services } from './services.js';

@@ -1,7 +1,6 @@
 import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { type FaultPlace, type GatewayError, type Guarded, surfaceFault } from '../errors.js';
-import type { Writable } from '../wire/head.js';
-import { isBodyless } from '../wire/head.js';
+import { isBodyless, type Writable } from '../wire/head.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
 import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';

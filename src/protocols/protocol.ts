@@ -6,7 +6,7 @@ import type { ConversationRequest, TextProtocolName } from '../conversation/requ
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import type { JsonObject } from '../wire/json.js';
-import type { Needle } from '../wire/needle.js';
+import type { Needle } from '../wire/json-skip.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
 import type { OnceRule } from './once.js';

@@ -1,7 +1,6 @@
-import type { Usage } from '../conversation/usage.js';
+import { serviceTiers, type Usage } from '../conversation/usage.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import { type CallTimes, mostAdded } from '../metrics/tables.js';
-import { serviceTiers } from '../wire/service-tier.js';
 import { dayMs, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
 import type { CallGroup, CallGroupSums } from './sums.js';

@@ -1,6 +1,5 @@
 import type { ImagePrice, Price, PriceRates, SteppedRates } from '../config/types.js';
-import type { MadeMedia, Usage } from '../conversation/usage.js';
-import type { ServiceTier } from '../wire/service-tier.js';
+import type { MadeMedia, ServiceTier, Usage } from '../conversation/usage.js';
 
 /** What a call has consumed that may have a price. */
 export interface Consumption {

@@ -1,5 +1,5 @@
+import { type ServiceTier, serviceTiers } from '../conversation/usage.js';
 import { type CallOutcome, outcomes } from '../metrics/call-record.js';
-import { type ServiceTier, serviceTiers } from '../wire/service-tier.js';
 
 /**
  * How the numbers of tokens are known: the upstream has reported them, they were counted from what was streamed until

@@ -1,8 +1,8 @@
+import { serviceTiers } from '../conversation/usage.js';
 import { none, unknownCost } from '../metrics/call-record.js';
 import { readCallLine } from '../store/call-line.js';
 import type { Ledger, StoredCalls, SumPage } from '../store/store.js';
 import { requestIdOf } from '../wire/request-id.js';
-import { serviceTiers } from '../wire/service-tier.js';
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
 import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs } from './call-table.js';

@@ -1,5 +1,3 @@
-import { contains, type Needle } from './needle.js';
-
 /*
  * The grammar of RFC 8259 over bytes, without values: each function takes the offset where something begins and
  * gives the offset where it ends, or -1 for "not certain", which sends the caller to a full parse. What they accept,
@@ -549,4 +547,28 @@ function wordAfter(bytes: Buffer, at: number, keyLength: number): string | null 
   if (value === -1 || bytes[value] !== QUOTE) return null;
   const end = endOfPlain(bytes, value + 1);
   return end === -1 || end - value > longestWord ? null : bytes.toString('latin1', value + 1, end);
+}
+
+/** What bytes are searched for, of which nearly none hold it. */
+export interface Needle {
+  readonly whole: Buffer;
+  /** Its end from a character that is rare in JSON: a search stops at each place where the first one stands. */
+  readonly tail: Buffer;
+}
+
+/** From what is rarest in texts to what is not. */
+const rarities = [/[QXZJKVWY]/, /[A-Z]/, /[0-9]/, /[jqxz]/, /[kvwy_-]/, /[bcfgmpu]/, /[^" ]/];
+/** A shorter end is found too often in vain. */
+const leastTail = 4;
+
+/** @param text of Latin letters, longer than 4 */
+export function needleOf(text: string): Needle {
+  const places = rarities.map((rare) => text.slice(0, 1 - leastTail).search(rare));
+  const from = places.find((at) => at !== -1) ?? 0;
+  return { whole: Buffer.from(text), tail: Buffer.from(text.slice(from)) };
+}
+
+/** Whether bytes hold a needle; where they do not, in a third of the time that a search for the whole of it takes. */
+export function contains(bytes: Buffer, { whole, tail }: Needle): boolean {
+  return bytes.includes(tail) && bytes.includes(whole);
 }

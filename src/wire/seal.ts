@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { needleOf } from './needle.js';
+import { needleOf } from './json-skip.js';
 
 /** Closes texts that clients carry for the gateway and that nobody else may read or change. */
 export interface Sealer {

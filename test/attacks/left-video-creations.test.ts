@@ -1,5 +1,4 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { costOf } from '../support/cost.js';
 import { eventually } from '../support/eventually.js';

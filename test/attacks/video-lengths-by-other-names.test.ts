@@ -1,5 +1,4 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { actionPath } from '../support/media/client-formats.js';
 import { ask, formOf, mediaConfig } from '../support/media/gateway.js';

@@ -7,7 +7,7 @@ import {
   untagSignature,
   withoutWords,
 } from '../../src/conversation/signature.js';
-import { contains } from '../../src/wire/needle.js';
+import { contains } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 
 const signature = fc.record({

@@ -1,8 +1,7 @@
 import t, { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import type { GatewayProcesses } from '../support/gateway.js';
-import type { PostgresServer } from '../support/postgres.js';
-import { skipWithoutPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipWithoutPostgres } from '../support/postgres.js';
 import { askTask, type TaskRequest, taskClientFormats, untilEnded } from '../support/tasks/client.js';
 import { startHostsStage, storeTimeoutMs } from '../support/tasks/hosts.js';
 import { startChatLoad } from './tasks-chat.js';

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import type { Budget } from '../../src/config/types.js';
-import { budgetOf } from '../../src/flow/budget.js';
+import { budgetOf } from '../../src/flow/limited-call.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { costOf } from '../support/cost.js';
 import { eventually } from '../support/eventually.js';

@@ -1,9 +1,8 @@
 import { test } from 'tap';
 import type { PriceSettings } from '../../src/config/price-schema.js';
 import { resolvePrice } from '../../src/config/prices.js';
-import type { Usage } from '../../src/conversation/usage.js';
+import type { ServiceTier, Usage } from '../../src/conversation/usage.js';
 import { costOf, isFree } from '../../src/usage/cost.js';
-import type { ServiceTier } from '../../src/wire/service-tier.js';
 import { fc } from '../support/seed.js';
 
 const free = resolvePrice({});

@@ -1,9 +1,8 @@
 import type { Protocol } from '../../src/config/types.js';
-import { type Usage, withCharges } from '../../src/conversation/usage.js';
+import { serviceTiers, type Usage, withCharges } from '../../src/conversation/usage.js';
 import { type CallRecord, none, outcomes, unknownCost } from '../../src/metrics/call-record.js';
 import type { CallTimes } from '../../src/metrics/tables.js';
 import { type LedgerRecord, tokenSources } from '../../src/usage/ledger-record.js';
-import { serviceTiers } from '../../src/wire/service-tier.js';
 import { callRecord } from '../support/call-record.js';
 import { fc } from '../support/seed.js';
 

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { lastObjectStart, lastWordOf, numberNames, readNumbers } from '../../src/wire/json-skip.js';
-import { needleOf } from '../../src/wire/needle.js';
+import { lastObjectStart, lastWordOf, needleOf, numberNames, readNumbers } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 
 const wanted = numberNames(['a', 'bc']);

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { endOfPlain, endOfText, endOfValue } from '../../src/wire/json-skip.js';
+import { contains, endOfPlain, endOfText, endOfValue, needleOf } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
@@ -94,4 +94,21 @@ test('a plain string has no escapes', (t) => {
   t.equal(endOfPlain(Buffer.from('a\\n"'), 0), -1);
   t.equal(endOfPlain(Buffer.from('abc'), 0), -1);
   t.end();
+});
+
+test('what is searched for is found from its rarest character, and only as a whole', async (t) => {
+  for (const [text, tail] of [
+    ['"service_tier"', 'vice_tier"'],
+    ['"gw1.', 'gw1.'],
+    ['__thought__Z3cx', 'Z3cx'],
+    ['"speed"', 'peed"'],
+    ['"rate"', 'rate"'],
+  ] as const) {
+    const needle = needleOf(text);
+    t.equal(needle.tail.toString(), tail);
+    t.ok(contains(Buffer.from(`{${text}`), needle));
+    t.ok(contains(Buffer.from(`${tail} ${text}`), needle));
+    t.notOk(contains(Buffer.from(`{${tail}`), needle), 'its end alone is not it');
+    t.notOk(contains(Buffer.from(text.slice(0, -1)), needle));
+  }
 });

@@ -33,9 +33,9 @@ import {
 } from '../../wire/range.js';
 import { account } from '../account.js';
 import { ownLines, timingLine } from '../answer-lines.js';
+import { beginningFailure } from '../answer-phase.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
-import { beginningFailure } from '../judge-answer.js';
 import { markedKey } from '../key-mark.js';
 import { fileHosts } from '../own-address.js';
 import { oneOffHead } from '../prepare.js';

@@ -1,6 +1,6 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { contains } from '../../wire/needle.js';
+import { contains } from '../../wire/json-skip.js';
 import { isVendorAccountError, vendorAccountError } from './vendor-account-error.js';
 
 /*

@@ -2,7 +2,7 @@ import type { UrlCitation } from '../../conversation/answer.js';
 import { searchToken } from '../../conversation/signature.js';
 import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { needleOf } from '../../wire/needle.js';
+import { needleOf } from '../../wire/json-skip.js';
 
 /*
  * Searches and their sources as blocks of an answer: the upstream's call of its own tool, what it found, and citations on

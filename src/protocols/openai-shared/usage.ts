@@ -1,4 +1,4 @@
-import { noParts, type TokenParts, type Usage, withCharges } from '../../conversation/usage.js';
+import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
 import { countOf, isObject, type JsonObject } from '../../wire/json.js';
 import {
   lastMemberAt,
@@ -7,12 +7,11 @@ import {
   lastWordWithin,
   type NumberNames,
   type NumberScope,
+  needleOf,
   numberNames,
   objectAfterKey,
   readNumbers,
 } from '../../wire/json-skip.js';
-import { needleOf } from '../../wire/needle.js';
-import { tierOf } from '../../wire/service-tier.js';
 
 /*
  * The `usage` objects of OpenAI's protocols: `prompt_tokens` and `completion_tokens` in the older ones, `input_tokens`

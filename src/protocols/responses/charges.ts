@@ -1,8 +1,7 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
+import { tierOf } from '../../conversation/usage.js';
 import { isObject, listOf, parseObject } from '../../wire/json.js';
-import { lastWordWithin, textStart } from '../../wire/json-skip.js';
-import { contains, needleOf } from '../../wire/needle.js';
-import { tierOf } from '../../wire/service-tier.js';
+import { contains, lastWordWithin, needleOf, textStart } from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch } from './search-item.js';

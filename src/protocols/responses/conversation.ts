@@ -1,16 +1,20 @@
-import type {
-  ConversationRules,
-  HeldTurn,
-  Holder,
-  Keep,
-  KeepRequest,
-  KeptRecord,
-  KeptTurn,
-  Recall,
-  Recalled,
-  Watch,
+import {
+  type ConversationRules,
+  type HeldTurn,
+  type Holder,
+  isHolder,
+  isLegalId,
+  type Keep,
+  type KeepRequest,
+  type KeptRecord,
+  type KeptTurn,
+  type Recall,
+  type Recalled,
+  shownId,
+  turnAfter,
+  type Watch,
+  writeHolder,
 } from '../../conversation/kept-turns.js';
-import { isHolder, isLegalId, shownId, turnAfter, writeHolder } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';

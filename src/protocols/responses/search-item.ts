@@ -1,6 +1,6 @@
 import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { needleOf } from '../../wire/needle.js';
+import { needleOf } from '../../wire/json-skip.js';
 import type { EventWriter } from './event-writer.js';
 
 /*

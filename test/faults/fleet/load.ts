@@ -1,6 +1,5 @@
 import type { Decision } from '../../../src/limits/decision.js';
-import type { Pool } from '../../../src/limits/pool.js';
-import { windowMsOf } from '../../../src/limits/pool.js';
+import { type Pool, windowMsOf } from '../../../src/limits/pool.js';
 import type { SimulatedWorker } from '../../limits/host.js';
 import { type Use, worstMinute } from '../../limits/ledger.js';
 import type { Integers } from '../../support/seed.js';

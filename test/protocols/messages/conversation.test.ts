@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import type { Keep, Recalled } from '../../../src/conversation/kept-turns.js';
-import { writeHolder } from '../../../src/conversation/kept-turns.js';
+import { type Keep, type Recalled, writeHolder } from '../../../src/conversation/kept-turns.js';
 import { messagesConversation } from '../../../src/protocols/messages/conversation.js';
 import { readKept } from '../../../src/protocols/messages/kept.js';
 

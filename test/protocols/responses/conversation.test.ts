@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import type { Keep, Recalled } from '../../../src/conversation/kept-turns.js';
-import { writeHolder } from '../../../src/conversation/kept-turns.js';
+import { type Keep, type Recalled, writeHolder } from '../../../src/conversation/kept-turns.js';
 import { responsesConversation as rules } from '../../../src/protocols/responses/conversation.js';
 import { readKept, writeKept } from '../../../src/protocols/responses/kept.js';
 import type { JsonObject } from '../../../src/wire/json.js';

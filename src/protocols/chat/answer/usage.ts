@@ -1,6 +1,5 @@
-import { type Usage, withCharges } from '../../../conversation/usage.js';
+import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
-import { tierOf } from '../../../wire/service-tier.js';
 import { partsOf, searchesIn } from '../../openai-shared/usage.js';
 
 export { lastUsage } from '../../openai-shared/choice-stream.js';

@@ -1,7 +1,6 @@
-import { noParts, type TokenParts, type Usage, withCharges } from '../../../conversation/usage.js';
+import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
 import { endOfValue, lastObjectStart, mostDepth, numberNames, readNumbers } from '../../../wire/json-skip.js';
-import { tierOf } from '../../../wire/service-tier.js';
 
 const needle = Buffer.from('"usageMetadata"');
 const wanted = numberNames([

@@ -1,14 +1,13 @@
-import { noParts, type Usage, withCharges } from '../../../conversation/usage.js';
+import { noParts, type ServiceTier, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { isObject, type JsonObject } from '../../../wire/json.js';
 import {
   lastObjectStart,
   lastWordOf,
+  needleOf,
   numberNames,
   objectAfterKey,
   readNumbers,
 } from '../../../wire/json-skip.js';
-import { needleOf } from '../../../wire/needle.js';
-import { type ServiceTier, tierOf } from '../../../wire/service-tier.js';
 import { searchUsage } from '../search-blocks.js';
 
 const needle = Buffer.from('"usage"');

@@ -1,6 +1,5 @@
-import { type Usage, withCharges } from '../../../conversation/usage.js';
+import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { countOf, isObject, type JsonObject } from '../../../wire/json.js';
-import { tierOf } from '../../../wire/service-tier.js';
 import { createUsageReader, partsOf, tokenNames } from '../../openai-shared/usage.js';
 
 const { lastUsageWithin } = createUsageReader(tokenNames);
