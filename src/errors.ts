@@ -187,6 +187,14 @@ export class GatewayError extends Error {
   }
 }
 
+/** The same error of a request whose work may have been done all the same. */
+export function unrepeatable(error: GatewayError): GatewayError {
+  if (error.unrepeatable) return error;
+  const { kind, message, status, code, source, cause } = error;
+  const answered = source === 'upstream' ? { answered: { status, code } } : {};
+  return new GatewayError(kind, message, { ...answered, unrepeatable: true, cause });
+}
+
 /** Where a fault was caught: the label of a metric, so a few words and no others. */
 export type FaultPlace =
   /** A client's request: its head, its body, its answer. */

@@ -12,7 +12,7 @@ import { toldStatus } from '../attempts/outcome.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { GatewayError, type GivenUpBy, guard } from '../errors.js';
+import { GatewayError, type GivenUpBy, guard, unrepeatable } from '../errors.js';
 import {
   isVendorAccountError,
   type VendorAccountError,
@@ -595,6 +595,6 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
         : { ...progress, reason: 'error_answer', status },
     );
     if (mayGoOn) this.#goOn(error);
-    else this.#end(error, head);
+    else this.#end(status === null && progress.once && progress.bytesSent ? unrepeatable(error) : error, head);
   }
 }

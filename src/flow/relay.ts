@@ -57,6 +57,8 @@ import type { Services } from './services.js';
 
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
 const heldMs = 500;
+/** Those in which an upstream that is asked for a stream may have shown nothing of it. */
+const silentPhases: ReadonlySet<Phase['name']> = new Set(['waiting', 'undecided', 'events']);
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
 
@@ -113,7 +115,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
 
   /** Another target is asked in place of the present one, unless it has begun to answer. */
   giveUpSilent(): void {
-    if (this.relayed || (this.phase.name !== 'waiting' && this.phase.name !== 'events')) return;
+    if (this.relayed || !silentPhases.has(this.phase.name)) return;
     giveUp(this, new GatewayError('upstream_timeout'), null, 'first_token_timeout');
   }
 

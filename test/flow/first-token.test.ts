@@ -67,6 +67,10 @@ const silences: readonly (readonly [string, Answer])[] = [
       socket.on('close', () => clearInterval(pings));
     },
   ],
+  [
+    'a head that calls it no stream',
+    ({ socket }) => void socket.write(streamHead.replace('text/event-stream', 'text/plain') + chunk('da')),
+  ],
   ['part of an event', ({ socket }) => void socket.write(streamHead + chunk('data: {"id":"c","cho'))],
   [
     'an error answer without an end',

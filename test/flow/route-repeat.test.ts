@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { testKey } from '../support/gateway.js';
 import { goodAnswer, startRouted } from '../support/routed.js';
-import { startRawUpstream } from '../support/upstream.js';
+import { type Answer, startRawUpstream } from '../support/upstream.js';
 
 test('a connection that was closed while nobody used it is no error for anybody', async (t) => {
   const routed = await startRouted(t, [goodAnswer]);
@@ -66,4 +66,23 @@ test('a client that leaves while a try is waited for ends the call at once', asy
   const tried = routed.counted('gateway_upstream_attempts_total')['u0/m refused'];
   await new Promise((resolve) => setTimeout(resolve, 500));
   t.equal(routed.counted('gateway_upstream_attempts_total')['u0/m refused'], tried);
+});
+
+test('what may have been done all the same is asked for nowhere again, and its client is told not to', async (t) => {
+  const breaking: Answer = ({ socket }) => void socket.resetAndDestroy();
+  for (const [more, shouldRetry, counts] of [
+    [{ store: true }, 'false', [1, 0]],
+    [{ store: true, stream: true }, 'false', [1, 0]],
+    [{}, null, [1, 1]],
+  ] as const) {
+    const routed = await startRouted(t, [breaking, breaking]);
+    t.match(await routed.ask({}, more), { status: 502, shouldRetry });
+    t.strictSame(routed.counts(), counts);
+  }
+});
+
+test('a target that refused what would be made once says nothing against another try', async (t) => {
+  const nowhere = `http://127.0.0.1:${await freePort()}/v1`;
+  const routed = await startRouted(t, [], { upstreams: [nowhere], config: { routing: { retries: 0 } } });
+  t.match(await routed.ask({}, { store: true }), { status: 502, shouldRetry: null });
 });

@@ -23,7 +23,12 @@ export interface Routed {
   ask(
     headers?: Record<string, string>,
     more?: object,
-  ): Promise<{ readonly status: number; readonly retryAfter: string | null; readonly body: string }>;
+  ): Promise<{
+    readonly status: number;
+    readonly retryAfter: string | null;
+    readonly shouldRetry: string | null;
+    readonly body: string;
+  }>;
   /** Requests that each upstream has got. */
   counts(): number[];
   /** The key of each request that an upstream has got. */
@@ -52,6 +57,7 @@ export async function startRouted(
       return {
         status: answer.status,
         retryAfter: answer.headers.get('retry-after'),
+        shouldRetry: answer.headers.get('x-should-retry'),
         body: await answer.text(),
       };
     },

@@ -7,7 +7,7 @@ import { toldStatus } from '../../attempts/outcome.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Price, Target } from '../../config/types.js';
 import { LeftOut } from '../../conversation/left-out.js';
-import { GatewayError } from '../../errors.js';
+import { GatewayError, unrepeatable } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
@@ -561,13 +561,6 @@ function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null 
 function isRefusal({ kind, status, unrepeatable }: GatewayError, sentMs: number): boolean {
   if (unrepeatable) return false;
   return (kind !== 'upstream_timeout' && kind !== 'overloaded') || provesUndone(status, sentMs);
-}
-
-/** The same error of a request that may not be sent again. */
-function unrepeatable(error: GatewayError): GatewayError {
-  if (error.unrepeatable) return error;
-  const { kind, message, status, code, cause } = error;
-  return new GatewayError(kind, message, { answered: { status, code }, unrepeatable: true, cause });
 }
 
 /** The status that such words stand for; null where they may be the caller's mistake as well as the upstream's. */

@@ -70,8 +70,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
       } else if (error !== null) {
         return { state: 'failed', usage, error };
       } else if (Array.isArray(chunk.choices) && chunk.choices.length > 0) {
-        // Without the mark, the end of the last choice is that of the stream: several may end one by one.
-        isComplete ||= chunk.choices.every(hasFinished);
+        isComplete ||= haveFinished(tail.subarray(0, end));
         break;
       }
       end = start;
@@ -123,6 +122,24 @@ export function readChoiceEvent(
 /** The failure of a stream that comes to its end mark with no choice in it. */
 export function emptyStream(): GatewayError {
   return new GatewayError('upstream_error', "The upstream's stream has no answer in it.", { unbegun: true });
+}
+
+/**
+ * Whether the choices have ended of which the last bytes of a stream tell. Without the mark, the end of them all is that
+ * of the stream: several may end one by one, while others go on.
+ */
+function haveFinished(tail: Buffer): boolean {
+  const finished = new Map<unknown, boolean>();
+  for (let end = tail.length; end > 0; ) {
+    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+    const chunk = parseObject(parseEvent(tail.toString('utf8', start, end)).data ?? '');
+    for (const choice of Array.isArray(chunk?.choices) ? chunk.choices : []) {
+      const index = isObject(choice) ? (choice.index ?? 0) : 0;
+      if (!finished.has(index)) finished.set(index, hasFinished(choice));
+    }
+    end = start;
+  }
+  return [...finished.values()].every(Boolean);
 }
 
 /** Some upstreams have an empty reason in every chunk. */

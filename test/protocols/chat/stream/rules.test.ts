@@ -113,11 +113,13 @@ test('an empty reason to finish is none', async (t) => {
   t.equal(judgeEnd(run('ut of a long event", "finish_reason": null}]}\n\n')).state, 'incomplete');
 });
 
-test('of several choices the last has the last word, but for the end mark', async (t) => {
+test('of several choices all have to end, but for the end mark', async (t) => {
   const of = (index: number, reason: string | null) =>
     `data: {"choices":[{"index":${index},"delta":{},"finish_reason":${JSON.stringify(reason)}}]}\n\n`;
   t.equal(judgeEnd(run(of(0, 'stop') + of(1, null))).state, 'incomplete');
   t.equal(judgeEnd(run(of(0, 'stop') + of(1, null).slice(0, -20))).state, 'incomplete', 'cut in an event');
+  t.equal(judgeEnd(run(of(1, null) + of(0, 'stop'))).state, 'incomplete', 'the other one is under way');
+  t.equal(judgeEnd(run(of(1, null) + of(0, null) + of(1, 'stop') + of(0, 'stop'))).state, 'complete');
   t.equal(judgeEnd(run(of(0, 'stop') + of(1, 'length') + usageEvent)).state, 'complete');
   t.equal(judgeEnd(run(of(0, 'stop') + of(1, null) + doneEvent)).state, 'complete');
   t.equal(judgeEnd(run(`${of(0, 'stop')}: ping\n\n`)).state, 'complete');
