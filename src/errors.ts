@@ -114,9 +114,9 @@ export type UpstreamFailureReason =
   | 'closed';
 
 /**
- * Why an answer that had begun is given up. What is `unusable_answer` or
- * has not begun in its time (`first_token_timeout`) is the upstream's own doing; more than the gateway
- * takes (`answer_too_large`), no memory for it (`no_room`) and a fault of the gateway's own are not.
+ * Why an attempt is given up whose connection has not failed. An answer of no use (`unusable_answer`), or one of which no
+ * event has come in its time (`first_token_timeout`), is the upstream's own doing; more than the gateway takes
+ * (`answer_too_large`), no memory for it (`no_room`) and a fault of the gateway's own are not.
  */
 export type GivenUpBy =
   | 'unusable_answer'

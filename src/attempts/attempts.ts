@@ -396,7 +396,7 @@ export function noteVendorAccountRefused(
   services.reportVendorAccount(call, { upstream, key, error });
 }
 
-/** Who decides what follows an attempt that failed before anything was relayed. */
+/** Who hears what has become of an attempt, and decides what follows while nothing of its answer was relayed. */
 export interface AttemptOwner {
   /**
    * The upstream answered, and its answer is an error that only the caller's error format can say.
@@ -440,7 +440,7 @@ export interface AttemptJudge {
   onTaken(attempt: RelayedAttempt): void;
   /** @returns true when another attempt of the call is still under way, and takes its place */
   survives(attempt: RelayedAttempt): boolean;
-  /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
+  /** The call has ended, or all of its answer was there: how the upstream's connection ends is of no interest any more. */
   readonly hasWholeAnswer: boolean;
   /** What the upstream's own error means that has ended its answer; null where none has. */
   readonly toldFailure: GatewayError | null;

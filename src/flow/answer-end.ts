@@ -18,13 +18,13 @@ import type { Services } from './services.js';
  * How an answer ends that the relay hands on; but for `giveUp` before anything has left, each ends the call (`settle`).
  *
  * it is whole                                       `endGood`; of a stream at its protocol's end `endComplete`
- * the upstream's own error event has passed         `endFailed`
- * the upstream's connection broke                   `endBroken`: one of those above where all was there, else `breakOff`
- * a stream ended without its protocol's end         `breakOff`
+ * an error event has passed, the upstream's or one that the translation made of it   `endFailed`
+ * the upstream's connection broke                   `endDisconnected`: one of those above where all was there, else `breakOff`
+ * a stream ended without its protocol's end         `breakOff`; where it is translated `endFailed`
  * it is of no use                                   `giveUp`: another target is asked; `breakOff` once some has left
  *
  * `breakOff` ends a stream with last words in the client's protocol, and cuts the connection of anything else. A fault of
- * ours ends in `failByUs` where the upstream's side has thrown, in `Relay.onBroken` where the client's has.
+ * ours ends in `failByUs` where the upstream's side has thrown, in `Relay.onOurFault` where the client's has.
  */
 
 /** An answer that is being relayed, as far as its end is concerned. */
@@ -121,7 +121,7 @@ function cancelAttempt({ owner, upstream }: RelayedAnswer, reason: GivenUpBy, er
 }
 
 /** The upstream's connection has broken in the middle of an answer of which some was relayed. */
-export function endBroken(answer: RelayedAnswer, error: GatewayError): void {
+export function endDisconnected(answer: RelayedAnswer, error: GatewayError): void {
   const { transform } = answer;
   const told = transform?.passedError ?? null;
   // All of the answer was there; how the connection ended says nothing about it.

@@ -36,7 +36,7 @@ export function endFaulted(services: Services, call: Call, where: FaultPlace, fa
 
 function tell(services: Services, call: Call, listener: ExchangeListener | null, error: GatewayError): void {
   const { exchange } = call;
-  if (listener?.onBroken !== undefined) listener.onBroken(error);
+  if (listener?.onOurFault !== undefined) listener.onOurFault(error);
   else if (!exchange.isAnswered) refuse(services, call, error);
   else exchange.abort();
 }

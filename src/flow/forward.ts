@@ -582,12 +582,8 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
 
   onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void {
     const failure = typeof cause === 'string' ? null : cause;
-    const progress = {
-      bytesSent: failure?.bytesSent ?? true,
-      replayable: this.#isReplayable,
-      once: this.#isOnce,
-      sentMs: failure?.sentMs ?? 0,
-    };
+    const { bytesSent, sentMs } = failure ?? { bytesSent: true, sentMs: 0 };
+    const progress = { bytesSent, sentMs, replayable: this.#isReplayable, once: this.#isOnce };
     const status = error.vendorAccountStatus ?? (failure === null ? toldStatus(error) : null);
     const mayGoOn = this.#mayGoOn(
       status === null
@@ -595,6 +591,6 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
         : { ...progress, reason: 'error_answer', status },
     );
     if (mayGoOn) this.#goOn(error);
-    else this.#end(status === null && progress.once && progress.bytesSent ? unrepeatable(error) : error, head);
+    else this.#end(status === null && bytesSent && progress.once ? unrepeatable(error) : error, head);
   }
 }

@@ -13,8 +13,8 @@ import {
   answerOutcome,
   breakOff,
   brokenOutcome,
-  endBroken,
   endComplete,
+  endDisconnected,
   endFailed,
   endGood,
   failByUs,
@@ -213,7 +213,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
     this.call.sentAt = this.upstream?.sentAt ?? 0;
-    if (this.relayed) endBroken(this, error);
+    if (this.relayed) endDisconnected(this, error);
     else {
       this.phase = over;
       this.owner.onAttemptFailed(error, failure, null);
@@ -258,7 +258,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     this.call.onFault(where, fault);
   }
 
-  onBroken(error: GatewayError): void {
+  onOurFault(error: GatewayError): void {
     const { upstream } = this;
     const phase = this.phase;
     this.phase = over;

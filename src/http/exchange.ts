@@ -325,7 +325,7 @@ export interface ExchangeListener {
   /** After `write` has said false: the client has taken what waited, go on. */
   onDrained(): void;
   /** A fault of ours has ended what the answer is made of: says so, however much of the answer has left. */
-  onBroken?(error: GatewayError): void;
+  onOurFault?(error: GatewayError): void;
 }
 
 /** What the exchanges of one server share. */

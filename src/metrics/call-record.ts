@@ -2,7 +2,7 @@ import type { Usage } from '../conversation/usage.js';
 
 /**
  * How calls end: with their whole answer (`complete`), with one of a session or task that did not come to its end
- * (`incomplete`), with an error of the gateway's own (`refused`), without their client (`client_gone`), or with an error or
+ * (`incomplete`), with an error that no upstream has told, such as 400, 401 or 429 (`refused`), without their client (`client_gone`), or with an error or
  * a broken answer of the upstream. An `interrupted` one went on when its process ended, and is told by another. Two are
  * no calls: an `attempt` of one that another attempt has answered, which its client does not pay, and a `correction`,
  * which puts right what an earlier call was charged, and whose cost may be below zero.
@@ -92,7 +92,7 @@ export interface CallRecord {
   /** Milliseconds of `performance.now()`. */
   readonly endedAt: number;
   readonly durationMs: number;
-  /** From the start of the call to the first byte of the upstream's answer, or `none`. */
+  /** From the start of the call to the head of the upstream's answer, of a session to its first message; or `none`. */
   readonly firstByteMs: number;
   /** Up to the leaving of the request, since what comes after is the upstream's time and the client's; or `none`. */
   readonly ownMs: number;

@@ -439,7 +439,17 @@ export class ObservedTransform implements AnswerTransform {
       return secrets.keys.some((key) => body.includes(key)) ? vendorAccountError(401, '') : null;
     const isOwn = this.#rules.marks.some((mark) => body.includes(mark));
     if (isOwn && !hasOutput && !hasError(body)) return null;
-    return vendorAccountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
+    const failure = vendorAccountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
+    return failure ?? (isOwn ? null : this.#errorInPlace(body));
+  }
+
+  /** The error that an upstream answers with under a good status: what it would be as the first event of a stream. */
+  #errorInPlace(body: Buffer): GatewayError | null {
+    if (!hasError(body)) return null;
+    const answer = parseObject(body.toString('utf8'));
+    if (!answer?.error) return null;
+    const verdict = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
+    return verdict instanceof GatewayError ? tellable(verdict, this.#observed.secrets) : null;
   }
 
   #judgeEnd(): StreamEnding {

@@ -50,7 +50,7 @@ export interface LedgerRecord {
   readonly mediaSeconds: number;
   /** From the request's head to the end of its answer; kept to the microsecond, as is the next. */
   readonly durationMs: number;
-  /** From the request's head to that of its upstream's answer; null when none came. */
+  /** From the request's head to that of its upstream's answer, of a session to its first message; null when none came. */
   readonly firstByteMs: number | null;
   /** Attempts after the first one. */
   readonly retries: number;

@@ -65,7 +65,7 @@ const modules = [
 const exempt = new Set([
   'onFault',
   'constructor',
-  'onBroken',
+  'onOurFault',
   'onEnded',
   'onGone',
   'onSocketClose',

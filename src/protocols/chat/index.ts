@@ -1,7 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
 import { chatOnce } from '../once.js';
-import { endsWithMark } from '../openai-shared/choice-stream.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -13,7 +12,7 @@ import { chatRequest } from './request/schema.js';
 import { carriedMarks, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
+import { findUsageEvent, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
@@ -56,7 +55,7 @@ export const chat: Endpoint = {
   marks,
   judgeStart,
   usageAtStart: null,
-  marksEnd: endsWithMark,
+  marksEnd,
   lastNumber: null,
   judgeEnd,
   findUsageEvent,

@@ -92,6 +92,14 @@ const rows: readonly Fault[] = [
     seen: 1,
   },
   {
+    name: 'an error in place of an answer, under a good status',
+    upstream: answering(jsonAnswer(200, '{"error":{"message":"provider failed","code":502}}')),
+    asked: plainCalls,
+    ...brokenBefore,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
     name: 'a stream that was not asked for',
     upstream: answering(
       'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 2\r\n\r\n\n\n',
