@@ -171,6 +171,10 @@ function textPart(part: JsonObject, at: string): TextPart {
 }
 
 function imagePart(part: JsonObject, at: string): MediaPart {
+  if (typeof part.image_url === 'string') {
+    const source = decodeMediaUrl(part.image_url, `${at}.image_url`);
+    return { kind: 'image', source, detail: null, name: null, at };
+  }
   const image = requireObject(part, 'image_url', at);
   const source = decodeMediaUrl(requireText(image, 'url', `${at}.image_url`), `${at}.image_url.url`);
   return { kind: 'image', source, detail: textOrNull(image.detail), name: null, at };

@@ -17,7 +17,11 @@ const contentPart = Type.Union([
   Type.Object({ type: Type.Literal('text'), text: Type.String() }),
   Type.Object({
     type: Type.Literal('image_url'),
-    image_url: Type.Object({ url: Type.String({ minLength: 1 }), detail: text }),
+    // Clients of Mistral send the URL itself (https://docs.mistral.ai/capabilities/vision).
+    image_url: Type.Union([
+      Type.Object({ url: Type.String({ minLength: 1 }), detail: text }),
+      Type.String({ minLength: 1 }),
+    ]),
   }),
   Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() }),
   Type.Object({
