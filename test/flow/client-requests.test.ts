@@ -1,6 +1,8 @@
 import { test } from 'tap';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { pixel } from '../suites/translation/image.js';
+import { readData, readEvents } from '../support/events.js';
+import { listAt } from '../support/json.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 import { post, textProtocols } from '../support/translated.js';
 
@@ -22,4 +24,43 @@ for (const wire of othersThan('chat'))
     t.equal(status, 200, body);
     t.equal(upstream.heard[0]?.broken, null);
     t.match(body, '1 image seen.');
+  });
+
+const reasoning = {
+  chat: /"reasoning_content":"I think about thinking, step \d."/g,
+  messages: /\[\{"type":"thinking","thinking":"","signature"/g,
+};
+
+for (const wire of ['chat', 'messages'] as const)
+  test(`reasoning comes back to ${wire} upstreams from @langchain/google, which joins the texts of a stream`, async (t) => {
+    const { port, upstream } = await startStrictStage(t, wire);
+    const contents: object[] = [{ role: 'user', parts: [{ text: 'The weather, please. cell:thinking' }] }];
+    const ask = () =>
+      post(port, '/v1beta/models/m:streamGenerateContent?alt=sse', {
+        contents,
+        tools: [{ functionDeclarations: [{ name: 'get_weather', parameters: { type: 'object' } }] }],
+        generationConfig: { thinkingConfig: { thinkingBudget: 2048 } },
+      });
+    for (let step = 0; step < 2; step++) {
+      const { body } = await ask();
+      const parts = readEvents(body).flatMap((each) =>
+        listAt(readData(each), 'candidates', 0, 'content', 'parts'),
+      );
+      const text = parts.map((part) => ('text' in part ? part.text : '')).join('');
+      const calls = parts.filter((part) => 'functionCall' in part);
+      contents.push(
+        { role: 'model', parts: [{ text }, ...calls] },
+        {
+          role: 'user',
+          parts: [{ functionResponse: { name: 'get_weather', response: { result: 'sunny in Rome' } } }],
+        },
+      );
+    }
+    const { status, body } = await ask();
+    t.equal(status, 200, body);
+    t.match(body, 'The tools said');
+    const sent = upstream.heard.map(({ broken }) => broken);
+    t.strictSame(sent, [null, null, null]);
+    const returned = upstream.heard[2]?.body.match(reasoning[wire]);
+    t.equal(returned?.length, 2, 'the reasoning of each step');
   });

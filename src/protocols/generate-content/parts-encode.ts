@@ -3,8 +3,9 @@ import { tokenAsBytes } from '../../conversation/signature.js';
 import { quoted } from '../../wire/json.js';
 
 /*
- * JSON texts of the parts of an answer, the same in a stream and in a whole answer. The signature of the reasoning before
- * a part stands on the part.
+ * JSON texts of the parts of an answer, the same in a stream and in a whole answer. The signature of reasoning stands where
+ * the vendor's models have it: on the call that comes next, also behind a text, or on an empty text at the end. Clients that
+ * join the pieces of a streamed text keep no signature of it (@langchain/google).
  */
 
 /** A text. @param signature null where there is none */

@@ -101,6 +101,7 @@ function encodeChoice(
     }
     if (part.kind === 'toolCall') {
       written.push(callPart({ ...part, id: answerCallId(part.id, context, index, calls++) }, signature));
+      signature = null;
     } else {
       if (part.kind === 'text') {
         if (part.logprobs !== undefined) logprobs.push(...part.logprobs);
@@ -113,9 +114,8 @@ function encodeChoice(
       }
       textLength += part.text.length;
       grounding?.addText(part.text);
-      written.push(textPart(part.text, signature));
+      written.push(textPart(part.text, null));
     }
-    signature = null;
   }
   if (finish === 'stopSequence' && stopSequence !== null) context.lost?.add('stop_sequence');
   if (signature !== null || written.length === 0) written.push(textPart('', signature));

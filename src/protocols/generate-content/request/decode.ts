@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
-import { carriedSignature } from '../../../conversation/signature.js';
+import { carriedSignature, signatureFor } from '../../../conversation/signature.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
 import {
   isList,
@@ -203,20 +203,24 @@ function decodeContents(contents: unknown): Turn[] {
   if (!isList(contents) && !isObject(contents)) throw wrongValue('contents', 'an array or an object');
   const turns: Turn[] = [];
   const ids = new CallIds();
+  let open: ModelTurn | null = null;
   for (const [content, at] of repeated(contents, 'contents')) {
     if (!isObject(content)) throw wrongValue(at, "an object with 'parts'");
     const role = content.role ?? 'user';
     // Older clients give results a role of their own.
     if (role === 'user' || role === 'function' || role === '') {
       const parts = decodeUserParts(content, at, ids);
-      if (parts.length > 0) turns.push({ role: 'user', parts });
+      if (parts.length === 0) continue;
+      turns.push({ role: 'user', parts });
+      open = null;
     } else if (role === 'model') {
-      const last = turns.at(-1);
-      if (last?.role === 'assistant') turns.pop();
-      else ids.beginTurn();
-      const parts = last?.role === 'assistant' ? [...last.parts] : [];
-      addModelParts(parts, { content, at, ids });
-      if (parts.length > 0) turns.push({ role: 'assistant', parts });
+      if (open === null) {
+        ids.beginTurn();
+        open = { parts: [], settled: 0 };
+      }
+      addModelParts(open, { content, at, ids });
+      if (open.parts.length > 0 && turns.at(-1)?.role !== 'assistant')
+        turns.push({ role: 'assistant', parts: open.parts });
     } else {
       throw typeof role === 'string'
         ? untranslatable(at, `with the role '${role}'`)
@@ -261,14 +265,22 @@ function decodeUserParts(
   return results.length === 0 ? others : [...results, ...others];
 }
 
+/** A turn of the model to which contents are added. */
+interface ModelTurn {
+  readonly parts: AssistantPart[];
+  /** How many of the parts stand before all reasoning whose signature is still to come. */
+  settled: number;
+}
+
 interface ModelContent {
   readonly content: JsonObject;
   readonly at: string;
   readonly ids: CallIds;
 }
 
-/** @param parts those of the turn so far; a text at their end goes on with one at the beginning of the content */
-function addModelParts(parts: AssistantPart[], { content, at, ids }: ModelContent): void {
+/** Adds a content to its turn; a text at the turn's end goes on with one at the beginning of the content. */
+function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): void {
+  const { parts } = turn;
   let goesOn = parts.at(-1)?.kind === 'text';
   for (const [part, partAt] of partsOf(content, at)) {
     const signature = carriedSignature(
@@ -278,10 +290,10 @@ function addModelParts(parts: AssistantPart[], { content, at, ids }: ModelConten
     );
     if (part.thought === true) {
       addReasoning(parts, textOrNull(part.text) ?? '', signature);
+      if (signature !== null) turn.settled = parts.length;
       continue;
     }
-    // The signature of the reasoning before a part stands on the part itself.
-    if (signature !== null) addReasoning(parts, '', signature);
+    if (signature !== null) addSigned(turn, signature);
     const call = memberOf(part, 'functionCall');
     if (isObject(call)) {
       parts.push(decodeCall(call, `${partAt}.${keyOf(part, 'functionCall')}`, ids));
@@ -293,7 +305,25 @@ function addModelParts(parts: AssistantPart[], { content, at, ids }: ModelConten
       else if (spoken !== null) parts.push(spoken);
       if (spoken !== null) goesOn = false;
     }
+    if (signature !== null || isObject(call)) turn.settled = parts.length;
   }
+}
+
+/**
+ * Adds the reasoning whose signature stands on the part that comes next. The vendor's own signature is that of the part;
+ * the answers of other vendors' models have it behind the texts that the reasoning came before.
+ */
+function addSigned({ parts, settled }: ModelTurn, signature: string): void {
+  if (signatureFor('generateContent', signature) !== null) {
+    addReasoning(parts, '', signature);
+    return;
+  }
+  const shown = parts.findLastIndex(
+    (part, index) => index >= settled && part.kind === 'reasoning' && part.signature === null,
+  );
+  const thought = parts[shown];
+  if (thought?.kind === 'reasoning') parts[shown] = { ...thought, signature };
+  else parts.splice(settled, 0, { kind: 'reasoning', text: '', signature });
 }
 
 /** Thoughts in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */

@@ -20,7 +20,7 @@ const mostCharacters = 16 * 1024 * 1024;
 interface Choice {
   /** A whole part that waits for the reason or the usage, which may belong into its block. */
   held: string | null;
-  /** Of the reasoning that has just ended: it stands on the part that comes next. */
+  /** Of the reasoning that has ended: it stands on the call that comes next, or on a part of its own. */
   signature: string | null;
   finish: FinishReason | null;
   isEmpty: boolean;
@@ -61,7 +61,7 @@ class BlockEncoder implements StreamEncoder {
 
   takesRawText(): boolean {
     const choice = this.#isOver ? undefined : this.#choices.get(0);
-    return choice !== undefined && !choice.isEmpty && choice.held === null && choice.signature === null;
+    return choice !== undefined && !choice.isEmpty && choice.held === null;
   }
 
   encodeRawText(raw: string): string | null {
@@ -159,8 +159,7 @@ class BlockEncoder implements StreamEncoder {
     const choice = this.#choiceOf(index);
     if (this.#context.searches === true) this.#groundingOf(index).addText(text);
     const released = this.#release(index, choice);
-    const part = textPart(text, choice.signature);
-    choice.signature = null;
+    const part = textPart(text, null);
     const probabilities = logprobs === undefined ? '' : `,"logprobsResult":${encodeLogprobs(logprobs)}`;
     return released + this.#block(index, choice, part, probabilities);
   }

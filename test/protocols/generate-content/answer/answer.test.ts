@@ -154,8 +154,9 @@ test('a response is written', async (t) => {
     { kind: 'reasoning', text: '', signature: 'gw1.u' },
   );
   const parts = [
-    { text: 'a', thoughtSignature: tokenAsBytes('gw1.s') },
+    { text: 'a' },
     { text: 'no' },
+    { text: '', thoughtSignature: tokenAsBytes('gw1.s') },
     { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: tokenAsBytes('gw1.t') },
     { functionCall: { id: 'call_r_1', name: 'f', args: { input: 'not json' } } },
     { text: '', thoughtSignature: tokenAsBytes('gw1.u') },

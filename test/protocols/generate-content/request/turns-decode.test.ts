@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { tagSignature } from '../../../../src/conversation/signature.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { decode, foreignToken, token, user } from '../samples.js';
 
@@ -201,4 +202,38 @@ test('thoughts and their signatures', async (t) => {
     reasoning('', sig),
     { kind: 'text', text: 'a' },
   ]);
+});
+
+test('what another vendor signed stands before the texts that its signature came behind', async (t) => {
+  const reasoning = (signature: string, text = '') => ({ kind: 'reasoning', text, signature });
+  const text = (value: string) => ({ kind: 'text', text: value });
+  const [first, second] = ['a', 'b'].map((value) =>
+    tagSignature({ protocol: 'messages', model: 'm', value, redacted: false }),
+  ) as [string, string];
+  const signedCall = call({ name: 'f' }, { thoughtSignature: second });
+  t.match(partsOf('model', { text: 'x' }, signedCall, { text: 'y' }), [
+    reasoning(second),
+    text('x'),
+    { kind: 'toolCall' },
+    text('y'),
+  ]);
+  t.match(partsOf('model', { text: 'x' }, { text: '', thoughtSignature: first }, signedCall), [
+    reasoning(first),
+    text('x'),
+    reasoning(second),
+    { kind: 'toolCall' },
+  ]);
+  t.match(partsOf('model', { text: 'x', thoughtSignature: first }, signedCall), [
+    reasoning(first),
+    text('x'),
+    reasoning(second),
+    { kind: 'toolCall' },
+  ]);
+  t.match(partsOf('model', { text: 'hm', thought: true }, { text: 'x' }, signedCall), [
+    reasoning(second, 'hm'),
+    text('x'),
+    { kind: 'toolCall' },
+  ]);
+  const [turn] = turnsOf(model({ text: 'x' }), model({ text: 'y' }), model(signedCall));
+  t.match(turn, { role: 'assistant', parts: [reasoning(second), text('xy'), { kind: 'toolCall' }] });
 });

@@ -72,7 +72,7 @@ test('calls are sent whole, each in its block', async (t) => {
   );
 });
 
-test('a signature stands on the part that comes next, or on one of its own', async (t) => {
+test('a signature stands on the call that comes next, also behind a text, or on a part of its own', async (t) => {
   const reasoning: StreamEvent = { kind: 'reasoning', choice: 0, text: 'hm' };
   const events = [
     reasoning,
@@ -80,11 +80,15 @@ test('a signature stands on the part that comes next, or on one of its own', asy
     ...call('x', 0, '{}'),
     signature('t'),
     text('a'),
+    ...call('y', 1, '{}'),
+    text('b'),
     signature('u'),
   ];
   const signed = [
     { functionCall: { id: 'x', name: 'f', args: {} }, thoughtSignature: tokenAsBytes('s') },
-    { text: 'a', thoughtSignature: tokenAsBytes('t') },
+    { text: 'a' },
+    { functionCall: { id: 'y', name: 'f', args: {} }, thoughtSignature: tokenAsBytes('t') },
+    { text: 'b' },
     { text: '', thoughtSignature: tokenAsBytes('u') },
   ];
   t.same(partsOf(events), [{ text: 'hm', thought: true }, ...signed]);
@@ -93,8 +97,8 @@ test('a signature stands on the part that comes next, or on one of its own', asy
     { text: '', thoughtSignature: tokenAsBytes('s') },
     { text: 'hm', thought: true },
     { text: '', thoughtSignature: tokenAsBytes('t') },
-    { text: 'a', thoughtSignature: tokenAsBytes('u') },
-    { text: '' },
+    { text: 'a' },
+    { text: '', thoughtSignature: tokenAsBytes('u') },
   ]);
 });
 
