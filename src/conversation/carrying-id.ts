@@ -18,7 +18,7 @@ const longestId = 16 * 1024;
 /** What is longer than this beside a call is not carried at all. */
 const longestCarried = 256 * 1024;
 /** Tokens of one call; an id that seems to have more is none of ours. */
-const mostTokens = 16;
+export const mostTokens = 16;
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
 /** @returns the id with the tokens, or null where they are too many or too long for it */

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer, AnswerPart } from '../answer.js';
-import { carryBeside, carryInId } from '../carrying-id.js';
+import { carryBeside, carryInId, mostTokens } from '../carrying-id.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
 import { signatureFor, withoutWords } from '../signature.js';
-import { unsignedReasoning } from '../unsigned-reasoning.js';
+import { mostCarried, unsignedReasoning } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 import { hasReasoning } from './parts.js';
 
@@ -49,10 +49,22 @@ type Call = Pick<ToolCallPart, 'id' | 'signature'>;
  */
 type InField = 'tooLong' | 'shown' | 'none';
 
+/** Characters of tokens that wait for a call: those of the words that they may have in them, in base64 and once more. */
+const longestWaiting = 8 * mostCarried;
+
+/** Tokens of a choice that no call carries yet. */
+interface Waiting {
+  tokens: string[];
+  characters: number;
+  /** There were more than a call can carry: it carries none. */
+  isOver: boolean;
+}
+
+const none: readonly string[] = [];
+
 /** Moves the signatures of reasoning to the call that comes next. */
 class SignedCalls implements AnswerRestorer {
-  /** Tokens of each choice that no call carries yet. */
-  readonly #waiting = new Map<number, string[]>();
+  readonly #waiting = new Map<number, Waiting>();
   /** Choices with text of reasoning that has had no signature yet. */
   readonly #shown = new Set<number>();
   readonly #inField: InField;
@@ -70,7 +82,7 @@ class SignedCalls implements AnswerRestorer {
     switch (event.kind) {
       case 'signature':
         if (this.#shown.delete(event.choice)) out.push(event);
-        else this.#wait(event.choice, event.signature);
+        else this.#pushField(event.choice, this.#wait(event.choice, event.signature), out);
         return;
       case 'callStart': {
         const { tokens, call } = this.#carrying(event.choice, event.id);
@@ -105,18 +117,31 @@ class SignedCalls implements AnswerRestorer {
     if (part.kind === 'text') return [...this.#pass(choice).map(signatureAlone), part];
     if (part.kind !== 'reasoning' || part.signature === null) return part;
     if (this.#inField === 'shown' && part.text !== '') return part;
-    this.#wait(choice, part.signature);
-    return this.#inField === 'none' ? part : { ...part, signature: null };
+    const told = this.#wait(choice, part.signature).map(signatureAlone);
+    return this.#inField === 'none' ? part : [{ ...part, signature: null }, ...told];
   }
 
   #pushField(choice: number, tokens: readonly string[], out: StreamEvent[]): void {
     for (const signature of tokens) out.push({ kind: 'signature', choice, signature });
   }
 
-  #wait(choice: number, token: string): void {
-    const waiting = this.#waiting.get(choice);
-    if (waiting === undefined) this.#waiting.set(choice, [token]);
-    else waiting.push(token);
+  /** @returns what is too much for a call, and is for the client's field, if it has one */
+  #wait(choice: number, token: string): readonly string[] {
+    let waiting = this.#waiting.get(choice);
+    if (waiting === undefined) {
+      waiting = { tokens: [], characters: 0, isOver: false };
+      this.#waiting.set(choice, waiting);
+    }
+    if (waiting.isOver) return none;
+    waiting.tokens.push(token);
+    waiting.characters += token.length;
+    if (waiting.tokens.length <= mostTokens && waiting.characters <= longestWaiting) return none;
+    if (this.#inField === 'none') {
+      this.#waiting.set(choice, { tokens: [], characters: 0, isOver: true });
+      return none;
+    }
+    this.#waiting.delete(choice);
+    return waiting.tokens;
   }
 
   /**
@@ -124,17 +149,23 @@ class SignedCalls implements AnswerRestorer {
    * @returns what the client is to get in its field
    */
   #pass(choice: number): readonly string[] {
-    const waiting = this.#waiting.get(choice) ?? [];
+    const waiting = this.#waiting.get(choice);
+    if (waiting === undefined) return none;
+    const { tokens } = waiting;
     const isKept = (token: string) =>
       this.#inField !== 'shown' && signatureFor('generateContent', token) === null;
-    const kept = waiting.filter(isKept);
-    if (kept.length < waiting.length) this.#waiting.set(choice, kept);
-    return this.#inField === 'shown' ? waiting : [];
+    const kept = tokens.filter(isKept);
+    if (kept.length === 0 && !waiting.isOver) this.#waiting.delete(choice);
+    else {
+      waiting.tokens = kept;
+      waiting.characters = kept.reduce((sum, token) => sum + token.length, 0);
+    }
+    return this.#inField === 'shown' ? tokens : none;
   }
 
   /** @returns the call, and tokens that have to stand before it in the field of the client's protocol */
   #carrying(choice: number, givenId: string): { readonly tokens: readonly string[]; readonly call: Call } {
-    const tokens = this.#waiting.get(choice) ?? [];
+    const tokens = this.#waiting.get(choice)?.tokens ?? none;
     this.#waiting.delete(choice);
     if (tokens.length === 0) return { tokens, call: { id: givenId } };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;

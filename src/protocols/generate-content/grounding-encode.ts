@@ -6,6 +6,8 @@ import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
 /** So many citations and results of one candidate are written. */
 const most = 1000;
+/** So many characters of addresses, titles and queries of one candidate are written. */
+const longestSources = 1024 * 1024;
 /** So much of a candidate's text is kept to find places in it, in characters, and so much of it is quoted in all. */
 const longestText = 256 * 1024;
 
@@ -19,6 +21,7 @@ export class GroundingWriter {
   readonly #queries = new Set<string>();
   readonly #results = new Map<string, SearchResult>();
   readonly #citations: UrlCitation[] = [];
+  #sourceCharacters = 0;
 
   /** @param keepsText citations may come */
   constructor(keepsText: boolean, lost: LeftOut | undefined) {
@@ -46,21 +49,32 @@ export class GroundingWriter {
   }
 
   addSearch({ query, results }: SearchPart): void {
-    if (query !== '' && this.#queries.size < most) this.#queries.add(query);
+    if (query !== '' && this.#queries.size < most && this.#hasRoom(query.length)) this.#queries.add(query);
     for (const result of results) this.#addResult(result);
   }
 
   /** @param citation with its place in the text of the candidate */
-  addCitation(citation: UrlCitation): void {
-    this.#addResult(citation);
-    if (this.#citations.length < most) this.#citations.push(citation);
+  addCitation({ start, end, ...source }: UrlCitation): void {
+    const told = this.#addResult(source);
+    if (told !== null && this.#citations.length < most) this.#citations.push({ start, end, ...told });
     else this.#lost?.add('citations');
   }
 
-  #addResult({ url, title }: SearchResult): void {
-    const known = this.#results.get(url);
-    if (known === undefined && this.#results.size >= most) return;
-    this.#results.set(url, { url, title: known?.title || title });
+  /** @returns the source as it is told of, or null where there are too many or they are too long */
+  #addResult({ url, title }: SearchResult): SearchResult | null {
+    const known = this.#results.get(url) ?? null;
+    if (known !== null && (known.title !== '' || title === '')) return known;
+    const isFull = known === null && this.#results.size >= most;
+    if (isFull || !this.#hasRoom(title.length + (known === null ? url.length : 0))) return known;
+    const told = { url: known?.url ?? url, title };
+    this.#results.set(told.url, told);
+    return told;
+  }
+
+  #hasRoom(characters: number): boolean {
+    if (this.#sourceCharacters + characters > longestSources) return false;
+    this.#sourceCharacters += characters;
+    return true;
   }
 
   /** The member with its comma; empty where there is nothing to tell. */

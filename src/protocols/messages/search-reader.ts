@@ -11,6 +11,8 @@ const longestInput = 64 * 1024;
 const mostOpen = 64;
 /** So many citations of one text are told. */
 const mostCitations = 1000;
+/** So many characters of their addresses and titles wait for the text's end. */
+const longestCited = 1024 * 1024;
 
 /** A call of the search whose input is coming. */
 interface OpenSearch {
@@ -29,6 +31,7 @@ export class SearchReader {
   readonly #open = new Map<unknown, OpenSearch>();
   #textStart = 0;
   #cited: SearchResult[] = [];
+  #citedCharacters = 0;
 
   constructor(source: AnswerSource) {
     this.#source = source;
@@ -37,8 +40,9 @@ export class SearchReader {
   /** A block of none of the types that every conversation may have. */
   blockStart(block: JsonObject, index: unknown, out: StreamEvent[]): void {
     if (isSearchCall(block)) {
-      if (this.#open.size < mostOpen)
-        this.#open.set(block.id, { index, query: queryOf(block.input), input: '' });
+      const query = queryOf(block.input);
+      const isShort = typeof block.id === 'string' && block.id.length + query.length <= longestInput;
+      if (isShort && this.#open.size < mostOpen) this.#open.set(block.id, { index, query, input: '' });
     } else if (block.type === 'web_search_tool_result') {
       const search = this.#open.get(block.tool_use_id);
       const query = search === undefined ? '' : queryIn(search);
@@ -57,14 +61,23 @@ export class SearchReader {
 
   textStart(): void {
     this.#textStart = this.textLength;
-    this.#cited = [];
+    this.#drop();
   }
 
   /** Takes a citation of the open text. Without a search nobody knows how long that is. */
   cite(citation: unknown): void {
     const source = this.#source.searches === true ? sourceOf(citation) : null;
-    if (source === null || this.#cited.length >= mostCitations) this.#source.lost?.add('citations');
-    else this.#cited.push(source);
+    const length = source === null ? 0 : source.url.length + source.title.length;
+    if (
+      source === null ||
+      this.#cited.length >= mostCitations ||
+      this.#citedCharacters + length > longestCited
+    ) {
+      this.#source.lost?.add('citations');
+      return;
+    }
+    this.#cited.push(source);
+    this.#citedCharacters += length;
   }
 
   textEnd(out: StreamEvent[]): void {
@@ -74,7 +87,12 @@ export class SearchReader {
         choice: 0,
         citation: { start: this.#textStart, end: this.textLength, url, title },
       });
+    this.#drop();
+  }
+
+  #drop(): void {
     this.#cited = [];
+    this.#citedCharacters = 0;
   }
 }
 

@@ -69,6 +69,28 @@ test('the signature of a generateContent upstream’s text is not that of the ca
   );
 });
 
+test('what is more than a call can carry waits for none: a field gets it at once, and chat, which has none, loses it', async (t) => {
+  const tokens = Array.from({ length: 20 }, (_, index) => seal('messages', String(index)));
+  const long = Array.from({ length: 3 }, (_, index) => seal('messages', String(index).repeat(2 << 20)));
+  for (const many of [tokens, long]) {
+    const out: StreamEvent[] = [];
+    const restorer = fit({ ...plain, from: 'messages' });
+    for (const token of many.slice(0, -1)) restorer?.event(signature(token), out);
+    t.ok(out.length > 0, 'in the field');
+    for (const event of [signature(many.at(-1) ?? ''), start(0, 'c1')]) restorer?.event(event, out);
+    const told = out.flatMap((event) => (event.kind === 'signature' ? [event.signature] : []));
+    const called = out.flatMap((event) => (event.kind === 'callStart' ? cutId(event.id).tokens : []));
+    t.strictSame([...told, ...called], many, 'all in their order');
+    t.strictSame(
+      carried(...many.map(signature), start(0, 'c1'), signature(tokens[0] ?? ''), start(1, 'c2')),
+      [
+        { id: 'c1', tokens: [] },
+        { id: 'c2', tokens: [tokens[0]] },
+      ],
+    );
+  }
+});
+
 test('a call without an id gets one to carry them', async (t) => {
   const token = seal('generateContent', 's');
   const [first, second] = carried(signature(token), start(0, ''), signature(token), start(1, ''));

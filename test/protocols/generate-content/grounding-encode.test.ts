@@ -35,3 +35,26 @@ test('a few citations have their words', (t) => {
   t.strictSame(lost.names, []);
   t.end();
 });
+
+test('sources are told of as long as they are not too long together', (t) => {
+  const lost = new LeftOut();
+  const writer = new GroundingWriter(true, lost);
+  writer.addText('one two');
+  const long = (number: number) => `https://x/${number}/${'a'.repeat(400 * 1024)}`;
+  for (let number = 0; number < 4; number++)
+    writer.addCitation({ start: number, end: 7, url: long(number), title: '' });
+  writer.addSearch({ kind: 'search', query: 'q'.repeat(512 * 1024), results: [{ url: long(5), title: '' }] });
+  writer.addCitation({ start: 4, end: 5, url: long(0), title: '' });
+  const { groundingChunks, groundingSupports, webSearchQueries } = JSON.parse(
+    `{"":0${writer.text()}}`,
+  ).groundingMetadata;
+  t.equal(groundingChunks.length, 2);
+  t.strictSame(webSearchQueries, []);
+  t.match(groundingSupports, [
+    { groundingChunkIndices: [0] },
+    { groundingChunkIndices: [1] },
+    { groundingChunkIndices: [0] },
+  ]);
+  t.strictSame(lost.names, ['citations']);
+  t.end();
+});

@@ -2,7 +2,7 @@ import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js
 import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import type { Usage } from '../../../conversation/usage.js';
-import type { GatewayError } from '../../../errors.js';
+import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../../wire/json.js';
 import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
@@ -18,6 +18,10 @@ interface OpenCall {
   hasDeltas: boolean;
 }
 
+/** So many calls may be open at once, and so much of what they began with is held, in characters. */
+const mostOpenCalls = 1024;
+const mostHeldInput = 32 * 1024 * 1024;
+
 /** Makes a reader of a messages stream; see `StreamDecoder`. */
 export function createDecoder(source: AnswerSource): StreamDecoder {
   return new MessagesDecoder(source);
@@ -30,6 +34,8 @@ class MessagesDecoder implements StreamDecoder {
   readonly #searches: SearchReader;
   /** By the indexes of their blocks. */
   readonly #openCalls = new Map<unknown, OpenCall>();
+  /** Characters of the inputs that open calls began with. */
+  #heldInput = 0;
   #calls = 0;
   #usage: Usage | null = null;
   #isStarted = false;
@@ -134,7 +140,18 @@ class MessagesDecoder implements StreamDecoder {
     if (name === '') return;
     this.#blockStop(index, out);
     const call = this.#calls++;
-    this.#openCalls.set(index, { call, input: inputText(block.input), hasDeltas: false });
+    const input = inputText(block.input);
+    this.#heldInput += input.length;
+    if (this.#openCalls.size >= mostOpenCalls || this.#heldInput > mostHeldInput) {
+      this.#fail(
+        new GatewayError('upstream_error', 'The upstream leaves too many tool calls open.', {
+          tooLarge: true,
+        }),
+        out,
+      );
+      return;
+    }
+    this.#openCalls.set(index, { call, input, hasDeltas: false });
     out.push({ kind: 'callStart', choice: 0, call, id: textOrNull(block.id) ?? '', name, custom: false });
   }
 
@@ -178,6 +195,7 @@ class MessagesDecoder implements StreamDecoder {
     if (open === undefined) return;
     this.#openCalls.delete(index);
     const { call, input, hasDeltas } = open;
+    this.#heldInput -= input.length;
     if (!hasDeltas && input !== '') out.push({ kind: 'callArguments', choice: 0, call, text: input });
     out.push({ kind: 'callEnd', choice: 0, call });
   }

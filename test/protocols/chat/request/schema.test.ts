@@ -142,11 +142,7 @@ test('a refusal names the place and the fault', (t) => {
     ],
     [withContent({ text: 'x' }), 'missing_parameter', 'messages[0].content[0].type'],
     [withContent('x'), 'invalid_request', 'messages[0].content[0]'],
-    [
-      withContent({ type: 'image_url', image_url: 7 }),
-      'invalid_request',
-      'messages[0].content[0].image_url',
-    ],
+    [withContent({ type: 'image_url', image_url: 7 }), 'invalid_request', 'messages[0].content[0].image_url'],
     [
       withContent({ type: 'image_url', image_url: { url: '' } }),
       'invalid_value',

@@ -1,4 +1,6 @@
 import { test } from 'tap';
+import type { StreamEvent } from '../../../../src/conversation/events.js';
+import { LeftOut } from '../../../../src/conversation/left-out.js';
 import { messagesCodec } from '../../../../src/protocols/messages/index.js';
 import { fc } from '../../../support/seed.js';
 import { decodeStream, source, token } from '../samples.js';
@@ -114,6 +116,34 @@ test('a call that is not closed ends before the answer does', async (t) => {
     { kind: 'finish', choice: 0, reason: 'toolCalls', stopSequence: null },
     { kind: 'end' },
   ]);
+});
+
+test('what waits for the end of a block is bound', async (t) => {
+  const calls = Array.from({ length: 1025 }, (_, index) => open(index, { ...tool, id: `t${index}` }));
+  t.match(decodeStream(start, ...calls).at(-1), { kind: 'error', error: { kind: 'upstream_error' } });
+  const block = { ...tool, input: { text: 'x'.repeat(20 * 1024 * 1024) } };
+  t.match(decodeStream(start, open(0, block), close(0), open(1, block), close(1)).at(-2), {
+    kind: 'callEnd',
+  });
+  t.match(decodeStream(start, open(0, block), open(1, block)).at(-1), { kind: 'error' });
+  const lost = new LeftOut();
+  const decoder = messagesCodec.createDecoder({ ...source, searches: true, lost });
+  const out: StreamEvent[] = [];
+  const cite = (letter: string) => {
+    const url = `https://x/${letter.repeat(400 * 1024)}`;
+    return piece(0, { type: 'citations_delta', citation: { type: 'web_search_result_location', url } });
+  };
+  for (const event of [
+    start,
+    open(0, { type: 'text', text: 'a' }),
+    cite('a'),
+    cite('b'),
+    cite('c'),
+    close(0),
+  ])
+    decoder.decode(null, JSON.stringify(event), out);
+  t.equal(out.filter(({ kind }) => kind === 'citation').length, 2);
+  t.strictSame(lost.names, ['citations']);
 });
 
 test('tools that the upstream runs, and events of newer versions, are ignored', async (t) => {
