@@ -37,6 +37,7 @@ import { createKeyTable } from './keys/table.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
+import { rateHeaderNames, rateWord } from './limits/rate-headers.js';
 import { attemptRecord, type CallRecord } from './metrics/call-record.js';
 import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
@@ -450,6 +451,7 @@ function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
 }
 
 /** Null where no page of another origin may call. */
-function corsSettings({ listen, returnedHeaders }: Snapshot): CorsSettings | null {
-  return listen.cors === null ? null : { ...listen.cors, returned: returnedHeaders };
+function corsSettings({ listen, vendors, returnedHeaders }: Snapshot): CorsSettings | null {
+  if (listen.cors === null) return null;
+  return { ...listen.cors, exposed: [...rateHeaderNames(rateWord(vendors)), ...returnedHeaders] };
 }

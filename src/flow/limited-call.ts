@@ -4,7 +4,7 @@ import type { Admission, Pending } from '../limits/decision.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { Demand, Pool } from '../limits/pool.js';
 import { budgetPool, type CallPools } from '../limits/pools.js';
-import type { RateLines } from '../limits/rate-headers.js';
+import { type RateLines, rateWord } from '../limits/rate-headers.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import { budgetPeriod } from '../usage/budget.js';
@@ -108,7 +108,7 @@ export class LimitedCall {
     const { rateLines } = this;
     const told = this.isAdmitted ? rateLines.lately(rateHeaders, this.#limits.ticks) : null;
     if (told !== null) return told;
-    return rateLines.text(rateHeaders, running.snapshot.vendors.vendorc[0] ?? 'vendorc', this.#limits);
+    return rateLines.text(rateHeaders, rateWord(running.snapshot.vendors), this.#limits);
   }
 
   /** Its client has left: its place is for others, and what it has used is told by `end`. */

@@ -6,8 +6,8 @@ export interface CorsSettings {
   readonly origins: readonly string[];
   /** For how long a browser may remember what it was told. */
   readonly maxAgeSeconds: number;
-  /** Names of headers that some upstream's config hands on beside those that all do. */
-  readonly returned?: readonly string[];
+  /** Names of headers of answers that pages may read beside those of every gateway. */
+  readonly exposed?: readonly string[];
 }
 
 export interface Cors {
@@ -22,9 +22,7 @@ export interface Cors {
 
 const exposed =
   'x-request-id, request-id, x-upstream-request-id, x-gateway-path, x-gateway-left-out, server-timing, ' +
-  `${returnedNames.join(', ')}, ` +
-  'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
-  'x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, content-range, etag';
+  `${returnedNames.join(', ')}, content-range, etag`;
 /** Names of headers and the commas between them: nothing that could end the line. */
 const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}$/;
 
@@ -32,7 +30,7 @@ const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}$/;
 export function createCors(settings: CorsSettings | null): Cors | null {
   if (settings === null) return null;
   const isOpen = settings.origins.includes('*');
-  const exposedLine = `\r\naccess-control-expose-headers: ${[exposed, ...(settings.returned ?? [])].join(', ')}`;
+  const exposedLine = `\r\naccess-control-expose-headers: ${[exposed, ...(settings.exposed ?? [])].join(', ')}`;
   const lines = new Map(settings.origins.map((origin) => [origin, linesFor(origin) + exposedLine]));
   const openLines = `\r\naccess-control-allow-origin: *${exposedLine}`;
   return {

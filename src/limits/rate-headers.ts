@@ -1,3 +1,4 @@
+import type { VendorWords } from '../config/types.js';
 import { inOnePiece } from '../wire/head.js';
 import type { LeaseHolder } from './lease-holder.js';
 import type { Pool } from './pool.js';
@@ -41,6 +42,20 @@ export function messagesRateLines({ requests, tokens }: RateViews, unixMs: numbe
     messagesLines(`${vendor}-ratelimit-requests`, requests, unixMs) +
     messagesLines(`${vendor}-ratelimit-tokens`, tokens, unixMs)
   );
+}
+
+/** First word of the names of the messages family. */
+export function rateWord({ vendorc }: VendorWords): string {
+  return vendorc[0] ?? 'vendorc';
+}
+
+/** Names of all headers that tell of limits, in the words of each family. @param vendor as above */
+export function rateHeaderNames(vendor: string): readonly string[] {
+  const parts = ['limit', 'remaining', 'reset'];
+  return ['requests', 'tokens'].flatMap((unit) => [
+    ...parts.map((part) => `x-ratelimit-${part}-${unit}`),
+    ...parts.map((part) => `${vendor}-ratelimit-${unit}-${part}`),
+  ]);
 }
 
 function chatLines(words: ChatWords, view: PoolView | null): string {

@@ -54,6 +54,36 @@ test('without the setting, OPTIONS is a method like others', async (t) => {
   t.equal(asked.headers.get('access-control-allow-origin'), null);
 });
 
+test('a page may read what is left of its key’s limits, in the words of each family', async (t) => {
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
+  const { url } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['messages'],
+    config: {
+      listen: { host: '127.0.0.1', port: 0, cors: { origins: [origin] } },
+      groups: { default: { models: ['*'], limits: { requestsPerMinute: 100, tokensPerMinute: 100_000 } } },
+      vendors: { vendorc: ['maker'] },
+    },
+  });
+  const answer = await fetch(`${url}/v1/messages`, {
+    method: 'POST',
+    headers: {
+      origin,
+      'x-api-key': testKey,
+      'maker-version': '2023-06-01',
+      'content-type': 'application/json',
+    },
+    body: '{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}',
+  });
+  t.equal(answer.status, 200);
+  const exposed = answer.headers.get('access-control-expose-headers')?.split(', ') ?? [];
+  const told = [...answer.headers.keys()].filter((name) => name.includes('-ratelimit-'));
+  t.equal(told.length, 6);
+  for (const name of told) t.ok(exposed.includes(name), name);
+  for (const name of ['x-ratelimit-limit-requests', 'x-ratelimit-reset-tokens'])
+    t.ok(exposed.includes(name), name);
+});
+
 test('all origins, and header names that could end the line', (t) => {
   t.equal(createCors(null), null);
   const cors = createCors({ origins: ['*'], maxAgeSeconds: 5 });
