@@ -173,14 +173,22 @@ for (const kind of kinds) {
     const statuses = [404, 410, 401, 403, 429, 500, 503, 204, 304, 302];
     const { get } = await startContent(
       t,
-      ({ socket }, index) => socket.write(fileAnswer(Buffer.from('{"secret":1}'), statuses[index])),
+      ({ socket }, index) =>
+        socket.write(fileAnswer(Buffer.from('{"secret":1}'), statuses[index], 'retry-after: 7\r\n')),
       { kind },
     );
+    const told: Readonly<Record<number, readonly [status: number, code: string]>> = {
+      404: [404, 'not_found'],
+      410: [404, 'not_found'],
+      429: [429, 'rate_limit_exceeded'],
+      503: [503, 'overloaded'],
+    };
     for (const status of statuses) {
       const heard = await get();
-      const isGone = status === 404 || status === 410;
-      t.equal(heard.status, isGone ? 404 : 502, `${status}`);
-      t.match(heard.json, { error: { code: isGone ? 'not_found' : 'upstream_error' } });
+      const [expected, code] = told[status] ?? [502, 'upstream_error'];
+      t.equal(heard.status, expected, `${status}`);
+      t.match(heard.json, { error: { code } });
+      t.equal(heard.headers.get('retry-after'), status === 429 || status === 503 ? '7' : null, `${status}`);
       t.notMatch(heard.text, 'secret');
       t.equal(heard.headers.get('etag'), null);
     }

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
-import { failureError } from '../../attempts/failure.js';
+import { failureError, statusError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
@@ -44,6 +44,8 @@ import type { Services } from '../services.js';
 import { findTask, taskNotFound, upstreamOf } from './answer.js';
 import { mostDownloads } from './downloads.js';
 import { refreshed } from './poll.js';
+
+const nothing = Buffer.alloc(0);
 
 /** Where a content is: at the upstream itself, or where it says. */
 type ContentSource =
@@ -329,7 +331,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     const problem = problemOf(head, range);
     const part = head.status === 206 ? parseContentRange(head.get('content-range')) : null;
     // Elsewhere our account is not known.
-    if (this.#url === null && head.status >= 400 && problem?.kind === 'upstream_error') {
+    if (this.#url === null && head.status >= 400 && problem !== null && problem.kind !== 'not_found') {
       this.#refusal = { head, problem, body: new Gather(refusalBytes) };
     } else if (problem !== null) {
       this.#refuse(problem);
@@ -467,6 +469,7 @@ function problemOf(head: ResponseHead, range: ByteRange | null): GatewayError | 
   const { status } = head;
   if (status === 404 || status === 410)
     return new GatewayError('not_found', 'The upstream does not keep this video any more.');
+  if (status === 429 || status === 503) return statusError(head, nothing);
   if (status !== 200 && status !== 206)
     return new GatewayError('upstream_error', `The upstream answered with status ${status} for the video.`);
   const coding = head.get('content-encoding');
