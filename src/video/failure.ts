@@ -1,3 +1,4 @@
+import { isLimitWord } from '../protocols/error-formats/upstream-error.js';
 import type { TaskFailure } from './task.js';
 
 /*
@@ -9,9 +10,8 @@ const number = /^\d{1,9}$/;
 /** Numbers of the vendorj format, of content that its filters refused: of the request, and of the video. */
 const vendorjNumber = /^50[45]\d\d$/;
 const policyNumber = /^(?:130[01]|5041[1-3]|505(?:1[1-9]|2\d))$/;
-const limitNumber = /^(?:130[23]|429|50429|50430)$/;
+const limitNumber = /^(?:130[23]|50429|50430)$/;
 const policyWord = /policy|moderation|sensitive|safety|filter/i;
-const limitWord = /rate_?limit|too_?many|concurren/i;
 
 /** What a failure comes down to. */
 export type FailureKind = 'policy' | 'limit' | 'other';
@@ -19,7 +19,7 @@ export type FailureKind = 'policy' | 'limit' | 'other';
 /** What the code of a failure means, in whichever vendor's words. */
 export function failureKind(code: string): FailureKind {
   if (policyNumber.test(code) || policyWord.test(code)) return 'policy';
-  return limitNumber.test(code) || limitWord.test(code) ? 'limit' : 'other';
+  return limitNumber.test(code) || isLimitWord(code) ? 'limit' : 'other';
 }
 
 const words: Readonly<Record<FailureKind, string>> = {

@@ -98,21 +98,27 @@ const errorEvent = (error: object): string =>
   streamHead + chunk(`event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`) + lastChunk;
 
 test('the caller’s mistake, told in a stream, counts against no target, and no other is asked', async (t) => {
-  const mistake = errorEvent({ type: 'invalid_request_error', message: 'too long' });
-  const { counts, counted, gateway } = await startRouted(t, [mistake, mistake], {
-    config: strict,
-    upstream: { kind: 'messages' },
-    protocols: ['messages', 'chat'],
-  });
   const messages = [{ role: 'user', content: 'hi' }];
   const body = { model: 'm', max_tokens: 5, stream: true, messages };
-  for (const path of ['/v1/messages', '/v1/chat/completions']) {
-    const answer = await post(gateway.port, path, body);
-    t.equal(answer.status, 400);
-    t.match(answer.body, 'too long');
+  for (const [type, status] of [
+    ['invalid_request_error', 400],
+    ['request_too_large', 413],
+    ['not_found_error', 404],
+  ] as const) {
+    const mistake = errorEvent({ type, message: 'too long' });
+    const { counts, counted, gateway } = await startRouted(t, [mistake, mistake], {
+      config: strict,
+      upstream: { kind: 'messages' },
+      protocols: ['messages', 'chat'],
+    });
+    for (const path of ['/v1/messages', '/v1/chat/completions']) {
+      const answer = await post(gateway.port, path, body);
+      t.equal(answer.status, status, type);
+      t.match(answer.body, 'too long');
+    }
+    t.strictSame(counts(), [2, 0]);
+    t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m status_4xx': 2 });
   }
-  t.strictSame(counts(), [2, 0]);
-  t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m status_4xx': 2 });
 });
 
 test('a limit, told in a stream, is no failure: the next target is asked, and the first again in a moment', async (t) => {

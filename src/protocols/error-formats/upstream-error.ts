@@ -2,8 +2,13 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from './vendor-account.js';
 
-/** What upstreams call too many requests, in `code` or in `type`. */
-const limitCodes: readonly unknown[] = [429, '429', 'rate_limit_exceeded', 'rate_limit_error'];
+/**
+ * What vendors call too many requests, in lower case, with spaces, in capitals: `rate_limit_error`, `RateLimitReached`,
+ * `too_many_requests`, `concurrency_limit`, DashScope's `Throttling.RateQuota` and `limit_requests`. Not all that is too
+ * many: images or tools may be, of one request.
+ */
+const limitWord =
+  /^429$|rate[_ -]?limit|too[_ -]?many[_ -]?(?:request|call|task|job|concurren)|concurren|throttl|limit[_ -]?requests/i;
 
 /**
  * What the `error` member of an answer or of a stream's event means, in the protocols of OpenAI: an object or, from
@@ -19,9 +24,14 @@ export function upstreamError(error: unknown): GatewayError | null {
   return tellsOfLimit(error) ? upstreamLimit(message) : new GatewayError('upstream_error', message);
 }
 
-/** Whether an error in OpenAI's form is one of too many requests. */
+/** Whether an error is one of too many requests, by its `code` or `type`: whatever it came in, it is a 429 then. */
 export function tellsOfLimit({ code, type }: JsonObject): boolean {
-  return limitCodes.includes(code) || limitCodes.includes(type);
+  return isLimitWord(code) || isLimitWord(type);
+}
+
+/** Whether a code or a type is one of too many requests, in any vendor's words. */
+export function isLimitWord(code: unknown): boolean {
+  return typeof code === 'string' ? limitWord.test(code) : code === 429;
 }
 
 /** The error for a limit that is the upstream's own, not one of the gateway's. */

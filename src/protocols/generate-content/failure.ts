@@ -1,5 +1,6 @@
 import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
+import { tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 
 /** What the vendor's errors mean, by their `status` (google.rpc.Code) and by their `code`. */
@@ -31,7 +32,8 @@ export function failureOf(error: JsonObject): GatewayError {
   const ofVendorAccount = vendorAccountFailure(error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   // The number is the closer word of the two: several of them have one name.
-  const kind = kinds.get(error.code) ?? kinds.get(error.status) ?? 'upstream_error';
+  const known = kinds.get(error.code) ?? kinds.get(error.status);
+  const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
   return new GatewayError(kind, textOrNull(error.message) || 'The upstream answered with an error.', {
     answered: { status: errorTable[kind].status, code: null },
   });

@@ -9,7 +9,7 @@ import {
   parseObject,
   textOrNull,
 } from '../../wire/json.js';
-import { upstreamError, upstreamLimit } from '../error-formats/upstream-error.js';
+import { tellsOfLimit, upstreamError, upstreamLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
 
@@ -57,7 +57,6 @@ export function readDashscopeAnswer(body: Buffer): ImageAnswer {
   };
 }
 
-const limits = /^(?:Throttling|LimitRequests|TooManyRequests)/i;
 const refusals = /^(?:DataInspectionFailed|InvalidParameter|InvalidURL)/i;
 
 /** DashScope's error in an answer of status 200, or null. */
@@ -67,7 +66,7 @@ function failureOf(answer: JsonObject): GatewayError | null {
   const ofVendorAccount = vendorAccountFailure(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
-  if (limits.test(code)) return upstreamLimit(message);
+  if (tellsOfLimit(answer)) return upstreamLimit(message);
   if (refusals.test(code))
     return new GatewayError('invalid_request', message, { answered: { status: 400, code } });
   return new GatewayError('upstream_error', message);

@@ -1,13 +1,23 @@
 import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
 import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 
-/** What the protocol's own types of errors are here; any other is the upstream's failure. */
+/**
+ * What the protocol's own types of errors are here; any other is the upstream's failure. Those about the gateway's key,
+ * account or rights are told apart before (`vendorAccountFailure`): a `permission_error` that is left is about what was
+ * asked.
+ */
 const kinds: Readonly<Record<string, ErrorKind>> = {
-  overloaded_error: 'overloaded',
-  rate_limit_error: 'rate_limit_exceeded',
   invalid_request_error: 'invalid_request',
+  permission_error: 'permission_denied',
+  not_found_error: 'not_found',
+  conflict_error: 'conflict',
+  request_too_large: 'request_too_large',
+  rate_limit_error: 'rate_limit_exceeded',
+  timeout_error: 'upstream_timeout',
+  overloaded_error: 'overloaded',
 };
 
 /**
@@ -19,7 +29,8 @@ export function failureOf(body: JsonObject): GatewayError {
   const ofVendorAccount = vendorAccountFailure(error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const type = textOrNull(error.type) ?? '';
-  const kind = (Object.hasOwn(kinds, type) ? kinds[type] : undefined) ?? 'upstream_error';
+  const known = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
+  const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
   return new GatewayError(kind, textOrNull(error.message) || 'The upstream answered with an error.', {
     answered: { status: errorTable[kind].status, code: null },
   });

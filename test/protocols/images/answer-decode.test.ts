@@ -83,6 +83,7 @@ test('DashScope errors in an answer of status 200', async (t) => {
   const failure = (code: string) => bytes({ code, message: 'No.', request_id: 'r' });
   const kinds: [string, string, number][] = [
     ['Throttling.RateQuota', 'rate_limit_exceeded', 429],
+    ['rate_limit_exceeded', 'rate_limit_exceeded', 429],
     ['InvalidParameter', 'invalid_request', 400],
     ['DataInspectionFailed', 'invalid_request', 400],
     ['InternalError', 'upstream_error', 502],

@@ -25,6 +25,7 @@ test('comments are silence and a response is meaningful', async (t) => {
 test('a first event that is an error, or of another protocol, is an error', async (t) => {
   const kinds: [string, string][] = [
     ['data: {"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}\n\n', 'rate_limit_exceeded'],
+    ['data: {"error":{"code":"too_many_requests","message":"x"}}\n\n', 'rate_limit_exceeded'],
     ['data: {"error":{"code":429}}\n\n', 'rate_limit_exceeded'],
     ['data: {"error":{"code":503,"status":"UNAVAILABLE"}}\n\n', 'overloaded'],
     ['data: {"error":{"status":"INVALID_ARGUMENT"}}\n\n', 'invalid_request'],

@@ -39,11 +39,17 @@ test('events of a server’s own say nothing', async (t) => {
 });
 
 test('a first event that is an error, or of another protocol, is an error', async (t) => {
-  const error = (type: string) => sse({ type: 'error', error: { type, message: 'x' } } as never);
+  const error = (type: string, message = 'x') => sse({ type: 'error', error: { type, message } } as never);
   const kinds: [string, string][] = [
     [error('overloaded_error'), 'overloaded'],
     [error('rate_limit_error'), 'rate_limit_exceeded'],
     [error('invalid_request_error'), 'invalid_request'],
+    [error('request_too_large'), 'request_too_large'],
+    [error('not_found_error'), 'not_found'],
+    [error('conflict_error'), 'conflict'],
+    [error('timeout_error'), 'upstream_timeout'],
+    [error('permission_error', 'This was flagged by our safety system.'), 'permission_denied'],
+    [error('too_many_requests'), 'rate_limit_exceeded'],
     [error('api_error'), 'upstream_error'],
     [error('toString'), 'upstream_error'],
     ['data: {"error":"x"}\n\n', 'unsupported_stream_event'],
@@ -60,6 +66,18 @@ test('a first event that is an error, or of another protocol, is an error', asyn
     t.ok(verdict instanceof GatewayError && verdict.kind === kind, text);
   }
   t.match(judgeStart(run(error('overloaded_error'))), { message: 'x' });
+  for (const [type, vendorAccountStatus] of [
+    ['authentication_error', 401],
+    ['billing_error', 402],
+    ['permission_error', 403],
+  ] as const) {
+    const told = judgeStart(run(error(type)));
+    t.match(
+      told,
+      { kind: 'upstream_error', vendorAccountStatus },
+      `${type}: of our account, not the client's`,
+    );
+  }
   t.match(judgeStart(run('data: {"choices":[]}\n\n')), { message: /'choices'/ }, 'it says what it saw');
   t.match(judgeStart(run(sse({ type: 'response.created' }))), { message: /response\.created/ });
 });
