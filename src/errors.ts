@@ -48,7 +48,6 @@ export const errorTable = {
   invalid_json: client(400, 'invalid_json', 'The request body is not valid JSON.'),
   invalid_request_body: client(400, 'invalid_request_body', 'The body belongs to another endpoint.'),
   invalid_api_key: client(401, 'invalid_api_key', 'The API key is missing or not valid.'),
-  insufficient_quota: client(402, 'insufficient_quota', 'The balance does not suffice.'),
   permission_denied: client(403, 'insufficient_permissions', 'This key may not do that.'),
   model_not_found: client(
     404,

@@ -42,7 +42,6 @@ export function failureError(failure: UpstreamFailure, unrepeatable = false): Ga
 const kinds: Readonly<Record<number, ErrorKind>> = {
   400: 'invalid_request',
   401: 'invalid_api_key',
-  402: 'insufficient_quota',
   403: 'permission_denied',
   404: 'not_found',
   408: 'upstream_timeout',

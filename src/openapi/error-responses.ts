@@ -42,12 +42,8 @@ export function headerReferences(...more: readonly string[]): Readonly<Record<st
 const everywhere: readonly ErrorKind[] = ['invalid_request', 'invalid_api_key', 'internal_error'];
 const withBody: readonly ErrorKind[] = ['request_timeout', 'request_too_large', 'unsupported_media_type'];
 const fromUpstream: readonly ErrorKind[] = ['upstream_error', 'upstream_timeout', 'overloaded'];
-const fromVendorAccount: readonly ErrorKind[] = [
-  'insufficient_quota',
-  'permission_denied',
-  'rate_limit_exceeded',
-];
-const called = [...everywhere, ...fromUpstream, ...fromVendorAccount, 'model_not_found'] as const;
+const ofKeyAndModel: readonly ErrorKind[] = ['permission_denied', 'rate_limit_exceeded', 'model_not_found'];
+const called = [...everywhere, ...fromUpstream, ...ofKeyAndModel];
 /** Of what was made before, a task or a response. */
 const ofMade = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
 
@@ -58,7 +54,8 @@ const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
   image: [...called, ...withBody],
   videoCreate: [...called, ...withBody, 'conflict'],
   videoAction: [...called, ...withBody, 'conflict'],
-  videoShow: ofMade,
+  // As often as one likes.
+  videoShow: [...everywhere, ...fromUpstream, 'not_found'],
   videoContent: [...ofMade, 'range_not_satisfiable'],
   modelList: everywhere,
   model: [...everywhere, 'model_not_found'],
@@ -69,7 +66,7 @@ const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
   responseItems: ofMade,
   responseCancel: ofMade,
   realtime: called,
-  responsesSocket: [...everywhere, 'rate_limit_exceeded', 'upgrade_required'],
+  responsesSocket: [...everywhere, 'rate_limit_exceeded', 'overloaded', 'upgrade_required'],
   unimplemented: ['invalid_api_key', 'not_implemented', 'internal_error'],
 };
 

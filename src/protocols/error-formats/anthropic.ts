@@ -4,7 +4,6 @@ import type { ErrorFormat } from './error-format.js';
 type AnthropicErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
-  | 'billing_error'
   | 'permission_error'
   | 'conflict_error'
   | 'not_found_error'
@@ -24,7 +23,6 @@ const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
   invalid_json: 'invalid_request_error',
   invalid_request_body: 'invalid_request_error',
   invalid_api_key: 'authentication_error',
-  insufficient_quota: 'billing_error',
   permission_denied: 'permission_error',
   model_not_found: 'not_found_error',
   not_found: 'not_found_error',

@@ -7,7 +7,6 @@ type GoogleStatus =
   | 'UNAUTHENTICATED'
   | 'PERMISSION_DENIED'
   | 'NOT_FOUND'
-  | 'FAILED_PRECONDITION'
   | 'ABORTED'
   | 'RESOURCE_EXHAUSTED'
   | 'CANCELLED'
@@ -26,7 +25,6 @@ const statuses: Readonly<Record<ErrorKind, GoogleStatus>> = {
   invalid_json: 'INVALID_ARGUMENT',
   invalid_request_body: 'INVALID_ARGUMENT',
   invalid_api_key: 'UNAUTHENTICATED',
-  insufficient_quota: 'FAILED_PRECONDITION',
   permission_denied: 'PERMISSION_DENIED',
   model_not_found: 'NOT_FOUND',
   not_found: 'NOT_FOUND',

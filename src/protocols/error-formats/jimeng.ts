@@ -15,7 +15,6 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   invalid_json: 50400,
   invalid_request_body: 50400,
   invalid_api_key: 50401,
-  insufficient_quota: 50402,
   permission_denied: 50403,
   model_not_found: 50404,
   not_found: 50404,

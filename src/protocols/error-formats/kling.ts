@@ -13,7 +13,6 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   invalid_json: 1200,
   invalid_request_body: 1200,
   invalid_api_key: 1000,
-  insufficient_quota: 1102,
   permission_denied: 1103,
   model_not_found: 1203,
   not_found: 1203,

@@ -18,7 +18,6 @@ const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
   invalid_json: 'invalid_request_error',
   invalid_request_body: 'invalid_request_error',
   invalid_api_key: 'invalid_request_error',
-  insufficient_quota: 'insufficient_quota',
   permission_denied: 'permission_error',
   model_not_found: 'invalid_request_error',
   not_found: 'invalid_request_error',

@@ -98,15 +98,6 @@ const expected: Readonly<
     1200,
     50400,
   ],
-  insufficient_quota: [
-    402,
-    'insufficient_quota',
-    'insufficient_quota',
-    'billing_error',
-    'FAILED_PRECONDITION',
-    1102,
-    50402,
-  ],
   conflict: [409, 'invalid_request_error', 'conflict', 'conflict_error', 'ABORTED', 1200, 50409],
   invalid_api_key: [
     401,
