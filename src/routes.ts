@@ -16,6 +16,7 @@ import {
   embeddingsRequest,
   engineEmbeddingsRequest,
 } from './protocols/embeddings/schema.js';
+import type { Endpoint } from './protocols/endpoint.js';
 import { anthropic } from './protocols/error-formats/anthropic.js';
 import type { ErrorFormat } from './protocols/error-formats/error-format.js';
 import { google } from './protocols/error-formats/google.js';
@@ -40,7 +41,6 @@ import { countTokens, messages } from './protocols/messages/index.js';
 import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
 import { moderationsRequest } from './protocols/moderations/schema.js';
-import type { Endpoint } from './protocols/protocol.js';
 import { rerank } from './protocols/rerank/index.js';
 import { rerankRequest } from './protocols/rerank/schema.js';
 import { compactResponses, countInputTokens, responses } from './protocols/responses/index.js';

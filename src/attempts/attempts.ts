@@ -12,18 +12,11 @@ import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import type { EventRuns } from '../wire/sse.js';
 import { carriesAccount } from './account-headers.js';
-import { readErrorAnswer } from './error-answer.js';
-import { retryAfterMsOf, statusError } from './failure.js';
+import { readErrorAnswer, toldStatus } from './error-answer.js';
 import type { TargetHealth } from './health.js';
-import {
-  type AttemptOutcome,
-  type Finding,
-  findingOfFailure,
-  findingOfStatus,
-  isOfUpstreamKey,
-  toldStatus,
-} from './outcome.js';
-import { type FailedAttempt, verdict } from './verdict.js';
+import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';
+import { retryAfterMsOf, statusError } from './told-error.js';
+import { type FailedAttempt, isOfUpstreamKey, verdict } from './verdict.js';
 
 /** Error answers are read up to this size to see what they are about. */
 const judgedErrorBytes = 256 * 1024;

@@ -9,7 +9,14 @@ import {
 import type { ResponseHead } from '../upstream/client.js';
 import { vendorStatus } from '../video/upstream-formats/native-error.js';
 import { isObject, parseJson } from '../wire/json.js';
-import { statusError } from './failure.js';
+import { statusError } from './told-error.js';
+
+/*
+ * Whose business an answer is that tells of an error: our account's, the upstream's or the caller's. One with an error
+ * status is read by `readErrorAnswer`, one with an error inside a good status by its protocol (`failureOf`, and
+ * `upstreamError` of `error-formats/`) and then by `toldStatus`. By the status that these give, `verdict` says whether
+ * another target is asked, and `outcome` what it says of this one. What the caller is told is in `told-error`.
+ */
 
 const longestCause = 8192;
 
@@ -22,12 +29,24 @@ export interface ErrorAnswer {
 }
 
 const nothing = Buffer.alloc(0);
-/** What a caller's own mistake is judged by that came as 403. */
-const ofCaller = 400;
 const highestStatus = 599;
 
+/** A 403 that is not about our account is about what was asked, and is judged as any other mistake of the caller. */
+function judgedStatus(status: number): number {
+  return status === 403 ? 400 : status;
+}
+
 /**
- * Reads an error answer: the one place that decides whose business it is.
+ * The status by which an answer is judged that says in its own words what is wrong: our account there, a limit, or the
+ * caller's mistake, as if it had come with it. Null for any other error, which is the upstream's failure.
+ */
+export function toldStatus({ source, status, vendorAccountStatus }: GatewayError): number | null {
+  if (vendorAccountStatus !== null) return vendorAccountStatus;
+  return source === 'upstream' && status < 500 ? judgedStatus(status) : null;
+}
+
+/**
+ * Reads an answer with an error status.
  * @param body as much of it as has come
  */
 export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Buffer): ErrorAnswer {
@@ -36,7 +55,7 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
   const numbered = isObject(parsed) ? vendorStatus(upstream.kind, parsed) : null;
   const account = numbered ?? vendorAccountStatusOf(status, parsed);
   if (account !== null) return { status: account, error: refusal(account, status, body) };
-  const judged = status === 403 ? ofCaller : status;
+  const judged = judgedStatus(status);
   // Pages of what stands in between, an echo of our own request: the status alone is told.
   if (status > highestStatus) return { status: judged, error: new GatewayError('upstream_error') };
   // The status says whose mistake it is: a caller who gets an upstream to echo our key costs the key nothing.

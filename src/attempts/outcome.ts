@@ -50,20 +50,6 @@ export function givenUpBy(error: GatewayError): GivenUpBy {
 }
 
 /**
- * The status by which an answer is judged that says in its own words what is wrong: our account there, a limit, or the
- * caller's mistake, as if it had come with it. Null for any other error, which is the upstream's failure.
- */
-export function toldStatus({ source, status, vendorAccountStatus }: GatewayError): number | null {
-  if (vendorAccountStatus !== null) return vendorAccountStatus;
-  return source === 'upstream' && status < 500 ? status : null;
-}
-
-/** Whether a status speaks of the key that a request came with: another key may do better. */
-export function isOfUpstreamKey(status: number): boolean {
-  return status === 401 || status === 402 || status === 403 || status === 429;
-}
-
-/**
  * What it says that there was no answer, or no whole one.
  * @param headSeen the answer had begun: its time may then have run out because its reader was slow
  */

@@ -32,7 +32,8 @@ export interface AnsweredAttempt extends Progress {
 export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
 
 /**
- * The retry rule, and the only place that knows it. It is asked only before anything of an answer was relayed, which
+ * The retry rule. Whether another key of the target is asked first is `isOfUpstreamKey`; whose business an answer is, and
+ * so by which status it is judged, `error-answer.ts`. It is asked only before anything of an answer was relayed, which
  * `Relay` sees to; signs of life are the gateway's own, and of no answer. Before the
  * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
  * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
@@ -91,6 +92,11 @@ function mayGoOn(attempt: FailedAttempt): boolean {
 export function provesUndone(status: number, sentMs: number): boolean {
   if (status === 503 || status === 529) return sentMs < resendableMs;
   return status < 500 ? status !== 408 && status !== 409 : status === 501;
+}
+
+/** Whether a status speaks of the key that a request came with: another key of the same target may do better. */
+export function isOfUpstreamKey(status: number): boolean {
+  return status === 401 || status === 402 || status === 403 || status === 429;
 }
 
 /** Whether an error lies with the upstream or with our account there, so that another target may do better. */

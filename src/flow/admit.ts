@@ -24,10 +24,17 @@ import type { Services } from './services.js';
  * `admitDownload`   calls at once alone
  * `admitResolved`   once the model is known: its limits, tokens, budgets
  *
- * Other 429: of what a key may hold at a worker whatever its limits (`sockets/session-memory`, `video/content-relay`, and
- * as a message of the socket `responses-socket/socket`); of a realtime session whose budget is spent, as an event
- * (`realtime/bridge`); and an upstream's own, by its status (`attempts/error-answer`) or by an error inside a 200
- * (`protocols/error-formats/upstream-error`, `protocols/NAME/failure`).
+ * Other 429:
+ *
+ * of what a key may hold at a worker whatever its limits: `sockets/session-memory`, `video/content-relay`, and as a
+ *   message of the socket `responses-socket/socket`
+ * of a realtime session whose budget is spent: `realtime/funds`, told as an event by `realtime/bridge`
+ * an upstream's own: it passes as it came (`relay`), or is told in the client's words (`statusError` of
+ *   `attempts/told-error`); of a video's file by `video/content-relay`, of a response over a WebSocket by
+ *   `protocols/responses/socket-message`
+ * an upstream's own inside a 200: `isLimitWord` of `protocols/error-formats/upstream-error` knows the words, and
+ *   `failureOf` of `protocols/messages`, `generate-content` and `responses`, `protocols/images/answer-decode` and
+ *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
  */
 
 /** What a call does once its limits let it. */

@@ -1,7 +1,7 @@
 import { bodyEstimate, estimatedUsage } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { bodyOutputLimit, type OutputLimit } from '../protocols/protocol.js';
+import { bodyOutputLimit, type OutputLimit } from '../protocols/endpoint.js';
 import type { OutputSpans } from '../schema/accept.js';
 import { findValues, type Span } from '../wire/json-scan.js';
 import { endOfValue, mostDepth, skipSpace, wholeNumber } from '../wire/json-skip.js';

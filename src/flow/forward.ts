@@ -6,18 +6,18 @@ import {
   type Attempts,
   RelayedAttempt,
 } from '../attempts/attempts.js';
+import { toldStatus } from '../attempts/error-answer.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
 import { saysItLacks } from '../attempts/lacking-endpoints.js';
-import { toldStatus } from '../attempts/outcome.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError, type GivenUpBy, guard, unrepeatable } from '../errors.js';
+import type { Endpoint, Translation } from '../protocols/endpoint.js';
 import {
   isVendorAccountError,
   type VendorAccountError,
 } from '../protocols/error-formats/vendor-account-error.js';
-import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/socket-message.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type {

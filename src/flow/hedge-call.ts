@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Target } from '../config/types.js';
-import type { Endpoint } from '../protocols/protocol.js';
+import type { Endpoint } from '../protocols/endpoint.js';
 import type { Call } from './call.js';
 import { remoteMedia } from './fetch-media.js';
 import { keepMemory, takeMemory } from './memory-budget.js';

@@ -9,8 +9,8 @@ import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../c
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import type { RequestHead } from '../http/request-head.js';
 import { credentialLine, tellingLines, vendorLines } from '../protocols/credentials/credentials.js';
+import type { Endpoint, OtherForm, Translation } from '../protocols/endpoint.js';
 import { never, type OnceRule } from '../protocols/once.js';
-import type { Endpoint, OtherForm, Translation } from '../protocols/protocol.js';
 import type { RuledBody } from '../protocols/target-rules/body-edits.js';
 import { type TextEndpoint, textEndpoints } from '../protocols/text.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -76,7 +76,8 @@ export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boo
 export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
   const { endpoint, target } = attempt;
   const { otherForm } = endpoint;
-  if (otherForm !== null && hasOtherForm(endpoint, target)) return prepareOtherForm(call, otherForm, target);
+  if (otherForm !== null && hasOtherForm(endpoint, target))
+    return prepareOtherForm(call, { endpoint, form: otherForm, target });
   const validated = call.checkedBody();
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
@@ -116,11 +117,18 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   };
 }
 
+interface OtherFormAttempt {
+  readonly endpoint: Endpoint;
+  readonly form: OtherForm;
+  readonly target: Target;
+}
+
 /**
  * Prepares a call for a target that has the operation in another form.
  * @throws {GatewayError} of status 400 for what that form cannot say
  */
-function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared {
+function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttempt): Prepared {
+  const { protocol } = endpoint;
   const leftOut = new LeftOut();
   const names = { upstream: target.model, client: call.model?.name ?? '' };
   const { body, answer } = form.convert(call.parsedBody(), names, leftOut);
@@ -130,11 +138,11 @@ function prepareOtherForm(call: Call, form: OtherForm, target: Target): Prepared
     path: 'translated',
     leftOut: leftOut.names,
     upstreamPath: form.upstreamPath(target.model),
-    protocol: 'embeddings',
+    protocol,
     contentType: json,
     source: null,
     once: never,
-    body: rules === null ? [written] : ruledBody(rules, written, writtenKind('embeddings')),
+    body: rules === null ? [written] : ruledBody(rules, written, writtenKind(protocol)),
     transform: new ObservedTransform({
       rules: form.rules,
       hideUsage: false,

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
-import { failureError, statusError } from '../attempts/failure.js';
+import { failureError, statusError } from '../attempts/told-error.js';
 import type { OwnSecrets } from '../config/types.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';

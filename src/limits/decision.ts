@@ -9,7 +9,7 @@ export interface Denial {
   /** The pool that has too little. */
   readonly pool: Pool;
   /**
-   * `tooLarge`: more was demanded than the pool's limit, which can never be met. `unknown`: there may be more, but
+   * `tooLarge`: more was demanded than the pool's limit, which can never be met; calls demand no more than that. `unknown`: there may be more, but
    * nobody has said so in time: the primary did not answer or is gone, or the store behind it cannot be reached.
    */
   readonly reason: 'exhausted' | 'tooLarge' | 'unknown';

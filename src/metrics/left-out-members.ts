@@ -2,7 +2,7 @@ import { otherLabel } from './families.js';
 
 /**
  * Members whose loss is counted by name, the last name of a path alone; all others are one. A client is free to invent
- * names, and these are the ones that clients of the four text protocols send, and that their upstreams answer with.
+ * names, and these are the ones that clients of the text protocols send, and that their upstreams answer with.
  */
 const counted: ReadonlySet<string> = new Set([
   ...['cache_control', 'citations', 'context_management', 'defer_loading', 'eager_input_streaming', 'name'],

@@ -1,8 +1,8 @@
 import type { TextProtocolName } from '../conversation/request.js';
 import { chat } from './chat/index.js';
+import type { Endpoint, Translation } from './endpoint.js';
 import { generateContent } from './generate-content/index.js';
 import { messages } from './messages/index.js';
-import type { Endpoint, Translation } from './protocol.js';
 import { responses } from './responses/index.js';
 
 /** An endpoint whose calls can be translated. */

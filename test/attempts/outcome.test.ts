@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { findingOfFailure, findingOfStatus, isOfUpstreamKey } from '../../src/attempts/outcome.js';
+import { findingOfFailure, findingOfStatus } from '../../src/attempts/outcome.js';
 
 test('what a status says about the target', async (t) => {
   const rows = {
@@ -12,11 +12,6 @@ test('what a status says about the target', async (t) => {
   };
   for (const [finding, statuses] of Object.entries(rows))
     for (const status of statuses) t.equal(findingOfStatus(status), finding, `${status}`);
-});
-
-test('what another key may be spared', async (t) => {
-  const ofKey = Array.from({ length: 500 }, (_none, i) => 100 + i).filter(isOfUpstreamKey);
-  t.strictSame(ofKey, [401, 402, 403, 429]);
 });
 
 test('what a missing answer says about it', async (t) => {

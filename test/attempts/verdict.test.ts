@@ -2,6 +2,7 @@ import { test } from 'tap';
 import {
   type AnsweredAttempt,
   type BrokenAttempt,
+  isOfUpstreamKey,
   provesUndone,
   type Verdict,
   verdict,
@@ -124,4 +125,9 @@ test('what may be done once only goes on where nothing was sent, or the answer p
   }
   t.ok(provesUndone(400, 60_000) && provesUndone(404, 60_000) && provesUndone(501, 60_000));
   for (const status of [408, 409, 500, 502, 504, 520, 524]) t.notOk(provesUndone(status, 0), `${status}`);
+});
+
+test('what another key may be spared', async (t) => {
+  const ofKey = Array.from({ length: 500 }, (_none, i) => 100 + i).filter(isOfUpstreamKey);
+  t.strictSame(ofKey, [401, 402, 403, 429]);
 });

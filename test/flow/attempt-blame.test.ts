@@ -100,12 +100,13 @@ const errorEvent = (error: object): string =>
 test('the caller’s mistake, told in a stream, counts against no target, and no other is asked', async (t) => {
   const messages = [{ role: 'user', content: 'hi' }];
   const body = { model: 'm', max_tokens: 5, stream: true, messages };
-  for (const [type, status] of [
-    ['invalid_request_error', 400],
-    ['request_too_large', 413],
-    ['not_found_error', 404],
+  for (const [type, status, message] of [
+    ['invalid_request_error', 400, 'too long'],
+    ['request_too_large', 413, 'too long'],
+    ['not_found_error', 404, 'no such file'],
+    ['permission_error', 403, 'flagged by our safety system'],
   ] as const) {
-    const mistake = errorEvent({ type, message: 'too long' });
+    const mistake = errorEvent({ type, message });
     const { counts, counted, gateway } = await startRouted(t, [mistake, mistake], {
       config: strict,
       upstream: { kind: 'messages' },
@@ -114,7 +115,7 @@ test('the caller’s mistake, told in a stream, counts against no target, and no
     for (const path of ['/v1/messages', '/v1/chat/completions']) {
       const answer = await post(gateway.port, path, body);
       t.equal(answer.status, status, type);
-      t.match(answer.body, 'too long');
+      t.match(answer.body, message);
     }
     t.strictSame(counts(), [2, 0]);
     t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m status_4xx': 2 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mayNeedRestoring as mayNeed } from '../../src/flow/prepare.js';
-import type { Endpoint } from '../../src/protocols/protocol.js';
+import type { Endpoint } from '../../src/protocols/endpoint.js';
 
 /** Whether a body is parsed for `restore` on its way to an upstream of its own protocol. */
 export function mayNeedRestoring({ translation }: Endpoint, body: string): boolean {

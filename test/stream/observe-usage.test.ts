@@ -3,10 +3,10 @@ import { ownSecrets } from '../../src/config/snapshot.js';
 import { speech, transcriptions } from '../../src/protocols/audio/index.js';
 import { chat } from '../../src/protocols/chat/index.js';
 import { embeddings } from '../../src/protocols/embeddings/index.js';
+import type { Endpoint } from '../../src/protocols/endpoint.js';
 import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
 import { countTokens, messages } from '../../src/protocols/messages/index.js';
-import type { Endpoint } from '../../src/protocols/protocol.js';
 import { ObservedTransform } from '../../src/stream/observe.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
 

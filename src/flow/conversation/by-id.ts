@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { carriesAccount } from '../../attempts/account-headers.js';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
-import { failureError } from '../../attempts/failure.js';
+import { failureError } from '../../attempts/told-error.js';
 import { type Holder, isHolder, isLegalId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Model, Target } from '../../config/types.js';
 import type { ConversationRules, Keep } from '../../conversation/kept-turns.js';
-import type { Endpoint } from '../../protocols/protocol.js';
+import type { Endpoint } from '../../protocols/endpoint.js';
 import { answerId, type Call } from '../call.js';
 import { keyMark } from '../key-mark.js';
 import type { Services } from '../services.js';

@@ -1,7 +1,7 @@
 import type { ConversationSettings } from '../../config/types.js';
 import type { ConversationRules, Recall, Recalled } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
-import type { Endpoint } from '../../protocols/protocol.js';
+import type { Endpoint } from '../../protocols/endpoint.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import type { OwnedRecords } from '../../store/owned.js';
 import { WaitingClient } from '../attend.js';

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../../errors.js';
+import type { Endpoint } from '../../protocols/endpoint.js';
 import { writeAnswer } from '../../protocols/images/answer.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
 import { decodeImageForm } from '../../protocols/images/decode-form.js';
@@ -8,7 +9,6 @@ import { unsaidByOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
-import type { Endpoint } from '../../protocols/protocol.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
-import { failureError, statusError } from '../../attempts/failure.js';
+import { failureError, statusError } from '../../attempts/told-error.js';
 import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';

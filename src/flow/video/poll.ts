@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
-import { failureError, statusError } from '../../attempts/failure.js';
+import { failureError, statusError } from '../../attempts/told-error.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { retryAfterMsOf } from '../../attempts/failure.js';
+import { retryAfterMsOf } from '../../attempts/told-error.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';

@@ -10,10 +10,10 @@ import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import type { Endpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { never } from '../once.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
-import type { Endpoint } from '../protocol.js';
 
 /**
  * Finds the last `usage` in the bytes of a transcript or in the end of its stream; one that counts seconds in place of

@@ -1,7 +1,7 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
+import { bodyOutputLimit, type Endpoint } from '../endpoint.js';
 import { chatOnce } from '../once.js';
-import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';

@@ -1,7 +1,7 @@
 import { growingMetering } from '../../conversation/stream-rules.js';
+import { bodyOutputLimit, type Endpoint } from '../endpoint.js';
 import { never } from '../once.js';
 import { createChoiceStream, endsWithMark, lastUsage } from '../openai-shared/choice-stream.js';
-import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 
 /** How a stream of this protocol is judged as it passes; see `StreamRules`. */
 const { marks, judgeStart, judgeEnd, findUsageEvent } = createChoiceStream({

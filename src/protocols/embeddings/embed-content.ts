@@ -1,6 +1,6 @@
+import type { Endpoint, OtherForm } from '../endpoint.js';
 import { modelPath } from '../model-path.js';
 import { never } from '../once.js';
-import type { Endpoint, OtherForm } from '../protocol.js';
 import { contentOnOpenai, contentsOnOpenai, googleRules } from './forms.js';
 
 /** `POST /v1beta/models/{model}:embedContent` */

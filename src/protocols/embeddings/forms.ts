@@ -3,9 +3,9 @@ import type { LeftOut } from '../../conversation/left-out.js';
 import { inputMetering, marksOf, type StreamRules, wholeAnswers } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
+import type { OtherForm, OtherFormRequest } from '../endpoint.js';
 import { modelPath, resourceName } from '../model-path.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
-import type { OtherForm, OtherFormRequest } from '../protocol.js';
 import { amendedTo } from './encoding.js';
 import { type CutAnswer, cutVectors, unusable } from './vectors.js';
 

@@ -1,5 +1,5 @@
+import type { Endpoint } from '../endpoint.js';
 import { never } from '../once.js';
-import type { Endpoint } from '../protocol.js';
 import { encodingAmender } from './encoding.js';
 import { openaiOnGoogle, openaiRules } from './forms.js';
 

@@ -1,6 +1,6 @@
 import { reportedMetering } from '../../conversation/stream-rules.js';
+import type { Endpoint } from '../endpoint.js';
 import { always } from '../once.js';
-import type { Endpoint } from '../protocol.js';
 import { judgeEnd, judgeStart, lastUsage, madeOf, marks } from './stream-rules.js';
 
 const images: Omit<Endpoint, 'upstreamPath' | 'streamsUnasked'> = {

@@ -1,7 +1,7 @@
 import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import type { Endpoint } from '../endpoint.js';
 import { never } from '../once.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
-import type { Endpoint } from '../protocol.js';
 
 /** Finds the `usage` of an answer, which the original does not have; see `UsageReader.lastUsage`. */
 const { lastUsage } = createInputUsageReader();

@@ -5,8 +5,8 @@ import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire
 import { scanBody } from '../../wire/json-scan.js';
 import { lastObjectStart, type NumberNames, numberNames, readNumbers } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
+import type { Endpoint } from '../endpoint.js';
 import { never } from '../once.js';
-import type { Endpoint } from '../protocol.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {

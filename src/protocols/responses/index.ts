@@ -1,8 +1,8 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
 import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { bodyOutputLimit, type Endpoint } from '../endpoint.js';
 import { never, responsesOnce } from '../once.js';
-import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';

@@ -8,7 +8,7 @@ import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import type { FormPart } from '../../wire/multipart.js';
 import type { PartRules } from '../../wire/part-names.js';
 import { noFile, wrongValue } from '../../wire/reading.js';
-import { codeWord } from '../failure.js';
+import { codeWord } from '../failure-codes.js';
 import { hasValue, readDuration, requireBody } from '../members.js';
 import { bareRequest, lengthOf, readOrPass } from '../request.js';
 import { isRatio, parseSize } from '../shape.js';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { compileSchema } from '../../schema/compile.js';
 import { name } from '../../schema/members.js';
 import type { JsonObject } from '../../wire/json.js';
-import { codeNumber } from '../failure.js';
+import { codeNumber } from '../failure-codes.js';
 import { requireBody } from '../members.js';
 import { bareRequest, genericBodyType, readSharedBody, videoGuarded } from '../request.js';
 import type { ShowContext, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';

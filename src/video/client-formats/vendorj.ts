@@ -5,7 +5,7 @@ import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
 import { type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
-import { vendorjCode } from '../failure.js';
+import { vendorjCode } from '../failure-codes.js';
 import { framesPerSecond, missingMember, requireBody, wrongLength } from '../members.js';
 import { bareRequest, lengthOf, readOrPass } from '../request.js';
 import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';

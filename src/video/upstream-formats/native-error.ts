@@ -4,7 +4,7 @@ import {
   vendorAccountError,
 } from '../../protocols/error-formats/vendor-account-error.js';
 import { type JsonObject, numberOrNull } from '../../wire/json.js';
-import { failureKind } from '../failure.js';
+import { failureKind } from '../failure-codes.js';
 
 const longestMessage = 2000;
 

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../wire/json.js';
-import { failureKind } from '../failure.js';
+import { failureKind } from '../failure-codes.js';
 import { framesOf, numberIn } from '../members.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';

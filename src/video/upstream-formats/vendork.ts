@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
-import { failureKind } from '../failure.js';
+import { failureKind } from '../failure-codes.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';

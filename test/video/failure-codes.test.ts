@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { codeNumber, codeWord, failureKind, vendorjCode } from '../../src/video/failure.js';
+import { codeNumber, codeWord, failureKind, vendorjCode } from '../../src/video/failure-codes.js';
 
 test('a code in the words and numbers of each format', async (t) => {
   const cases: [code: string, word: string, number: number, vendorj: number][] = [

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { retryAfterMsOf } from '../../src/attempts/failure.js';
+import { retryAfterMsOf } from '../../src/attempts/told-error.js';
 import { parseHead } from '../../src/wire/head.js';
 
 test('when an upstream wants to be asked again is read from either header, the more exact one first', async (t) => {
