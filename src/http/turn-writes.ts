@@ -24,10 +24,14 @@ export class TurnWrites {
   #next = 0;
   #armed = false;
 
-  /** Copies a piece of at most `mostHeldBytes`. */
+  /** Writes out what waits where a piece of so many bytes, at most `mostHeldBytes`, has no room beside it. */
+  makeRoom(bytes: number): void {
+    if (this.#used + bytes > batchBytes) this.flush();
+  }
+
+  /** Copies a piece for which `makeRoom` was called just before. */
   add(sink: TurnSink, bytes: Buffer): void {
     const sinks = this.#sinks;
-    if (this.#used + bytes.length > batchBytes) this.flush();
     const last = sinks.length - 1;
     if (last < this.#next || sinks[last] !== sink) {
       sinks.push(sink);

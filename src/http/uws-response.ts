@@ -152,16 +152,19 @@ export class UwsResponse implements ClientLink, TurnSink {
 
   write(chunk: Buffer): boolean {
     if (this.#sized !== null) return this.#writeSized(this.#sized, chunk);
+    const isSmall = chunk.length <= mostHeldBytes;
+    // Before all else, since the client may not take what is held.
+    if (isSmall) this.#turnWrites.makeRoom(chunk.length);
+    else this.#releaseHeld();
     if (this.#pending !== null) {
       this.#pending.push(Buffer.from(chunk));
       return false;
     }
-    if (this.#head === null && !this.#blocked && chunk.length <= mostHeldBytes) {
+    if (isSmall && this.#head === null && !this.#blocked) {
       this.#isHeld = true;
       this.#turnWrites.add(this, chunk);
       return true;
     }
-    this.#releaseHeld();
     return this.#writeNow(chunk);
   }
 

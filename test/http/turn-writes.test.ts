@@ -37,6 +37,40 @@ test('small and large pieces of one turn leave in their order, and its end behin
   t.equal(hashOf(await bodyOf(answer)), hashOf(body));
 });
 
+test('small pieces of one turn for which there is no room leave before what follows them', async (t) => {
+  const body = noise(132_500);
+  for (const last of [body.subarray(0, 0), noise(mostHeldBytes + 1)]) {
+    const answer = await ask(t, (exchange) => {
+      hear(exchange);
+      exchange.begin(200, '');
+      for (let at = 0; at < body.length; at += 1000) exchange.write(body.subarray(at, at + 1000));
+      exchange.write(last);
+      exchange.end();
+    });
+    t.equal(hashOf(await bodyOf(answer)), hashOf(Buffer.concat([body, last])));
+  }
+});
+
+test('what a client has not taken of small pieces stays before the large one of their turn', async (t) => {
+  const body = noise(32 * MB);
+  let sent = 0;
+  const answer = await ask(t, (exchange) => {
+    // More than a socket takes, so that some of it still waits when the client is heard of.
+    const feed = (): void => {
+      for (let size = 1000; sent < body.length; size = size === 1000 ? 4 * MB : 1000) {
+        const piece = body.subarray(sent, sent + size);
+        sent += piece.length;
+        if (!exchange.write(piece)) return;
+      }
+      exchange.end();
+    };
+    hear(exchange, feed);
+    exchange.begin(200, '');
+    feed();
+  });
+  t.equal(hashOf(await bodyOf(answer)), hashOf(body));
+});
+
 test('small pieces stop at a client that does not read, and go on when it does', async (t) => {
   const body = noise(16 * MB);
   let sent = 0;
