@@ -66,7 +66,7 @@ class BatchWriter implements LineWriter {
   #from = 0;
   #waiting = 0;
   #dropped = 0;
-  /** It is to go on with what is not a whole batch. */
+  /** It is to go on with what is not a whole batch, behind those that are. */
   #isAsked = false;
   #onWritten: (() => void)[] = [];
 
@@ -104,10 +104,15 @@ class BatchWriter implements LineWriter {
   }
 
   flush(): void {
-    this.#isAsked = this.#writing !== null;
-    if (this.#isAsked) return;
+    this.#isAsked = true;
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (this.#writing !== null) return;
     let batch = this.#full.shift();
     if (batch === undefined) {
+      this.#isAsked = false;
       if (this.#filling.lines === 0) return;
       batch = this.#filling;
       this.#filling = this.#emptied();
@@ -221,11 +226,11 @@ class BatchWriter implements LineWriter {
   #end(batch: Batch): void {
     this.#release(batch);
     if (this.#full.length > 0) setImmediate(this.#onTurn);
-    else if (this.#filling.length >= batchBytes || this.#isAsked || this.#onWritten.length > 0) this.flush();
+    else if (this.#filling.length >= batchBytes || this.#isAsked || this.#onWritten.length > 0) this.#goOn();
     if (this.#writing === null && this.#waiting === 0) this.#tellWritten();
   }
 
-  readonly #onTurn = (): void => this.flush();
+  readonly #onTurn = (): void => this.#goOn();
 
   #release(batch: Batch): void {
     this.#waiting -= batch.lines;

@@ -59,6 +59,21 @@ test('a file gets every line in its order, however long it is', async (t) => {
   t.ok(readFileSync(path, 'utf8') === lines.join(''));
 });
 
+test('what is to be written is, behind full batches, too', async (t) => {
+  const path = join(temporaryFolder(t), 'log');
+  const fd = openSync(path, 'a');
+  t.teardown(() => closeSync(fd));
+  const writer = createLineWriter(fd);
+  // The first is under way while the others come, which are more than one batch and less than two.
+  const lines = Array.from({ length: 230 }, (_, number) => `${number} ${'x'.repeat(300)}\n`);
+  for (const line of lines) {
+    writer.add(line);
+    writer.flush();
+  }
+  await eventually(() => writer.waiting() === 0);
+  t.equal(readFileSync(path, 'utf8'), lines.join(''));
+});
+
 test('lines that several processes write to one pipe stay whole', async (t) => {
   const script = `
     const { createLineWriter } = await import(${JSON.stringify(module)});
