@@ -69,14 +69,18 @@ export function numberOrNull(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
-/** The value when it is a finite number above zero, else 0: for counts that an upstream may leave out or null. */
+/**
+ * The value when it is a finite number above zero, else 0: for counts that an upstream may leave out or null. One that is
+ * larger than any count is cut, so that no sum of several is infinite, which JSON has no word for.
+ */
 export function countOf(value: unknown): number {
-  return typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY ? value : 0;
+  if (typeof value !== 'number' || !(value > 0) || value === Number.POSITIVE_INFINITY) return 0;
+  return Math.min(value, Number.MAX_SAFE_INTEGER);
 }
 
 /** A place in a text: the value floored when it is a number above zero, else 0. */
 export function placeOf(value: unknown): number {
-  return Math.min(Math.floor(countOf(value)), Number.MAX_SAFE_INTEGER);
+  return Math.floor(countOf(value));
 }
 
 /** Shorter texts gain nothing. */

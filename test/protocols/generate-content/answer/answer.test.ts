@@ -206,3 +206,15 @@ test('a body that is no answer is an error, and odd members are none', async (t)
       usage: null,
     });
 });
+
+test('counts that no upstream can mean make no answer that is no JSON', async (t) => {
+  const usageMetadata = {
+    promptTokenCount: 1e308,
+    toolUsePromptTokenCount: 1e308,
+    candidatesTokenCount: 1e308,
+    thoughtsTokenCount: 1e308,
+  };
+  const decoded = decode({ candidates: [candidate({ text: 'x' })], usageMetadata });
+  t.ok(Number.isFinite(decoded.usage?.input));
+  t.match(encode(decoded).usageMetadata, { promptTokenCount: Number, candidatesTokenCount: Number });
+});
