@@ -46,12 +46,17 @@ export function secretFailure(words: string, { keys, encoded, others }: OwnSecre
 }
 
 /**
- * Where a key of ours stands in an answer, whatever it is; -1 where none does. Some 60 ns a key and call.
+ * Where the first key of ours stands in an answer, whatever it is; -1 where none does. Some 60 ns a key and call.
  * @param bytes of which a key that is cut at their ends is not found
  */
 export function keyAt(bytes: Buffer, { marks }: OwnSecrets): number {
-  for (const { needle } of marks) if (contains(bytes, needle)) return bytes.indexOf(needle.whole);
-  return -1;
+  let first = -1;
+  for (const { needle } of marks) {
+    if (!contains(bytes, needle)) continue;
+    const at = bytes.indexOf(needle.whole);
+    if (first === -1 || at < first) first = at;
+  }
+  return first;
 }
 
 /** What a client is told in place of an answer that holds a key of ours, or null. */
