@@ -1,12 +1,20 @@
+import { afterColon } from '../../wire/json-skip.js';
+
 /** An event's type stands in its first bytes, before everything that may be long. */
 const typeWithin = 256;
 
 /** A response has ended. */
-export const responseDone = Buffer.from('"response.done"');
+export const responseDone = 'response.done';
 /** What the client has said, as text. */
-export const transcribed = Buffer.from('"conversation.item.input_audio_transcription.completed"');
+export const transcribed = 'conversation.item.input_audio_transcription.completed';
 
+const typeKey = Buffer.from('"type"');
 const quote = 0x22;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
 const letterR = 0x72;
 const letterC = 0x63;
 const letterV = 0x76;
@@ -28,6 +36,44 @@ export function mayTellUsage(event: Buffer): boolean {
     if (first === letterR && seconds.includes(event[at + secondWord] as number)) return true;
   }
   return false;
+}
+
+/**
+ * The type of a server event; empty where it is not among its first bytes. No name of a type that stands elsewhere counts
+ * as its own: clients choose the ids of items, which come back in events.
+ */
+export function typeOfEvent(event: Buffer): string {
+  const end = Math.min(event.length, typeWithin);
+  let depth = 0;
+  for (let at = 0; at < end; at++) {
+    const byte = event[at];
+    if (byte === openBrace || byte === openBracket) depth++;
+    else if (byte === closeBrace || byte === closeBracket) depth--;
+    else if (byte === quote) {
+      const close = closingQuote(event, at + 1, end);
+      const value = depth === 1 && isTypeKey(event, at, close) ? afterColon(event, close) : -1;
+      if (value !== -1) return textAt(event, value, end);
+      at = close;
+    }
+  }
+  return '';
+}
+
+/** @returns the string that begins at a place, or an empty one where none ends before `end` */
+function textAt(event: Buffer, at: number, end: number): string {
+  const close = closingQuote(event, at + 1, end);
+  return event[at] === quote && close < end ? event.toString('latin1', at + 1, close) : '';
+}
+
+/** @returns the place of the quote that ends a string, or `end` where that is further */
+function closingQuote(event: Buffer, from: number, end: number): number {
+  let at = from;
+  while (at < end && event[at] !== quote) at += event[at] === backslash ? 2 : 1;
+  return Math.min(at, end);
+}
+
+function isTypeKey(event: Buffer, at: number, close: number): boolean {
+  return close - at === typeKey.length - 1 && event.compare(typeKey, 0, typeKey.length, at, close + 1) === 0;
 }
 
 /** The bytes of a server event in which its type stands, of which types are looked for with their quotes. */

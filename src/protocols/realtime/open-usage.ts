@@ -1,14 +1,14 @@
 import { tokensOf } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { audioBytesOf, audioBytesPerSecond, textWeightOf, usualBytesPerSecond } from './deltas.js';
-import { responseDone, transcribed, typeBytes } from './event-type.js';
+import { responseDone, transcribed, typeBytes, typeOfEvent } from './event-type.js';
 
-const begun = Buffer.from('"response.created"');
+const begun = 'response.created';
 const ofResponse = Buffer.from('"response.');
 const anyDelta = Buffer.from('.delta"');
 const audioDelta = Buffer.from('audio.delta"');
-const transcribing = Buffer.from('"conversation.item.input_audio_transcription.delta"');
-const untranscribed = Buffer.from('"conversation.item.input_audio_transcription.failed"');
+const transcribing = 'conversation.item.input_audio_transcription.delta';
+const untranscribed = 'conversation.item.input_audio_transcription.failed';
 /** Of sound that a model makes: one for 50 ms (https://platform.openai.com/docs/guides/realtime-costs). */
 const tokensPerSecond = 20;
 const weightOfToken = 4;
@@ -42,15 +42,24 @@ export class OpenUsage {
 
   /** Takes note of a server event that may tell of usage, in their order. @param told the usage that it tells of */
   note(event: Buffer, told: Usage | null): void {
-    const type = typeBytes(event);
-    if (type.includes(begun)) {
-      this.#responses++;
-      this.#bytesPerSecond = audioBytesPerSecond(event);
-    } else if (type.includes(responseDone)) this.#endResponse(told);
-    else if (type.includes(transcribing)) this.#isTranscribing = true;
-    else if (this.#isTranscribing && (type.includes(transcribed) || type.includes(untranscribed)))
-      this.#isTranscribing = false;
-    else this.noteDelta(event);
+    switch (typeOfEvent(event)) {
+      case begun:
+        this.#responses++;
+        this.#bytesPerSecond = audioBytesPerSecond(event);
+        break;
+      case responseDone:
+        this.#endResponse(told);
+        break;
+      case transcribing:
+        this.#isTranscribing = true;
+        break;
+      case transcribed:
+      case untranscribed:
+        this.#isTranscribing = false;
+        break;
+      default:
+        this.noteDelta(event);
+    }
   }
 
   /** Takes note of any other server event, for what it shows of a response. */

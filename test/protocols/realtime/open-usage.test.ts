@@ -62,6 +62,23 @@ test('of two responses at once, what one of them tells is not counted again', (t
   t.end();
 });
 
+test('an item whose id its client has called like an event is none', (t) => {
+  const open = begin();
+  open.noteDelta(text('abcd'));
+  for (const id of ['response.done', 'response.created', 'type'])
+    for (const members of [{ previous_item_id: id }, { item: { id, type: id } }, { text: `"type":"${id}"` }]) {
+      const type = 'conversation.item.created';
+      open.note(bytes({ type, ...members }), null);
+      open.note(bytes({ ...members, type }), null);
+    }
+  t.strictSame(open.shown, outputOf(1));
+  open.note(bytes({ item: { id: 'x', type: 'y', content: ['"}'] }, type: 'response.done' }), null);
+  t.notOk(open.isOpen);
+  open.note(Buffer.from('{ "type" : "response.created" }'), null);
+  t.ok(open.isOpen);
+  t.end();
+});
+
 test('the seconds of sound depend on its format, and on no rate that cannot be', (t) => {
   const ofPcm = (rate: unknown) => ({ audio: { output: { format: { type: 'audio/pcm', rate } } } });
   const responses: readonly (readonly [unknown, number])[] = [
