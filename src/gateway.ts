@@ -4,6 +4,7 @@ import { TargetChooser } from './attempts/choose.js';
 import { HealthTable } from './attempts/health.js';
 import { HedgeBudgets } from './attempts/hedge-budget.js';
 import { LackingEndpoints } from './attempts/lacking-endpoints.js';
+import { usualConnections } from './config/descriptors.js';
 import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
@@ -145,12 +146,14 @@ class ComposedGateway implements Gateway {
     this.#health = new HealthTable(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
     const dialer = createDialer();
-    const upstream = createUpstreamClient(dialer, ({ authority, maxConnections }) =>
-      log.warn(
-        { upstream: authority, maxConnections },
-        'requests wait for a connection: all to this upstream are in use',
-      ),
-    );
+    const upstream = createUpstreamClient(dialer, {
+      mostConnections: usualConnections,
+      onFirstWaiting: ({ authority, maxConnections }) =>
+        log.warn(
+          { upstream: authority, maxConnections },
+          'requests wait for a connection: all to this upstream are in use',
+        ),
+    });
     this.#recorder = createRecorder({
       openRequests: () => this.#server.open() - this.#services.sessions.size,
       openSockets: () => this.#services.sessions.size,

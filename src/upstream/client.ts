@@ -21,15 +21,25 @@ export type {
   UpstreamRequest,
 } from './types.js';
 
+/** How much a client keeps, and who hears of what it lacks. */
+export interface ClientOptions {
+  /**
+   * Beyond so many connections to all origins, an idle one is closed for each that is made: those to an origin that is
+   * asked no more take the place of no other's.
+   */
+  readonly mostConnections?: number;
+  /** Hears once of each origin whose connections are all in use, so that a request waits for one. */
+  readonly onFirstWaiting?: (origin: Origin) => void;
+}
+
 /**
  * Makes a client. No callback of a handler or a source is called before `send` has returned. What goes wrong comes
  * through `onFailure`, and what a handler or a source throws through `onFault`, after the connection in use has been
  * destroyed (for `onEnd`, given back).
- * @param onFirstWaiting hears once of each origin whose connections are all in use, so that a request waits for one
  */
 export function createUpstreamClient(
   dialer = createDialer(),
-  onFirstWaiting: (origin: Origin) => void = () => {},
+  { mostConnections = Number.POSITIVE_INFINITY, onFirstWaiting = () => {} }: ClientOptions = {},
 ): UpstreamClient {
   const pools = new Map<string, Pool>();
   let closed = false;
@@ -39,6 +49,9 @@ export function createUpstreamClient(
     reading: createReading(),
     writer: createRequestWriter(),
     onFirstWaiting,
+    onConnect: () => {
+      if (stats().open > mostConnections) largestOf(pools.values())?.closeOldest();
+    },
     onEmpty: (pool) => {
       if (pools.get(pool.origin.identity) === pool) pools.delete(pool.origin.identity);
     },
@@ -86,6 +99,13 @@ export function createUpstreamClient(
   return { send, stats, close };
 }
 
+/** The pool with the most idle connections, of those that have any. */
+function largestOf(pools: Iterable<Pool>): Pool | null {
+  let largest: Pool | null = null;
+  for (const pool of pools) if (pool.idle > (largest?.idle ?? 0)) largest = pool;
+  return largest;
+}
+
 /** For so long an upstream keeps an idle connection that has said nothing of it: below the 5 s of many servers. */
 const sureIdleMs = 4000;
 /**
@@ -100,6 +120,8 @@ const mostIdleMs = 600_000;
 interface PoolContext extends ConnectionContext {
   readonly wheel: TimerWheel;
   onFirstWaiting(origin: Origin): void;
+  /** Called when a pool has made a connection. */
+  onConnect(): void;
   /** Called when a pool has no connection and no request left. */
   onEmpty(pool: Pool): void;
 }
@@ -227,6 +249,11 @@ export class Pool {
     this.waiting--;
   }
 
+  /** Closes the idle connection that was used least recently. */
+  closeOldest(): void {
+    this.#idle[0]?.destroy();
+  }
+
   /** Closes idle connections now, and the others as their requests end. */
   close(): void {
     this.#closing = true;
@@ -236,6 +263,7 @@ export class Pool {
   #connect(exchange: ConnectionExchange, now: number): void {
     try {
       this.#connections.add(new Connection(this, exchange, now));
+      this.context.onConnect();
     } catch (error) {
       // Node refuses a port out of range or a broken PEM text with an exception.
       exchange.failLater('connect_failed', error instanceof Error ? error.message : 'not connectable');

@@ -227,9 +227,27 @@ test('a failed connect says so, and leaves nothing behind', async (t) => {
   t.equal(client.stats().open, 0);
 });
 
+test('idle connections to an origin give way to those that others need', async (t) => {
+  const client = createUpstreamClient(createDialer(), { mostConnections: 4 });
+  t.teardown(() => client.close());
+  const kept = ok.replace('\r\n\r\n', '\r\nkeep-alive: timeout=600\r\n\r\n');
+  const [left, asked] = [await rawServer(t, answering(kept)), await rawServer(t, answering(kept))];
+  const call = async ({ origin }: typeof left, times: number): Promise<void> => {
+    const calls = Array.from({ length: times }, () => new Call(client, origin));
+    for (const each of calls) t.equal((await each.over).body, 'ok');
+  };
+  await call(left, 3);
+  await call(asked, 3);
+  t.strictSame(client.stats(), { open: 4, idle: 4, busy: 0, waiting: 0 });
+  t.equal(asked.sockets.length, 3);
+  await call(asked, 6);
+  t.equal(client.stats().idle, 6, 'where all others are in use, a call gets one of its own');
+  t.equal(left.sockets.length, 3);
+});
+
 test('that requests wait for a connection is told once of each origin', async (t) => {
   const told: string[] = [];
-  const client = createUpstreamClient(createDialer(), ({ authority }) => told.push(authority));
+  const client = createUpstreamClient(createDialer(), { onFirstWaiting: ({ authority }) => told.push(authority) });
   t.teardown(() => client.close());
   const server = await rawServer(t, answering(ok));
   const origin = plainOrigin(server.port, { maxConnections: 1 });
