@@ -91,7 +91,7 @@ class BatchWriter implements LineWriter {
 
   /** Makes room for a line of so many bytes. @returns false where too much waits */
   #renew(length: number): boolean {
-    if (this.#full.length === mostBatches) return false;
+    if (this.#full.length >= mostBatches) return false;
     if (this.#filling.lines > 0) this.#full.push(this.#filling);
     this.#filling = length > bufferBytes ? emptyBatch(length) : this.#emptied();
     return true;

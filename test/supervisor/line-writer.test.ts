@@ -149,6 +149,27 @@ test('a line that was written in part is ended before the next one', async (t) =
   t.equal(takeAll(next), '\nnext\n');
 });
 
+test('lines that wait stay bounded when one was written in part behind which all room is taken', async (t) => {
+  const pipe = makePipe(t);
+  const reader = pipe.read();
+  const writer = createLineWriter(pipe.write());
+  writer.add(`${'x'.repeat(300_000)}\n`);
+  writer.flush();
+  t.ok(takeAll(reader).length > 0);
+  const line = `${'x'.repeat(1000)}\n`;
+  const fill = (): void => {
+    for (let added = 0; added < 30_000; added++) writer.add(line);
+  };
+  fill();
+  closeSync(reader);
+  let dropped = writer.takeDropped();
+  await eventually(() => writer.takeDropped() === 1);
+  fill();
+  dropped += writer.takeDropped();
+  t.equal(writer.waiting(), 60_000 - dropped);
+  t.ok(writer.waiting() * line.length < 20_000_000, `${writer.waiting()} wait`);
+});
+
 test('on a full disk lines are counted, and the writer closes', async (t) => {
   const fd = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(fd));
