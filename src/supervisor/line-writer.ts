@@ -210,7 +210,8 @@ class BatchWriter implements LineWriter {
       setTimeout(this.#onRoom, fullMs).unref();
       return;
     }
-    this.#dropped += linesIn(batch.bytes.subarray(this.#from, batch.length));
+    // The end of a line that was dropped before is none.
+    if (batch.lines > 0) this.#dropped += linesIn(batch.bytes.subarray(this.#from, batch.length));
     // What was begun of a line, earlier than in the batch too, is ended before the next one.
     if (batch.bytes[this.#from - 1] !== newline && (this.#from > 0 || batch.lines === 0))
       this.#full.unshift({ bytes: Buffer.from([newline]), length: 1, lines: 0 });
