@@ -247,7 +247,9 @@ test('idle connections to an origin give way to those that others need', async (
 
 test('that requests wait for a connection is told once of each origin', async (t) => {
   const told: string[] = [];
-  const client = createUpstreamClient(createDialer(), { onFirstWaiting: ({ authority }) => told.push(authority) });
+  const client = createUpstreamClient(createDialer(), {
+    onFirstWaiting: ({ authority }) => told.push(authority),
+  });
   t.teardown(() => client.close());
   const server = await rawServer(t, answering(ok));
   const origin = plainOrigin(server.port, { maxConnections: 1 });

@@ -66,7 +66,11 @@ test('an item whose id its client has called like an event is none', (t) => {
   const open = begin();
   open.noteDelta(text('abcd'));
   for (const id of ['response.done', 'response.created', 'type'])
-    for (const members of [{ previous_item_id: id }, { item: { id, type: id } }, { text: `"type":"${id}"` }]) {
+    for (const members of [
+      { previous_item_id: id },
+      { item: { id, type: id } },
+      { text: `"type":"${id}"` },
+    ]) {
       const type = 'conversation.item.created';
       open.note(bytes({ type, ...members }), null);
       open.note(bytes({ ...members, type }), null);
