@@ -64,3 +64,38 @@ for (const wire of ['chat', 'messages'] as const)
     const returned = upstream.heard[2]?.body.match(reasoning[wire]);
     t.equal(returned?.length, 2, 'the reasoning of each step');
   });
+
+for (const wire of othersThan('messages'))
+  test(`tools that a messages client runs by itself, as its SDK declares them, are called by ${wire} models`, async (t) => {
+    const { port, upstream } = await startStrictStage(t, wire);
+    const messages: object[] = [{ role: 'user', content: 'Do it. cell:tool' }];
+    const ask = () =>
+      post(
+        port,
+        '/v1/messages?beta=true',
+        {
+          model: 'm',
+          max_tokens: 8000,
+          messages,
+          tools: [
+            { type: 'memory_20250818', name: 'memory' },
+            { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool', max_characters: 10_000 },
+            { type: 'bash_20250124', name: 'bash' },
+          ],
+        },
+        'anthropic-beta: context-management-2025-06-27\r\n',
+      );
+    const called = await ask();
+    t.equal(called.status, 200, called.body);
+    t.notMatch(called.head, 'x-gateway-left-out');
+    const { content } = JSON.parse(called.body);
+    const call = content.find(({ type }: { type: string }) => type === 'tool_use');
+    t.match(call, { name: 'bash', input: { command: /^printf/ } });
+    const result = { type: 'tool_result', tool_use_id: call.id, content: 'lighthouse-42' };
+    messages.push({ role: 'assistant', content }, { role: 'user', content: [result] });
+    t.match((await ask()).body, 'The tools said: lighthouse-42.');
+    t.strictSame(
+      upstream.heard.map(({ broken }) => broken),
+      [null, null],
+    );
+  });

@@ -27,6 +27,7 @@ import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
+import { clientFunctionOf } from '../client-tools.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch, isSearchTool } from '../search-tool.js';
 import { isServerBlock, serverBlockText } from '../server-blocks.js';
@@ -409,8 +410,8 @@ function decodeReasoningPart(block: JsonObject): ReasoningPart {
 type HostedTools = ConversationRequest['hostedTools'];
 
 /**
- * Reads `tools`. Those with a type of their own, such as `bash_20250124`, have schemas and runners that their vendor alone
- * has; but for a search of the web, which other vendors run, too.
+ * Reads `tools`. Those with a type of their own, such as `code_execution_20250825`, have runners that their vendor alone
+ * has; but for a search of the web, which other vendors run, too, and what the client runs itself.
  * @throws {GatewayError} of status 400 for a tool without a name
  */
 function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
@@ -426,7 +427,9 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
       return;
     }
     if (type !== 'custom') {
-      hostedTools.push({ type: String(type), at });
+      const own = clientFunctionOf(tool);
+      if (own === null) hostedTools.push({ type: String(type), at });
+      else tools.push(own);
       return;
     }
     tools.push({

@@ -281,20 +281,46 @@ test('ids of calls that were changed for the client are changed back', async (t)
   t.match(spoken?.parts[0]?.id, /^[\w-]{1,64}$/);
 });
 
+test('tools that the client runs are functions, whose schema only the vendor’s models know', async (t) => {
+  const { tools, hostedTools } = decode({
+    tools: [
+      { type: 'bash_20250124', name: 'bash' },
+      { type: 'text_editor_20250124', name: 'str_replace_editor' },
+      { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool', max_characters: 9000 },
+      { type: 'memory_20250818', name: 'memory' },
+      { type: 'computer_20250124', name: 'computer', display_width_px: 9, display_height_px: 9 },
+    ],
+  });
+  t.match(tools, [
+    { name: 'bash', parameters: { properties: { command: {}, restart: {} } } },
+    {
+      parameters: {
+        properties: { command: { enum: ['view', 'create', 'str_replace', 'insert', 'undo_edit'] } },
+      },
+    },
+    {
+      description: /9000/,
+      parameters: { properties: { command: { enum: ['view', 'create', 'str_replace', 'insert'] } } },
+    },
+    { name: 'memory', parameters: { properties: { insert_text: {}, old_path: {} }, required: ['command'] } },
+  ]);
+  t.same(hostedTools, [{ type: 'computer_20250124', at: 'tools[4]' }]);
+});
+
 test('tools and the choice among them', async (t) => {
   const schema = { type: 'object' };
   const request = decode({
     tools: [
       { name: 'f', description: 'd', input_schema: schema, strict: true },
       { type: 'custom', name: 'g', input_schema: schema, cache_control: {} },
-      { type: 'bash_20250124', name: 'bash' },
+      { type: 'code_execution_20250825', name: 'code_execution' },
     ],
   });
   t.same(request.tools, [
     { name: 'f', description: 'd', parameters: schema, strict: true },
     { name: 'g', description: null, parameters: schema, strict: null },
   ]);
-  t.same(request.hostedTools, [{ type: 'bash_20250124', at: 'tools[2]' }]);
+  t.same(request.hostedTools, [{ type: 'code_execution_20250825', at: 'tools[2]' }]);
   const choices: [object, object][] = [
     [{ type: 'auto' }, { toolChoice: { mode: 'auto' }, parallelCalls: null }],
     [{ type: 'none' }, { toolChoice: { mode: 'none' } }],
