@@ -176,6 +176,7 @@ class UwsServer implements Server {
   close(): void {
     clearInterval(this.#sweepTimer);
     this.#closeListener();
+    this.#turnWrites.flush();
     this.#app.close();
   }
 

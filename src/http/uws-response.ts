@@ -1,6 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
-import { guard, handFault } from '../errors.js';
+import { guard, handFault, surfaceFault } from '../errors.js';
 import { isBodyless } from '../wire/head.js';
 import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
 import { SizedAnswer, type SizedState } from './sized.js';
@@ -31,7 +31,7 @@ export class UwsResponse implements ClientLink, TurnSink {
   /** Some of what was given waits for the end of the turn. */
   #isHeld = false;
   #owner: SinkOwner | null = null;
-  /** Of a streamed answer, until it has left. */
+  /** Of a streamed answer until it has left, and of a whole one that waits for the end of the turn. */
   #head: AnswerHead | null = null;
   #blocked = false;
   /** The backlog inside uWS may not be empty: see `#writeBounded`. */
@@ -97,13 +97,20 @@ export class UwsResponse implements ClientLink, TurnSink {
     const isLast = this.#atOnce.isTooMany();
     if (size > directBytes && !isLast)
       return this.#respondLarge(head, typeof body === 'string' ? Buffer.from(body) : body);
-    this.#endWith(() => {
-      // With `closes` uWS writes the line itself.
-      const closes = head.closes || isLast;
-      this.#writeHead(head.status, closes ? head.lines : head.lines + keepAliveLine);
-      this.#response.end(body, closes);
-    });
+    // What is answered while its socket is read leaves with others of the same socket as it is.
+    if (size <= mostHeldBytes && !this.#atOnce.isReading) {
+      this.#turnWrites.makeRoom(size);
+      this.#head = head;
+      this.#turnWrites.add(this, body, size);
+      this.#finish();
+    } else this.#endWith(() => this.#writeWhole(head, body, head.closes || isLast));
     return true;
+  }
+
+  /** @param closes uWS writes the line of it itself */
+  #writeWhole({ status, lines }: AnswerHead, body: string | Buffer, closes: boolean): void {
+    this.#writeHead(status, closes ? lines : lines + keepAliveLine);
+    this.#response.end(body, closes);
   }
 
   /** uWS gives what waits of an ended response ten seconds to drain: what the socket does not take waits with us. */
@@ -162,7 +169,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     }
     if (isSmall && this.#head === null && !this.#blocked) {
       this.#isHeld = true;
-      this.#turnWrites.add(this, chunk);
+      this.#turnWrites.add(this, chunk, chunk.length);
       return true;
     }
     return this.#writeNow(chunk);
@@ -171,11 +178,27 @@ export class UwsResponse implements ClientLink, TurnSink {
   writeHeld(bytes: Buffer): void {
     const owner = this.#owner;
     this.#isHeld = false;
-    if (owner === null) return;
+    if (owner === null) {
+      this.#writeHeldWhole(bytes);
+      return;
+    }
     try {
       if (!this.#writeNow(bytes)) owner.onBlocked();
     } catch (fault) {
       handFault(owner, 'request', fault);
+    }
+  }
+
+  /** Writes a whole answer, unless its client has left meanwhile. Its owner has nothing to do with it any more. */
+  #writeHeldWhole(body: Buffer): void {
+    const head = this.#head;
+    if (head === null) return;
+    this.#head = null;
+    try {
+      this.#response.cork(() => this.#writeWhole(head, body, head.closes));
+    } catch (fault) {
+      this.#response.close();
+      surfaceFault(fault);
     }
   }
 
@@ -325,6 +348,7 @@ export class UwsResponse implements ClientLink, TurnSink {
   #onAborted(): void {
     const owner = this.#owner;
     this.#owner = null;
+    this.#head = null;
     this.#pending = null;
     this.#sized = null;
     owner?.onGone();

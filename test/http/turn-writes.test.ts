@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { type Test, test } from 'tap';
 import type { Exchange } from '../../src/http/exchange.js';
 import { mostHeldBytes, TurnWrites } from '../../src/http/turn-writes.js';
-import { hear, startServer, turns } from './http-server.js';
+import { hear, startServer, turns, Wire } from './http-server.js';
 import { hashOf, MB, noise } from './uploads.js';
 
 /** Asks a server for an answer that `onRequest` makes. */
@@ -150,6 +151,67 @@ test('what was written before an answer breaks off reaches its client', async (t
   t.equal(text.trimEnd(), 'first second');
 });
 
+/** Two clients that have asked, and wait for what is answered outside of the reading of their sockets. */
+async function askTwice(t: Test) {
+  const exchanges: Exchange[] = [];
+  let asked = () => {};
+  const bothAsked = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const { port, server } = await startServer(t, (exchange) => {
+    exchanges.push(exchange);
+    hear(exchange);
+    if (exchanges.length === 2) setImmediate(asked);
+  });
+  const clients = [new Wire(port), new Wire(port)] as const;
+  t.teardown(() => clients.forEach(({ socket }) => void socket.destroy()));
+  for (const client of clients) client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  await bothAsked;
+  return { exchanges: exchanges as unknown as readonly [Exchange, Exchange], clients, server };
+}
+
+test('whole answers leave at the end of the turn in which they are given, as they were given', async (t) => {
+  const { exchanges, clients } = await askTwice(t);
+  const body = Buffer.from('bytes');
+  t.ok(exchanges[0].respond(200, '\r\nx-a: 1', body));
+  body.fill(0);
+  t.ok(exchanges[1].respond(404, '', 'a text, größer in bytes'));
+  t.notOk(exchanges[0].alive);
+  const answers = await Promise.all(clients.map((client) => client.take((text) => text.includes('bytes'))));
+  const all = answers.join('\n');
+  t.match(all, /^HTTP\/1\.1 200 OK\r\n[\s\S]*x-a: 1\r\n[\s\S]*\r\n\r\nbytes/m);
+  t.match(all, /^HTTP\/1\.1 404 Not Found\r\n[\s\S]*content-length: 25\r\n\r\na text, gr/im);
+});
+
+test('an answer that waits for the end of the turn leaves before the server closes', async (t) => {
+  const { exchanges, clients, server } = await askTwice(t);
+  exchanges[0].respond(200, '', 'first');
+  exchanges[1].respond(200, '', 'second');
+  server.close();
+  const answers = await Promise.all(clients.map((client) => client.take(() => false)));
+  t.match(answers.join(''), /first/);
+  t.match(answers.join(''), /second/);
+});
+
+test('a client that leaves before the end of the turn disturbs no other', async (t) => {
+  const { exchanges, clients } = await askTwice(t);
+  const beside = createServer((socket) => {
+    socket.on('error', () => {});
+    // Its bytes are read before the end of the connections that ended after they were sent.
+    socket.once('data', () => exchanges.forEach((exchange) => void exchange.respond(200, '', 'too late')));
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => beside.close());
+  await once(beside, 'listening');
+  const trigger = connect((beside.address() as AddressInfo).port, '127.0.0.1');
+  t.teardown(() => trigger.destroy());
+  await once(trigger, 'connect');
+  trigger.write('now');
+  const ours = exchanges[0];
+  clients[0].socket.destroy();
+  t.match(await clients[1].take((text) => text.includes('too late')), /too late/);
+  t.notOk(ours.alive);
+});
+
 test('a sink that flushes or adds while it is written to changes no order', (t) => {
   const writes = new TurnWrites();
   const seen: string[] = [];
@@ -160,12 +222,12 @@ test('a sink that flushes or adds while it is written to changes no order', (t) 
     },
   });
   const last = note('last');
-  const adding = note('adding', () => writes.add(last, Buffer.from('2')));
+  const adding = note('adding', () => writes.add(last, Buffer.from('2'), 1));
   const flushing = note('flushing', () => writes.flush());
-  writes.add(flushing, Buffer.from('a'));
-  writes.add(adding, Buffer.from('b'));
-  writes.add(adding, Buffer.from('c'));
-  writes.add(last, Buffer.from('1'));
+  writes.add(flushing, Buffer.from('a'), 1);
+  writes.add(adding, Buffer.from('b'), 1);
+  writes.add(adding, 'c', 1);
+  writes.add(last, Buffer.from('1'), 1);
   writes.flush();
   t.strictSame(seen, ['flushing:a', 'adding:bc', 'last:12']);
   writes.flush();
