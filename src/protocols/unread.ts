@@ -19,23 +19,21 @@ const deepest = 8;
  * `cache_control`)
  */
 export function unreadMembers(body: JsonObject, shape: Shape, defaults: JsonObject = {}): string[] {
-  const names = new Set<string>();
-  look(body, shape, '', deepest, (name, value) => {
-    if (saysSomething(value) && defaults[name] !== value) names.add(name);
-  });
-  return [...names];
+  const unread: Unread = { names: null, defaults };
+  look(body, shape, '', deepest, unread);
+  return unread.names === null ? [] : [...unread.names];
 }
 
-function look(
-  value: unknown,
-  read: Read,
-  path: string,
-  levels: number,
-  note: (name: string, value: unknown) => void,
-): void {
+/** What was found, in most bodies nothing. */
+interface Unread {
+  names: Set<string> | null;
+  readonly defaults: JsonObject;
+}
+
+function look(value: unknown, read: Read, path: string, levels: number, unread: Unread): void {
   if (read === true || levels === 0) return;
   if (Array.isArray(value)) {
-    for (const each of value) look(each, read, '', levels - 1, note);
+    for (const each of value) look(each, read, '', levels - 1, unread);
     return;
   }
   if (!isObject(value)) return;
@@ -45,8 +43,11 @@ function look(
     const inner = shape.get(name);
     if (inner === true) continue;
     const at = path === '' ? name : `${path}.${name}`;
-    if (inner === undefined) note(at, value[name]);
-    else look(value[name], inner, at, levels - 1, note);
+    if (inner !== undefined) look(value[name], inner, at, levels - 1, unread);
+    else if (saysSomething(value[name]) && unread.defaults[at] !== value[name]) {
+      unread.names ??= new Set();
+      unread.names.add(at);
+    }
   }
 }
 

@@ -17,6 +17,7 @@ export function fitStopSequences(
   _target: TargetOptions,
   leftOut: LeftOut,
 ): Fitted | null {
+  if (request.stop.length === 0) return null;
   const takes = (sequence: string) => stop.blank || sequence.trim() !== '';
   const taken = request.stop.filter(takes).slice(0, stop.most);
   if (taken.length === request.stop.length) return null;

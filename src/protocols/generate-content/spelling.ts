@@ -55,7 +55,7 @@ function camelCase(name: string): string {
  * without its brackets too; null and absent are none.
  * @param at path of the field
  */
-export function* repeated(value: unknown, at: string): Generator<[value: unknown, at: string]> {
-  if (isList(value)) for (const [index, each] of value.entries()) yield [each, `${at}[${index}]`];
-  else if (value !== undefined && value !== null) yield [value, at];
+export function repeated(value: unknown, at: string): readonly (readonly [value: unknown, at: string])[] {
+  if (isList(value)) return value.map((each, index) => [each, `${at}[${index}]`]);
+  return value === undefined || value === null ? [] : [[value, at]];
 }

@@ -1,4 +1,3 @@
-import type { ConversationRequest } from '../../conversation/request.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 
 /** Members of a body of chat and of responses alike that say how the call is served, not what is answered. */
@@ -11,14 +10,16 @@ export const servingMembers = [
 ] as const;
 
 /** Reads them; see `ConversationRequest.serving`. */
-export function decodeServing(body: JsonObject): Pick<ConversationRequest, 'serving'> {
-  const serving: Record<string, unknown> = {};
+export function decodeServing(body: JsonObject): JsonObject | undefined {
+  let serving: Record<string, unknown> | undefined;
   for (const name of servingMembers) {
     const value = body[name] ?? null;
     const saysNothing = value === null || (isObject(value) && Object.keys(value).length === 0);
-    if (!saysNothing) serving[name] = value;
+    if (saysNothing) continue;
+    serving ??= {};
+    serving[name] = value;
   }
-  return Object.keys(serving).length === 0 ? {} : { serving };
+  return serving;
 }
 
 /**

@@ -51,12 +51,13 @@ type OutputKind = 'text' | 'audio' | 'image';
 
 const inputDetails = ['prompt_tokens_details', 'input_tokens_details', 'input_token_details'];
 const outputDetails = ['completion_tokens_details', 'output_tokens_details', 'output_token_details'];
-const cachedDetails = 'cached_tokens_details';
+const cachedObjects = ['cached_tokens_details'];
+const searchObjects = ['server_tool_use'];
 const kinds = ['audio_tokens', 'image_tokens'];
 const scopes: readonly NumberScope[] = [
   { objects: inputDetails, names: kinds },
   { objects: outputDetails, names: kinds },
-  { objects: [cachedDetails], names: kinds },
+  { objects: cachedObjects, names: kinds },
 ];
 /** Perplexity counts its queries, and others their requests as messages do. */
 const searchNames = ['web_search_requests', 'num_search_queries'];
@@ -115,11 +116,12 @@ function withNumbers(usage: Usage, numbers: readonly number[], outputKind: Outpu
   });
 }
 
-/** The same parts of a parsed `usage` object. */
-export function partsOf(usage: JsonObject): TokenParts {
+/** The same parts of a parsed `usage` object; null where it has no details. */
+export function partsOf(usage: JsonObject): TokenParts | null {
   const input = objectOf(usage, inputDetails);
   const output = objectOf(usage, outputDetails);
-  const cached = objectOf(input, [cachedDetails]);
+  if (input === nothing && output === nothing) return null;
+  const cached = objectOf(input, cachedObjects);
   return {
     ...noParts,
     audioInput: countOf(input.audio_tokens),
@@ -133,16 +135,18 @@ export function partsOf(usage: JsonObject): TokenParts {
 
 /** The searches that a parsed `usage` object of chat counts. */
 export function searchesIn(usage: JsonObject): number {
-  const tools = objectOf(usage, ['server_tool_use']);
+  const tools = objectOf(usage, searchObjects);
   return Math.max(countOf(usage.num_search_queries), countOf(tools.web_search_requests));
 }
+
+const nothing: JsonObject = {};
 
 function objectOf(holder: JsonObject, names: readonly string[]): JsonObject {
   for (const name of names) {
     const value = holder[name];
     if (isObject(value)) return value;
   }
-  return {};
+  return nothing;
 }
 
 /**

@@ -78,16 +78,21 @@ export function listTools(sources: readonly ToolSource[]): ToolList {
   };
   const listed = found.map((tool): ListedTool => {
     const { namespace, ownName, type } = tool;
-    if (namespace === null && type === null) return { ...tool, name: ownName };
+    if (namespace === null && type === null) return named(tool, ownName);
     const isAlone = type !== null || namespace === '' || counts.get(ownName) === 1;
     const path = pathOf(namespace ?? '', ownName);
     const name = freeName(isAlone ? ownName : `${namespace}__${ownName}`, path, taken);
     taken.add(name);
     if (type !== null) typeNames[type] = name;
     else upstreamNames.set(path, name);
-    return { ...tool, name };
+    return named(tool, name);
   });
   return { listed, hosted, search, upstreamNames, typeNames };
+}
+
+/** A spread with another member behind it costs V8 half a microsecond, and agents have tools by the dozen. */
+function named({ tool, type, namespace, ownName }: FoundTool, name: string): ListedTool {
+  return { tool, type, namespace, ownName, name };
 }
 
 function findTools(sources: readonly ToolSource[]): {

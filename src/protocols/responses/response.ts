@@ -8,7 +8,7 @@ import { encodeUsage } from './answer/usage.js';
 export interface ResponseState {
   readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
   /** Why it is incomplete. */
-  readonly reason?: 'max_output_tokens' | 'content_filter';
+  readonly reason?: 'max_output_tokens' | 'content_filter' | undefined;
   readonly error?: GatewayError;
   /** JSON texts of the items, with commas. */
   readonly output: string;
@@ -52,8 +52,9 @@ interface Member {
   readonly name: string;
   /** Its text up to its value, with a comma before it. */
   readonly before: string;
-  /** All of its text where the client does not set it. */
-  readonly unset: string;
+  /** Where its own text stands in that of all. */
+  readonly start: number;
+  readonly end: number;
 }
 
 const leading = membersOf([
@@ -84,22 +85,27 @@ const trailing = membersOf([
 
 /** @param values of the members where the client does not set them, as JSON texts */
 function membersOf(values: readonly (readonly [name: string, unset: string])[]): Members {
-  const list = values.map(([name, unset]) => {
+  let unset = '';
+  const list = values.map(([name, value]) => {
     const before = `,"${name}":`;
-    return { name, before, unset: before + unset };
+    const start = unset.length;
+    unset += before + value;
+    return { name, before, start, end: unset.length };
   });
-  return { list, unset: list.map(({ unset }) => unset).join('') };
+  return { list, unset };
 }
 
 /** @returns the JSON text of the members, each with a comma before it */
 function members(settings: JsonObject, { list, unset }: Members): string {
-  if (list.every(({ name }) => settings[name] === undefined)) return unset;
   let text = '';
-  for (const member of list) {
-    const value = memberText(member.name, settings[member.name]);
-    text += value === null ? member.unset : member.before + value;
+  let from = 0;
+  for (const { name, before, start, end } of list) {
+    const value = memberText(name, settings[name]);
+    if (value === null) continue;
+    text += unset.slice(from, start) + before + value;
+    from = end;
   }
-  return text;
+  return text + unset.slice(from);
 }
 
 function memberText(name: string, value: unknown): string | null {

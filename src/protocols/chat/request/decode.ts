@@ -41,7 +41,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     stream,
     leftOut: unreadMembers(body, readMembers),
     system,
-    ...(systemCache.some((cache) => cache !== null) ? { systemCache } : {}),
+    systemCache: systemCache.some((cache) => cache !== null) ? systemCache : undefined,
     turns,
     tools,
     hostedTools,
@@ -64,7 +64,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     verbosity: textOrNull(body.verbosity),
     // Some clients send an empty text where they have no user (LlamaIndex).
     user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
-    ...decodeServing(body),
+    serving: decodeServing(body),
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     echo: null,
     compaction: null,

@@ -76,7 +76,8 @@ function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): st
 
 /** @returns a member with its comma, or nothing for one that is not set */
 function member(name: string, value: unknown): string {
-  return value === null ? '' : `,"${name}":${JSON.stringify(value)}`;
+  if (value === null) return '';
+  return `,"${name}":${typeof value === 'number' ? value : JSON.stringify(value)}`;
 }
 
 function encodeFormat(format: OutputFormat): JsonObject {

@@ -51,6 +51,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     stream,
     leftOut: unreadMembers(body, readMembers),
     system: decodeSystem(memberOf(body, 'systemInstruction'), keyOf(body, 'systemInstruction')),
+    systemCache: undefined,
     turns: decodeContents(body.contents),
     tools,
     hostedTools,
@@ -388,11 +389,11 @@ function resultText(response: JsonObject): string {
   return JSON.stringify(response);
 }
 
-function* partsOf(content: JsonObject, at: string): Generator<[part: JsonObject, at: string]> {
-  for (const [part, partAt] of repeated(content.parts, `${at}.parts`)) {
+function partsOf(content: JsonObject, at: string): readonly (readonly [part: JsonObject, at: string])[] {
+  return repeated(content.parts, `${at}.parts`).map(([part, partAt]) => {
     if (!isObject(part)) throw wrongValue(partAt, 'an object');
-    yield [part, partAt];
-  }
+    return [part, partAt];
+  });
 }
 
 type HostedTools = ConversationRequest['hostedTools'];

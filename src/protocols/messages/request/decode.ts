@@ -49,6 +49,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     stream,
     leftOut: [...leftOut, ...unreadMembers(body, readMembers)],
     system: withoutBillingLine(system),
+    systemCache: undefined,
     turns,
     tools,
     hostedTools,

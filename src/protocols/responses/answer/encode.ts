@@ -27,13 +27,9 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   if (context.compaction !== null) return encodeCompaction(answer, context);
   const [choice] = answer.choices;
   if (choice?.finish === 'stopSequence' && choice.stopSequence !== null) context.lost?.add('stop_sequence');
-  const end = encodeFinish(choice?.finish ?? 'stop');
-  const state = {
-    ...end,
-    output: encodeOutput(choice?.parts ?? [], end.status === 'incomplete', context),
-    usage: answer.usage,
-  };
-  return responseText(frameResponse(context), state);
+  const { status, reason } = encodeFinish(choice?.finish ?? 'stop');
+  const output = encodeOutput(choice?.parts ?? [], status === 'incomplete', context);
+  return responseText(frameResponse(context), { status, reason, output, usage: answer.usage });
 }
 
 function encodeCompaction(answer: Answer, context: AnswerContext): string {

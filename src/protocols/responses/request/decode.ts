@@ -100,6 +100,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]
         : input.system,
+    systemCache: undefined,
     turns: input.turns,
     tools: list.listed.map(decodeTool),
     clientTools: clientTools(list),
@@ -124,8 +125,8 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     verbosity: textOrNull(text.verbosity),
     // Some clients send an empty text where they have no user (LlamaIndex).
     user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
-    ...decodeServing(body),
-    ...(typeof body.store === 'boolean' ? { stored: body.store } : {}),
+    serving: decodeServing(body),
+    stored: typeof body.store === 'boolean' ? body.store : undefined,
     returnsEncrypted: includes(body, 'reasoning.encrypted_content'),
     includeUsage: true,
     echo: pick(body, echoed),

@@ -39,6 +39,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
     stream: true,
     leftOut: ['store', 'whatever'],
     system: [],
+    systemCache: undefined,
     turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
     tools: [],
     hostedTools: [],
