@@ -12,7 +12,9 @@ export interface StreamEnding {
 
 /** The failure of a stream whose last byte has come, and not its protocol's own end. */
 export function endedEarly(): GatewayError {
-  return new GatewayError('upstream_error', "The upstream's stream ended before it was complete.");
+  return new GatewayError('upstream_error', "The upstream's stream ended before it was complete.", {
+    cause: "ended without its protocol's end",
+  });
 }
 
 /** What was noted of a stream while it passed. */

@@ -11,7 +11,7 @@ import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import { keepEnd, sendStreamEnd } from './conversation/keep.js';
 import { releaseBody } from './memory-budget.js';
-import { endFailedStream, refuseStream } from './refuse.js';
+import { endFailedStream, outcomeOf, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
 /*
@@ -50,11 +50,6 @@ export interface RelayedAnswer {
 /** How a call ended whose upstream's answer was handed on whole. */
 export function answerOutcome(head: ResponseHead | null): CallOutcome {
   return (head?.status ?? 0) >= 400 ? 'upstream_error' : 'complete';
-}
-
-/** How a call ended whose answer broke off. A fault of ours is not told of its upstream. */
-export function brokenOutcome({ kind }: GatewayError): CallOutcome {
-  return kind === 'internal_error' ? 'refused' : 'upstream_error';
 }
 
 /**
@@ -147,7 +142,7 @@ export function breakOff(
     answer.call.error = error;
     answer.call.exchange.abort();
   } else writeLastWords(answer, phase, error);
-  settle(answer, brokenOutcome(error), true);
+  settle(answer, outcomeOf(error), true);
 }
 
 /** Tells the client of an event stream that it breaks off, and why. @param phase how far the answer had come */

@@ -293,7 +293,9 @@ export function lastEvent(runs: EventRuns): Buffer | null {
 
 /** Why a stream is of no use that brings no event. */
 export function endedUnbegun(): GatewayError {
-  return new GatewayError('upstream_error', "The upstream's stream ended before its first event.");
+  return new GatewayError('upstream_error', "The upstream's stream ended before its first event.", {
+    cause: 'ended before its first event',
+  });
 }
 
 /** What is said of more than the gateway takes. */

@@ -2,7 +2,7 @@ import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { account } from './account.js';
 import type { Call } from './call.js';
-import { refuse } from './refuse.js';
+import { outcomeOf, refuse } from './refuse.js';
 import type { Services } from './services.js';
 
 /**
@@ -31,7 +31,7 @@ export function endFaulted(services: Services, call: Call, where: FaultPlace, fa
   if (!isTold) succeeds(() => exchange.abort());
   // As if its client had left: whatever was begun for it ends.
   succeeds(() => listener?.onClientGone());
-  succeeds(() => account(services, call, 'refused'));
+  succeeds(() => account(services, call, outcomeOf(error)));
 }
 
 function tell(services: Services, call: Call, listener: ExchangeListener | null, error: GatewayError): void {

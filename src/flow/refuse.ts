@@ -4,7 +4,7 @@ import type { ResponseHead } from '../upstream/client.js';
 import { parseEvent } from '../wire/sse.js';
 import { account } from './account.js';
 import { ownLines, passedLines, timingLine } from './answer-lines.js';
-import type { Call } from './call.js';
+import type { Call, CallOutcome } from './call.js';
 import type { Services } from './services.js';
 
 /** @returns `fault` as an error that a caller may see; one that is none of ours becomes an `internal_error`. */
@@ -12,6 +12,11 @@ function toGatewayError(services: Services, call: Call, fault: unknown): Gateway
   if (fault instanceof GatewayError) return fault;
   services.reportFault('request', fault, call);
   return new GatewayError('internal_error', null, { cause: fault });
+}
+
+/** How a call ends with an error, whatever of an answer has left: only what its upstream has done is told of that. */
+export function outcomeOf({ source }: GatewayError): CallOutcome {
+  return source === 'upstream' ? 'upstream_error' : 'refused';
 }
 
 /**
@@ -46,7 +51,7 @@ export function refuse(
     lines += `\r\naccept-encoding: ${call.route?.operation === 'upload' ? 'identity' : acceptedCodings}`;
   if (call.path !== null && error.source === 'upstream') lines += `\r\nx-gateway-path: ${call.path}`;
   exchange.respond(error.status, lines + timingLine(call), errorFormat.errorBody(error, exchange.id));
-  account(services, call, error.source === 'upstream' ? 'upstream_error' : 'refused');
+  account(services, call, outcomeOf(error));
 }
 
 export interface LastWords {

@@ -12,7 +12,6 @@ import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler }
 import {
   answerOutcome,
   breakOff,
-  brokenOutcome,
   endComplete,
   endDisconnected,
   endFailed,
@@ -52,7 +51,7 @@ import type { RoutedCall } from './call.js';
 import { addBehind, wholeEnd } from './conversation/keep.js';
 import { leaveUpstream } from './drain.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
-import { keepAliveBytes, refuse } from './refuse.js';
+import { keepAliveBytes, outcomeOf, refuse } from './refuse.js';
 import type { Services } from './services.js';
 
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
@@ -271,7 +270,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.
       upstream?.cancel();
-      settle(this, brokenOutcome(error), true);
+      settle(this, outcomeOf(error), true);
     }
   }
 

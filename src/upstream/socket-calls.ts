@@ -2,7 +2,13 @@
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, surfaceFault } from '../errors.js';
 import type { Dialer } from './dialer.js';
-import { openSocket, type SocketListener, type SocketRequest, type UpstreamSocket } from './socket.js';
+import {
+  openSocket,
+  type SocketFault,
+  type SocketListener,
+  type SocketRequest,
+  type UpstreamSocket,
+} from './socket.js';
 import { Timed, TimerWheel } from './timers.js';
 import {
   type Deadlines,
@@ -43,8 +49,6 @@ export class SocketCalls implements SocketListener {
   readonly #request: SocketRequest;
   readonly #dialer: Dialer;
   readonly #owner: SocketOwner;
-  /** An answer found no room. */
-  #isFull = false;
   #socket: UpstreamSocket | null = null;
   #isOpen = false;
   /** Calls answered on the open socket. */
@@ -144,9 +148,7 @@ export class SocketCalls implements SocketListener {
   onDrained(): void {}
 
   hold(bytes: number): boolean {
-    if (this.#owner.hold(bytes)) return true;
-    this.#isFull = true;
-    return false;
+    return this.#owner.hold(bytes);
   }
 
   onDeclined(head: ResponseHead, body: Buffer): void {
@@ -176,13 +178,11 @@ export class SocketCalls implements SocketListener {
     else exchange.onFault(where, fault);
   }
 
-  onClosed(code: number): void {
-    if (this.#isFull) {
-      this.fail('no_room', 'a message found no room');
-      return;
-    }
+  onClosed(code: number, _reason: Buffer, fault: SocketFault | null): void {
     const exchange = this.#exchange;
-    const isStale = this.#served > 0 && exchange !== null && !exchange.headSeen && exchange.mayResend();
+    const isEnd = fault === null || fault.reason === 'reset';
+    const isUnseen = this.#served > 0 && exchange !== null && !exchange.headSeen;
+    const isStale = isUnseen && (isEnd || fault.reason === 'idle_timeout') && exchange.mayResend();
     this.#gone();
     if (exchange === null) return;
     if (isStale) {
@@ -192,7 +192,8 @@ export class SocketCalls implements SocketListener {
       return;
     }
     this.#exchange = null;
-    exchange.break(exchange.headSeen ? 'truncated' : 'reset', `closed with ${code}`);
+    const cut = exchange.headSeen ? 'truncated' : 'reset';
+    exchange.break(isEnd ? cut : fault.reason, fault?.detail ?? `closed with ${code}`);
   }
 
   fail(reason: UpstreamFailureReason, detail: string): void {
@@ -219,7 +220,6 @@ export class SocketCalls implements SocketListener {
   #gone(): void {
     this.#socket = null;
     this.#isOpen = false;
-    this.#isFull = false;
     this.#served = 0;
   }
 }

@@ -1,4 +1,5 @@
 /** Reads the frames of an upstream (RFC 6455 section 5) into messages. No I/O. */
+import type { SocketFault } from './socket-types.js';
 
 /** What `next` found. */
 type Found = 'more' | 'message' | 'ping' | 'pong' | 'close' | 'fault';
@@ -19,8 +20,20 @@ const maxHeadBytes = 10;
 const maxControlBytes = 125;
 /** What a message that did not come in one read gets to begin with: a length that is announced costs nothing yet. */
 const firstBytes = 16 * 1024;
-/** The close code for what is refused now and may be taken later (RFC 6455's registry). */
-const tryLater = 1013;
+
+/** Why what was read cannot be taken, with the close code that says so. */
+interface Unreadable extends SocketFault {
+  readonly code: number;
+}
+
+const invalid: Unreadable = { code: 1002, reason: 'malformed_answer', detail: 'a frame against RFC 6455' };
+const tooLarge: Unreadable = {
+  code: 1009,
+  reason: 'answer_too_large',
+  detail: 'a message that is too large',
+};
+/** There is no room for it now. */
+export const noRoom: Unreadable = { code: 1013, reason: 'no_room', detail: 'a message found no room' };
 const nothing = Buffer.alloc(0);
 
 /**
@@ -33,6 +46,8 @@ export class FrameReader {
   isBinary = false;
   /** The code of a close frame, 1005 for none; or the one that says what is wrong, for `fault`. */
   code = 0;
+  /** For `fault`. */
+  fault: SocketFault | null = null;
   /** Where the bytes begin that have not been looked at. */
   at = 0;
   /** Memory that a message has whose end has not come. */
@@ -59,7 +74,7 @@ export class FrameReader {
   #control: Buffer | null = null;
   #controlLength = 0;
 
-  /** @param hasRoom is asked before `keptBytes` grows, and told when it is 0 again; `false` makes a fault of code 1013 */
+  /** @param hasRoom is asked before `keptBytes` grows, and told when it is 0 again; `false` makes the fault `noRoom` */
   constructor(maxMessageBytes: number, hasRoom: (bytes: number) => boolean) {
     this.#maxMessageBytes = maxMessageBytes;
     this.#hasRoom = hasRoom;
@@ -98,7 +113,7 @@ export class FrameReader {
         this.payload = this.#bytes.subarray(start, this.at);
         return this.#endMessage();
       }
-      if (size > 0 && !this.#discards && !this.#append(start, size)) return this.#refuse(tryLater);
+      if (size > 0 && !this.#discards && !this.#append(start, size)) return this.#refuse(noRoom);
       if (this.#left > 0) return 'more';
       this.#opcode = -1;
       if (!this.#isLast) continue;
@@ -156,25 +171,25 @@ export class FrameReader {
     const opcode = first & 0x0f;
     this.#isLast = (first & fin) !== 0;
     // Masked by a server, or with the bits of an extension.
-    if ((second & masked) !== 0 || (first & reserved) !== 0) return this.#refuse(1002);
+    if ((second & masked) !== 0 || (first & reserved) !== 0) return this.#refuse(invalid);
     switch (opcode) {
       case continuation:
-        if (this.#kind === 0) return this.#refuse(1002);
+        if (this.#kind === 0) return this.#refuse(invalid);
         break;
       case text:
       case binary:
-        if (this.#kind !== 0) return this.#refuse(1002);
+        if (this.#kind !== 0) return this.#refuse(invalid);
         this.#kind = opcode;
         break;
       case close:
       case ping:
       case pong:
-        if (!this.#isLast || length > maxControlBytes) return this.#refuse(1002);
+        if (!this.#isLast || length > maxControlBytes) return this.#refuse(invalid);
         break;
       default:
-        return this.#refuse(1002);
+        return this.#refuse(invalid);
     }
-    if (opcode < close && this.#messageLength + length > this.#maxMessageBytes) return this.#refuse(1009);
+    if (opcode < close && this.#messageLength + length > this.#maxMessageBytes) return this.#refuse(tooLarge);
     this.#opcode = opcode;
     this.#left = length;
     return null;
@@ -199,9 +214,9 @@ export class FrameReader {
 
   #readClose(): Found {
     const { payload } = this;
-    if (payload.length === 1) return this.#refuse(1002);
+    if (payload.length === 1) return this.#refuse(invalid);
     this.code = payload.length === 0 ? 1005 : payload.readUInt16BE(0);
-    if (payload.length > 0 && !maySend(this.code)) return this.#refuse(1002);
+    if (payload.length > 0 && !maySend(this.code)) return this.#refuse(invalid);
     this.payload = Buffer.from(payload.subarray(2));
     return 'close';
   }
@@ -231,8 +246,9 @@ export class FrameReader {
     return true;
   }
 
-  #refuse(code: number): Found {
-    this.code = code;
+  #refuse(fault: Unreadable): Found {
+    this.code = fault.code;
+    this.fault = fault;
     return 'fault';
   }
 }

@@ -2,6 +2,9 @@ import type { FaultPlace } from '../errors.js';
 import type { Origin } from './origin.js';
 import type { ResponseHead, UpstreamFailure } from './types.js';
 
+/** How an open socket broke, or why what the upstream sent could not be taken. */
+export type SocketFault = Pick<UpstreamFailure, 'reason' | 'detail'>;
+
 export interface SocketRequest {
   readonly origin: Origin;
   /** Request target: path and query. */
@@ -53,10 +56,11 @@ export interface SocketListener {
   hold(bytes: number): boolean;
   /**
    * The open socket has ended. `code` is 1006 when it broke without a close frame, 1005 for a close frame without a
-   * code, and the one that was sent when what the upstream sent could not be taken (1002, 1008, 1009, 1013). Waits for
+   * code, and the one that was sent when what the upstream sent could not be taken (1002, 1009, 1013). Waits for
    * `resume` where messages do.
+   * @param fault null where the upstream has sent a close frame
    */
-  onClosed(code: number, reason: Buffer): void;
+  onClosed(code: number, reason: Buffer, fault: SocketFault | null): void;
   /** One of these functions has thrown, or what serves the socket has: it is terminated, and nothing else follows. */
   onFault?(where: FaultPlace, fault: unknown): void;
 }

@@ -14,12 +14,12 @@ import type { Dialer } from './dialer.js';
 import { tlsFailureDetail } from './secure.js';
 import { controlFrame, createFrameWriter, type FrameSink } from './socket-frames.js';
 import { type Handshake, handshakeOf, UpgradeAnswer } from './socket-handshake.js';
-import { closePayload, FrameReader } from './socket-reader.js';
-import type { SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
+import { closePayload, FrameReader, noRoom } from './socket-reader.js';
+import type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
 
-export type { SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
+export type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 
 /** With more than this waiting `send` says false: about what a connection has on its way to a far upstream. */
 const maxWaitingBytes = 64 * 1024;
@@ -29,8 +29,8 @@ const mostMessages = 1000;
 const closeMs = 1000;
 /** How long the body of a refusal is waited for. */
 const refusalMs = 2000;
-/** The close code for what finds no room. */
-const tryLater = 1013;
+/** The code that tells a listener of an end without a close frame. */
+const broken = 1006;
 
 const wheel = new TimerWheel();
 const frames = createFrameWriter();
@@ -65,6 +65,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   #resting = false;
   /** The connection has ended while bytes were held. */
   #ended = false;
+  /** What is known of the end of the open connection. */
+  #brokenBy = 'closed without a close frame';
   /** `send` has said false. */
   #behind = false;
   /** What the newest ping held that is still to be answered (RFC 6455 section 5.5.3: the newest is enough). */
@@ -175,7 +177,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
         this.#watch(now);
         break;
       case 'closing':
-        this.#end(1006, nothing);
+        this.#break('idle_timeout', 'no answer to the close frame');
         break;
       case 'over':
         this.raw.destroy();
@@ -292,7 +294,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     for (;;) {
       if (this.#isStopped) {
         if (reader.at < end && !this.#hold(bytes.subarray(reader.at, end))) {
-          this.#stop(told, tryLater, nothing);
+          this.#stop(told, noRoom.code, nothing, noRoom);
           return;
         }
         break;
@@ -309,7 +311,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       } else if (found === 'ping') {
         this.#owedPong = Buffer.from(reader.payload);
       } else if (found !== 'pong') {
-        this.#stop(told, reader.code, found === 'close' ? reader.payload : nothing);
+        this.#stop(told, reader.code, found === 'close' ? reader.payload : nothing, reader.fault);
         return;
       }
     }
@@ -318,9 +320,9 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   }
 
   /** @param told messages of the read that ends here were told */
-  #stop(told: boolean, code: number, reason: Buffer): void {
+  #stop(told: boolean, code: number, reason: Buffer, fault: SocketFault | null): void {
     if (told && this.#state === 'open') this.#listener.onReadEnd();
-    if (!this.#isOver) this.#endWith(code, reason);
+    if (!this.#isOver) this.#endWith(code, reason, fault);
   }
 
   /** Nothing more of what was read may be told. */
@@ -349,7 +351,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       this.#take(held, 0, held.length);
       if (this.#isStopped || this.#isOver) return;
     }
-    if (this.#ended) this.#end(1006, nothing);
+    if (this.#ended) this.#break('reset', this.#brokenBy);
     else this.raw.resume();
   }
 
@@ -384,7 +386,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
         break;
       case 'open':
       case 'closing':
-        if (this.#held === null) this.#end(1006, nothing);
+        if (this.#held === null) this.#break('reset', this.#brokenBy);
         else this.#ended = true;
     }
   }
@@ -397,7 +399,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   onSocketError(error: NodeJS.ErrnoException): void {
     const words = error.code ?? error.message;
     if (this.#state === 'asked') this.#fail('reset', words);
-    else if (this.#state !== 'connecting') return;
+    else if (this.#state !== 'connecting') this.#brokenBy = words;
     else if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
     else this.#fail('connect_failed', words);
   }
@@ -412,7 +414,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   }
 
   /** Answers the upstream's close frame, or says what is wrong with what it sent; it then has to end the connection. */
-  #endWith(code: number, reason: Buffer): void {
+  #endWith(code: number, reason: Buffer, fault: SocketFault | null): void {
     if (this.#state === 'open') {
       frames.flush();
       this.#writeControl('close', closePayload(code, reason));
@@ -420,12 +422,13 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#leave();
     this.raw.end();
     wheel.set(this, performance.now() + closeMs);
-    this.#listener.onClosed(code, reason);
+    this.#listener.onClosed(code, reason, fault);
   }
 
-  #end(code: number, reason: Buffer): void {
+  /** The open connection ends without a close frame. */
+  #break(reason: UpstreamFailureReason, detail: string): void {
     this.terminate();
-    this.#listener.onClosed(code, reason);
+    this.#listener.onClosed(broken, nothing, { reason, detail });
   }
 
   /** Counts bytes, not messages: a large one on a slow line takes its time, and a pong cannot overtake it. */
@@ -439,7 +442,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     }
     const silence = now - this.#heardAt;
     if (silence >= 2 * pingMs) {
-      this.#end(1006, nothing);
+      this.#break('idle_timeout', 'no answer to a ping');
       return;
     }
     if (silence >= pingMs && !this.#pinged) {

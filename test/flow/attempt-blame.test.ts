@@ -62,6 +62,7 @@ test('an answer that finds no memory in its middle counts against no target', as
   // It is held until its end comes.
   upstreams[0]?.requests[0]?.socket.write(chunk(chatEvent({ content: 'x'.repeat(200_000) }).slice(0, -10)));
   t.match((await answer).body, /"content":"a"(?:.|\n)*"code":"overloaded"/);
+  t.match(await gateway.line(({ msg }) => msg === 'request'), { outcome: 'refused', error: 'overloaded' });
   t.match((await ask({}, { stream: true })).body, /"content":"a"(?:.|\n)*DONE/);
   t.strictSame(counts(), [2, 0]);
   t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m too_large': 1, 'u0/m ok': 1 });
@@ -79,7 +80,7 @@ test('an answer that finds no memory before any of it has left goes to no other 
 });
 
 test('what the upstream itself does wrong counts against its target', async (t) => {
-  const { ask, counts, counted } = await startRouted(
+  const { ask, counts, counted, gateway } = await startRouted(
     t,
     [
       ({ socket }) => socket.write(streamHead + chunk(chatEvent({ content: 'a' })) + lastChunk),
@@ -89,6 +90,10 @@ test('what the upstream itself does wrong counts against its target', async (t) 
     { config: strict },
   );
   t.match((await ask({}, { stream: true })).body, /"code":"upstream_error"/);
+  t.match(await gateway.line(({ msg }) => msg === 'request'), {
+    outcome: 'upstream_error',
+    cause: "ended without its protocol's end",
+  });
   t.match((await ask({}, { stream: true })).body, /"content":"b"/);
   t.strictSame(counts(), [1, 1], 'the first target is left alone');
   t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m malformed': 1, 'u1/m ok': 1 });

@@ -64,7 +64,7 @@ test('an image that fails after signs of life have left ends the stream with an 
     };
     setTimeout(release, 2500);
   });
-  const { port } = await startTranslated(t, {
+  const { port, line } = await startTranslated(t, {
     kind: 'generateContent',
     answer: '',
     upstream: { fetchPrivate: true },
@@ -75,6 +75,7 @@ test('an image that fails after signs of life have left ends the stream with an 
   t.equal(status, 200);
   t.match(body, /^(: keep-alive\n\n)+data: \{"error":\{"message":"messages\[0\]/);
   t.notMatch(body, /HTTP|x-request-id/);
+  t.match(await line(({ msg }) => msg === 'request'), { outcome: 'refused', error: 'invalid_value' });
 });
 
 test('an upstream that stays empty after signs of life have left is an error in every framing', async (t) => {

@@ -176,6 +176,25 @@ test('a call is not sent a third time, and not again once its answer has begun',
   t.match(third, { text: 'data: event\n\n', failure: { reason: 'truncated', headSeen: true } });
 });
 
+test('a call whose answer cannot be taken is not sent again, and how its socket ended is told', async (t) => {
+  const { origin, peers } = await server(t, (socket, message) => socket.send(message));
+  const calls = callsTo(t, origin);
+  const first = ask(calls, 'last').heard;
+  await eventually(() => first.isOver);
+  peers[0]?.socket.removeAllListeners('message').once('message', () => {
+    peers[0]?.raw.write('\x83\x00', 'latin1');
+  });
+  const second = ask(calls, 'x').heard;
+  await eventually(() => second.isOver);
+  t.match(second.failure, { reason: 'malformed_answer', detail: 'a frame against RFC 6455' });
+  t.equal(peers.length, 1);
+  const third = ask(calls, 'begin').heard;
+  await eventually(() => third.text !== '');
+  peers[1]?.raw.resetAndDestroy();
+  await eventually(() => third.isOver);
+  t.match(third.failure, { reason: 'truncated', detail: 'ECONNRESET' });
+});
+
 test('silence, binary messages and the whole time have their ends', async (t) => {
   const { origin } = await server(t, (socket, message) => {
     if (message === 'binary') socket.send(Buffer.from('x'), { binary: true });

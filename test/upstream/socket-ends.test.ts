@@ -34,6 +34,7 @@ test('the code and the reason of the upstream are told', async (t) => {
     });
     const heard = await new Heard(server.origin).over;
     t.strictSame(heard.closed, { code, reason });
+    t.equal(heard.fault, null);
     t.strictSame(heard.events, ['open', 'message', 'closed']);
     t.equal(heard.socket.send(Buffer.from('late'), false), false);
   }
@@ -121,18 +122,20 @@ test('an upstream that ends without reading what is still to be written does not
   t.equal(heard.closed?.code, 1006);
 });
 
-test('a connection that breaks is 1006', async (t) => {
-  const breaks: ((peer: Socket) => void)[] = [
-    (peer) => peer.end(),
-    (peer) => peer.destroy(),
-    (peer) => peer.resetAndDestroy(),
-    (peer) => peer.end('\x81\x05he', 'latin1'),
+test('a connection that breaks is 1006, and what is known of it is told', async (t) => {
+  const ended = 'closed without a close frame';
+  const breaks: (readonly [cut: (peer: Socket) => void, detail: string])[] = [
+    [(peer) => peer.end(), ended],
+    [(peer) => peer.destroy(), ended],
+    [(peer) => peer.resetAndDestroy(), 'ECONNRESET'],
+    [(peer) => peer.end('\x81\x05he', 'latin1'), ended],
   ];
-  for (const cut of breaks) {
+  for (const [cut, detail] of breaks) {
     const { heard, peer } = await accepted(t);
     cut(peer);
     await heard.over;
     t.strictSame(heard.closed, { code: 1006, reason: '' });
+    t.strictSame(heard.fault, { reason: 'reset', detail });
     t.strictSame(heard.events, ['open', 'closed']);
   }
 });
@@ -159,6 +162,7 @@ test('what cannot be taken is closed with the code that says so', async (t) => {
     peer.write(text, 'latin1');
     await heard.over;
     t.equal(heard.closed?.code, code, JSON.stringify(text.slice(0, 10)));
+    t.equal(heard.fault?.reason, code === 1009 ? 'answer_too_large' : 'malformed_answer');
     await eventually(() => answer.length >= 8);
     t.equal(answer.charCodeAt(0), 0x88);
     const at = (i: number) => answer.charCodeAt(6 + i) ^ answer.charCodeAt(2 + i);
@@ -181,6 +185,7 @@ test('a silent upstream is asked, and found dead', async (t) => {
   await heard.over;
   const took = performance.now() - before;
   t.strictSame(heard.closed, { code: 1006, reason: '' });
+  t.equal(heard.fault?.reason, 'idle_timeout');
   t.equal(pinged, 1);
   t.ok(took >= 390 && took < 1200, `${took}`);
 });

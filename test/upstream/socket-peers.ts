@@ -8,6 +8,7 @@ import { createDialer } from '../../src/upstream/dialer.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import {
   openSocket,
+  type SocketFault,
   type SocketListener,
   type SocketRequest,
   type UpstreamSocket,
@@ -43,6 +44,7 @@ export class Heard implements SocketListener {
   refusal: { head: ResponseHead; body: Buffer } | null = null;
   failure: UpstreamFailure | null = null;
   closed: { code: number; reason: string } | null = null;
+  fault: SocketFault | null = null;
   readonly opened: Promise<this>;
   /** Settles with `onDeclined`, `onFailed` or `onClosed`. */
   readonly over: Promise<this>;
@@ -109,8 +111,9 @@ export class Heard implements SocketListener {
     return true;
   }
 
-  onClosed(code: number, reason: Buffer): void {
+  onClosed(code: number, reason: Buffer, fault: SocketFault | null): void {
     this.closed = { code, reason: reason.toString() };
+    this.fault = fault;
     this.#note('closed');
     this.#settle(this);
   }

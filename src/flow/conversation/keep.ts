@@ -4,7 +4,7 @@ import type { HeldEnd } from '../../stream/answer-transform.js';
 import type { ResponseHead } from '../../upstream/client.js';
 import type { Events } from '../answer-phase.js';
 import type { Call, CallOutcome } from '../call.js';
-import { refuseStream } from '../refuse.js';
+import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import { keepOwned, renewOwned, tellStoreFault } from './records.js';
 
@@ -36,7 +36,7 @@ export function sendStreamEnd(
     // In the place of the event that was held back.
     const number = (held === null ? null : call.route?.endpoint?.lastNumber?.(held.end)) ?? 0;
     refuseStream(call, end, { number, insideEvent: false, words: () => null });
-    return end.source === 'upstream' ? 'upstream_error' : 'refused';
+    return outcomeOf(end);
   }
   if (end !== null) call.exchange.write(end);
   call.exchange.end();

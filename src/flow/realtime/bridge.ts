@@ -10,23 +10,23 @@ import {
   tooBigReason,
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
-import { vendorAccountFailureOfClose } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountFailureIn } from '../../protocols/realtime/error-event.js';
 import { mayTellUsage } from '../../protocols/realtime/event-type.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { OpenUsage } from '../../protocols/realtime/open-usage.js';
 import { secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
-import type { UpstreamSocket } from '../../upstream/socket.js';
+import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
 import type { CallOutcome, RoutedCall, SessionCall } from '../call.js';
 import type { Draining } from '../drain-list.js';
-import { refuse } from '../refuse.js';
+import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { closeCode } from '../sockets/close-code.js';
 import type { HeldPart, SessionPlace } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
+import { endOfClose, endOfFault } from './upstream-end.js';
 
 /** A client that goes on to send what cannot be taken is cut. */
 const mostRefusals = 100;
@@ -49,9 +49,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   readonly #place: SessionPlace;
   /** What waits for the upstream. */
   readonly #waiting: HeldPart;
-  /** What there is of a message of the upstream whose end has not come, and whether more of it found no room. */
+  /** What there is of a message of the upstream whose end has not come. */
   readonly #unfinished: HeldPart;
-  #isFull = false;
   /** Messages of the client that were not taken. */
   #refusals = 0;
   #client: ClientSocket | null = null;
@@ -199,7 +198,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (call.answeredAt === 0) call.answeredAt = performance.now();
     const failure = vendorAccountFailureIn(data, isBinary, call.target.upstream.secrets);
     if (failure !== null) {
-      this.#refuseFor(failure);
+      this.#refuseFor(failure, closeCode.internal);
       return;
     }
     if (!isBinary) this.#noteUsage(data);
@@ -246,35 +245,26 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
 
   /** What the upstream's side keeps. @returns false when there is no room for so much: that side ends then */
   holdOfUpstream(bytes: number): boolean {
-    if (this.#unfinished.hold(bytes)) return true;
-    this.#isFull = true;
-    return false;
+    return this.#unfinished.hold(bytes);
   }
 
-  /** The upstream's side has ended. */
-  onUpstreamClosed(code: number, reason: Buffer): void {
+  /** The upstream's side has ended. @param fault see `SocketListener.onClosed` */
+  onUpstreamClosed(code: number, reason: Buffer, fault: SocketFault | null): void {
     if (this.#over) return;
-    if (this.#leftAs !== null) {
-      this.#end(this.#leftAs, null, '');
-      return;
-    }
-    if (this.#isFull) {
-      this.#refuse(noRoom, closeCode.tryLater);
-      return;
-    }
-    if (code === closeCode.broken) {
-      this.#attempt.failed('reset', true);
-      this.#refuse(lost, closeCode.internal);
-      return;
-    }
+    const { upstream } = this.#call.target;
     const words = reason.toString('utf8');
-    const failure = vendorAccountFailureOfClose(code, words, this.#call.target.upstream.secrets);
-    if (failure !== null) {
-      this.#refuseFor(failure);
+    const end =
+      fault === null
+        ? endOfClose(code, words, this.#openUsage.hasResponse, upstream)
+        : endOfFault(code, fault);
+    if (end.failure !== null) this.#attempt.failed(end.failure, true);
+    if (end.error !== null && end.code !== null) {
+      this.#refuseFor(end.error, end.code);
       return;
     }
-    const isOrderly = code === closeCode.normal || code === closeCode.noCode || code === closeCode.goingAway;
-    this.#end(isOrderly ? 'complete' : 'upstream_error', null, '');
+    // Whose client has left ends as it was to end then.
+    if (this.#leftAs === null) this.#call.error = end.error;
+    this.#end(this.#leftAs ?? (end.error === null ? 'complete' : 'upstream_error'), null, '');
     this.#closeClient(code, words);
   }
 
@@ -297,12 +287,12 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
-  #refuseFor(error: GatewayError): void {
+  #refuseFor(error: GatewayError, code: number): void {
     if (isVendorAccountError(error)) {
       this.#attempt.endedAs(error.vendorAccountStatus);
       this.#attempt.report(error);
     }
-    this.#refuse(error, closeCode.internal);
+    this.#refuse(error, code);
   }
 
   /** A session whose state may not be what it says is ended, and its client told so. */
@@ -321,12 +311,16 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
   }
 
-  /** Ends both sides with an error of the gateway's own. */
+  /** Ends both sides with an error of the gateway's own; one whose client has left ends as it was to end then. */
   #refuse(error: GatewayError, code: number): void {
+    if (this.#leftAs !== null) {
+      this.stop();
+      return;
+    }
     const { exchange } = this.#call;
     this.#call.error = error;
     this.#client?.send(errorEvent(error, exchange.id), false);
-    this.#end(error.source === 'upstream' ? 'upstream_error' : 'refused', closeCode.goingAway, '');
+    this.#end(outcomeOf(error), closeCode.goingAway, '');
     this.#closeClient(code, error.message);
   }
 
@@ -359,12 +353,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
 
 // Made once: a flood of them pays for no stack traces.
 const tooSlow = new GatewayError('overloaded', 'The upstream does not keep up with what the client sends.');
-const noRoom = new GatewayError(
-  'overloaded',
-  "There is no memory for the upstream's message: the WebSockets of this key hold as much as they may.",
-);
 const tooMany = new GatewayError('invalid_request', 'Too many messages that cannot be taken.');
-const lost = new GatewayError('upstream_error', 'The connection to the upstream was lost.');
 const expired = new GatewayError('invalid_request', 'The session has reached its longest duration.');
 
 function tooBig(bytes: number): GatewayError {

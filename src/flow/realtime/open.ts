@@ -10,7 +10,12 @@ import type { VendorHeaders } from '../../protocols/credentials/credentials.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
-import { openSocket, type SocketListener, type UpstreamSocket } from '../../upstream/socket.js';
+import {
+  openSocket,
+  type SocketFault,
+  type SocketListener,
+  type UpstreamSocket,
+} from '../../upstream/socket.js';
 import { queryParameter } from '../../wire/query.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
@@ -143,8 +148,8 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     this.#bridge?.onUpstreamReadEnd();
   }
 
-  onClosed(code: number, reason: Buffer): void {
-    this.#bridge?.onUpstreamClosed(code, reason);
+  onClosed(code: number, reason: Buffer, fault: SocketFault | null): void {
+    this.#bridge?.onUpstreamClosed(code, reason, fault);
   }
 
   hold(bytes: number): boolean {

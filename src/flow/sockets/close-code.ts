@@ -2,6 +2,7 @@
 export const closeCode = {
   normal: 1000,
   goingAway: 1001,
+  protocolError: 1002,
   noCode: 1005,
   broken: 1006,
   policy: 1008,
@@ -9,4 +10,5 @@ export const closeCode = {
   internal: 1011,
   restart: 1012,
   tryLater: 1013,
+  badGateway: 1014,
 } as const;

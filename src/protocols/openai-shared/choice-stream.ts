@@ -121,7 +121,10 @@ export function readChoiceEvent(
 
 /** The failure of a stream that comes to its end mark with no choice in it. */
 export function emptyStream(): GatewayError {
-  return new GatewayError('upstream_error', "The upstream's stream has no answer in it.", { unbegun: true });
+  return new GatewayError('upstream_error', "The upstream's stream has no answer in it.", {
+    unbegun: true,
+    cause: 'ended without an answer in it',
+  });
 }
 
 /**
