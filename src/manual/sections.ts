@@ -4,6 +4,7 @@ import { defaults, resolveConfig } from '../config/resolve.js';
 import { type ConfigFile, configSchema } from '../config/schema.js';
 import { storeDefaults } from '../config/store-settings.js';
 import { type ErrorKind, errorTable, GatewayError } from '../errors.js';
+import { outcomeMeanings } from '../metrics/call-record.js';
 import { counterFamilies, gaugeFamilies, histogramFamilies, primaryFamilies } from '../metrics/families.js';
 import { createOperationWords } from '../openapi/operation-words.js';
 import type { AuthStyle } from '../protocols/credentials/credentials.js';
@@ -20,6 +21,7 @@ const sections: Readonly<Record<string, () => string>> = {
   routes: routesTable,
   errors: errorsTable,
   metrics: metricsTable,
+  outcomes: outcomesTable,
   presets: presetsTable,
   'steering-members': () => steeringMembers.map((name) => code(name)).join(', '),
 };
@@ -230,6 +232,11 @@ function errorsTable(): string {
   rows.sort(([a], [b]) => Number(a) - Number(b));
   const columns = ['status', '`code`', '`type`', '`type` in messages', '`status` in generateContent'];
   return table([...columns, 'at fault', 'message, where there is no better one'], rows);
+}
+
+function outcomesTable(): string {
+  const rows = Object.entries(outcomeMeanings).map(([outcome, meaning]) => [code(outcome), meaning]);
+  return table(['outcome', 'what it says'], rows);
 }
 
 function metricsTable(): string {

@@ -1,12 +1,5 @@
 import type { Usage } from '../conversation/usage.js';
 
-/**
- * How calls end: with their whole answer (`complete`), with one of a session or task that did not come to its end
- * (`incomplete`), with an error that no upstream has told, such as 400, 401 or 429 (`refused`), without their client (`client_gone`), or with an error or
- * a broken answer of the upstream. An `interrupted` one went on when its process ended, and is told by another. Two are
- * no calls: an `attempt` of one that another attempt has answered, which its client does not pay, and a `correction`,
- * which puts right what an earlier call was charged, and whose cost may be below zero.
- */
 export const outcomes = [
   'complete',
   'incomplete',
@@ -18,6 +11,21 @@ export const outcomes = [
   'correction',
 ] as const;
 export type CallOutcome = (typeof outcomes)[number];
+
+/** How calls end, as the manual says it. The last two are no calls. */
+export const outcomeMeanings: Readonly<Record<CallOutcome, string>> = {
+  complete: 'The whole answer was sent, or the session was closed in order.',
+  incomplete: 'A session or task that did not come to its end.',
+  refused:
+    'An error that no upstream has told: of the caller (400, 401, 429), or of the gateway (no memory, a fault), also in the middle of an answer.',
+  client_gone: 'The client left before its answer was whole.',
+  upstream_error: 'An error or a broken answer of the upstream.',
+  interrupted: 'It went on when its process ended, and is told by another process. In the ledger alone.',
+  attempt:
+    'No call: an attempt of one that another attempt has answered, which its client does not pay. In the ledger alone.',
+  correction:
+    'No call: puts right what an earlier one was charged; its cost may be below zero. In the ledger alone.',
+};
 
 export function isCall(outcome: CallOutcome): boolean {
   return outcome !== 'attempt' && outcome !== 'correction';
