@@ -32,8 +32,11 @@ export interface LineWriter {
   takeDropped(): number;
   /** Writes what waits. @returns resolves when it is written, or fails, or after half a second without the rest */
   written(): Promise<void>;
-  /** Writes what waits as far as it is taken at once: for a process that ends. */
-  writeNow(): void;
+  /**
+   * Writes what waits as far as it is taken at once: for a process that ends.
+   * @returns false where it would not: a thread waits for a reader that has taken nothing while `written` has waited
+   */
+  writeNow(): boolean;
 }
 
 /** Whole lines, in the order of `bytes`. */
@@ -68,6 +71,8 @@ class BatchWriter implements LineWriter {
   #dropped = 0;
   /** It is to go on with what is not a whole batch, behind those that are. */
   #isAsked = false;
+  /** What is under way was not taken while `written` has waited. */
+  #isStuck = false;
   #onWritten: (() => void)[] = [];
 
   constructor(fd: number) {
@@ -134,7 +139,11 @@ class BatchWriter implements LineWriter {
 
   written(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, lastLinesMs);
+      const timer = setTimeout(() => {
+        // A disk takes what it takes in its time, or says no.
+        this.#isStuck = this.#writing !== null && this.#mostBytes === pipeBytes;
+        resolve();
+      }, lastLinesMs);
       this.#onWritten.push(() => {
         clearTimeout(timer);
         resolve();
@@ -150,9 +159,9 @@ class BatchWriter implements LineWriter {
     for (const tell of told) tell();
   }
 
-  writeNow(): void {
+  writeNow(): boolean {
     // Whoever has not taken what is under way may take no more.
-    if (this.#writing !== null && !this.#refuses) return;
+    if (this.#writing !== null && !this.#refuses) return !this.#isStuck;
     const writing = this.#writing?.bytes.subarray(this.#from, this.#writing.length);
     const rest = [...this.#full, this.#filling].map(({ bytes, length }) => bytes.subarray(0, length));
     try {
@@ -165,6 +174,7 @@ class BatchWriter implements LineWriter {
     } catch {
       // There is nowhere left to say so.
     }
+    return true;
   }
 
   #write(batch: Batch): void {
@@ -194,6 +204,7 @@ class BatchWriter implements LineWriter {
 
   readonly #onBytes = (error: NodeJS.ErrnoException | null, written: number): void => {
     const batch = this.#writing;
+    this.#isStuck = false;
     if (batch === null) return;
     if (error !== null) {
       this.#fail(batch, errorCode(error));

@@ -32,6 +32,17 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
       },
     },
   );
-  process.once('exit', () => lines.writeNow());
+  process.once('exit', (code) => {
+    if (!lines.writeNow()) endAtOnce(code);
+  });
   return { logger, lines };
+}
+
+/**
+ * Of a process that ends Node waits for its threads, and so for ever for one that writes to a socket or terminal nobody
+ * reads. Service managers take this signal for an orderly end, and the other for a failure.
+ */
+function endAtOnce(code: number): void {
+  process.removeAllListeners('SIGTERM');
+  process.kill(process.pid, code === 0 ? 'SIGTERM' : 'SIGKILL');
 }

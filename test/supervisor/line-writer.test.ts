@@ -205,3 +205,26 @@ test('a process ends although nobody reads its lines', async (t) => {
   const [code] = await once(child, 'exit');
   t.equal(code, 7);
 });
+
+test('a process whose log is a socket that nobody reads ends, too', async (t) => {
+  const log = new URL('../../src/supervisor/log.js', import.meta.url).href;
+  for (const [code, signal] of [
+    [0, 'SIGTERM'],
+    [1, 'SIGKILL'],
+  ] as const) {
+    const script = `
+      const { createLog } = await import(${JSON.stringify(log)});
+      const { lines } = createLog('worker', 'info');
+      process.on('SIGTERM', () => {});
+      for (let line = 0; line < 5000; line++) lines.add('x'.repeat(1000) + '\\n');
+      await lines.written();
+      process.exit(${code});
+    `;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    t.teardown(() => child.kill('SIGKILL'));
+    child.stdout.pause();
+    t.strictSame(await once(child, 'exit'), [null, signal]);
+  }
+});
