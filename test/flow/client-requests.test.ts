@@ -99,3 +99,30 @@ for (const wire of othersThan('messages'))
       [null, null],
     );
   });
+
+for (const wire of othersThan('messages'))
+  test(`a call whose input is a text, as @langchain/anthropic returns streamed ones, does not end a conversation on ${wire}`, async (t) => {
+    const { port, upstream } = await startStrictStage(t, wire, { models: ['gemini-3.8-flash'] });
+    for (const [input, sent] of [
+      ['', '{}'],
+      ['{"city":"Rome"}', '{"city":"Rome"}'],
+      ['Rome', '{"input":"Rome"}'],
+      [['Rome'], '{"input":["Rome"]}'],
+    ]) {
+      const call = { type: 'tool_use', id: 'toolu_1', name: 'get_weather', input };
+      const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'sunny in Rome' };
+      const { status, body } = await post(port, '/v1/messages', {
+        model: 'gemini-3.8-flash',
+        max_tokens: 8000,
+        messages: [
+          { role: 'user', content: 'The weather, please.' },
+          { role: 'assistant', content: [call] },
+          { role: 'user', content: [result, { type: 'text', text: 'Go on. cell:text' }] },
+        ],
+      });
+      t.equal(status, 200, body);
+      t.equal(upstream.heard.at(-1)?.broken, null);
+      const asked = upstream.heard.at(-1)?.body.replaceAll('\\"', '"') ?? '';
+      t.ok(asked.includes(`:${sent}`) || asked.includes(`:"${sent}"`), `${sent} in ${asked}`);
+    }
+  });

@@ -1,3 +1,4 @@
+import { objectArguments } from '../../../conversation/call-arguments.js';
 import { cutId } from '../../../conversation/carrying-id.js';
 import { effortOfBudget, effortOfWord } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
@@ -381,13 +382,12 @@ function textBehind(parts: readonly AssistantPart[], text: string, isApart: bool
 }
 
 function decodeCall(block: JsonObject, id: string, at: string): ToolCallPart {
-  const { input } = block;
-  if (input !== undefined && !isObject(input)) throw wrongValue(`${at}.input`, 'an object');
+  const { input = {} } = block;
   return {
     kind: 'toolCall',
     id,
     name: requireName(block, at),
-    input: input === undefined ? '{}' : JSON.stringify(input),
+    input: objectArguments(typeof input === 'string' ? input : JSON.stringify(input)),
     custom: false,
     at,
   };

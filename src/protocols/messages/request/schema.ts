@@ -48,7 +48,8 @@ const block = Type.Union([
     type: Type.Literal('tool_use'),
     id: Type.String(),
     name: Type.String(),
-    input: Type.Object({}),
+    // What is no object is put into one: some clients return a call as it was when it began (LangChain).
+    input: given,
   }),
   Type.Object({
     type: Type.Literal('tool_result'),

@@ -402,6 +402,18 @@ test('what cannot be translated is refused with its place', async (t) => {
   }
 });
 
+test('the input of a call that is no object is put into one', async (t) => {
+  for (const [given, input] of [
+    [[], '{"input":[]}'],
+    ['x', '{"input":"x"}'],
+    ['{"a":1}', '{"a":1}'],
+    ['', '{}'],
+  ]) {
+    const content = [{ type: 'tool_use', id: 'c', name: 'f', input: given }];
+    t.match(decode({ messages: [{ role: 'assistant', content }] }).turns, [{ parts: [{ input }] }]);
+  }
+});
+
 test('odd shapes are refused, not stumbled over', async (t) => {
   const block = 'messages[0].content[0]';
   const odd: [JsonObject, string][] = [
@@ -418,7 +430,6 @@ test('odd shapes are refused, not stumbled over', async (t) => {
       `${block}.source.url`,
     ],
     [{ messages: [{ role: 'assistant', content: [{ type: 'text', text: 5 }] }] }, `${block}.text`],
-    [{ messages: [{ role: 'assistant', content: [{ ...call, input: [] }] }] }, `${block}.input`],
     [{ messages: [{ role: 'assistant', content: [{ ...call, name: '' }] }] }, `${block}.name`],
     [{ messages: [{ role: 'assistant', content: [{ ...call, id: 5 }] }] }, `${block}.id`],
     [{ tools: [5] }, 'tools[0]'],

@@ -128,7 +128,7 @@ test('a refusal names the place and the fault', (t) => {
       `${block}.source.media_type`,
     ],
     [withBlocks({ type: 'document', source: { type: 'text' } }), 'missing_parameter', `${block}.source.data`],
-    [withBlocks({ type: 'tool_use', id: 'x', name: 'f', input: '{}' }), 'invalid_request', `${block}.input`],
+    [withBlocks({ type: 'tool_use', id: 'x', name: 'f' }), 'missing_parameter', `${block}.input`],
     [withBlocks({ type: 'tool_result' }), 'missing_parameter', `${block}.tool_use_id`],
     [
       withBlocks({ type: 'tool_result', tool_use_id: 'x', content: 5 }),
