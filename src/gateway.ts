@@ -24,6 +24,7 @@ import { watchUnseen } from './flow/sockets/unseen.js';
 import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
+import { settleTask } from './flow/video/settle.js';
 import { TaskWatch } from './flow/video/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import type { CorsSettings } from './http/cors.js';
@@ -42,7 +43,7 @@ import { rateHeaderNames, rateWord } from './limits/rate-headers.js';
 import { attemptRecord, type CallRecord } from './metrics/call-record.js';
 import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
-import { createRecorder, type Recorder } from './metrics/recorder.js';
+import { createRecorder, type Recorder, uncounted } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
 import { createErrorFormatForPath } from './protocols/error-formats/select.js';
@@ -54,7 +55,7 @@ import { createDialer, type Dialer } from './upstream/dialer.js';
 import { startInterruptedSearch } from './usage/interrupted.js';
 import { createLedger, retentionOf } from './usage/ledger.js';
 import { OpenCalls } from './usage/open-calls.js';
-import type { UsageWriter } from './usage/writer.js';
+import { appendOnce, type UsageWriter } from './usage/writer.js';
 import { createTaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
 import { requestSeries } from './wire/request-id.js';
@@ -191,7 +192,13 @@ class ComposedGateway implements Gateway {
     this.#tickers = this.#startTickers();
     this.#unseen = watchUnseen(this.#services.sessions, log);
     const { book } = this.#services;
-    this.#storeSweep = startStoreSweep({ settings: snapshot.store, store: this.#store, book, log });
+    this.#storeSweep = startStoreSweep({
+      settings: snapshot.store,
+      store: this.#store,
+      book,
+      log,
+      settle: (id) => settleTask(this.#services, id),
+    });
     this.#interruptedSearch = startInterruptedSearch({
       store: this.#store,
       hasEnded,
@@ -220,7 +227,7 @@ class ComposedGateway implements Gateway {
       keeping: { underWay: 0, notes: 0, tellFrom: 0 },
       finding: new FindQueue(),
       report: (call) => this.#recordQueue.add(call),
-      correct: (correction) => this.#meter(correction),
+      correct: (correction) => this.#correct(correction),
       budgets: this.#store.accounts,
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
@@ -309,6 +316,16 @@ class ComposedGateway implements Gateway {
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
     if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);
+  }
+
+  /** Not through the writer, which forgets what waits when its process is killed: whoever tells of it tells again. */
+  async #correct(correction: CallRecord): Promise<void> {
+    const calls = [{ call: correction, at: this.#unixTime.at(correction.endedAt) }];
+    const retention = retentionOf(this.#services.running.snapshot.usage);
+    const isNew =
+      !correction.isMetered ||
+      (await appendOnce(this.#store, `correction ${correction.id}`, { calls, record: uncounted, retention }));
+    if (isNew) this.#recorder.record(correction);
   }
 
   /** The one place where faults are noted. Never throws: whoever has caught one is to go on. */

@@ -50,8 +50,8 @@ export interface Services {
   readonly finding: FindQueue;
   /** Takes note of a call that has ended; does its formatting later. */
   readonly report: (call: CallRecord) => void;
-  /** Takes note of what puts the price of an earlier call right. */
-  readonly correct: (correction: CallRecord) => void;
+  /** Notes what puts the price of an earlier task right, once however often it is told. Rejects as the store does. */
+  readonly correct: (correction: CallRecord) => Promise<void>;
   /** Accounts of budgets, for what is put right behind the limits' back. */
   readonly budgets: BudgetAccounts;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */

@@ -84,6 +84,9 @@ export interface Recorder {
 /** Of what is no call. */
 const noTimes: CallTimes = { observe: () => {} };
 
+/** For calls that are counted elsewhere. */
+export const uncounted: Recorder['recordSums'] = () => noTimes;
+
 /** What is known of a target once it was counted. */
 class KnownTarget {
   readonly name: string;

@@ -6,12 +6,12 @@ import type { Recorder } from '../metrics/recorder.js';
 import type { ProcessMark } from '../store/process-mark.js';
 import type { Ledger, Store } from '../store/store.js';
 import { readRow } from './call-rows.js';
-import { CallTable, tableSpanMs } from './call-table.js';
+import { tableSpanMs } from './call-table.js';
 import { isTime, type LedgerRecord } from './ledger-record.js';
 import { type OpenCallsValue, openCallsCollection } from './open-calls.js';
 import { readPage } from './queries.js';
 import { usageLedger } from './sums.js';
-import { batchOf, formOf, UsageBatch, type UsageRetention } from './writer.js';
+import { appendOnce, type UsageRetention } from './writer.js';
 
 /** From the start to the first round, between rounds, and after one that has failed. */
 const firstMs = 1000;
@@ -191,11 +191,10 @@ export class InterruptedSearch {
 
   async #append(id: string, records: readonly LedgerRecord[]): Promise<boolean> {
     const { store, record, retention } = this.#options;
-    const batch = new UsageBatch(new CallTable(), record, formOf(store));
-    for (const each of records) batch.add(callOf(each), each.at);
-    // Of this record alone, and always the same: whoever appends it again is ignored.
-    const writer = `${openCallsCollection} ${id}`;
-    return store.append(usageLedger, batchOf(batch.end(), writer, 1, retention()));
+    const calls = records.map((each) => ({ call: callOf(each), at: each.at }));
+    // Of this record alone, and always the same.
+    const name = `${openCallsCollection} ${id}`;
+    return appendOnce(store, name, { calls, record, retention: retention() });
   }
 }
 

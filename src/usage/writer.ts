@@ -318,6 +318,26 @@ export function batchOf(
   return calls.length === 0 ? batch : { ...batch, calls };
 }
 
+/**
+ * Appends calls under a name of their own: told again under it within a week, they are ignored.
+ * @param at of a call: whole Unix milliseconds at which it ended; one without such a time is left out
+ * @returns false when they were ignored
+ * @throws {GatewayError} of the store, and then nobody knows whether they were taken
+ */
+export function appendOnce(
+  store: Pick<Ledger, 'append' | 'calls'>,
+  name: string,
+  told: {
+    readonly calls: readonly { readonly call: CallRecord; readonly at: number }[];
+    readonly record: Recorder['recordSums'];
+    readonly retention: UsageRetention;
+  },
+): Promise<boolean> {
+  const batch = new UsageBatch(new CallTable(), told.record, formOf(store));
+  for (const { call, at } of told.calls) batch.add(call, at);
+  return store.append(usageLedger, batchOf(batch.end(), name, 1, told.retention));
+}
+
 /** Calls that go to the ledger together. Each page is written when it is full, so that of those that wait only texts are kept. */
 export class UsageBatch {
   readonly #lines: LedgerLine[] = [];

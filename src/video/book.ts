@@ -4,18 +4,22 @@ import { compileSchema } from '../schema/compile.js';
 import type { Store } from '../store/store.js';
 import { parseObject } from '../wire/json.js';
 import { hasEnded } from './advance.js';
+import { owedWithEnd } from './charge.js';
 import { type VideoTask, videoFormats } from './task.js';
 
 /** Collections of the store. Their names are in every store that is in use. */
 export const taskCollection = 'tasks';
 const submissions = 'submissions';
 const underWay = 'tasks-under-way';
+const owed = 'tasks-owed';
 const requests = 'task-requests';
 
 /** A client that sends a request anew under the same idempotency key does so within this time. */
 const requestMs = 24 * 60 * 60 * 1000;
 /** Tasks whose end is still to be noted; of more than these the records stay as they are until they expire. */
 const mostLeft = 10_000;
+/** A task whose end comes late is kept so long, that its charge can still be put right after an outage. */
+const owedMs = 24 * 60 * 60 * 1000;
 /** Changes of one task meet each other rarely; more in a row than this means that something is wrong. */
 const mostTries = 20;
 
@@ -42,6 +46,13 @@ export interface OnceRequest {
   readonly mark: string;
   /** Tells it from another request that is called the same. */
   readonly fingerprint: string;
+}
+
+/** A page of the ids of tasks. */
+export interface TaskIds {
+  readonly ids: readonly string[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
 }
 
 /** The video tasks of the store. Every promise rejects with the store's error when it cannot be reached. */
@@ -71,11 +82,6 @@ export interface TaskBook {
    * reached, `catchUp` makes up for it.
    */
   discard(taskId: string, request: OnceRequest | null): Promise<void>;
-  /**
-   * Keeps what the store has not taken, until `catchUp` has done it.
-   * @param name of the work: another one of that name takes its place
-   */
-  later(name: string, work: () => Promise<void>): void;
   /** Does what could not be done yet. Never rejects. */
   catchUp(): Promise<void>;
   find(id: string): Promise<BookedTask | null>;
@@ -91,14 +97,17 @@ export interface TaskBook {
    * @param limit of tasks on a page
    * @param from `next` of the page before; null for the first one
    */
-  underWay(
-    limit: number,
-    from: string | null,
-  ): Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
+  underWay(limit: number, from: string | null): Promise<TaskIds>;
   /** It is not to be found among those any more. */
   unwatch(id: string): Promise<void>;
   /** @returns true for one caller in `ms` milliseconds, of all processes and hosts */
   claimWatch(id: string, ms: number): Promise<boolean>;
+  /** Tasks that have ended and whose charge is yet to be put right, and some of which that was done. Pages as above. */
+  owed(limit: number, from: string | null): Promise<TaskIds>;
+  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may put the charge right */
+  claimOwed(id: string, ms: number): Promise<boolean>;
+  /** The task's charge was put right, or needs nothing. @param booked null for a task that is gone */
+  clearOwed(id: string, booked: BookedTask | null): Promise<void>;
   /** Submissions of which no end was noted. */
   unsettled(): Promise<readonly Submission[]>;
   /** Forgets a submission whose end was told. */
@@ -148,8 +157,13 @@ class StoredTaskBook implements TaskBook {
 
   async #put(task: VideoTask, change: (known: VideoTask) => VideoTask): Promise<void> {
     const booked = await this.find(task.id);
-    if (booked === null) await this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task));
-    else await this.update(booked, change);
+    if (booked !== null) {
+      await this.update(booked, change);
+      return;
+    }
+    const put = hasEnded(task) ? owedWithEnd(task) : task;
+    await this.#noteOwed(put);
+    await this.#store.create(taskCollection, task.id, writeTask(put), ttlOf(put));
   }
 
   async settle(task: VideoTask): Promise<void> {
@@ -162,7 +176,7 @@ class StoredTaskBook implements TaskBook {
   }
 
   settleLater(task: VideoTask): void {
-    this.later(task.id, () => this.settle(task));
+    this.#later(task.id, () => this.settle(task));
   }
 
   async discard(taskId: string, request: OnceRequest | null): Promise<void> {
@@ -170,7 +184,7 @@ class StoredTaskBook implements TaskBook {
     try {
       await work();
     } catch {
-      this.later(taskId, work);
+      this.#later(taskId, work);
     }
   }
 
@@ -196,8 +210,10 @@ class StoredTaskBook implements TaskBook {
     let current: BookedTask | null = booked;
     for (let tries = 0; current !== null && tries < mostTries; tries++) {
       const { task, revision }: BookedTask = current;
-      const changed = change(task);
-      if (changed === task) return task;
+      const next = change(task);
+      if (next === task) return task;
+      const changed = hasEnded(next) && !hasEnded(task) ? owedWithEnd(next) : next;
+      if (task.isOwed === undefined) await this.#noteOwed(changed);
       const text = writeTask(changed);
       if (await this.#store.replace(taskCollection, task.id, text, revision, ttlOf(changed))) return changed;
       current = await this.find(task.id);
@@ -210,8 +226,16 @@ class StoredTaskBook implements TaskBook {
     return this.#store.claim(`poll:${id}`, pollEveryMs);
   }
 
-  async underWay(limit: number, from: string | null) {
-    const { records, next } = await this.#store.list(underWay, limit, from);
+  underWay(limit: number, from: string | null): Promise<TaskIds> {
+    return this.#ids(underWay, limit, from);
+  }
+
+  owed(limit: number, from: string | null): Promise<TaskIds> {
+    return this.#ids(owed, limit, from);
+  }
+
+  async #ids(collection: string, limit: number, from: string | null): Promise<TaskIds> {
+    const { records, next } = await this.#store.list(collection, limit, from);
     return { ids: records.map(({ id }) => id), next };
   }
 
@@ -221,6 +245,25 @@ class StoredTaskBook implements TaskBook {
 
   claimWatch(id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`watch:${id}`, ms);
+  }
+
+  claimOwed(id: string, ms: number): Promise<boolean> {
+    return this.#store.claim(`owed:${id}`, ms);
+  }
+
+  async clearOwed(id: string, booked: BookedTask | null): Promise<void> {
+    if (booked !== null)
+      await this.update(booked, (task) => {
+        if (task.isOwed === undefined) return task;
+        const { isOwed: _, ...cleared } = task;
+        return cleared;
+      });
+    await this.#store.remove(owed, id);
+  }
+
+  /** Before the task's end is written: of one that ends while nobody looks at it any more, this alone is found. */
+  async #noteOwed(task: VideoTask): Promise<void> {
+    if (task.isOwed !== undefined) await this.#store.create(owed, task.id, '', ttlOf(task));
   }
 
   async unsettled(): Promise<readonly Submission[]> {
@@ -238,7 +281,8 @@ class StoredTaskBook implements TaskBook {
     return this.#store.remove(submissions, taskId);
   }
 
-  later(name: string, work: () => Promise<void>): void {
+  /** @param name of the work: another one of that name takes its place */
+  #later(name: string, work: () => Promise<void>): void {
     if (this.#left.size < mostLeft) this.#left.set(name, work);
   }
 
@@ -300,7 +344,7 @@ function recordOf({ fingerprint }: OnceRequest, taskId: string): string {
 }
 
 function ttlOf(task: VideoTask): number {
-  return Math.max(1, task.expiresAt - Date.now());
+  return Math.max(task.isOwed === undefined ? 1 : owedMs, task.expiresAt - Date.now());
 }
 
 const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()]);
@@ -355,6 +399,7 @@ const record = compileSchema(
         budgets: Type.Array(Type.Object({ pool: text, limit: number })),
       }),
     ),
+    isOwed: Type.Optional(Type.Literal(true)),
   }),
 );
 

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { StoreSettings } from '../config/types.js';
+import { GatewayError } from '../errors.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Store } from '../store/store.js';
 import type { TaskBook } from './book.js';
@@ -7,41 +8,62 @@ import { endInterrupted } from './recovery.js';
 
 const firstMs = 1000;
 const leftEveryMs = 1000;
+const owedEveryMs = 5000;
 const everyMs = 60_000;
 /** Shorter than `everyMs`, so that clocks that drift leave no sweep out. */
 const claimMs = 50_000;
+const tasksOfPage = 100;
 
 export interface StoreSweepOptions {
   readonly settings: StoreSettings;
   readonly store: Store;
   readonly book: TaskBook;
   readonly log: Logger;
+  /** Puts right what a task was charged that has ended. */
+  settle(taskId: string): Promise<void>;
 }
 
 /**
  * Sweeps the store, soon after the start and then once a minute: submissions that a crash has cut off are ended
- * and told in the log, once over all processes that share the store, and one of these removes what has expired. What
- * this process could not note is tried again every second.
+ * and told in the log, once over all processes that share the store, and one of these removes what has expired. Every five
+ * seconds, tasks are settled that have ended and were not. What this process could not note is tried again every second.
  */
 export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
   const { log } = options;
-  const sweep = (): void => {
-    sweepStore(options).catch((error: unknown) => log.warn({ err: error }, 'upkeep of the store failed'));
+  /** What `begin` begins is under way once at a time. Its failures are told in the log. */
+  const once = (begin: () => Promise<void>, failure: string) => {
+    let isUnderWay = false;
+    return async (): Promise<void> => {
+      if (isUnderWay) return;
+      isUnderWay = true;
+      try {
+        await begin();
+      } catch (error) {
+        log.warn({ err: error }, failure);
+      } finally {
+        isUnderWay = false;
+      }
+    };
   };
-  let catchingUp = false;
-  const catchUp = async (): Promise<void> => {
-    if (catchingUp) return;
-    catchingUp = true;
+  const sweep = once(() => sweepStore(options), 'upkeep of the store failed');
+  const catchUp = once(() => options.book.catchUp(), 'what was not noted of tasks could not be');
+  const settle = once(async () => {
     try {
-      await options.book.catchUp();
+      await settleOwed(options);
     } catch (error) {
-      log.warn({ err: error }, 'what was not noted of tasks could not be');
-    } finally {
-      catchingUp = false;
+      // The store is gone, as its other users tell.
+      if (!(error instanceof GatewayError)) throw error;
     }
-  };
-  const first = setTimeout(sweep, firstMs);
-  const timers = [setInterval(sweep, everyMs), setInterval(() => void catchUp(), leftEveryMs)];
+  }, 'what tasks were charged could not be put right');
+  const first = setTimeout(() => {
+    void sweep();
+    void settle();
+  }, firstMs);
+  const timers = [
+    setInterval(() => void sweep(), everyMs),
+    setInterval(() => void catchUp(), leftEveryMs),
+    setInterval(() => void settle(), owedEveryMs),
+  ];
   for (const timer of [first, ...timers]) timer.unref();
   return {
     stop: () => {
@@ -64,4 +86,15 @@ async function sweepStore({ settings, store, book, log }: StoreSweepOptions): Pr
     );
   }
   if (await store.claim('upkeep', claimMs)) await store.sweep();
+}
+
+/** What was killed between the end of a task and its settlement, or has not heard of the end it wrote, is made up for. */
+async function settleOwed({ settings, book, settle }: StoreSweepOptions): Promise<void> {
+  if (!mayHoldAnything(settings)) return;
+  let from: string | null = null;
+  do {
+    const page = await book.owed(tasksOfPage, from);
+    for (const id of page.ids) await settle(id);
+    from = page.next;
+  } while (from !== null);
 }

@@ -72,6 +72,8 @@ export interface VideoTask {
   readonly error: TaskFailure | null;
   /** What it was charged when its upstream had taken it; absent where nothing was. */
   readonly charge?: TaskCharge;
+  /** It has ended, and what it was charged is yet to be put right. Written with the end, so that no crash forgets it. */
+  readonly isOwed?: true;
 }
 
 /** What a task was charged, which is put right when it ends. */

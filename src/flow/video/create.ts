@@ -45,7 +45,7 @@ import { forwardedLines, idempotencyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { secretOf, showContext, shownTask } from './answer.js';
-import { settleTask } from './settle.js';
+import { settleNow } from './settle.js';
 
 const answerBytes = 4 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
@@ -429,7 +429,7 @@ class Submitting implements Asker, ExchangeListener {
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
     await this.#settle(made);
-    if (hasEnded(made)) settleTask(this.#services, made);
+    if (hasEnded(made)) settleNow(this.#services, made.id);
     const { format } = this.#request;
     answerJson(
       this.#services,

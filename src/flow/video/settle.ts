@@ -1,11 +1,16 @@
 import { performance } from 'node:perf_hooks';
+import { GatewayError } from '../../errors.js';
 import { budgetKeptMs } from '../../limits/pools.js';
 import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js';
 import { targetLabel } from '../../metrics/gauges.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
-import type { TaskCharge, VideoTask } from '../../video/task.js';
+import { correctionOf } from '../../video/charge.js';
+import type { VideoTask } from '../../video/task.js';
 import type { Services } from '../services.js';
+
+/** Whoever has begun to put a task right is done by then, or somebody else does it. */
+const claimMs = 10_000;
 
 /**
  * Changes a task, and puts right what it was charged when that ends it: whoever writes its end into the store does so,
@@ -23,71 +28,55 @@ export async function changeTask(
     before = known;
     return change(known);
   });
-  if (task !== null && !hasEnded(before) && hasEnded(task)) settleTask(services, task);
+  if (task?.isOwed !== undefined && before.isOwed === undefined) settleNow(services, task.id);
   return task;
 }
 
-/** Puts right what a task was charged that has ended just now: one that failed is free, and a video costs what it lasts. */
-export function settleTask(services: Services, task: VideoTask): void {
+/** Begins to put right what a task was charged that has ended just now. What fails of it, a sweep does. */
+export function settleNow(services: Services, id: string): void {
+  settleTask(services, id).catch((fault: unknown) => {
+    // The store is gone, as its other users tell.
+    if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);
+  });
+}
+
+/** Puts right what a task was charged, unless that was done or somebody else is about it. */
+export async function settleTask(services: Services, id: string): Promise<void> {
+  const { book } = services;
+  const until = performance.now() + claimMs;
+  if (!(await book.claimOwed(id, claimMs))) return;
+  const booked = await book.find(id);
+  // Its end is about to be written, or its writer was killed before it was.
+  if (booked !== null && !hasEnded(booked.task)) return;
+  if (booked?.task.isOwed !== undefined && !(await putRight(services, booked.task, until))) return;
+  await book.clearOwed(id, booked);
+}
+
+/** @returns false when it has taken so long that somebody else may be about it */
+async function putRight(services: Services, task: VideoTask, until: number): Promise<boolean> {
   const { charge } = task;
-  if (charge === undefined) return;
-  const { nanoUsd, paidNanoUsd, seconds } = endedCharge(task, charge);
-  const more = nanoUsd - charge.nanoUsd;
-  if (more === 0 && seconds === charge.seconds) return;
-  services.correct(
-    correctionOf(task, {
-      costNanoUsd: more,
-      paidNanoUsd:
-        paidNanoUsd === null || charge.paidNanoUsd === null ? unknownCost : paidNanoUsd - charge.paidNanoUsd,
-      mediaSeconds: seconds - charge.seconds,
+  if (charge === undefined) return true;
+  const { nanoUsd, seconds, paidNanoUsd } = correctionOf(task, charge);
+  await services.correct(
+    correctionRecord(task, {
+      costNanoUsd: nanoUsd,
+      paidNanoUsd: paidNanoUsd ?? unknownCost,
+      mediaSeconds: seconds,
       isMetered: services.running.snapshot.usage.ledger,
     }),
   );
-  if (more !== 0) settleBudgets(services, task.id, charge, more);
-}
-
-/** No video lasts longer: a number above that is one of something else than seconds. */
-const longestSeconds = 3600;
-
-/** What a task costs by how it has ended, at the price at which it was made. */
-function endedCharge(
-  task: VideoTask,
-  charge: TaskCharge,
-): Pick<TaskCharge, 'seconds' | 'nanoUsd' | 'paidNanoUsd'> {
-  const { nanoUsd, paidNanoUsd, videos } = charge;
-  if (task.state === 'failed')
-    return { seconds: 0, nanoUsd: 0, paidNanoUsd: paidNanoUsd === null ? null : 0 };
-  const duration = task.result?.duration ?? null;
-  if (duration === null || duration > longestSeconds) return charge;
-  // Frames make a video a little longer or shorter than it was asked for.
-  const seconds = videos * Math.max(1, Math.round(duration));
-  const longerBy = charge.seconds > 0 ? seconds / charge.seconds - 1 : 0;
-  const { secondsNanoUsd = 0, secondsPaidNanoUsd = 0 } = charge;
-  return {
-    seconds,
-    nanoUsd: nanoUsd + Math.round(secondsNanoUsd * longerBy),
-    paidNanoUsd: paidNanoUsd === null ? null : paidNanoUsd + Math.round(secondsPaidNanoUsd * longerBy),
-  };
-}
-
-/** Tells the store of each budget until it answers: what is told again under the task's name counts once. */
-function settleBudgets(
-  { budgets: accounts, book }: Services,
-  id: string,
-  charge: TaskCharge,
-  more: number,
-): void {
+  if (nanoUsd === 0) return true;
   for (const { pool, limit } of charge.budgets) {
-    const work = async (): Promise<void> => {
-      const owed = { owed: more, debt: id, ttlMs: budgetKeptMs };
-      await accounts.reserve(pool, { total: limit, least: 0, want: 0, ...owed });
-    };
-    void work().catch(() => book.later(`${id} ${pool}`, work));
+    // An account remembers only its last debts: two that tell it of many tasks must not be far apart.
+    if (performance.now() >= until) return false;
+    const asked = { total: limit, least: 0, want: 0, owed: nanoUsd, debt: task.id, ttlMs: budgetKeptMs };
+    await services.budgets.reserve(pool, asked);
   }
+  return true;
 }
 
 /** A line of the ledger that puts a task's price right. Its id is the task's. */
-function correctionOf(
+function correctionRecord(
   { id, keyId, groups, model, upstream }: VideoTask,
   amounts: Pick<CallRecord, 'costNanoUsd' | 'paidNanoUsd' | 'mediaSeconds' | 'isMetered'>,
 ): CallRecord {

@@ -1,0 +1,51 @@
+import type { TaskCharge, VideoTask } from './task.js';
+
+/** No video lasts longer: a number above that is one of something else than seconds. */
+const longestSeconds = 3600;
+
+/** What puts a charge right: each amount is added to that of the charge. */
+export interface Correction {
+  readonly nanoUsd: number;
+  readonly seconds: number;
+  /** Null where it is not known what the target costs. */
+  readonly paidNanoUsd: number | null;
+}
+
+/** What puts right what a task was charged that has ended: one that failed is free, and a video costs what it lasts. */
+export function correctionOf(task: VideoTask, charge: TaskCharge): Correction {
+  const { nanoUsd, seconds, paidNanoUsd } = endedCharge(task, charge);
+  return {
+    nanoUsd: nanoUsd - charge.nanoUsd,
+    seconds: seconds - charge.seconds,
+    paidNanoUsd:
+      paidNanoUsd === null || charge.paidNanoUsd === null ? null : paidNanoUsd - charge.paidNanoUsd,
+  };
+}
+
+/** @param task that has ended @returns it, marked where its charge is not what it comes to */
+export function owedWithEnd(task: VideoTask): VideoTask {
+  if (task.charge === undefined) return task;
+  const { nanoUsd, seconds } = correctionOf(task, task.charge);
+  return nanoUsd === 0 && seconds === 0 ? task : { ...task, isOwed: true };
+}
+
+/** What a task costs by how it has ended, at the price at which it was made. */
+function endedCharge(
+  task: VideoTask,
+  charge: TaskCharge,
+): Pick<TaskCharge, 'seconds' | 'nanoUsd' | 'paidNanoUsd'> {
+  const { nanoUsd, paidNanoUsd, videos } = charge;
+  if (task.state === 'failed')
+    return { seconds: 0, nanoUsd: 0, paidNanoUsd: paidNanoUsd === null ? null : 0 };
+  const duration = task.result?.duration ?? null;
+  if (duration === null || duration > longestSeconds) return charge;
+  // Frames make a video a little longer or shorter than it was asked for.
+  const seconds = videos * Math.max(1, Math.round(duration));
+  const longerBy = charge.seconds > 0 ? seconds / charge.seconds - 1 : 0;
+  const { secondsNanoUsd = 0, secondsPaidNanoUsd = 0 } = charge;
+  return {
+    seconds,
+    nanoUsd: nanoUsd + Math.round(secondsNanoUsd * longerBy),
+    paidNanoUsd: paidNanoUsd === null ? null : paidNanoUsd + Math.round(secondsPaidNanoUsd * longerBy),
+  };
+}
