@@ -34,6 +34,7 @@ import {
 import { account } from '../account.js';
 import { ownLines, timingLine } from '../answer-lines.js';
 import { beginningFailure } from '../answer-phase.js';
+import { type Answered, ask, type CollectedRequest } from '../ask.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
 import { markedKey } from '../key-mark.js';
@@ -43,7 +44,7 @@ import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { findTask, taskNotFound, upstreamOf } from './answer.js';
 import { mostDownloads } from './downloads.js';
-import { refreshed } from './poll.js';
+import { refreshed, renewedUrl } from './poll.js';
 
 const nothing = Buffer.alloc(0);
 
@@ -58,7 +59,13 @@ type ContentSource =
       readonly model: string;
       readonly credential: string | null;
     }
-  | { readonly kind: 'url'; readonly upstream: Upstream; readonly url: string };
+  | {
+      readonly kind: 'url';
+      readonly upstream: Upstream;
+      readonly url: string;
+      /** Whose upstream may be asked for another URL. */
+      readonly taskId: string;
+    };
 
 interface ContentRequest {
   readonly source: ContentSource;
@@ -90,6 +97,9 @@ const textType = /^(?:text\/|application\/(?:json|xml|xhtml|problem))/i;
 /** Types that a client is told: none in which a browser would find a script. */
 const mediaType = /^(?:video\/[\w.+-]+|image\/(?:png|jpeg|gif|webp|avif))$/i;
 const pageStart = /^(?:\xef\xbb\xbf)?\s*[<{[]/;
+
+/** What servers of files say to a URL that was signed for a time which is over, or when a file has moved. */
+const expiredStatuses: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 
 /** What comes with a good status may be a page or an error, as its first bytes tell. */
 interface Doubt {
@@ -123,6 +133,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   /** URL that is asked now; null while it is the upstream's own path. */
   #url: string | null = null;
   #redirects = 0;
+  #isRenewed = false;
   #mode: 'waiting' | 'passing' | 'over' = 'waiting';
   /** Bytes that come before what was asked for, and bytes that are still to be sent (-1 for all that come). */
   #skip = 0;
@@ -321,6 +332,30 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     else this.#reach(url);
   }
 
+  /** Asks the upstream for another URL in place of one that its server does not take any more. */
+  #renew(asked: { readonly taskId: string; readonly url: string }, problem: GatewayError): void {
+    this.#isRenewed = true;
+    this.#upstream?.cancel();
+    this.#upstream = null;
+    const waiting = {
+      ask: (request: CollectedRequest) =>
+        new Promise<Answered | UpstreamFailure>((resolve) => {
+          this.#cancelReach = ask(this.#services, this.#call, request, resolve);
+        }),
+    };
+    renewedUrl(this.#services, this.#call, asked, waiting).then(
+      (url) => {
+        if (this.#mode !== 'waiting') return;
+        this.#redirects = 0;
+        if (url === null) this.#refuse(problem);
+        else this.#reach(url);
+      },
+      (fault: unknown) => {
+        if (this.#mode === 'waiting') this.#call.onFault('promise', fault);
+      },
+    );
+  }
+
   #begin(head: ResponseHead): void {
     const { range } = this.#request;
     const { contentLength } = head;
@@ -329,6 +364,11 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       return;
     }
     const problem = problemOf(head, range);
+    const { source } = this.#request;
+    if (problem !== null && source.kind === 'url' && !this.#isRenewed && expiredStatuses.has(head.status)) {
+      this.#renew(source, problem);
+      return;
+    }
     const part = head.status === 206 ? parseContentRange(head.get('content-range')) : null;
     // Elsewhere our account is not known.
     if (this.#url === null && head.status >= 400 && problem !== null && problem.kind !== 'not_found') {
@@ -549,7 +589,7 @@ function sourceOf(call: Call, task: VideoTask, variant: VideoVariant): ContentSo
       param: variant.name === 'video' ? null : 'variant',
     });
   }
-  return { kind: 'url', upstream, url };
+  return { kind: 'url', upstream, url, taskId: task.id };
 }
 
 function notFinished({ id, state, error }: VideoTask): GatewayError {

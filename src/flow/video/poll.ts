@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/told-error.js';
 import type { Upstream } from '../../config/types.js';
@@ -12,9 +13,9 @@ import { upstreamFormats } from '../../video/formats.js';
 import { changeByPoll } from '../../video/polled.js';
 import type { VideoTask } from '../../video/task.js';
 import { noLines } from '../../wire/head.js';
-import { type Answered, isFailure } from '../ask.js';
+import { type Answered, type CollectedRequest, isFailure } from '../ask.js';
 import type { WaitingClient } from '../attend.js';
-import type { Asking } from '../call.js';
+import type { Asking, Call } from '../call.js';
 import { keyMark, markedKey } from '../key-mark.js';
 import type { Services } from '../services.js';
 import { secretOf, upstreamOf } from './answer.js';
@@ -23,6 +24,8 @@ import { changeTask } from './settle.js';
 /** A client that asks how a task stands is not kept waiting for an upstream that does not say. */
 const longestPollMs = 10_000;
 const answerBytes = 4 * 1024 * 1024;
+/** Whoever waits for what another one is told looks so often. */
+const renewalEveryMs = 250;
 
 /**
  * Asks the upstream how a task stands, unless it was asked within the last second. When the upstream cannot be asked
@@ -38,26 +41,94 @@ export async function refreshed(
   const upstream = upstreamOf(call, task);
   if (hasEnded(task) || task.upstream.id === null || upstream === null) return task;
   if (!(await services.book.claimPoll(task.id)) || call.accounted) return task;
-  const upstreamFormat = upstreamFormats[task.upstream.format];
+  const request = pollRequest(call, task, upstream);
+  const answer = await waiting.ask(request);
+  const change = changeBy(call, answer, task, upstream);
+  noteAccount(services, call, task, request);
+  return change === null ? task : ((await changeTask(services, booked, change)) ?? task);
+}
+
+/**
+ * Asks the upstream of a finished task where its video is now: addresses are signed for a while. Of several that ask at
+ * once, one asks the upstream and the others take what it was told.
+ * @param url that is of no use any more
+ * @returns another one, which stands in the task's record then; null where there is none
+ */
+export async function renewedUrl(
+  services: Services,
+  call: Call,
+  asked: { readonly taskId: string; readonly url: string },
+  waiting: Pick<WaitingClient, 'ask'>,
+): Promise<string | null> {
+  const until = performance.now() + longestPollMs;
+  while (!call.accounted && performance.now() < until) {
+    const booked = await services.book.find(asked.taskId);
+    const known = booked?.task.result?.url ?? null;
+    if (booked === null || known !== asked.url) return known;
+    const upstream = upstreamOf(call, booked.task);
+    if (upstream === null) return null;
+    if (await services.book.claimPoll(asked.taskId))
+      return renew(services, call, { booked, upstream }, waiting);
+    await sleep(renewalEveryMs);
+  }
+  return null;
+}
+
+async function renew(
+  services: Services,
+  call: Call,
+  { booked, upstream }: { readonly booked: BookedTask; readonly upstream: Upstream },
+  waiting: Pick<WaitingClient, 'ask'>,
+): Promise<string | null> {
+  const { task } = booked;
+  const request = pollRequest(call, task, upstream);
+  const answer = await waiting.ask(request);
+  const url = urlIn(call, answer, task, upstream);
+  noteAccount(services, call, task, request);
+  if (url === null || url === task.result?.url) return null;
+  await services.book.update(booked, (known) =>
+    known.result === null ? known : { ...known, result: { ...known.result, url } },
+  );
+  return url;
+}
+
+/** @returns where an answer says that the video of a finished task is; null where it does not say */
+function urlIn(
+  call: Asking,
+  answer: Answered | UpstreamFailure,
+  task: VideoTask,
+  upstream: Upstream,
+): string | null {
+  // Changed by what its upstream says as long as it has not ended.
+  const open: VideoTask = { ...task, state: 'in_progress', result: null };
+  return changeBy(call, answer, open, upstream)?.(open).result?.url ?? null;
+}
+
+function pollRequest(call: Asking, task: VideoTask, upstream: Upstream): CollectedRequest {
   const { timeouts } = call.running.snapshot;
-  const apiKey = markedKey(upstream, task.upstream.credential);
-  const answer = await waiting.ask({
-    ...upstreamFormat.poll(task),
+  return {
+    ...upstreamFormats[task.upstream.format].poll(task),
     upstream,
     protocol: 'video',
-    apiKey,
+    apiKey: markedKey(upstream, task.upstream.credential),
     lines: noLines,
     target: null,
     maxBytes: answerBytes,
     attempt: null,
     once: false,
     deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestPollMs) },
-  });
-  const change = changeBy(call, answer, task, upstream);
-  const { error } = call;
-  if (isVendorAccountError(error))
-    noteVendorAccountRefused(services, call, { upstream, model: task.upstream.model, apiKey }, error);
-  return change === null ? task : ((await changeTask(services, booked, change)) ?? task);
+  };
+}
+
+/** Notes where the call has come to know that the upstream does not accept our account. */
+function noteAccount(
+  services: Services,
+  call: Asking,
+  { upstream: { model } }: VideoTask,
+  { upstream, apiKey }: CollectedRequest,
+): void {
+  if (isVendorAccountError(call.error))
+    noteVendorAccountRefused(services, call, { upstream, model, apiKey }, call.error);
 }
 
 /** @returns what the answer makes of the task, or null when it says nothing of it */
