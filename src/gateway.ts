@@ -24,6 +24,7 @@ import { watchUnseen } from './flow/sockets/unseen.js';
 import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
+import { VideoKeeper } from './flow/video/keep.js';
 import { settleTask } from './flow/video/settle.js';
 import { TaskWatch } from './flow/video/watch.js';
 import { trustedProxies } from './http/client-address.js';
@@ -138,6 +139,7 @@ class ComposedGateway implements Gateway {
   readonly #storeSweep: { stop(): void };
   readonly #interruptedSearch: { stop(): void };
   readonly #taskWatch: TaskWatch;
+  readonly #videoKeeper: VideoKeeper;
 
   constructor(options: GatewayOptions) {
     const { snapshot, log, lines, managedKeys = null } = options;
@@ -179,6 +181,7 @@ class ComposedGateway implements Gateway {
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
     this.#taskWatch = new TaskWatch(this.#services);
+    this.#videoKeeper = new VideoKeeper(this.#services, log);
     this.#server = createServer({
       words: headerWords(snapshot),
       cors: corsSettings(snapshot),
@@ -223,6 +226,7 @@ class ComposedGateway implements Gateway {
       sessions: new SessionList(new SessionMemory(() => this.#services.running.snapshot.sockets)),
       book: createTaskBook(this.#store),
       downloads: new Downloads(),
+      keepVideo: (task) => this.#videoKeeper.keep(task),
       owned: this.#store.owned,
       keeping: { underWay: 0, notes: 0, tellFrom: 0 },
       finding: new FindQueue(),
@@ -419,6 +423,7 @@ class ComposedGateway implements Gateway {
     this.#services.sessions.shutDown();
     this.#services.drains.close();
     this.#taskWatch.close();
+    this.#videoKeeper.close();
     this.#server.close();
     this.#services.limits.close();
     this.#services.upstream.close();

@@ -92,6 +92,7 @@ function restView(config: ResolvedConfig): object {
     store: storeView(config.store),
     outage: { budgets: outage.budgets, rates: outage.rates },
     usage: settings(config.usage),
+    videos: videosView(config.videos),
     unpriced: config.unpriced,
     conversations: config.conversations === null ? 'off' : settings(config.conversations),
     vendors: {
@@ -119,6 +120,12 @@ function groupView({ models, limits, budget, priceFactor, shareVideos }: Group):
     priceFactor: priceFactor ?? undefined,
     shareVideos,
   };
+}
+
+function videosView(videos: ResolvedConfig['videos']): object | undefined {
+  if (videos === null) return undefined;
+  const { folder, ...numbers } = videos;
+  return { folder, ...settings(numbers) };
 }
 
 function adminView({ host, port, readToken, metricsToken }: NonNullable<ResolvedConfig['admin']>): object {

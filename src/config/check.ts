@@ -32,6 +32,7 @@ export function crossProblems(
   checkSecret(report, file);
   checkTokens(report, propertyOf(file, 'admin'));
   checkConversations(report, propertyOf(file, 'conversations'));
+  checkVideos(report, propertyOf(file, 'videos'));
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
   // Where the section itself is missing or no object, that is the problem, and not each target that names one of it.
@@ -328,6 +329,16 @@ function checkTokens(report: Report, admin: unknown): void {
     if (owner !== undefined) report.add(['admin', name], `is the same as admin.${owner}`);
     else owners.set(value, name);
   }
+}
+
+function checkVideos(report: Report, videos: unknown): void {
+  if (typeof videos !== 'object' || videos === null) return;
+  const [bytes, fileBytes] = (['bytes', 'fileBytes'] as const).map((name) => {
+    const value = propertyOf(videos, name);
+    return typeof value === 'number' ? value : defaults.videos[name];
+  });
+  if (bytes !== undefined && fileBytes !== undefined && fileBytes > bytes)
+    report.add(['videos', 'fileBytes'], 'must be at most bytes, which all videos share');
 }
 
 function checkConversations(report: Report, conversations: unknown): void {

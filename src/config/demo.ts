@@ -53,6 +53,7 @@ export function demoConfig(created: number): ResolvedConfig {
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
     outage: defaults.outage,
     usage: defaults.usage,
+    videos: null,
     unpriced: defaults.unpriced,
     conversations: defaults.conversations,
     secret: madeUpSecret(),

@@ -16,6 +16,7 @@ import type {
   ConversationSettings,
   FetchSettings,
   Group,
+  KeptVideos,
   ListenTls,
   OnLeave,
   Price,
@@ -119,6 +120,7 @@ export interface ResolvedConfig
     | 'store'
     | 'outage'
     | 'usage'
+    | 'videos'
     | 'unpriced'
     | 'conversations'
     | 'defaultModels'
@@ -210,6 +212,7 @@ export const defaults = {
   },
   outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
+  videos: { days: 7, bytes: 107_374_182_400, fileBytes: 2_147_483_648 },
   unpriced: 'refuse',
   conversations: { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 },
   injectUsage: true,
@@ -274,6 +277,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
+    videos: resolveVideos(file, files),
     unpriced: file.unpriced ?? defaults.unpriced,
     conversations: resolveConversations(file),
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
@@ -368,6 +372,11 @@ function resolveUpstream(
     maxConnections: upstream.maxConnections ?? defaults.maxConnections,
     maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,
   };
+}
+
+function resolveVideos({ videos }: ConfigFile, files: ConfigFiles): KeptVideos | null {
+  if (videos === undefined) return null;
+  return { ...defaults.videos, ...videos, folder: files.absolute(videos.folder) };
 }
 
 function resolveConversations({ conversations = {} }: ConfigFile): ConversationSettings | null {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { steeringMembers } from '../wire/steering-members.js';
+import { conversations, usage, videos } from './kept-schema.js';
 import { price } from './price-schema.js';
 import { rules } from './rules-schema.js';
 import { closed, described, headerValue, optional } from './setting.js';
@@ -115,37 +116,6 @@ const outage = Type.Object(
     ),
   },
   closed,
-);
-
-const days = Type.Integer({ minimum: 1, maximum: 3650 });
-const usage = Type.Object(
-  {
-    ledger: optional('Finished calls have lines in the store.', Type.Boolean()),
-    lineDays: optional('How long these lines are kept.', days),
-    sumDays: optional('How long the sums of a day are kept.', days),
-  },
-  closed,
-);
-
-const keptBytes = Type.Integer({ minimum: 4096, maximum: 2 ** 37 });
-const conversations = Type.Union(
-  [
-    Type.Literal('off'),
-    Type.Object(
-      {
-        hours: optional('How long a turn is kept.', Type.Integer({ minimum: 1, maximum: 8760 })),
-        keyBytes: optional("What is kept of one key's turns; the oldest give way to new ones.", keptBytes),
-        bytes: optional("The same of all keys' turns together.", keptBytes),
-        recordBytes: optional('Of one turn: a larger one is not kept.', keptBytes),
-      },
-      closed,
-    ),
-  ],
-  {
-    expected: '"off" or an object',
-    description:
-      'What is kept of the turns of translated calls, so that clients may go on from them by their ids: see [Conversations](conversations.md). `"off"` keeps nothing.',
-  },
 );
 
 const vendors = Type.Object(
@@ -550,6 +520,7 @@ export const configSchema = Type.Object(
     store: Type.Optional(store),
     outage: Type.Optional(outage),
     usage: Type.Optional(usage),
+    videos: Type.Optional(videos),
     unpriced: optional(
       'Calls that have a budget (of their key, one of its groups or their model) and ask a model without a price: `refuse` answers them with 403, with `free` they cost nothing.',
       Type.Enum(['refuse', 'free']),

@@ -75,6 +75,7 @@ export function* snapshotSteps(config: ResolvedConfig, surroundings: Surrounding
     store: config.store,
     outage: config.outage,
     usage: config.usage,
+    videos: config.videos,
     unpriced: config.unpriced,
     conversations: config.conversations,
     translates,

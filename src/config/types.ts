@@ -429,6 +429,18 @@ export interface UsageSettings {
   readonly sumDays: number;
 }
 
+/** Where the videos of finished tasks are kept, and for how long. */
+export interface KeptVideos {
+  /** Absolute path. */
+  readonly folder: string;
+  /** Counted from when their tasks were made. */
+  readonly days: number;
+  /** Of all videos in the folder together. */
+  readonly bytes: number;
+  /** Of one: a larger one is not kept. */
+  readonly fileBytes: number;
+}
+
 /** What becomes of calls that have a budget and ask a model without a price. */
 export type UnpricedRule = 'refuse' | 'free';
 
@@ -469,6 +481,8 @@ export interface Snapshot {
   readonly store: StoreSettings;
   readonly outage: OutageSettings;
   readonly usage: UsageSettings;
+  /** Null where no video is kept. */
+  readonly videos: KeptVideos | null;
   readonly unpriced: UnpricedRule;
   /** Null where nothing is kept. */
   readonly conversations: ConversationSettings | null;

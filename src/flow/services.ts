@@ -15,6 +15,7 @@ import type { UpstreamClient } from '../upstream/client.js';
 import type { Dialer } from '../upstream/dialer.js';
 import type { OpenCalls } from '../usage/open-calls.js';
 import type { TaskBook } from '../video/book.js';
+import type { VideoTask } from '../video/task.js';
 import type { Asking, Call } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
 import type { DrainList } from './drain-list.js';
@@ -42,6 +43,8 @@ export interface Services {
   readonly sessions: SessionList;
   readonly book: TaskBook;
   readonly downloads: Downloads;
+  /** Has the video of a task kept that has completed just now, where the config says so. */
+  readonly keepVideo: (task: VideoTask) => void;
   /** Where turns of conversations are kept; null where the store cannot. */
   readonly owned: OwnedRecords | null;
   /** Bytes on their way there, records on it that nobody waits for, and from when a failure is told again. */

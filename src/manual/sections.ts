@@ -105,6 +105,7 @@ const smallest: ConfigFile = {
   admin: { token: 'sixteen-letters-' },
   upstreams: { '*': { kind: 'simulator' } },
   models: { '*': { protocols: ['chat'], targets: [{ upstream: '*' }] } },
+  videos: { folder: 'videos' },
   groups: { '*': { models: [] } },
   keys: [],
 };

@@ -118,6 +118,7 @@ function fullConfig(secrets: Secrets) {
     },
     outage: { budgets: 'open', rates: 'closed' },
     usage: { ledger: false, lineDays: 2, sumDays: 3 },
+    videos: { folder: '/var/videos', days: 3, bytes: 2_000_000, fileBytes: 1_000_000 },
     unpriced: 'free',
     conversations: 'off',
     vendors: { vendorc: ['c'], vendorg: ['g'], vendork: ['k'], vendorj: ['j'] },

@@ -369,6 +369,15 @@ export const badConfigs: readonly BadConfig[] = [
       'admin.readToken: is the same as admin.token',
     ],
   },
+  {
+    at: 'videos',
+    value: { folder: '/var/videos', bytes: 1_048_576, days: 0 },
+    problems: [
+      'videos.days: must be >= 1',
+      'videos.fileBytes: must be at most bytes, which all videos share',
+    ],
+  },
+  { at: 'videos', value: { days: 3 }, problems: ['videos.folder: is required'] },
   { at: 'secret', value: 'short', problems: ['secret: must not have fewer than 32 characters'] },
   {
     at: 'models/gpt-4.1',

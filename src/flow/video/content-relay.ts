@@ -1,8 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
-import { failureError, statusError } from '../../attempts/told-error.js';
-import type { Upstream } from '../../config/types.js';
+import { failureError } from '../../attempts/told-error.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
@@ -17,11 +16,10 @@ import type {
 } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
 import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
-import { upstreamFormats } from '../../video/formats.js';
+import { openKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
-import { type VideoVariant, videoVariant } from '../../video/variants.js';
+import { videoVariant } from '../../video/variants.js';
 import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
-import { looksLikeText } from '../../wire/plain-text.js';
 import { queryParameter } from '../../wire/query.js';
 import {
   type ByteRange,
@@ -32,40 +30,30 @@ import {
   satisfiedRange,
 } from '../../wire/range.js';
 import { account } from '../account.js';
-import { ownLines, timingLine } from '../answer-lines.js';
+import { timingLine } from '../answer-lines.js';
 import { beginningFailure } from '../answer-phase.js';
 import { type Answered, ask, type CollectedRequest } from '../ask.js';
 import { attend } from '../attend.js';
-import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
+import type { AuthenticatedCall, CallOutcome } from '../call.js';
 import { markedKey } from '../key-mark.js';
 import { fileHosts } from '../own-address.js';
 import { oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { findTask, taskNotFound, upstreamOf } from './answer.js';
-import { mostDownloads } from './downloads.js';
+import { findTask, taskNotFound } from './answer.js';
+import {
+  type ContentSource,
+  fetchLines,
+  mediaType,
+  mostRedirects,
+  otherThanVideo,
+  problemOf,
+  refuseRange,
+  sourceOf,
+  tooManyDownloads,
+} from './content-source.js';
+import { relayKept } from './kept-relay.js';
 import { refreshed, renewedUrl } from './poll.js';
-
-const nothing = Buffer.alloc(0);
-
-/** Where a content is: at the upstream itself, or where it says. */
-type ContentSource =
-  | {
-      readonly kind: 'path';
-      readonly upstream: Upstream;
-      /** Under the upstream's base URL. */
-      readonly path: string;
-      /** The model's name there. */
-      readonly model: string;
-      readonly credential: string | null;
-    }
-  | {
-      readonly kind: 'url';
-      readonly upstream: Upstream;
-      readonly url: string;
-      /** Whose upstream may be asked for another URL. */
-      readonly taskId: string;
-    };
 
 interface ContentRequest {
   readonly source: ContentSource;
@@ -79,25 +67,8 @@ interface ContentRequest {
 
 /** A reader may be as slow as it likes, as long as it reads: the client's side watches that. */
 const longestMs = 24 * 60 * 60 * 1000;
-const mostRedirects = 3;
-/** What a foreign server is told of the gateway. */
-const fetchLines = joinLines(
-  headerLine('accept', '*/*'),
-  headerLine('accept-encoding', 'identity'),
-  headerLine('user-agent', 'model-gateway'),
-);
 /** Of a refusal, for the log. */
 const refusalBytes = 8192;
-/** Text begins within so many bytes. */
-const startWithin = 256;
-/** Fewer bytes may look like one by chance, whatever they are called. */
-const leastText = 32;
-/** What a login page comes as, an object store's error, the answer of an API that says 200 to everything. */
-const textType = /^(?:text\/|application\/(?:json|xml|xhtml|problem))/i;
-/** Types that a client is told: none in which a browser would find a script. */
-const mediaType = /^(?:video\/[\w.+-]+|image\/(?:png|jpeg|gif|webp|avif))$/i;
-const pageStart = /^(?:\xef\xbb\xbf)?\s*[<{[]/;
-
 /** What servers of files say to a URL that was signed for a time which is over, or when a file has moved. */
 const expiredStatuses: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 
@@ -391,14 +362,11 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   /** @param first bytes of the answer, or all of them */
   #endDoubt({ head, isFromStart }: Doubt, first: Buffer): void {
     this.#doubted = null;
-    const error = beginningFailure(first, true, this.#request.source.upstream.secrets);
-    const isPage = isFromStart && pageStart.test(first.toString('latin1', 0, startWithin));
-    const isText = first.length >= leastText && looksLikeText(first);
+    const { secrets } = this.#request.source.upstream;
+    const error = beginningFailure(first, true, secrets);
+    const other = otherThanVideo(head, first, isFromStart);
     if (error !== null) this.#refuseFor(error);
-    else if (isPage || (isText && textType.test(head.contentType ?? '')))
-      this.#refuse(
-        new GatewayError('upstream_error', 'The upstream answered with something other than a video.'),
-      );
+    else if (other !== null) this.#refuse(other);
     else this.#begin(head);
   }
 
@@ -461,13 +429,9 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
 
   #refuseRange(contentRange: string | null): void {
     this.#upstream?.cancel();
-    const call = this.#call;
-    const error = new GatewayError('range_not_satisfiable');
-    call.error = error;
-    const told = contentRange !== null && /^bytes \*\/\d+$/.test(contentRange);
-    const lines = ownLines(call) + (told ? `\r\ncontent-range: ${contentRange}` : '') + this.#request.lines;
-    call.exchange.respond(416, lines + timingLine(call), call.errorFormat.errorBody(error, call.exchange.id));
-    this.#settle('refused');
+    this.#mode = 'over';
+    this.#upstream = null;
+    refuseRange(this.#services, this.#call, contentRange, this.#request.lines);
   }
 
   /** The length was promised: only a cut connection tells the client that bytes are missing, and it can resume. */
@@ -495,56 +459,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 }
 
-function tooManyDownloads(origin: Origin): GatewayError {
-  return new GatewayError(
-    'rate_limit_exceeded',
-    `Your key has ${mostDownloads(origin)} downloads from this video's server under way, as many as it may: ` +
-      'let one end, then try again.',
-    { retryAfter: 10 },
-  );
-}
-
-/** Why a file's answer cannot be handed on, or null. */
-function problemOf(head: ResponseHead, range: ByteRange | null): GatewayError | null {
-  const { status } = head;
-  if (status === 404 || status === 410)
-    return new GatewayError('not_found', 'The upstream does not keep this video any more.');
-  if (status === 429 || status === 503) return statusError(head, nothing);
-  if (status !== 200 && status !== 206)
-    return new GatewayError('upstream_error', `The upstream answered with status ${status} for the video.`);
-  const coding = head.get('content-encoding');
-  if (coding !== null && coding.toLowerCase() !== 'identity')
-    return new GatewayError('upstream_error', 'The upstream compressed the video in an unknown way.');
-  if (status === 200) return null;
-  const part = parseContentRange(head.get('content-range'));
-  if (range === null || part === null || !isAsked(range, part))
-    return new GatewayError('upstream_error', 'The upstream sent a part that was not asked for.');
-  return isWhole(head, part)
-    ? null
-    : new GatewayError('upstream_error', 'The upstream sent a part that is not the one it announced.');
-}
-
-/** A part may end early or late, but never begin elsewhere. Where the last bytes begin, only the length tells. */
-function isAsked(
-  range: ByteRange,
-  { first, last, length }: SatisfiedRange & { readonly length: number },
-): boolean {
-  if (!('suffix' in range)) return first === range.first;
-  const satisfied = length === -1 ? null : satisfiedRange(range, length);
-  return satisfied === null ? length === -1 : first === satisfied.first && last === satisfied.last;
-}
-
-/**
- * A part has the length of its range. One without a length is chunked: where the length is gone, the part was of the
- * video's compressed form.
- */
-function isWhole(head: ResponseHead, { first, last }: SatisfiedRange): boolean {
-  const { contentLength } = head;
-  if (contentLength === -1) return head.get('transfer-encoding') !== null;
-  return contentLength === last - first + 1;
-}
-
-/** Answers with a finished task's video, or part of it, straight from where its upstream keeps it. */
+/** Answers with a finished task's video, or part of it: as it is kept here, or straight from where its upstream keeps it. */
 export function serveContent(services: Services, call: AuthenticatedCall, id: string): void {
   const { head } = call.exchange;
   const variant = videoVariant(queryParameter(head.query, 'variant'));
@@ -564,32 +479,17 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
       return;
     }
     const holds = head.ifRange === '' || head.ifRange === tag;
-    new ContentRelay(services, call, {
-      source: sourceOf(call, task, variant),
-      range: holds && call.exchange.method === 'GET' ? parseRange(head.range) : null,
-      contentType: variant.contentType,
-      lines,
-    }).start();
+    const range = holds && call.exchange.method === 'GET' ? parseRange(head.range) : null;
+    const { videos } = call.running.snapshot;
+    const kept = videos === null || variant.name !== 'video' ? null : await openKept(videos, id);
+    if (kept !== null) {
+      relayKept(services, call, { kept, range, lines });
+      return;
+    }
+    if (call.accounted) return;
+    const source = sourceOf(call, task, variant);
+    new ContentRelay(services, call, { source, range, contentType: variant.contentType, lines }).start();
   });
-}
-
-/** @throws {GatewayError} `not_found` where there is nothing to fetch */
-function sourceOf(call: Call, task: VideoTask, variant: VideoVariant): ContentSource {
-  const upstream = upstreamOf(call, task);
-  if (upstream === null)
-    throw new GatewayError('not_found', 'The upstream that made this video is not in the config any more.');
-  const path = upstreamFormats[task.upstream.format].content(task, variant.name);
-  if (path !== null) {
-    const { model, credential } = task.upstream;
-    return { kind: 'path', upstream, path, model, credential };
-  }
-  const url = variant.name === 'video' ? task.result?.url : null;
-  if (url === null || url === undefined) {
-    throw new GatewayError('not_found', `The upstream has no ${variant.name} of this video.`, {
-      param: variant.name === 'video' ? null : 'variant',
-    });
-  }
-  return { kind: 'url', upstream, url, taskId: task.id };
 }
 
 function notFinished({ id, state, error }: VideoTask): GatewayError {

@@ -45,7 +45,7 @@ import { forwardedLines, idempotencyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { secretOf, showContext, shownTask } from './answer.js';
-import { settleNow } from './settle.js';
+import { onEnded } from './settle.js';
 
 const answerBytes = 4 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
@@ -429,7 +429,7 @@ class Submitting implements Asker, ExchangeListener {
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
     await this.#settle(made);
-    if (hasEnded(made)) settleNow(this.#services, made.id);
+    if (hasEnded(made)) onEnded(this.#services, made);
     const { format } = this.#request;
     answerJson(
       this.#services,

@@ -5,7 +5,7 @@ import { type CallRecord, none, unknownCost } from '../../metrics/call-record.js
 import { targetLabel } from '../../metrics/gauges.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
-import { correctionOf } from '../../video/charge.js';
+import { correctionOf, owedWithEnd } from '../../video/charge.js';
 import type { VideoTask } from '../../video/task.js';
 import type { Services } from '../services.js';
 
@@ -28,13 +28,18 @@ export async function changeTask(
     before = known;
     return change(known);
   });
-  if (task?.isOwed !== undefined && before.isOwed === undefined) settleNow(services, task.id);
+  if (task !== null && hasEnded(task) && !hasEnded(before)) onEnded(services, task);
   return task;
 }
 
-/** Begins to put right what a task was charged that has ended just now. What fails of it, a sweep does. */
-export function settleNow(services: Services, id: string): void {
-  settleTask(services, id).catch((fault: unknown) => {
+/**
+ * A task has ended just now: begins to put right what it was charged, which a sweep does where this fails, and to keep
+ * its video.
+ */
+export function onEnded(services: Services, task: VideoTask): void {
+  if (task.state === 'completed') services.keepVideo(task);
+  if (owedWithEnd(task).isOwed === undefined) return;
+  settleTask(services, task.id).catch((fault: unknown) => {
     // The store is gone, as its other users tell.
     if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);
   });

@@ -4,12 +4,11 @@ import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
-import type { VideoTask } from '../../video/task.js';
-import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/request-id.js';
 import { type Answered, ask, type CollectedRequest, isFailure } from '../ask.js';
 import type { Asking } from '../call.js';
 import { keepMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
+import { askingAbout } from './asking.js';
 import { refreshed } from './poll.js';
 
 /** Tasks that are looked at in a round, and those that are asked about at once: of one upstream, and of all. */
@@ -99,7 +98,7 @@ export class TaskWatch {
     const { name } = booked.task.upstream;
     this.#count(name, 1);
     try {
-      const asking = this.#askingAbout(booked.task);
+      const asking = askingAbout(this.#services, booked.task);
       await refreshed(this.#services, asking, { ask: (request) => this.#ask(asking, request) }, booked);
     } catch (fault) {
       this.#report(fault);
@@ -141,25 +140,7 @@ export class TaskWatch {
     keepMemory(this.#services, asking, 0);
     return answer;
   }
-
-  #askingAbout({ model }: VideoTask): Asking {
-    const { running } = this.#services;
-    return {
-      running,
-      key: null,
-      model: running.snapshot.models.get(model) ?? null,
-      exchange: { id: requestIdOf(requestSeries, nextRequestNumber()), head: noVendorHeaders },
-      error: null,
-      accounted: false,
-      answeredAt: 0,
-      heldBytes: 0,
-      gathered: 0,
-      onFault: (where, fault) => this.#services.reportFault(where, fault, null),
-    };
-  }
 }
-
-const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 
 function hasVideo({ running }: Services): boolean {
   for (const { protocols } of running.snapshot.models.values()) if (protocols.has('video')) return true;

@@ -1,0 +1,322 @@
+import type { Logger } from 'pino';
+import { failureError } from '../../attempts/told-error.js';
+import { GatewayError } from '../../errors.js';
+import { never } from '../../protocols/once.js';
+import { Beginning } from '../../stream/gather.js';
+import type {
+  ResponseHead,
+  UpstreamExchange,
+  UpstreamFailure,
+  UpstreamHandler,
+} from '../../upstream/client.js';
+import type { Origin } from '../../upstream/origin.js';
+import { reachUrl, redirectTarget } from '../../upstream/reach.js';
+import { beginKept, type PartFile, sweepKept } from '../../video/content-folder.js';
+import type { VideoTask } from '../../video/task.js';
+import { videoVariant } from '../../video/variants.js';
+import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
+import { beginningFailure } from '../answer-phase.js';
+import { markedKey } from '../key-mark.js';
+import { fileHosts } from '../own-address.js';
+import { oneOffHead } from '../prepare.js';
+import type { Services } from '../services.js';
+import { askingAbout } from './asking.js';
+import {
+  type ContentSource,
+  fetchLines,
+  mostRedirects,
+  otherThanVideo,
+  problemOf,
+  sourceOf,
+} from './content-source.js';
+
+/** Videos that a worker fetches at once, and that wait for it: of more, the latest are not kept. */
+const mostAtOnce = 2;
+const mostWaiting = 1000;
+/** Some upstreams have a video a moment after they say so. */
+const tries = 3;
+const againMs = 2000;
+const longestMs = 60 * 60 * 1000;
+const sweepEveryMs = 60_000;
+
+/** Fetches the videos of tasks that have ended, each once, and keeps the folder within its bounds. */
+export class VideoKeeper {
+  readonly #services: Services;
+  readonly #log: Logger;
+  readonly #waiting: VideoTask[] = [];
+  readonly #fetches = new Set<VideoFetch>();
+  readonly #timer: NodeJS.Timeout;
+  #underWay = 0;
+  #isOver = false;
+
+  constructor(services: Services, log: Logger) {
+    this.#services = services;
+    this.#log = log;
+    this.#timer = setInterval(() => void this.#sweep(), sweepEveryMs).unref();
+  }
+
+  /** Has the video of a completed task kept, where the config says so. What cannot be kept is told in the log. */
+  keep(task: VideoTask): void {
+    if (this.#services.running.snapshot.videos === null || this.#isOver) return;
+    if (this.#waiting.length >= mostWaiting) {
+      this.#log.warn({ task: task.id }, 'a video is not kept: too many wait for it');
+      return;
+    }
+    this.#waiting.push(task);
+    this.#start();
+  }
+
+  /** Gives up what is fetched. */
+  close(): void {
+    this.#isOver = true;
+    clearInterval(this.#timer);
+    for (const fetch of this.#fetches) fetch.cancel();
+  }
+
+  #start(): void {
+    while (this.#underWay < mostAtOnce && !this.#isOver) {
+      const task = this.#waiting.shift();
+      if (task === undefined) return;
+      this.#underWay++;
+      void this.#keep(task).finally(() => {
+        this.#underWay--;
+        this.#start();
+      });
+    }
+  }
+
+  /** Never rejects. */
+  async #keep(task: VideoTask): Promise<void> {
+    for (let left = tries - 1; ; left--) {
+      try {
+        await this.#fetch(task);
+        return;
+      } catch (error) {
+        if (this.#isOver) return;
+        if (left === 0 || !(error instanceof GatewayError)) {
+          this.#log.warn({ task: task.id, err: error }, 'a video could not be kept');
+          return;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, againMs).unref());
+      if (this.#isOver) return;
+    }
+  }
+
+  /** @throws {GatewayError} of the upstream; anything else of the folder */
+  async #fetch(task: VideoTask): Promise<void> {
+    const { videos } = this.#services.running.snapshot;
+    if (videos === null) return;
+    const source = sourceOf(this.#services, task, videoVariant(''));
+    const part = await beginKept(videos, task.id);
+    const fetch = new VideoFetch(this.#services, { task, source, part, fileBytes: videos.fileBytes });
+    this.#fetches.add(fetch);
+    try {
+      if (this.#isOver) return;
+      await part.finish(await fetch.run(), task.createdAt);
+      await sweepKept(videos);
+    } finally {
+      this.#fetches.delete(fetch);
+      await part.discard();
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { videos } = this.#services.running.snapshot;
+    if (videos === null) return;
+    try {
+      await sweepKept(videos);
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the folder of kept videos could not be swept');
+    }
+  }
+}
+
+interface Wanted {
+  readonly task: VideoTask;
+  readonly source: ContentSource;
+  readonly part: PartFile;
+  readonly fileBytes: number;
+}
+
+/** Fetches one file, no faster than it can be written. Nothing of it is in memory but one piece. */
+class VideoFetch implements UpstreamHandler {
+  readonly #services: Services;
+  readonly #wanted: Wanted;
+  readonly #beginning: Beginning;
+  #upstream: UpstreamExchange | null = null;
+  #cancelReach: () => void = () => {};
+  /** Of the answer that has the file; null before it. */
+  #head: ResponseHead | null = null;
+  #isJudged = false;
+  #url: string | null = null;
+  #redirects = 0;
+  #bytes = 0;
+  #written: Promise<void> = Promise.resolve();
+  #done: (contentType: string) => void = () => {};
+  #fail: (fault: unknown) => void = () => {};
+  #isOver = false;
+
+  constructor(services: Services, wanted: Wanted) {
+    this.#services = services;
+    this.#wanted = wanted;
+    this.#beginning = new Beginning(wanted.source.upstream.secrets);
+  }
+
+  /** @returns its content type; rejects with a `GatewayError` where it cannot be had, else where it cannot be written */
+  run(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.#done = resolve;
+      this.#fail = reject;
+      this.#start();
+    });
+  }
+
+  cancel(): void {
+    this.#end(new GatewayError('upstream_error', 'The fetching was given up.'));
+  }
+
+  onHead(head: ResponseHead): void {
+    const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
+    if (next !== null) {
+      this.#upstream?.cancel();
+      if (++this.#redirects > mostRedirects)
+        this.#end(new GatewayError('upstream_error', 'The upstream redirects too often.'));
+      else this.#reach(next);
+      return;
+    }
+    const problem = problemOf(head, null);
+    if (problem !== null) this.#end(problem);
+    else if (head.contentLength > this.#wanted.fileBytes)
+      this.#end(
+        new RangeError(
+          `it has ${head.contentLength} bytes, and one of the folder may have ${this.#wanted.fileBytes}`,
+        ),
+      );
+    else this.#head = head;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#isOver || this.#head === null) return true;
+    const piece = this.#isJudged ? chunk : this.#beginning.add(chunk);
+    if (piece === null || !this.#isFine(this.#head, piece)) return true;
+    this.#write(Buffer.from(piece));
+    return false;
+  }
+
+  onEnd(): void {
+    const head = this.#head;
+    if (this.#isOver || head === null) return;
+    const rest = this.#isJudged ? null : this.#beginning.rest();
+    if (rest !== null) {
+      if (!this.#isFine(head, rest)) return;
+      this.#write(rest);
+    }
+    this.#written.then(
+      () => {
+        this.#isOver = true;
+        if (this.#bytes > 0) this.#done(head.contentType ?? '');
+        else this.#fail(new GatewayError('upstream_error', 'The upstream sent an empty video.'));
+      },
+      (fault: unknown) => this.#end(fault),
+    );
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    this.#end(failureError(failure));
+  }
+
+  onFault(_where: string, fault: unknown): void {
+    this.#end(fault);
+  }
+
+  #start(): void {
+    const { source, task } = this.#wanted;
+    if (source.kind === 'url') {
+      this.#reach(source.url);
+      return;
+    }
+    const { upstream, path, credential } = source;
+    const request = {
+      method: 'GET',
+      path,
+      contentType: null,
+      protocol: 'video',
+      lines: noLines,
+      target: null,
+      apiKey: markedKey(upstream, credential),
+    } as const;
+    this.#ask(upstream.origin, oneOffHead(askingAbout(this.#services, task), upstream, request));
+  }
+
+  #reach(url: string): void {
+    this.#url = url;
+    const { upstream } = this.#wanted.source;
+    this.#cancelReach = reachUrl(url, fileHosts(this.#services, upstream), (reached) => {
+      if (reached instanceof GatewayError) {
+        this.#end(reached);
+        return;
+      }
+      try {
+        const { origin, path } = reached;
+        this.#ask(
+          origin,
+          joinLines(requestLine('GET', path), headerLine('host', origin.authority), fetchLines),
+        );
+      } catch (cause) {
+        this.#end(
+          new GatewayError('upstream_error', 'The upstream named a file that cannot be asked for.', {
+            cause,
+          }),
+        );
+      }
+    });
+  }
+
+  #ask(origin: Origin, head: HeadLines): void {
+    const { timeouts } = this.#services.running.snapshot;
+    this.#upstream = this.#services.upstream.send(
+      origin,
+      { method: 'GET', head, body: [], source: null, once: never },
+      { ...timeouts, totalMs: longestMs },
+      this,
+    );
+  }
+
+  #ownUrl(): string {
+    const { source } = this.#wanted;
+    const { secure, authority } = source.upstream.origin;
+    const path = source.kind === 'path' ? source.upstream.basePath + source.path : '/';
+    return `${secure ? 'https' : 'http'}://${authority}${path}`;
+  }
+
+  /** @returns false when it is no video, or holds a key of ours: then it is over */
+  #isFine(head: ResponseHead, piece: Buffer): boolean {
+    const { secrets } = this.#wanted.source.upstream;
+    const problem = this.#isJudged
+      ? this.#beginning.failureIn(piece)
+      : (beginningFailure(piece, true, secrets) ??
+        otherThanVideo(head, piece, true) ??
+        this.#beginning.failureIn(piece));
+    this.#isJudged = true;
+    if (problem !== null) this.#end(problem);
+    return problem === null;
+  }
+
+  #write(piece: Buffer): void {
+    this.#bytes += piece.length;
+    this.#written = this.#wanted.part.write(piece);
+    this.#written.then(
+      () => this.#upstream?.resume(),
+      (fault: unknown) => this.#end(fault),
+    );
+  }
+
+  #end(fault: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelReach();
+    this.#upstream?.cancel();
+    this.#fail(fault);
+  }
+}

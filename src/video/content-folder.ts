@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KeptVideos } from '../config/types.js';
+
+const types = { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime' } as const;
+const endings = ['mp4', 'webm', 'mov'] as const;
+
+/** Nothing else is made, opened or removed in the folder. */
+const idForm = /^video_[0-9a-f]{32}$/;
+const fileForm = /^video_[0-9a-f]{32}\.(?:mp4|webm|mov)$/;
+const partForm = /^\.video_[0-9a-f]{32}\.[0-9a-f]{16}\.part$/;
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** A part that nobody has written to for so long was left by a process that was killed. */
+const abandonedMs = 60 * 60 * 1000;
+
+/** A video that is kept, open for reading. Whoever has it closes `handle`. */
+export interface KeptFile {
+  readonly handle: FileHandle;
+  readonly bytes: number;
+  readonly contentType: string;
+}
+
+/**
+ * Opens the video of a task.
+ * @returns null where it is not kept, or no longer
+ * @throws the system's error for a file that cannot be opened
+ */
+export async function openKept({ folder, days }: KeptVideos, taskId: string): Promise<KeptFile | null> {
+  if (!idForm.test(taskId)) return null;
+  for (const ending of endings) {
+    const handle = await openThere(join(folder, `${taskId}.${ending}`));
+    if (handle === null) continue;
+    const { size, mtimeMs } = await handle.stat();
+    if (Date.now() - mtimeMs < days * dayMs) return { handle, bytes: size, contentType: types[ending] };
+    await handle.close();
+  }
+  return null;
+}
+
+async function openThere(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+/** A video that is being written. It is kept once `finish` resolves; else `discard` is to be called. */
+export interface PartFile {
+  /** @throws RangeError beyond the bytes that one video may have */
+  write(chunk: Buffer): Promise<void>;
+  /**
+   * Durable when it resolves.
+   * @param createdAt Unix milliseconds: from when on the video is kept
+   */
+  finish(contentType: string, createdAt: number): Promise<void>;
+  /** Never rejects. */
+  discard(): Promise<void>;
+}
+
+/**
+ * Begins to keep the video of a task, under a name that nobody opens.
+ * @throws RangeError for an id that is none of ours; the system's error where nothing can be written
+ */
+export async function beginKept({ folder, fileBytes }: KeptVideos, taskId: string): Promise<PartFile> {
+  if (!idForm.test(taskId)) throw new RangeError('a video may only be kept under the id of a task');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, `.${taskId}.${randomBytes(8).toString('hex')}.part`);
+  const handle = await open(path, 'wx', 0o600);
+  let bytes = 0;
+  return {
+    async write(chunk) {
+      bytes += chunk.length;
+      if (bytes > fileBytes) throw new RangeError(`the video is larger than ${fileBytes} bytes`);
+      await handle.writeFile(chunk);
+    },
+    async finish(contentType, createdAt) {
+      const kept = new Date(createdAt);
+      await handle.utimes(kept, kept);
+      await handle.sync();
+      await handle.close();
+      const ending = endings.find((each) => types[each] === contentType.toLowerCase()) ?? 'mp4';
+      await rename(path, join(folder, `${taskId}.${ending}`));
+      await syncFolder(folder);
+    },
+    async discard() {
+      await handle.close().catch(() => {});
+      await rm(path, { force: true }).catch(() => {});
+    },
+  };
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Removes what is kept for too long, what a process left that was killed, and the oldest videos until all are within
+ * their bytes.
+ * @param room bytes that are to be left for another one
+ */
+export async function sweepKept({ folder, days, bytes }: KeptVideos, room = 0): Promise<void> {
+  const now = Date.now();
+  const files: { readonly path: string; readonly size: number; readonly mtimeMs: number }[] = [];
+  let total = room;
+  for (const name of await namesIn(folder)) {
+    const isFile = fileForm.test(name);
+    if (!isFile && !partForm.test(name)) continue;
+    const path = join(folder, name);
+    const stats = await stat(path).catch(() => null);
+    if (stats === null) continue;
+    const { size, mtimeMs } = stats;
+    if (now - mtimeMs >= (isFile ? days * dayMs : abandonedMs)) {
+      await rm(path, { force: true });
+      continue;
+    }
+    total += size;
+    if (isFile) files.push({ path, size, mtimeMs });
+  }
+  for (const { path, size } of files.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
+    if (total <= bytes) return;
+    await rm(path, { force: true });
+    total -= size;
+  }
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

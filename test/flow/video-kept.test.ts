@@ -1,0 +1,124 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Test, test } from 'tap';
+import { eventually } from '../support/eventually.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
+import { type ContentOptions, fileAnswer, startContent } from './video-contents.js';
+
+/** Of several pieces. */
+const video = Buffer.alloc(700_000, '\0\0\0\x18ftypmp42 and the rest of a video');
+
+type Answer = Parameters<typeof startContent>[1];
+
+async function startKeeping(
+  t: Test,
+  answer: Answer,
+  { videos = {}, ...options }: ContentOptions & { readonly videos?: object } = {},
+) {
+  const folder = join(temporaryFolder(t), 'videos');
+  const config = { ...options.config, videos: { folder, ...videos } };
+  const stage = await startContent(t, answer, { ...options, config });
+  const names = (): readonly string[] => {
+    try {
+      return readdirSync(folder);
+    } catch {
+      return [];
+    }
+  };
+  const isKept = () => names().some((name) => name.startsWith('video_'));
+  return { ...stage, names, isKept };
+}
+
+for (const kind of ['chat', 'generic'] as const) {
+  test(`${kind}: a video is fetched once when its task ends, and served from the folder`, async (t) => {
+    const stage = await startKeeping(t, ({ socket }) => socket.write(fileAnswer(video)), { kind });
+    await eventually(stage.isKept);
+    t.strictSame(stage.names(), [`${stage.id}.mp4`]);
+    const whole = await stage.get();
+    t.equal(whole.status, 200);
+    t.ok(whole.bytes.equals(video));
+    t.match(Object.fromEntries(whole.headers), {
+      'content-type': 'video/mp4',
+      'content-length': `${video.length}`,
+      'accept-ranges': 'bytes',
+      'x-content-type-options': 'nosniff',
+    });
+    const part = await stage.get({ range: 'bytes=300000-599999' });
+    t.equal(part.status, 206);
+    t.equal(part.headers.get('content-range'), `bytes 300000-599999/${video.length}`);
+    t.ok(part.bytes.equals(video.subarray(300_000, 600_000)));
+    const last = await stage.get({ range: 'bytes=-7' });
+    t.ok(last.bytes.equals(video.subarray(-7)));
+    const head = await stage.get({}, { method: 'HEAD' });
+    t.strictSame([head.status, head.headers.get('content-length')], [200, `${video.length}`]);
+    const beyond = await stage.get({ range: `bytes=${video.length}-` });
+    t.strictSame([beyond.status, beyond.headers.get('content-range')], [416, `bytes */${video.length}`]);
+    t.equal((await stage.get({ 'if-none-match': whole.headers.get('etag') ?? '' })).status, 304);
+    t.equal((await stage.get({ range: 'bytes=0-1', 'if-range': '"another"' })).status, 200);
+    t.equal(stage.contents().length, 1, 'the upstream was asked once');
+  });
+}
+
+test('a kept video is served though its upstream has lost it, and to its key alone', async (t) => {
+  let isLost = false;
+  const stage = await startKeeping(t, ({ socket }) => {
+    socket.write(isLost ? fileAnswer(Buffer.from('{}'), 404) : fileAnswer(video));
+  });
+  await eventually(stage.isKept);
+  isLost = true;
+  t.ok((await stage.get()).bytes.equals(video));
+  t.equal((await stage.get({}, { key: 'sk-stranger' })).status, 404);
+  t.equal((await stage.get({}, { key: null })).status, 401);
+});
+
+test('of a kept video, what is no video itself comes from the upstream', async (t) => {
+  const stage = await startKeeping(t, ({ socket }) => socket.write(fileAnswer(video)));
+  await eventually(stage.isKept);
+  const path = `${stage.path}?variant=thumbnail`;
+  const heard = await fetch(stage.gateway.url + path, { headers: { authorization: 'Bearer sk-test' } });
+  await heard.arrayBuffer();
+  t.equal(stage.contents().length, 2);
+  t.match(stage.contents()[1]?.head, 'variant=thumbnail');
+});
+
+test('a redirect is followed to the video that is kept', async (t) => {
+  const stage = await startKeeping(t, ({ head, socket }) => {
+    const isMoved = head.includes('/moved');
+    const found = 'HTTP/1.1 302 Found\r\nlocation: /moved\r\ncontent-length: 0\r\n\r\n';
+    socket.write(isMoved ? fileAnswer(video) : found);
+  });
+  await eventually(stage.isKept);
+  t.ok((await stage.get()).bytes.equals(video));
+});
+
+test('what is not a whole video is not kept, and asked for anew by whoever wants it', async (t) => {
+  const page = fileAnswer(Buffer.from(`<html>${' '.repeat(300)}`));
+  const half = fileAnswer(video).subarray(0, 200_000);
+  const answers: Readonly<Record<string, Answer>> = {
+    page: ({ socket }) => socket.write(page),
+    'an error': ({ socket }) => socket.write(fileAnswer(Buffer.from('{"error":{}}'), 500)),
+    half: ({ socket }) => socket.end(half),
+  };
+  for (const [name, answer] of Object.entries(answers)) {
+    let isWell = false;
+    const stage = await startKeeping(t, (request, index) => {
+      if (isWell) request.socket.write(fileAnswer(video));
+      else answer(request, index);
+    });
+    await eventually(() => stage.contents().length > 0 && stage.names().length === 0);
+    t.notOk(stage.isKept(), name);
+    isWell = true;
+    await eventually(stage.isKept);
+    t.ok((await stage.get()).bytes.equals(video), `${name}: it is tried again`);
+  }
+});
+
+test('a video that is too large is not fetched, but passed on', async (t) => {
+  const stage = await startKeeping(t, ({ socket }) => socket.write(fileAnswer(video)), {
+    videos: { fileBytes: video.length - 1 },
+  });
+  await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  t.strictSame(stage.names(), []);
+  t.ok((await stage.get()).bytes.equals(video));
+  t.equal(stage.contents().length, 2);
+});

@@ -1,0 +1,110 @@
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Test, test } from 'tap';
+import { beginKept, openKept, sweepKept } from '../../src/video/content-folder.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
+
+const dayMs = 24 * 60 * 60 * 1000;
+const idOf = (digit: string) => `video_${digit.repeat(32)}`;
+const settingsOf = (t: Test) => ({
+  folder: join(temporaryFolder(t), 'videos'),
+  days: 2,
+  bytes: 100,
+  fileBytes: 60,
+});
+
+async function keep(
+  settings: ReturnType<typeof settingsOf>,
+  id: string,
+  bytes: number,
+  { ageMs = 0, type = 'video/mp4' } = {},
+): Promise<void> {
+  const part = await beginKept(settings, id);
+  await part.write(Buffer.alloc(bytes, 1));
+  await part.finish(type, Date.now() - ageMs);
+}
+
+test('a video is there once it is whole, in a folder that others may not read', async (t) => {
+  const settings = settingsOf(t);
+  const part = await beginKept(settings, idOf('a'));
+  await part.write(Buffer.from('half '));
+  t.equal(await openKept(settings, idOf('a')), null);
+  await part.write(Buffer.from('and half'));
+  await part.finish('video/webm', Date.now());
+  const kept = await openKept(settings, idOf('a'));
+  t.match(kept, { bytes: 13, contentType: 'video/webm' });
+  t.equal((await kept?.handle.readFile())?.toString(), 'half and half');
+  await kept?.handle.close();
+  t.equal((await stat(settings.folder)).mode & 0o777, 0o700);
+  t.strictSame(await readdir(settings.folder), [`${idOf('a')}.webm`]);
+});
+
+test('what is given up or too large leaves nothing', async (t) => {
+  const settings = settingsOf(t);
+  const part = await beginKept(settings, idOf('a'));
+  await part.write(Buffer.alloc(60));
+  await t.rejects(part.write(Buffer.alloc(1)), RangeError);
+  await part.discard();
+  t.strictSame(await readdir(settings.folder), []);
+});
+
+test('only ids of tasks become paths', async (t) => {
+  const settings = settingsOf(t);
+  await mkdir(settings.folder);
+  await writeFile(join(settings.folder, 'secret.mp4'), 'x');
+  for (const id of [
+    'secret',
+    '../x',
+    `${idOf('a')}/../secret`,
+    'video_',
+    `${idOf('a')}\n`,
+    `${idOf('a')}.mp4`,
+  ]) {
+    t.equal(await openKept(settings, id), null, id);
+    await t.rejects(beginKept(settings, id), RangeError, id);
+  }
+  t.strictSame(await readdir(settings.folder), ['secret.mp4']);
+});
+
+test('a video is kept for so many days, counted from when its task was made', async (t) => {
+  const settings = settingsOf(t);
+  await keep(settings, idOf('a'), 10, { ageMs: 2 * dayMs });
+  await keep(settings, idOf('b'), 10, { ageMs: dayMs });
+  t.equal(await openKept(settings, idOf('a')), null, 'swept or not');
+  await sweepKept(settings);
+  t.strictSame(await readdir(settings.folder), [`${idOf('b')}.mp4`]);
+});
+
+test('the oldest give way to new ones, and whoever reads one reads it to the end', async (t) => {
+  const settings = settingsOf(t);
+  for (const [index, digit] of ['a', 'b', 'c'].entries())
+    await keep(settings, idOf(digit), 40, { ageMs: dayMs - index * 1000 });
+  const read = await openKept(settings, idOf('a'));
+  await sweepKept(settings);
+  t.strictSame((await readdir(settings.folder)).sort(), [`${idOf('b')}.mp4`, `${idOf('c')}.mp4`]);
+  t.equal((await read?.handle.readFile())?.length, 40);
+  await read?.handle.close();
+});
+
+test('a sweep takes what a killed process has left, and nothing that is not the gateway’s', async (t) => {
+  const settings = settingsOf(t);
+  await keep(settings, idOf('a'), 10);
+  const left = join(settings.folder, `.${idOf('b')}.${'0'.repeat(16)}.part`);
+  const fresh = join(settings.folder, `.${idOf('c')}.${'0'.repeat(16)}.part`);
+  const foreign = join(settings.folder, 'notes.mp4');
+  const long = new Date(Date.now() - 30 * dayMs);
+  for (const path of [left, fresh, foreign]) await writeFile(path, 'x');
+  for (const path of [left, foreign]) await utimes(path, long, long);
+  await sweepKept(settings);
+  t.strictSame(
+    (await readdir(settings.folder)).map((name) => join(settings.folder, name)).sort(),
+    [fresh, foreign, join(settings.folder, `${idOf('a')}.mp4`)].sort(),
+  );
+  t.equal((await readFile(foreign)).toString(), 'x');
+});
+
+test('without a folder there is nothing to sweep', async (t) => {
+  const settings = settingsOf(t);
+  await sweepKept(settings);
+  t.equal(await openKept(settings, idOf('a')), null);
+});
