@@ -1,4 +1,4 @@
-import { textProtocols } from '../conversation/request.js';
+import { type TextProtocolName, textProtocols } from '../conversation/request.js';
 import { foldName } from '../wire/member-guard.js';
 import { clash, type MemberRule, placesOf } from '../wire/member-rule.js';
 import { steeringMembers } from '../wire/steering-members.js';
@@ -36,13 +36,18 @@ const ownMembers: ReadonlyMap<string, string> = new Map(
     ['background', 'an answer in the background is not metered'],
   ].map(([name = '', reason = '']) => [foldName(name), reason]),
 );
+/** Where a body has the client's own words. */
+const ownWords: Readonly<Record<TextProtocolName, string>> = {
+  chat: 'messages',
+  responses: 'input',
+  messages: 'messages',
+  generateContent: 'contents',
+};
 /** What may not be put into a body: the number of answers is counted, and a client's own member could take its place. */
 const neverMade: ReadonlyMap<string, string> = new Map(
   [
     ['n', 'the gateway counts the answers that the client asks for'],
-    ['messages', 'what a client says is checked under its own name'],
-    ['input', 'what a client says is checked under its own name'],
-    ['contents', 'what a client says is checked under its own name'],
+    ...Object.values(ownWords).map((name) => [name, 'what a client says is checked under its own name']),
   ].map(([name = '', reason = '']) => [foldName(name), reason]),
 );
 const steering = new Set(steeringMembers.map(foldName));

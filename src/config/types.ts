@@ -348,6 +348,9 @@ export interface FetchSettings {
   readonly proxy: EgressProxy | null;
 }
 
+/** In whose headers SDKs read the limits of their key. */
+export type RateFamily = 'chat' | 'messages';
+
 /** Real vendor words beside the neutral ones: `{vendorc: ['anthropic'], …}`. */
 export interface VendorWords {
   readonly vendorc: readonly string[];

@@ -13,14 +13,21 @@ export interface ClientTraits {
   readonly returnsReasoning: boolean;
   /** It reads the arguments of a call, which a stream has in pieces of text, as an object. */
   readonly objectArguments: boolean;
+  /** An answer is held to its schema though the client does not say so: the protocol has no word for it. */
+  readonly strictAnswers: boolean;
 }
 
 const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
-  chat: { signatures: 'call', returnsReasoning: false, objectArguments: false },
-  responses: { signatures: 'field', returnsReasoning: true, objectArguments: false },
-  messages: { signatures: 'shown', returnsReasoning: true, objectArguments: true },
+  chat: { signatures: 'call', returnsReasoning: false, objectArguments: false, strictAnswers: false },
+  responses: { signatures: 'field', returnsReasoning: true, objectArguments: false, strictAnswers: false },
+  messages: { signatures: 'shown', returnsReasoning: true, objectArguments: true, strictAnswers: true },
   // Calls come whole, and are written as objects.
-  generateContent: { signatures: 'field', returnsReasoning: false, objectArguments: false },
+  generateContent: {
+    signatures: 'field',
+    returnsReasoning: false,
+    objectArguments: false,
+    strictAnswers: false,
+  },
 };
 
 /** A client of the responses protocol that did not ask for what it is to return (LangChain, LlamaIndex). */

@@ -45,6 +45,8 @@ export interface RequestRules {
   readonly lacks: readonly Setting[];
   /** Whose signatures of reasoning it takes. */
   readonly signatures: TextProtocolName;
+  /** It refuses one beside other words than it was given with, or none. */
+  readonly signsWords: boolean;
   /** How an upstream is asked to search the web itself. */
   readonly search: SearchRules;
 }

@@ -1,14 +1,22 @@
 import type { JsonObject } from '../wire/json.js';
-import type { TextProtocolName } from './request.js';
+import { type TextProtocolName, textProtocols } from './request.js';
 
-/** Members that stand at the top of the events that have no types. */
-const untyped: readonly (readonly [member: string, protocol: TextProtocolName])[] = [
-  ['choices', 'chat'],
-  ['candidates', 'generateContent'],
-  ['promptFeedback', 'generateContent'],
-  ['usageMetadata', 'generateContent'],
-];
-const chunkObjects: readonly unknown[] = ['chat.completion.chunk', 'text_completion'];
+/** How the events of a protocol are known. */
+interface EventMarks {
+  /** How their types begin. */
+  readonly types: readonly string[];
+  /** What their `object` is. */
+  readonly objects: readonly unknown[];
+  /** Members at the top of those that have no types. */
+  readonly members: readonly string[];
+}
+
+const marks: Readonly<Record<TextProtocolName, EventMarks>> = {
+  responses: { types: ['response.'], objects: [], members: [] },
+  messages: { types: ['message_', 'content_block_'], objects: [], members: [] },
+  chat: { types: [], objects: ['chat.completion.chunk', 'text_completion'], members: ['choices'] },
+  generateContent: { types: [], objects: [], members: ['candidates', 'promptFeedback', 'usageMetadata'] },
+};
 
 /**
  * Whether an event is one of a server's own, which no protocol has: it says nothing of the answer, while an event of
@@ -29,8 +37,12 @@ export function isServersOwn(type: string | null, body: JsonObject): boolean {
  * @returns null for an event that is not known; `chat` stands for the older completions, too
  */
 export function protocolOfEvent(type: string | null, body: JsonObject): TextProtocolName | null {
-  if (type?.startsWith('response.')) return 'responses';
-  if (type?.startsWith('message_') || type?.startsWith('content_block_')) return 'messages';
-  if (chunkObjects.includes(body.object)) return 'chat';
-  return untyped.find(([member]) => member in body)?.[1] ?? null;
+  for (const protocol of textProtocols)
+    for (const begin of marks[protocol].types) if (type?.startsWith(begin)) return protocol;
+  for (const protocol of textProtocols) {
+    const { objects, members } = marks[protocol];
+    if (objects.includes(body.object)) return protocol;
+    for (const member of members) if (member in body) return protocol;
+  }
+  return null;
 }

@@ -1,4 +1,4 @@
-import type { VendorWords } from '../config/types.js';
+import type { RateFamily, VendorWords } from '../config/types.js';
 import { inOnePiece } from '../wire/head.js';
 import type { LeaseHolder } from './lease-holder.js';
 import type { Pool } from './pool.js';
@@ -100,12 +100,14 @@ function timeText(unixMs: number): string {
   return new Date(Math.ceil(unixMs / 1000) * 1000).toISOString().replace('.000Z', 'Z');
 }
 
+const linesOf: Readonly<Record<RateFamily, (views: RateViews, vendor: string) => string>> = {
+  chat: chatRateLines,
+  messages: (views, vendor) => messagesRateLines(views, Date.now(), vendor),
+};
+
 /** There is a lot for so many calls, at a thousand tokens each, where it is a tenth of the limit too. */
 const callsOfPlenty = 1000;
 const tokensOfPlenty = callsOfPlenty * 1000;
-
-/** Whose SDKs read the lines. */
-export type RateFamily = 'chat' | 'messages';
 
 /** What the callers that fall under the same limits are told of them. */
 export class RateLines {
@@ -145,7 +147,7 @@ export class RateLines {
       requests: this.#tightest(0, this.#requests, holder),
       tokens: this.#tightest(this.#requests, this.pools.length, holder),
     };
-    const lines = family === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), vendor);
+    const lines = linesOf[family](views, vendor);
     const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
     // The texts of thousands of keys that are each asked once in a while would only take up memory.
     const isKept = isPlentiful && this.#tick === holder.ticks && this.#family === family;

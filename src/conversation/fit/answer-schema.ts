@@ -1,4 +1,5 @@
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { clientTraitsOf } from '../client-traits.js';
 import type { AnswerSchemaRules, RequestRules, StrictRules, TargetOptions } from '../codec.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, OutputFormat } from '../request.js';
@@ -36,9 +37,8 @@ export function fitAnswerSchema(
   return { request: { ...request, format: { ...format, schema, strict } }, restorer: null };
 }
 
-/** The messages protocol holds a model to every schema, and has no word for it. */
-function isStrict({ from }: ConversationRequest, { strict }: SchemaFormat): boolean {
-  return strict ?? from === 'messages';
+function isStrict(request: ConversationRequest, { strict }: SchemaFormat): boolean {
+  return strict ?? clientTraitsOf(request).strictAnswers;
 }
 
 function instructed(request: ConversationRequest, schema: JsonObject): ConversationRequest {

@@ -2,7 +2,7 @@ import type { Answer, AnswerPart } from '../answer.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
-import type { ConversationRequest, TextProtocolName } from '../request.js';
+import type { ConversationRequest } from '../request.js';
 import { signatureFor, withWords } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
@@ -16,11 +16,10 @@ import { hasReasoning, mapParts } from './parts.js';
 export function fitHiddenReasoning(request: ConversationRequest, rules: RequestRules): Fitted | null {
   const { signatures, returnsReasoning } = clientTraitsOf(request);
   const keepsText = returnsReasoning && request.reasoning?.show === true;
-  const isCarried =
-    rules.signatures === 'messages'
-      ? !keepsText
-      : rules.reasoning === 'unsigned' && signatures !== 'call' && !keepsText;
-  return isCarried ? { request, restorer: new HiddenReasoning(rules.signatures) } : null;
+  const isCarried = rules.signsWords
+    ? !keepsText
+    : rules.reasoning === 'unsigned' && signatures !== 'call' && !keepsText;
+  return isCarried ? { request, restorer: new HiddenReasoning(rules) } : null;
 }
 
 /** Puts reasoning into the token that follows it. */
@@ -31,10 +30,10 @@ class HiddenReasoning implements AnswerRestorer {
   /** Choices whose text is not whole. */
   readonly #cut = new Set<number>();
   #carried = 0;
-  readonly #protocol: TextProtocolName;
+  readonly #rules: RequestRules;
 
-  constructor(protocol: TextProtocolName) {
-    this.#protocol = protocol;
+  constructor(rules: RequestRules) {
+    this.#rules = rules;
   }
 
   event(event: StreamEvent, out: StreamEvent[]): void {
@@ -43,7 +42,7 @@ class HiddenReasoning implements AnswerRestorer {
       if (text.length < event.text.length) this.#cut.add(event.choice);
       this.#texts.set(event.choice, (this.#texts.get(event.choice) ?? '') + text);
       out.push(event);
-    } else if (event.kind === 'signature' && signatureFor(this.#protocol, event.signature) !== null) {
+    } else if (event.kind === 'signature' && signatureFor(this.#rules.signatures, event.signature) !== null) {
       const text = this.#texts.get(event.choice) ?? '';
       this.#texts.delete(event.choice);
       const isWhole = !this.#cut.delete(event.choice);
@@ -62,7 +61,7 @@ class HiddenReasoning implements AnswerRestorer {
   }
 
   #carrying(token: string, text: string, isWhole: boolean): string {
-    if (this.#protocol !== 'messages') return withText(token, text);
+    if (!this.#rules.signsWords) return withText(token, text);
     // What is signed is of no use in part.
     return withWords(token, isWhole ? text : null);
   }

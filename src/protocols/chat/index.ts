@@ -31,6 +31,7 @@ export const chatCodec: TextCodec = {
     ...openaiSchemas,
     lacks: [],
     signatures: 'chat',
+    signsWords: false,
     search: { asked: 'never', says: ['location', 'contextSize'], choice: 'implied', name: null },
   },
   decodeRequest,

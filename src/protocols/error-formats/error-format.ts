@@ -1,3 +1,4 @@
+import type { RateFamily } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
 
 /** How a vendor writes errors, and what goes around them in its answers. */
@@ -21,5 +22,5 @@ export interface ErrorFormat {
   /** Name of a second header that carries the request id, or null. */
   readonly requestIdHeader: string | null;
   /** In which family's headers its SDKs read the limits of their key; null for none. */
-  readonly rateHeaders: 'chat' | 'messages' | null;
+  readonly rateHeaders: RateFamily | null;
 }

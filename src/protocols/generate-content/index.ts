@@ -38,6 +38,7 @@ export const generateContentCodec: TextCodec = {
     ...googleSchemas,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signatures: 'generateContent',
+    signsWords: false,
     search: { asked: 'alone', says: [], choice: 'none', name: null },
   },
   decodeRequest,

@@ -35,6 +35,7 @@ export const messagesCodec: TextCodec = {
     ...anthropicSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signatures: 'messages',
+    signsWords: true,
     search: {
       asked: 'always',
       says: ['allowedDomains', 'blockedDomains', 'location', 'maxUses'],

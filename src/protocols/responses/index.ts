@@ -34,6 +34,7 @@ export const responsesCodec: TextCodec = {
     ...openaiSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
     signatures: 'responses',
+    signsWords: false,
     search: {
       asked: 'always',
       says: ['allowedDomains', 'location', 'maxUses', 'contextSize', 'live'],

@@ -28,11 +28,11 @@ export interface RuledBody {
 /** What the rules of a target come to for a kind of body. */
 export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
   const { protocol } = body;
-  const spelling = protocol === 'generateContent' ? snakeCase : sameName;
+  const { efforts, upperCase, turns, sampling, takesSnakeCase } = placesIn(protocol);
+  const spelling = takesSnakeCase ? snakeCase : sameName;
   const edits = createEdits();
   const given = rules.members.filter((rule) => !isMetered(rule, protocol));
   for (const rule of given) addRule(edits, rule, spelling, !body.isCount);
-  const { efforts, upperCase, turns, sampling } = placesIn(protocol);
   const leftOut = sampling.map((path): MemberRule => ({ kind: 'drop', path }));
   for (const rule of rules.dropsSampling ? leftOut : []) {
     if (!rules.members.some((other) => clash(rule, other))) addRule(edits, rule, spelling, false);

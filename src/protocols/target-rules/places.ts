@@ -12,11 +12,13 @@ interface Places {
   readonly turns: string | null;
   /** How the next token is drawn. */
   readonly sampling: readonly MemberPath[];
+  /** Each name may be in snake case, too. */
+  readonly takesSnakeCase: boolean;
 }
 
 const penalties = [['presence_penalty'], ['frequency_penalty'], ['repetition_penalty']];
 const drawing = [['temperature'], ['top_p'], ['top_k']];
-const none: Places = { efforts: [], upperCase: false, turns: null, sampling: [] };
+const none: Places = { efforts: [], upperCase: false, turns: null, sampling: [], takesSnakeCase: false };
 
 /**
  * As the vendors' references have them:
@@ -31,6 +33,7 @@ const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
     upperCase: false,
     turns: 'messages',
     sampling: [...drawing, ...penalties],
+    takesSnakeCase: false,
   },
   completions: { ...none, sampling: [...drawing, ...penalties] },
   responses: {
@@ -38,12 +41,14 @@ const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
     upperCase: false,
     turns: 'input',
     sampling: [...drawing, ...penalties],
+    takesSnakeCase: false,
   },
   messages: {
     efforts: [['output_config', 'effort']],
     upperCase: false,
     turns: 'messages',
     sampling: drawing,
+    takesSnakeCase: false,
   },
   generateContent: {
     efforts: [['generationConfig', 'thinkingConfig', 'thinkingLevel']],
@@ -53,6 +58,7 @@ const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
       'generationConfig',
       name,
     ]),
+    takesSnakeCase: true,
   },
 };
 

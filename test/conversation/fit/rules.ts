@@ -20,6 +20,7 @@ export const anything: RequestRules = {
   toolNames: { longest: 1000, legal: /^/ },
   lacks: [],
   signatures: 'responses',
+  signsWords: false,
   search: { asked: 'always', says: [], choice: 'any', name: null },
 };
 
