@@ -41,7 +41,9 @@ function named(data: NamedEvent): string {
   return `event: ${data.type}\n${plain(data)}`;
 }
 
-function chatAnswer({ number, units, reasoning, tool, pieces }: TextPlan, tellsUsage: boolean): VendorAnswer {
+function chatAnswer(plan: TextPlan, isAsked: boolean): VendorAnswer {
+  const { number, units, reasoning, tool, pieces, isUntold } = plan;
+  const tellsUsage = isAsked && !isUntold;
   const input = units.fresh + units.cached;
   const usage = {
     prompt_tokens: input,
@@ -54,7 +56,8 @@ function chatAnswer({ number, units, reasoning, tool, pieces }: TextPlan, tellsU
   const finish = tool ? 'tool_calls' : 'stop';
   const call = { id: `call_${number}`, type: 'function', function: { name: 'weather', arguments: args } };
   const calls = tool ? { tool_calls: [call] } : {};
-  const head = { id: `chatcmpl-${number}`, created: 1, model, ...tierOf(units, 'service_tier', 'default') };
+  const tier = isUntold ? {} : tierOf(units, 'service_tier', 'default');
+  const head = { id: `chatcmpl-${number}`, created: 1, model, ...tier };
   const chunk = (delta: object, finish_reason: string | null = null): string =>
     plain({
       ...head,
@@ -68,7 +71,7 @@ function chatAnswer({ number, units, reasoning, tool, pieces }: TextPlan, tellsU
       ...head,
       object: 'chat.completion',
       choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
-      usage,
+      ...(isUntold ? {} : { usage }),
     },
     head: [chunk({ role: 'assistant', content: '' })],
     texts: pieces.map((content) => chunk({ content })),
@@ -181,7 +184,7 @@ function messagesAnswer({ number, units, tool, pieces }: TextPlan): VendorAnswer
       ephemeral_5m_input_tokens: units.cacheWritten,
       ephemeral_1h_input_tokens: units.cacheWrittenHour,
     },
-    ...tierOf(units, 'service_tier', 'standard'),
+    ...(units.tier === 'fast' ? { speed: 'fast' } : tierOf(units, 'service_tier', 'standard')),
   };
   const used = {
     output_tokens: units.output,

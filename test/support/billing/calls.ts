@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
+import { hashKey } from '../../../src/keys/secret.js';
 import { parseObject } from '../../../src/wire/json.js';
 import { loadKey, loadKeyHash } from '../load/request.js';
 import { mediaKinds, mediaTable } from './media.js';
@@ -9,6 +10,19 @@ import { realtimeTariff, textTariff, videoTariff } from './tariffs.js';
 
 /** Long enough that only a target that says nothing is hedged, however busy the machine is. */
 const hedgeMs = 8000;
+
+/** What the vendor's bill is multiplied by for the clients of one key. */
+const resoldFactor = 2;
+const resoldKey = 'sk-resold';
+
+/** What the client of a call is charged for each dollar that the vendor bills. */
+export function factorOf(number: number): number {
+  return isResold(number) ? resoldFactor : 1;
+}
+
+function isResold(number: number): boolean {
+  return number % 3 === 0;
+}
 
 /** A config in which the vendor at `origin` serves a model of each of its protocols, everything with a price. */
 export function pricedConfig(
@@ -24,9 +38,10 @@ export function pricedConfig(
       upstream: `${place}-${kind}`,
       model: 'real',
       priority,
+      cost: textTariff.price,
       ...(kind === 'responses' ? { responses: 'only' } : {}),
     }));
-  const one = [{ upstream: 'first-chat', model: 'real' }];
+  const one = (cost: object) => [{ upstream: 'first-chat', model: 'real', cost }];
   return {
     store,
     admin: { port: 0, token: adminToken },
@@ -58,14 +73,21 @@ export function pricedConfig(
       ...Object.fromEntries(
         mediaKinds.map((kind) => {
           const { protocol, tariff } = mediaTable[kind];
-          return [kind, { protocols: [protocol], targets: one, price: tariff.price }];
+          return [kind, { protocols: [protocol], targets: one(tariff.price), price: tariff.price }];
         }),
       ),
-      video: { protocols: ['video'], targets: one, price: videoTariff.price },
-      realtime: { protocols: ['realtime'], targets: one, price: realtimeTariff.price },
+      video: { protocols: ['video'], targets: one(videoTariff.price), price: videoTariff.price },
+      realtime: {
+        protocols: ['realtime'],
+        targets: one(realtimeTariff.price),
+        price: realtimeTariff.price,
+      },
     },
-    groups: { load: { models: ['*'] } },
-    keys: [{ id: 'load', hash: loadKeyHash, groups: ['load'] }],
+    groups: { load: { models: ['*'] }, resold: { models: ['*'], priceFactor: resoldFactor } },
+    keys: [
+      { id: 'load', hash: loadKeyHash, groups: ['load'] },
+      { id: 'resold', hash: hashKey(resoldKey), groups: ['resold'] },
+    ],
   };
 }
 
@@ -157,9 +179,13 @@ function shared(plan: TextPlan): object {
   return { model: modelOf(plan), stream: plan.stream };
 }
 
-function headers(): Record<string, string> {
+function authorization(number: number): string {
+  return `Bearer ${isResold(number) ? resoldKey : loadKey}`;
+}
+
+function headers(number: number): Record<string, string> {
   return {
-    authorization: `Bearer ${loadKey}`,
+    authorization: authorization(number),
     'content-type': 'application/json',
     'anthropic-version': '2023-06-01',
   };
@@ -175,7 +201,7 @@ async function makeTextCall(baseUrl: string, plan: TextPlan): Promise<CallEnd> {
   try {
     const answer = await fetch(baseUrl + path, {
       method: 'POST',
-      headers: headers(),
+      headers: headers(number),
       body: JSON.stringify(body),
       signal: leaving.signal,
     });
@@ -225,7 +251,7 @@ async function makeOtherCall(baseUrl: string, plan: OtherPlan): Promise<CallEnd>
   try {
     const answer = await fetch(baseUrl + path, {
       method: 'POST',
-      headers: isForm ? { authorization: `Bearer ${loadKey}` } : headers(),
+      headers: isForm ? { authorization: authorization(number) } : headers(number),
       body: isForm ? body : JSON.stringify(body),
       signal: leaving.signal,
     });
@@ -248,7 +274,7 @@ function requestOf(plan: OtherPlan, text: string): [path: string, body: object |
 
 async function makeSession(baseUrl: string, { number, leaves }: OtherPlan): Promise<CallEnd> {
   const url = `${baseUrl.replace('http', 'ws')}/v1/realtime?model=realtime`;
-  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${loadKey}` } });
+  const socket = new WebSocket(url, { headers: { authorization: authorization(number) } });
   let requestId: string | null = null;
   socket.on('upgrade', (answer) => {
     requestId = String(answer.headers['x-request-id'] ?? '') || null;

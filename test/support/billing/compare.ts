@@ -14,6 +14,7 @@ export type Charged = Pick<
   | 'tokensKnown'
   | 'outcome'
   | 'costNanoUsd'
+  | 'paidNanoUsd'
 >;
 
 /** What both sides say of one request. */
@@ -21,8 +22,10 @@ export interface Difference {
   readonly requestId: string;
   readonly bills: readonly BillLine[];
   readonly lines: readonly Charged[];
-  /** What is charged beyond the bill, or, below zero, short of it. */
+  /** What is charged beyond the bill with its factor, or, below zero, short of it. */
   readonly offNanoUsd: number;
+  /** The same of what the ledger says that the vendor is owed. */
+  readonly offPaidNanoUsd: number;
   /** Lines that are of a call, and not of an attempt or a correction. */
   readonly calls: number;
 }
@@ -61,19 +64,28 @@ export function compare(
   for (const requestId of new Set([...billed.keys(), ...charged.keys()])) {
     const bills = billed.get(requestId) ?? [];
     const lines = charged.get(requestId) ?? [];
-    const owed = sum(bills.map((line) => line.nanoUsd));
+    const billedHere = sum(bills.map((line) => line.nanoUsd));
+    const owed = sum(bills.map((line) => line.chargeNanoUsd));
     const paid = sum(lines.map((line) => line.costNanoUsd));
+    const offPaidNanoUsd = sum(lines.map(paidFor)) - billedHere;
     billedNanoUsd += owed;
     chargedNanoUsd += paid;
     const isMarked = lines.some(
       ({ tokensKnown }) => tokensKnown === 'partial' || tokensKnown === 'estimated',
     );
     const calls = lines.filter(isCall).length;
-    if (owed === paid && calls <= 1) exact++;
-    else if (isMarked && Math.abs(owed - paid) <= owed * nearShare + nearNanoUsd) near++;
-    else different.push({ requestId, bills, lines, offNanoUsd: paid - owed, calls });
+    const isNear = (off: number): boolean => Math.abs(off) <= owed * nearShare + nearNanoUsd;
+    const offNanoUsd = paid - owed;
+    if (offNanoUsd === 0 && offPaidNanoUsd === 0 && calls <= 1) exact++;
+    else if (isMarked && isNear(offNanoUsd) && isNear(offPaidNanoUsd)) near++;
+    else different.push({ requestId, bills, lines, offNanoUsd, offPaidNanoUsd, calls });
   }
   return { exact, near, different, billedNanoUsd, chargedNanoUsd };
+}
+
+/** What a vendor is owed for a line. Of an attempt that has failed nobody knows; it is no number for any other. */
+function paidFor({ outcome, paidNanoUsd }: Charged): number {
+  return paidNanoUsd ?? (outcome === 'attempt' ? 0 : Number.NaN);
 }
 
 /** Others are the attempts of a call, and what is put right of a video. */

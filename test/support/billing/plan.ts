@@ -1,4 +1,5 @@
 import { type TextProtocolName, textProtocols } from '../../../src/conversation/request.js';
+import { serviceTiers } from '../../../src/conversation/usage.js';
 import type { Integers } from '../seed.js';
 import { type MediaKind, mediaKinds, mediaTable } from './media.js';
 import { noUnits, type Units } from './tariffs.js';
@@ -27,6 +28,8 @@ export interface TextPlan {
   readonly reasoning: number;
   /** What the answer says, in pieces. */
   readonly pieces: readonly string[];
+  /** Its upstream tells no usage: the vendor bills the texts. */
+  readonly isUntold: boolean;
 }
 
 /** A call of another kind. What is refused or fails is not charged. */
@@ -59,14 +62,17 @@ function drawText(number: number, below: Integers): TextPlan {
   const reasoning = below(3) === 0 ? 1 + below(200) : 0;
   // A client that leaves meets a target that does not fail: one cause of a difference a call.
   const leave = below(8) === 0 ? oneOf(leaves, below) : 'never';
+  const failure = leave === 'never' && below(10) === 0 ? drawFailure(below) : null;
+  const upstream = oneOf(textProtocols, below);
+  const isUntold = upstream === 'chat' && leave === 'never' && failure === null && below(4) === 0;
   return {
     kind: 'text',
     number,
     protocol: oneOf(textProtocols, below),
-    upstream: oneOf(textProtocols, below),
+    upstream,
     stream,
-    tool: below(6) === 0,
-    failure: leave === 'never' && below(10) === 0 ? drawFailure(below) : null,
+    tool: !isUntold && below(6) === 0,
+    failure,
     leave: stream || leave === 'never' ? leave : 'before the answer',
     units: {
       ...noUnits,
@@ -79,6 +85,7 @@ function drawText(number: number, below: Integers): TextPlan {
     },
     reasoning,
     pieces,
+    isUntold,
   };
 }
 
@@ -86,7 +93,7 @@ function drawExtras(below: Integers): Partial<Units> {
   return {
     cacheWrittenHour: below(5) === 0 ? 1 + below(2000) : 0,
     searches: below(6) === 0 ? 1 + below(3) : 0,
-    tier: below(4) === 0 ? oneOf(['flex', 'priority'] as const, below) : 'standard',
+    tier: below(4) === 0 ? oneOf(serviceTiers, below) : 'standard',
   };
 }
 
@@ -125,6 +132,7 @@ function drawUnits(kind: OtherKind, below: Integers): Units {
         cached: below(2) * below(200),
         output: 1 + below(300),
         audioInput: below(2) * below(900),
+        cachedAudio: below(2) * below(400),
         audioOutput: below(2) * below(900),
       };
     default:

@@ -1,3 +1,5 @@
+import type { ServiceTier } from '../../../src/conversation/usage.js';
+
 /** What a vendor charges for, as units of one call. */
 export interface Units {
   /** Tokens of text in the input that were in no cache. */
@@ -9,6 +11,7 @@ export interface Units {
   /** Tokens of text in the output, those of reasoning among them. */
   readonly output: number;
   readonly audioInput: number;
+  readonly cachedAudio: number;
   readonly audioOutput: number;
   readonly imageInput: number;
   readonly imageOutput: number;
@@ -17,7 +20,7 @@ export interface Units {
   readonly units: number;
   /** Of video or sound. */
   readonly seconds: number;
-  readonly tier: 'standard' | 'flex' | 'priority';
+  readonly tier: ServiceTier | 'standard';
   /** Size and quality of its images, or size of its video; empty for what has none. */
   readonly variant: string;
 }
@@ -33,6 +36,7 @@ export const noUnits: Units = {
   cacheWrittenHour: 0,
   output: 0,
   audioInput: 0,
+  cachedAudio: 0,
   audioOutput: 0,
   imageInput: 0,
   imageOutput: 0,
@@ -49,8 +53,8 @@ export interface Tariff {
   /** Rates of calls with more input than this. */
   readonly above?: readonly [tokens: number, rates: Rates];
   readonly priority?: Rates;
-  /** A factor on all. */
-  readonly flex?: number;
+  /** Factors on all. */
+  readonly factors?: Readonly<Partial<Record<ServiceTier, number>>>;
   readonly variants?: Readonly<Record<string, Rates>>;
   readonly price: object;
 }
@@ -66,7 +70,7 @@ export const textTariff: Tariff = {
   },
   above: [4000, { fresh: 2500, cached: 250, output: 15_000 }],
   priority: { fresh: 2500, cached: 250, output: 20_000 },
-  flex: 0.5,
+  factors: { flex: 0.5, fast: 6, batch: 0.5, scale: 3 },
   price: {
     input: 1.25,
     cached: 0.125,
@@ -75,7 +79,13 @@ export const textTariff: Tariff = {
     output: 10,
     perSearch: 0.01,
     steps: [{ aboveInput: 4000, input: 2.5, cached: 0.25, output: 15 }],
-    tiers: { flex: 0.5, priority: { input: 2.5, cached: 0.25, output: 20 } },
+    tiers: {
+      flex: 0.5,
+      priority: { input: 2.5, cached: 0.25, output: 20 },
+      fast: 6,
+      batch: 0.5,
+      scale: 3,
+    },
   },
 };
 
@@ -93,12 +103,19 @@ export const videoTariff: Tariff = {
 };
 
 export const realtimeTariff: Tariff = {
-  rates: { fresh: 4000, cached: 400, output: 16_000, audioInput: 32_000, audioOutput: 64_000 },
-  price: { input: 4, cached: 0.4, output: 16, audioInput: 32, audioOutput: 64 },
+  rates: {
+    fresh: 4000,
+    cached: 400,
+    output: 16_000,
+    audioInput: 32_000,
+    cachedAudio: 3000,
+    audioOutput: 64_000,
+  },
+  price: { input: 4, cached: 0.4, output: 16, audioInput: 32, cachedAudio: 3, audioOutput: 64 },
 };
 
-/** What units come to, in whole nano-dollars: rounded once. */
-export function nanoUsdOf(tariff: Tariff, units: Units): number {
+/** What units come to, in whole nano-dollars: rounded once. @param factor of whoever is charged */
+export function nanoUsdOf(tariff: Tariff, units: Units, factor = 1): number {
   const input = units.fresh + units.cached + units.cacheWritten + units.cacheWrittenHour;
   const [from = 0, more = {}] = tariff.above ?? [];
   const isLong = units.tier !== 'priority' && from > 0 && input > from;
@@ -110,5 +127,6 @@ export function nanoUsdOf(tariff: Tariff, units: Units): number {
   };
   let sum = 0;
   for (const name of Object.keys(rates) as Counted[]) sum += units[name] * (rates[name] ?? 0);
-  return Math.round(units.tier === 'flex' ? sum * (tariff.flex ?? 1) : sum);
+  const ofTier = units.tier === 'standard' ? 1 : (tariff.factors?.[units.tier] ?? 1);
+  return Math.round(sum * ofTier * factor);
 }

@@ -7,6 +7,7 @@ import { WebSocketServer } from 'ws';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 import { isObject, parseObject } from '../../../src/wire/json.js';
 import { vendorAnswers } from './answers.js';
+import { factorOf } from './calls.js';
 import { mediaTable } from './media.js';
 import { type CallPlan, type OtherPlan, type TextPlan, tokensOf } from './plan.js';
 import {
@@ -28,6 +29,8 @@ export interface BillLine {
   readonly at: number;
   readonly units: Units;
   readonly nanoUsd: number;
+  /** What the client of the request is to be charged for it. */
+  readonly chargeNanoUsd: number;
   /** Its answer broke off because nobody read it any more: the usage was never told. */
   readonly isCut: boolean;
 }
@@ -63,6 +66,7 @@ export async function startBillingUpstream(
       at: performance.now(),
       units,
       nanoUsd: nanoUsdOf(tariffOf(plan), units),
+      chargeNanoUsd: nanoUsdOf(tariffOf(plan), units, factorOf(plan.number)),
       isCut,
     });
   };
@@ -139,7 +143,7 @@ async function serveText(service: TextService): Promise<void> {
   const options = asked.stream_options;
   const answer = vendorAnswers[protocol](plan, isObject(options) && options.include_usage === true);
   const isStream = asked.stream === true || path.includes(':streamGenerateContent');
-  const units = billed(plan, protocol);
+  const units = plan.isUntold ? ofTexts(plan, body) : billed(plan, protocol);
   if (!isStream) {
     // A model that has been asked works to the end, whether somebody waits or not.
     await pause(pieceMs);
@@ -168,21 +172,27 @@ function billed({ units }: TextPlan, protocol: TextProtocolName): Units {
   return protocol === 'messages' ? units : { ...units, cacheWritten: 0, cacheWrittenHour: 0 };
 }
 
+/** What a vendor counts that tells nobody: the words of request and answer. */
+function ofTexts({ pieces }: TextPlan, body: string): Units {
+  const prompt = /call \d+\.[^"]*/.exec(body)?.[0] ?? '';
+  return { ...noUnits, fresh: tokensOf(prompt), output: tokensOf(pieces.join('')) };
+}
+
 function tariffOf({ kind }: CallPlan): Tariff {
   if (kind === 'text') return textTariff;
   if (kind === 'video') return videoTariff;
   return kind === 'realtime' ? realtimeTariff : mediaTable[kind].tariff;
 }
 
-function sessionUsage({ fresh, cached, output, audioInput, audioOutput }: Units): object {
-  const input = fresh + cached + audioInput;
+function sessionUsage({ fresh, cached, output, audioInput, cachedAudio, audioOutput }: Units): object {
+  const input = fresh + cached + audioInput + cachedAudio;
   return {
     input_tokens: input,
     input_token_details: {
       text_tokens: fresh + cached,
-      audio_tokens: audioInput,
-      cached_tokens: cached,
-      cached_tokens_details: { text_tokens: cached, audio_tokens: 0 },
+      audio_tokens: audioInput + cachedAudio,
+      cached_tokens: cached + cachedAudio,
+      cached_tokens_details: { text_tokens: cached, audio_tokens: cachedAudio },
     },
     output_tokens: output + audioOutput,
     output_token_details: { text_tokens: output, audio_tokens: audioOutput },
