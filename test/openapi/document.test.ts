@@ -167,7 +167,7 @@ test('operations have the parameters that they read', async (t) => {
 test('where a call may name no model, the document says what decides', async (t) => {
   t.match(operationOf('post', '/v1/rerank').description, /Without a `model`.*`defaultModels\.rerank`/);
   const { realtimeModel } = document.components.parameters as Readonly<Record<string, object>>;
-  t.match(realtimeModel, { required: undefined, description: /without it.*`defaultModels\.realtime`/ });
+  t.match(realtimeModel, { required: false, description: /without it.*`defaultModels\.realtime`/ });
 });
 
 test('the version header is required where it has one name alone', async (t) => {
