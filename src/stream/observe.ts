@@ -443,11 +443,14 @@ export class ObservedTransform implements AnswerTransform {
     return failure ?? (isOwn ? null : this.#errorInPlace(body));
   }
 
-  /** The error that an upstream answers with under a good status: what it would be as the first event of a stream. */
+  /**
+   * The error that an upstream answers with under a good status: what it would be as the first event of a stream. None
+   * where anything was written beside it: that is the client's, and paid for.
+   */
   #errorInPlace(body: Buffer): GatewayError | null {
     if (!hasError(body)) return null;
     const answer = parseObject(body.toString('utf8'));
-    if (!answer?.error) return null;
+    if (!answer?.error || writtenWeight(answer) > 0) return null;
     const verdict = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
     return verdict instanceof GatewayError ? tellable(verdict, this.#observed.secrets) : null;
   }

@@ -73,3 +73,30 @@ test('an error that says nothing, and one beside an answer, pass as they came', 
     });
   }
 });
+
+const beside: Readonly<Record<string, string>> = {
+  [chat]:
+    '{\n"choices": [\n{"index": 0, "message": {"content": "a"}}],\n"error": {"code": 0, "message": "success"},',
+  '/v1/messages':
+    '{"type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"error":{"message":"cut"},',
+  '/v1/responses':
+    '{"object":"response","status":"failed","error":{"code":"server_error","message":"cut"},' +
+    '"output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}],',
+};
+
+for (const [path, begin] of Object.entries(beside))
+  test(`an error beside what was written passes and is paid for: ${path}`, async (t) => {
+    const names = path === chat ? ['prompt_tokens', 'completion_tokens'] : ['input_tokens', 'output_tokens'];
+    const answer = `${begin}"usage":{"${names[0]}":3,"${names[1]}":4}}`;
+    const protocol = path === chat ? 'chat' : path.slice('/v1/'.length);
+    const upstream = { kind: protocol === 'messages' ? protocol : 'chat' };
+    const target = protocol === 'responses' ? { responses: true } : {};
+    const answers = [jsonAnswer(200, answer), jsonAnswer(200, '{}')];
+    const routed = await startRouted(t, answers, { protocols: [protocol], upstream, target });
+    const asked = protocol === 'responses' ? { input: 'hi' } : { messages: [user] };
+    const body = { model: 'm', max_tokens: 9, ...asked };
+    t.match(await post(routed.gateway.port, path, body), { status: 200, body: answer });
+    t.strictSame(routed.counts(), [1, 0]);
+    const line = await routed.gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { outcome: 'complete', inputTokens: 3, outputTokens: 4 });
+  });
