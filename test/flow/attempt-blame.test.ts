@@ -127,6 +127,24 @@ test('the caller’s mistake, told in a stream, counts against no target, and no
   }
 });
 
+test('so does one that a chat upstream tells under a good status, in a stream and in place of a whole answer', async (t) => {
+  for (const [error, status] of [
+    [{ type: 'invalid_request_error', code: 'context_length_exceeded', message: 'no' }, 400],
+    [{ code: 400, message: 'no' }, 400],
+    [{ type: 'UnprocessableEntityError', code: '422', message: 'no' }, 400],
+    [{ code: 413, message: 'no' }, 413],
+    [{ code: 404, message: 'no' }, 404],
+  ] as const)
+    for (const stream of [true, false]) {
+      const mistake = stream ? errorEvent(error) : jsonAnswer(200, JSON.stringify({ error }));
+      const { ask, counts, counted } = await startRouted(t, [mistake, mistake], { config: strict });
+      t.equal((await ask({}, { stream })).status, status, JSON.stringify(error));
+      await ask({}, { stream });
+      t.strictSame(counts(), [2, 0], 'the first target is still asked first');
+      t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m status_4xx': 2 });
+    }
+});
+
 test('a limit, told in a stream, is no failure: the next target is asked, and the first again in a moment', async (t) => {
   const good = chatEvent({ role: 'assistant', content: 'a' }, 'stop') + doneEvent;
   const { ask, counts, counted } = await startRouted(

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.js';
+import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from './vendor-account.js';
 
@@ -9,6 +9,35 @@ import { vendorAccountFailure } from './vendor-account.js';
  */
 const limitWord =
   /^429$|rate[_ -]?limit|too[_ -]?many[_ -]?(?:request|call|task|job|concurren)|concurren|throttl|limit[_ -]?requests/i;
+
+/** What an upstream says of a request that is at fault itself: it would fail again, at any other, too. */
+const faultWords: ReadonlySet<unknown> = new Set([
+  'invalid_request_error',
+  'invalid_prompt',
+  'context_length_exceeded',
+  'invalid_image',
+  'invalid_image_format',
+  'invalid_base64_image',
+  'invalid_image_url',
+  'image_too_large',
+  'image_too_small',
+  'image_parse_error',
+  'image_content_policy_violation',
+  'invalid_image_mode',
+  'image_file_too_large',
+  'unsupported_image_media_type',
+  'empty_image_file',
+  'failed_to_download_image',
+  'image_file_not_found',
+]);
+
+/** The same as the status that others put into `code`, as a number or a text. */
+const faultStatuses: ReadonlyMap<unknown, ErrorKind> = new Map([
+  ['400', 'invalid_request'],
+  ['404', 'not_found'],
+  ['413', 'request_too_large'],
+  ['422', 'invalid_request'],
+]);
 
 /**
  * What the `error` member of an answer or of a stream's event means, in the protocols of OpenAI: an object or, from
@@ -21,7 +50,17 @@ export function upstreamError(error: unknown): GatewayError | null {
   if (typeof error === 'string') return error === '' ? null : new GatewayError('upstream_error', error);
   if (!isObject(error)) return null;
   const message = textOrNull(error.message) || 'The upstream answered with an error.';
-  return tellsOfLimit(error) ? upstreamLimit(message) : new GatewayError('upstream_error', message);
+  if (tellsOfLimit(error)) return upstreamLimit(message);
+  return requestFault(error, message) ?? new GatewayError('upstream_error', message);
+}
+
+/** The error for what an upstream calls a mistake of the request, by its `code` or `type`; null for any other. */
+export function requestFault({ code, type }: JsonObject, message: string): GatewayError | null {
+  const kind = faultStatuses.get(typeof code === 'number' ? `${code}` : code);
+  if (kind !== undefined)
+    return new GatewayError(kind, message, { answered: { status: errorTable[kind].status, code: null } });
+  if (!faultWords.has(code) && !faultWords.has(type)) return null;
+  return new GatewayError('invalid_request', message, { answered: { status: 400, code: textOrNull(code) } });
 }
 
 /** Whether an error is one of too many requests, by its `code` or `type`: whatever it came in, it is a 429 then. */

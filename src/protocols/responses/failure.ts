@@ -1,30 +1,9 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { tellsOfLimit, upstreamLimit } from '../error-formats/upstream-error.js';
+import { requestFault, tellsOfLimit, upstreamLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import { nameOfType } from './refusals.js';
-
-/** What an upstream says of a request that is at fault itself: it would fail again. */
-const faultsOfRequest: ReadonlySet<unknown> = new Set([
-  'invalid_request_error',
-  'invalid_prompt',
-  'context_length_exceeded',
-  'invalid_image',
-  'invalid_image_format',
-  'invalid_base64_image',
-  'invalid_image_url',
-  'image_too_large',
-  'image_too_small',
-  'image_parse_error',
-  'image_content_policy_violation',
-  'invalid_image_mode',
-  'image_file_too_large',
-  'unsupported_image_media_type',
-  'empty_image_file',
-  'failed_to_download_image',
-  'image_file_not_found',
-]);
 
 /**
  * The failure that an `error` or `response.failed` event tells of, or an answer in their place.
@@ -37,11 +16,8 @@ export function failureOf(event: JsonObject): GatewayError {
   if (ofVendorAccount !== null) return ofVendorAccount;
   const words = textOrNull(error.message) ?? textOrNull(response.error);
   const message = words || 'The upstream answered with an error.';
-  const { code, type } = error;
   if (tellsOfLimit(error)) return upstreamLimit(message);
-  if (!faultsOfRequest.has(code) && !faultsOfRequest.has(type))
-    return new GatewayError('upstream_error', message);
-  return new GatewayError('invalid_request', message, { answered: { status: 400, code: textOrNull(code) } });
+  return requestFault(error, message) ?? new GatewayError('upstream_error', message);
 }
 
 /** What an event of a stream is: one of the protocol, one that says nothing of the answer, a failure, or another protocol's. */
