@@ -13,8 +13,11 @@ export interface Reservation {
   readonly ttlMs: number;
 }
 
-/** Names of what was owed that an account remembers, the last ones. */
-export const mostDebts = 32;
+/**
+ * Names of what was owed that an account remembers, the last ones: as many as others may tell of until somebody tells
+ * anew what a process was killed over.
+ */
+export const mostDebts = 128;
 
 /**
  * The accounts of budgets in a store: of each, how much its hosts have reserved. What is reserved may be spent without

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeptVideos } from '../config/types.js';
 
@@ -33,20 +33,37 @@ export async function openKept({ folder, days }: KeptVideos, taskId: string): Pr
   for (const ending of endings) {
     const handle = await openThere(join(folder, `${taskId}.${ending}`));
     if (handle === null) continue;
-    const { size, mtimeMs } = await handle.stat();
-    if (Date.now() - mtimeMs < days * dayMs) return { handle, bytes: size, contentType: types[ending] };
+    const bytes = await sizeKept(handle, days);
+    if (bytes !== null) return { handle, bytes, contentType: types[ending] };
     await handle.close();
   }
   return null;
 }
 
-async function openThere(path: string): Promise<FileHandle | null> {
+/** @returns the size of what is open; null for what is no file, or kept for too long. Closes it where it throws. */
+async function sizeKept(handle: FileHandle, days: number): Promise<number | null> {
   try {
-    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    const stats = await handle.stat();
+    return stats.isFile() && Date.now() - stats.mtimeMs < days * dayMs ? stats.size : null;
   } catch (error) {
-    if (isMissing(error)) return null;
+    await handle.close();
     throw error;
   }
+}
+
+/** Never waits for a writer, as of a pipe. @returns null for what is not there, or a link */
+async function openThere(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (isOf(error, 'ENOENT') || isOf(error, 'ELOOP')) return null;
+    throw error;
+  }
+}
+
+/** @returns whether a video of that type is told as such when it is kept; what is of no type here is told as MP4 */
+export function isKeptType(contentType: string): boolean {
+  return endings.some((each) => types[each] === contentType.toLowerCase());
 }
 
 /** A video that is being written. It is kept once `finish` resolves; else `discard` is to be called. */
@@ -80,11 +97,13 @@ export async function beginKept({ folder, fileBytes }: KeptVideos, taskId: strin
     },
     async finish(contentType, createdAt) {
       const kept = new Date(createdAt);
+      const ending = endings.find((each) => types[each] === contentType.toLowerCase()) ?? 'mp4';
+      await handle.sync();
+      await rename(path, join(folder, `${taskId}.${ending}`));
+      // Not before: a part that is as old as a task may be is one that a sweep takes for abandoned.
       await handle.utimes(kept, kept);
       await handle.sync();
       await handle.close();
-      const ending = endings.find((each) => types[each] === contentType.toLowerCase()) ?? 'mp4';
-      await rename(path, join(folder, `${taskId}.${ending}`));
       await syncFolder(folder);
     },
     async discard() {
@@ -107,41 +126,50 @@ async function syncFolder(folder: string): Promise<void> {
  * Removes what is kept for too long, what a process left that was killed, and the oldest videos until all are within
  * their bytes.
  * @param room bytes that are to be left for another one
+ * @throws the system's error for the first file that cannot be removed, once all others are
  */
 export async function sweepKept({ folder, days, bytes }: KeptVideos, room = 0): Promise<void> {
   const now = Date.now();
   const files: { readonly path: string; readonly size: number; readonly mtimeMs: number }[] = [];
+  const faults: unknown[] = [];
+  const remove = async (path: string): Promise<boolean> => {
+    try {
+      await rm(path, { force: true });
+      return true;
+    } catch (fault) {
+      faults.push(fault);
+      return false;
+    }
+  };
   let total = room;
   for (const name of await namesIn(folder)) {
-    const isFile = fileForm.test(name);
-    if (!isFile && !partForm.test(name)) continue;
+    const isVideo = fileForm.test(name);
+    if (!isVideo && !partForm.test(name)) continue;
     const path = join(folder, name);
-    const stats = await stat(path).catch(() => null);
-    if (stats === null) continue;
+    const stats = await lstat(path).catch(() => null);
+    if (stats === null || !stats.isFile()) continue;
     const { size, mtimeMs } = stats;
-    if (now - mtimeMs >= (isFile ? days * dayMs : abandonedMs)) {
-      await rm(path, { force: true });
-      continue;
-    }
+    const isOver = now - mtimeMs >= (isVideo ? days * dayMs : abandonedMs);
+    if (isOver && (await remove(path))) continue;
     total += size;
-    if (isFile) files.push({ path, size, mtimeMs });
+    if (isVideo && !isOver) files.push({ path, size, mtimeMs });
   }
   for (const { path, size } of files.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
-    if (total <= bytes) return;
-    await rm(path, { force: true });
-    total -= size;
+    if (total <= bytes) break;
+    if (await remove(path)) total -= size;
   }
+  if (faults.length > 0) throw faults[0];
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    if (isMissing(error)) return [];
+    if (isOf(error, 'ENOENT')) return [];
     throw error;
   }
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+function isOf(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -88,13 +88,24 @@ async function sweepStore({ settings, store, book, log }: StoreSweepOptions): Pr
   if (await store.claim('upkeep', claimMs)) await store.sweep();
 }
 
-/** What was killed between the end of a task and its settlement, or has not heard of the end it wrote, is made up for. */
+/**
+ * What was killed between the end of a task and its settlement, or has not heard of the end it wrote, is made up for. One
+ * that cannot be settled, as when the account of its budget cannot be read, holds up no other.
+ */
 async function settleOwed({ settings, book, settle }: StoreSweepOptions): Promise<void> {
   if (!mayHoldAnything(settings)) return;
+  const faults: unknown[] = [];
   let from: string | null = null;
   do {
     const page = await book.owed(tasksOfPage, from);
-    for (const id of page.ids) await settle(id);
+    for (const id of page.ids) {
+      try {
+        await settle(id);
+      } catch (fault) {
+        if (!(fault instanceof GatewayError) && faults.length === 0) faults.push(fault);
+      }
+    }
     from = page.next;
   } while (from !== null);
+  if (faults.length > 0) throw faults[0];
 }

@@ -7,6 +7,8 @@ import { createStore } from '../../src/store/create.js';
 import { createRecordAccounts } from '../../src/store/record-accounts.js';
 import { failedTask } from '../../src/video/advance.js';
 import { createTaskBook } from '../../src/video/book.js';
+import { eventually } from '../support/eventually.js';
+import { charged, endTask, pool, servicesOf, settlingWith } from '../support/tasks/settling.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { sampleTask } from '../video/samples.js';
 
@@ -56,4 +58,37 @@ test('a budget whose store does not answer is told again, and what counted alrea
   await settle();
   t.equal(asked, 3, 'what was answered is told no more');
   t.match(corrections, [{ costNanoUsd: -200 }, { costNanoUsd: -200 }, { costNanoUsd: -200 }]);
+});
+
+test('a task whose process is killed over its budget is settled once, though many others are before it is told anew', async (t) => {
+  const store = createStore({ kind: 'embedded', path: temporaryFolder(t), taskDays: 1 });
+  t.teardown(() => store.close());
+  const settling = settlingWith(store);
+  const others = 100;
+  const day = 24 * 60 * 60 * 1000;
+  const spent = { total: 1e6, least: 0, want: 0, owed: 1e5, debt: null, ttlMs: day };
+  await store.accounts.reserve(pool, spent);
+  let isTold = false;
+  const killed = {
+    ...settling,
+    budgets: {
+      ...settling.budgets,
+      reserve: async (...asked: Parameters<BudgetAccounts['reserve']>) => {
+        await settling.budgets.reserve(...asked);
+        isTold = true;
+        return new Promise<never>(() => {});
+      },
+    },
+  };
+  const idOf = (number: number): string => `video_${number.toString(16).padStart(32, '0')}`;
+  await endTask(store, killed, idOf(0));
+  await eventually(() => isTold);
+  for (let number = 1; number <= others; number++) await endTask(store, settling, idOf(number));
+  await eventually(async () => (await settling.book.owed(1000, null)).ids.length === 1);
+  t.equal(await store.accounts.reservedOf(pool), spent.owed);
+  // Whoever settles it next comes when the time of the one before is over.
+  const next = { ...settling, book: Object.assign(createTaskBook(store), { claimOwed: async () => true }) };
+  await settleTask(servicesOf(next), idOf(0));
+  t.equal(await store.accounts.reservedOf(pool), spent.owed, `not ${charged} less`);
+  t.strictSame((await settling.book.owed(10, null)).ids, []);
 });

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
@@ -111,6 +111,37 @@ test('what is not a whole video is not kept, and asked for anew by whoever wants
     await eventually(stage.isKept);
     t.ok((await stage.get()).bytes.equals(video), `${name}: it is tried again`);
   }
+});
+
+test('of what may have broken off unseen, nothing is kept', async (t) => {
+  const endless = Buffer.concat([Buffer.from('HTTP/1.1 200 X\r\ncontent-type: video/mp4\r\n\r\n'), video]);
+  const stage = await startKeeping(t, ({ socket }) => socket.end(endless));
+  await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  t.strictSame(stage.names(), []);
+  t.ok((await stage.get()).bytes.equals(video));
+});
+
+test('a video of a type that the folder would tell as another is not kept', async (t) => {
+  const other = Buffer.from(
+    fileAnswer(video).toString('latin1').replace('video/mp4', 'video/x-matroska'),
+    'latin1',
+  );
+  const stage = await startKeeping(t, ({ socket }) => socket.write(other));
+  await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  t.equal((await stage.get()).headers.get('content-type'), 'video/x-matroska');
+  t.strictSame(stage.names(), []);
+});
+
+test('where the folder cannot be read, a video comes from its upstream', async (t) => {
+  const file = join(temporaryFolder(t), 'file');
+  writeFileSync(file, '');
+  const stage = await startKeeping(t, ({ socket }) => socket.write(fileAnswer(video)), {
+    videos: { folder: join(file, 'videos') },
+  });
+  const heard = await stage.get();
+  t.equal(heard.status, 200);
+  t.ok(heard.bytes.equals(video));
+  await stage.gateway.line(({ msg }) => msg === 'a fault of ours');
 });
 
 test('a video that is too large is not fetched, but passed on', async (t) => {

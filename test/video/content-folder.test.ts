@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { beginKept, openKept, sweepKept } from '../../src/video/content-folder.js';
@@ -101,6 +102,42 @@ test('a sweep takes what a killed process has left, and nothing that is not the 
     [fresh, foreign, join(settings.folder, `${idOf('a')}.mp4`)].sort(),
   );
   t.equal((await readFile(foreign)).toString(), 'x');
+});
+
+test('a video of a task of some hours ago is kept though others sweep meanwhile', async (t) => {
+  const settings = { ...settingsOf(t), bytes: 2 ** 30, fileBytes: 2 ** 30 };
+  const part = await beginKept(settings, idOf('a'));
+  // It takes a while until these are durable.
+  for (let piece = 0; piece < 16; piece++) await part.write(Buffer.alloc(2 ** 20, piece));
+  let isOver = false;
+  const sweep = async (): Promise<void> => {
+    while (!isOver) await sweepKept(settings);
+  };
+  const sweeping = sweep();
+  const createdAt = Date.now() - dayMs / 4;
+  await part.finish('video/mp4', createdAt).finally(() => {
+    isOver = true;
+  });
+  await sweeping;
+  t.strictSame(await readdir(settings.folder), [`${idOf('a')}.mp4`]);
+  const { mtimeMs } = await stat(join(settings.folder, `${idOf('a')}.mp4`));
+  t.ok(Math.abs(mtimeMs - createdAt) < 1, 'its days count from when its task was made');
+});
+
+test('what has the name of a video and is no file is neither opened, nor waited for, nor in a sweep’s way', async (t) => {
+  const settings = settingsOf(t);
+  await keep(settings, idOf('d'), 10, { ageMs: 2 * dayMs });
+  const pathOf = (digit: string): string => join(settings.folder, `${idOf(digit)}.mp4`);
+  await mkdir(pathOf('a'));
+  await writeFile(join(settings.folder, 'notes'), 'x'.repeat(200));
+  await symlink('notes', pathOf('b'));
+  execFileSync('mkfifo', [pathOf('c')]);
+  const long = new Date(Date.now() - 30 * dayMs);
+  for (const digit of ['a', 'c']) await utimes(pathOf(digit), long, long);
+  for (const digit of ['a', 'b', 'c']) t.equal(await openKept(settings, idOf(digit)), null, digit);
+  await sweepKept(settings);
+  const left = ['a', 'b', 'c'].map((digit) => `${idOf(digit)}.mp4`);
+  t.strictSame((await readdir(settings.folder)).sort(), ['notes', ...left]);
 });
 
 test('without a folder there is nothing to sweep', async (t) => {

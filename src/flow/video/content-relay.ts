@@ -16,7 +16,7 @@ import type {
 } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
 import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
-import { openKept } from '../../video/content-folder.js';
+import { type KeptFile, openKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
@@ -480,8 +480,7 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
     }
     const holds = head.ifRange === '' || head.ifRange === tag;
     const range = holds && call.exchange.method === 'GET' ? parseRange(head.range) : null;
-    const { videos } = call.running.snapshot;
-    const kept = videos === null || variant.name !== 'video' ? null : await openKept(videos, id);
+    const kept = variant.name === 'video' ? await keptOf(services, call, id) : null;
     if (kept !== null) {
       relayKept(services, call, { kept, range, lines });
       return;
@@ -490,6 +489,18 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
     const source = sourceOf(call, task, variant);
     new ContentRelay(services, call, { source, range, contentType: variant.contentType, lines }).start();
   });
+}
+
+/** What is kept of a task's video. What cannot be opened is told in the log: its upstream may still have it. */
+async function keptOf(services: Services, call: AuthenticatedCall, id: string): Promise<KeptFile | null> {
+  const { videos } = call.running.snapshot;
+  if (videos === null) return null;
+  try {
+    return await openKept(videos, id);
+  } catch (fault) {
+    services.reportFault('promise', fault, null);
+    return null;
+  }
 }
 
 function notFinished({ id, state, error }: VideoTask): GatewayError {

@@ -11,7 +11,7 @@ import type {
 } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
 import { reachUrl, redirectTarget } from '../../upstream/reach.js';
-import { beginKept, type PartFile, sweepKept } from '../../video/content-folder.js';
+import { beginKept, isKeptType, type PartFile, sweepKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
@@ -24,6 +24,7 @@ import { askingAbout } from './asking.js';
 import {
   type ContentSource,
   fetchLines,
+  mediaType,
   mostRedirects,
   otherThanVideo,
   problemOf,
@@ -114,13 +115,14 @@ export class VideoKeeper {
     try {
       if (this.#isOver) return;
       await part.finish(await fetch.run(), task.createdAt);
-      await sweepKept(videos);
     } finally {
       this.#fetches.delete(fetch);
       await part.discard();
     }
+    await this.#sweep();
   }
 
+  /** Never rejects. */
   async #sweep(): Promise<void> {
     const { videos } = this.#services.running.snapshot;
     if (videos === null) return;
@@ -193,6 +195,10 @@ class VideoFetch implements UpstreamHandler {
           `it has ${head.contentLength} bytes, and one of the folder may have ${this.#wanted.fileBytes}`,
         ),
       );
+    else if (head.contentLength === -1 && head.get('transfer-encoding') === null)
+      this.#end(new RangeError('its server does not say where it ends, so half of it looks like all'));
+    else if (mediaType.test(head.contentType ?? '') && !isKeptType(head.contentType ?? ''))
+      this.#end(new RangeError(`the folder has no name for what is ${head.contentType}`));
     else this.#head = head;
   }
 

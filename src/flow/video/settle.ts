@@ -11,6 +11,8 @@ import type { Services } from '../services.js';
 
 /** Whoever has begun to put a task right is done by then, or somebody else does it. */
 const claimMs = 10_000;
+/** Of a task's id, which is random, so much tells it from the few that an account remembers. */
+const debtLength = 12;
 
 /**
  * Changes a task, and puts right what it was charged when that ends it: whoever writes its end into the store does so,
@@ -74,7 +76,8 @@ async function putRight(services: Services, task: VideoTask, until: number): Pro
   for (const { pool, limit } of charge.budgets) {
     // An account remembers only its last debts: two that tell it of many tasks must not be far apart.
     if (performance.now() >= until) return false;
-    const asked = { total: limit, least: 0, want: 0, owed: nanoUsd, debt: task.id, ttlMs: budgetKeptMs };
+    const debt = task.id.slice(-debtLength);
+    const asked = { total: limit, least: 0, want: 0, owed: nanoUsd, debt, ttlMs: budgetKeptMs };
     await services.budgets.reserve(pool, asked);
   }
   return true;

@@ -1,0 +1,41 @@
+import pino from 'pino';
+import { test } from 'tap';
+import { createStore } from '../../src/store/create.js';
+import { storeUnavailable } from '../../src/store/unavailable.js';
+import { createTaskBook } from '../../src/video/book.js';
+import { startStoreSweep } from '../../src/video/store-sweep.js';
+import { eventually } from '../support/eventually.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
+
+test('a task that cannot be settled holds up no other', async (t) => {
+  const settings = { kind: 'embedded', path: temporaryFolder(t), taskDays: 1 } as const;
+  const store = createStore(settings);
+  t.teardown(() => store.close());
+  for (const id of ['video_1', 'video_2', 'video_3']) await store.create('tasks-owed', id, '', 60_000);
+  const faults: Readonly<Record<string, Error>> = {
+    video_1: storeUnavailable('its account cannot be read'),
+    video_2: new Error('unforeseen'),
+  };
+  const told: string[] = [];
+  const lines: string[] = [];
+  const sweep = startStoreSweep({
+    settings,
+    store,
+    book: createTaskBook(store),
+    log: pino({}, { write: (line: string) => void lines.push(line) }),
+    async settle(id) {
+      told.push(id);
+      const fault = faults[id];
+      if (fault !== undefined) throw fault;
+    },
+  });
+  t.teardown(() => sweep.stop());
+  await eventually(() => told.includes('video_3'));
+  t.strictSame(told.slice(0, 3), ['video_1', 'video_2', 'video_3']);
+  await eventually(() => lines.length > 0);
+  t.match(
+    lines,
+    [/"unforeseen".*what tasks were charged could not be put right/s],
+    'what nobody else tells is told',
+  );
+});
