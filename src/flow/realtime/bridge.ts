@@ -26,7 +26,7 @@ import { closeCode } from '../sockets/close-code.js';
 import type { HeldPart, SessionPlace } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
-import { endOfClose, endOfFault } from './upstream-end.js';
+import { endOfClose, endOfFault, failureOf } from './upstream-end.js';
 
 /** A client that goes on to send what cannot be taken is cut. */
 const mostRefusals = 100;
@@ -59,6 +59,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   readonly #openUsage = new OpenUsage();
   /** How the session ends whose client has left, while its upstream is heard to learn what it has used. */
   #leftAs: CallOutcome | null = null;
+  /** The upstream was not read for a while, since the client did not read. */
+  #hasStalled = false;
   #over = false;
 
   /** @param attempt the attempt that has opened the upstream's side; it ends with the session */
@@ -152,6 +154,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   onBlocked(): void {
+    this.#hasStalled = true;
     if (!this.#over) this.#upstream.pause();
   }
 
@@ -257,7 +260,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       fault === null
         ? endOfClose(code, words, this.#openUsage.hasResponse, upstream)
         : endOfFault(code, fault);
-    if (end.failure !== null) this.#attempt.failed(end.failure, true);
+    const failure = failureOf(end, this.#hasStalled);
+    if (failure !== null) this.#attempt.failed(failure, true);
     if (end.error !== null && end.code !== null) {
       this.#refuseFor(end.error, end.code);
       return;

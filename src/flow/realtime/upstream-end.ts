@@ -26,6 +26,17 @@ const ofServer: ReadonlySet<number> = new Set([
   closeCode.badGateway,
 ]);
 
+/** How an upstream ends a session of which it hears nothing. */
+const ofSilence: ReadonlySet<AttemptFailure> = new Set(['truncated', 'reset', 'idle_timeout']);
+
+/**
+ * How an attempt has failed by the end of a session; null for what may be the client's doing.
+ * @param hasStalled the client has let its messages wait, and with them the upstream's pings
+ */
+export function failureOf({ failure }: UpstreamEnd, hasStalled: boolean): AttemptFailure | null {
+  return failure !== null && hasStalled && ofSilence.has(failure) ? null : failure;
+}
+
 /**
  * Judges a close frame of an upstream.
  * @param isWithin a response is under way, of which the rest will not come

@@ -1,5 +1,6 @@
 import t, { type Test, test } from 'tap';
 import type { AttemptResult } from '../../../src/metrics/results.js';
+import { settled } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
 import { type Arrival, openClient, startRealtimeUpstream } from '../../support/realtime.js';
 import { figuresOf } from './figures.js';
@@ -143,7 +144,7 @@ const rows: readonly SessionEnd[] = [
   },
 ];
 
-async function start(t: Test, { sockets = {} }: SessionEnd, isWithin: boolean) {
+async function start(t: Test, { sockets = {} }: Pick<SessionEnd, 'sockets'>, isWithin: boolean) {
   const upstream = await startRealtimeUpstream(t);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
@@ -200,3 +201,25 @@ for (const row of rows) {
     await check({ ...row, outcome: 'client_gone', error: null, cause: null });
   });
 }
+
+const total = 32;
+for (const [what, end, cause] of [
+  ['closes with 1011', closing(1011, 'keepalive ping timeout'), 'close 1011: keepalive ping timeout'],
+  [
+    'ends the connection',
+    ({ request }: Arrival) => request.socket.end(),
+    'reset: closed without a close frame',
+  ],
+] as const)
+  test(`an upstream ${what} whose pings were not read since its client did not read`, {
+    buffered: true,
+  }, async (t) => {
+    const { client, arrival, check } = await start(t, { sockets: {} }, false);
+    client.socket.pause();
+    for (let index = 0; index < total; index++) arrival.socket.send(Buffer.alloc(mebibyte));
+    await settled(() => arrival.socket.bufferedAmount, { looks: 300, everyMs: 1 });
+    end(arrival);
+    client.socket.resume();
+    await client.closed;
+    await check({ ...failed, cause, counted: 'ok', breaker: 'ignores' });
+  });
