@@ -382,7 +382,7 @@ function textBehind(parts: readonly AssistantPart[], text: string, isApart: bool
 }
 
 function decodeCall(block: JsonObject, id: string, at: string): ToolCallPart {
-  const { input = {} } = block;
+  const input = block.input ?? {};
   return {
     kind: 'toolCall',
     id,

@@ -408,6 +408,7 @@ test('the input of a call that is no object is put into one', async (t) => {
     ['x', '{"input":"x"}'],
     ['{"a":1}', '{"a":1}'],
     ['', '{}'],
+    [null, '{}'],
   ]) {
     const content = [{ type: 'tool_use', id: 'c', name: 'f', input: given }];
     t.match(decode({ messages: [{ role: 'assistant', content }] }).turns, [{ parts: [{ input }] }]);
