@@ -54,7 +54,8 @@ export interface Simulator {
   /** Base URL as an SDK takes it, with `/v1`. */
   readonly url: string;
   state(): SimulatorState;
-  lastRequest(): SimulatorRequest | null;
+  /** @param method of it; any unless given */
+  lastRequest(method?: string): SimulatorRequest | null;
   /** Calls back once nobody has been connected for so long, from now on. */
   whenUnused(ms: number, onUnused: () => void): void;
   /** Stops listening and destroys what is open. */
@@ -73,6 +74,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const routes = routesOf(ledger);
   const isDue = directivesDue();
   let last: SimulatorRequest | null = null;
+  const lastBy = new Map<string, SimulatorRequest>();
 
   const upgrades = socketUpgrades({
     pace: settings,
@@ -129,6 +131,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       body,
       directives: headerDirectives(typeof header === 'string' ? header : undefined),
     };
+    lastBy.set(last.method, last);
     options.onRequest?.(last);
     await send(exchange, await replyTo(routes, last, isDue), settings);
   }
@@ -149,7 +152,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     whenUnused: (ms, onUnused) => watchUse(server, ms, onUnused),
     url: `http://${loopback}:${port}/v1`,
     state,
-    lastRequest: () => last,
+    lastRequest: (method) => (method === undefined ? last : (lastBy.get(method) ?? null)),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -88,16 +88,16 @@ for (const sdk of versions) {
     const { client, demo } = await start(t, sdk);
     const asked = { model: 'sim-video' as 'sora-2', prompt: 'a fox' };
     await client.videos.create({ ...asked, input_reference: picture });
-    const sent = demo.simulator.lastRequest()?.body.toString('latin1') ?? '';
+    const sent = demo.simulator.lastRequest('POST')?.body.toString('latin1') ?? '';
     const part =
       'name="input_reference"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n\x1a\nand so on\r\n';
     t.ok(sent.includes(part), sent);
     for (const url of ['https://images.invalid/a.png', 'data:image/png;base64,iVBORw0KGgo=']) {
       await client.videos.create({ ...asked, input_reference: { image_url: url } });
-      t.match(demo.simulator.lastRequest()?.body.toString(), url);
+      t.match(demo.simulator.lastRequest('POST')?.body.toString(), url);
     }
     await client.videos.create({ ...asked, input_reference: { file_id: 'file-1' } });
-    t.match(demo.simulator.lastRequest()?.body.toString(), 'file-1');
+    t.match(demo.simulator.lastRequest('POST')?.body.toString(), 'file-1');
   });
 
   test(`${sdk.name}: errors are those of the SDK`, async (t) => {

@@ -16,6 +16,7 @@ test('two gateways on one PostgreSQL serve the same tasks, and poll each once a 
   const { simulator, start } = await startHostsStage(t, { videoPace: { queuedMs: 0, runningMs } }, longMs);
   const [here, there] = await Promise.all([start(), start()]);
   const prompt = '[[video:bytes=300000]] a fox';
+  const begunAt = performance.now();
   const made = await askTask(here.baseUrl, taskClientFormats.compat.create(prompt));
   t.equal(made.status, 200);
   const id = String(made.body.id);
@@ -30,7 +31,6 @@ test('two gateways on one PostgreSQL serve the same tasks, and poll each once a 
     t.equal((await askTask(baseUrl, content, { key: otherKey })).status, 404);
   }
 
-  const begunAt = performance.now();
   const ends = await Promise.all(
     [here, there, here, there].map(({ baseUrl }) => untilEnded(baseUrl, id, taskClientFormats.generic)),
   );

@@ -64,6 +64,14 @@ async function putRight(services: Services, task: VideoTask, until: number): Pro
   const { charge } = task;
   if (charge === undefined) return true;
   const { nanoUsd, seconds, paidNanoUsd } = correctionOf(task, charge);
+  // First, since the next call may be let in by them.
+  for (const { pool, limit } of nanoUsd === 0 ? [] : charge.budgets) {
+    // An account remembers only its last debts: two that tell it of many tasks must not be far apart.
+    if (performance.now() >= until) return false;
+    const debt = task.id.slice(-debtLength);
+    const asked = { total: limit, least: 0, want: 0, owed: nanoUsd, debt, ttlMs: budgetKeptMs };
+    await services.budgets.reserve(pool, asked);
+  }
   await services.correct(
     correctionRecord(task, {
       costNanoUsd: nanoUsd,
@@ -72,14 +80,6 @@ async function putRight(services: Services, task: VideoTask, until: number): Pro
       isMetered: services.running.snapshot.usage.ledger,
     }),
   );
-  if (nanoUsd === 0) return true;
-  for (const { pool, limit } of charge.budgets) {
-    // An account remembers only its last debts: two that tell it of many tasks must not be far apart.
-    if (performance.now() >= until) return false;
-    const debt = task.id.slice(-debtLength);
-    const asked = { total: limit, least: 0, want: 0, owed: nanoUsd, debt, ttlMs: budgetKeptMs };
-    await services.budgets.reserve(pool, asked);
-  }
   return true;
 }
 
