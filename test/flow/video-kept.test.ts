@@ -2,7 +2,12 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
+import { compat } from '../support/media/client-formats.js';
+import { mediaConfig } from '../support/media/gateway.js';
+import { ended, make } from '../support/media/videos.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
+import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { type ContentOptions, fileAnswer, startContent } from './video-contents.js';
 
 /** Of several pieces. */
@@ -119,6 +124,33 @@ test('of what may have broken off unseen, nothing is kept', async (t) => {
   await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
   t.strictSame(stage.names(), []);
   t.ok((await stage.get()).bytes.equals(video));
+});
+
+test('an upstream whose videos do not come holds up those of no other', async (t) => {
+  const folder = join(temporaryFolder(t), 'videos');
+  const asked: string[] = [];
+  const upstreamOf = (name: string, isWell: boolean) =>
+    startRawUpstream(t, ({ head, socket }) => {
+      if (head.startsWith('POST ')) socket.write(jsonAnswer(200, '{"id":"theirs"}'));
+      else if (!head.includes('/content'))
+        socket.write(jsonAnswer(200, '{"id":"theirs","status":"completed"}'));
+      else {
+        asked.push(name);
+        if (isWell) socket.write(fileAnswer(video));
+      }
+    });
+  const [hung, well] = await Promise.all([upstreamOf('hung', false), upstreamOf('well', true)]);
+  const upstreams = { hung: { kind: 'chat', baseUrl: hung.url }, well: { kind: 'chat', baseUrl: well.url } };
+  const modelOf = (upstream: string) => ({ protocols: ['video'], targets: [{ upstream, model: 'real' }] });
+  const models = { hung: modelOf('hung'), well: modelOf('well') };
+  const config = mediaConfig(t, { upstreams, models, config: { videos: { folder } } });
+  const gateway = await startGateway(t, { config });
+  for (let number = 0; number < 9; number++)
+    await ended(compat, gateway, await make(compat, gateway, 'hung', 'a fox'));
+  const id = await make(compat, gateway, 'well', 'a fox');
+  await ended(compat, gateway, id);
+  await eventually(() => readdirSync(folder).includes(`${id}.mp4`));
+  t.strictSame(asked.toSorted(), ['hung', 'hung', 'well']);
 });
 
 test('a video of a type that the folder would tell as another is not kept', async (t) => {

@@ -31,8 +31,10 @@ import {
   sourceOf,
 } from './content-source.js';
 
-/** Videos that a worker fetches at once, and that wait for it: of more, the latest are not kept. */
-const mostAtOnce = 2;
+/** Videos that a worker fetches at once, of all upstreams and of one: one that hangs holds up no other. */
+const mostAtOnce = 8;
+const mostOfUpstream = 2;
+/** Of an upstream's videos that wait for that: of more, the latest are not kept. */
 const mostWaiting = 1000;
 /** Some upstreams have a video a moment after they say so. */
 const tries = 3;
@@ -47,7 +49,7 @@ export class VideoKeeper {
   readonly #waiting: VideoTask[] = [];
   readonly #fetches = new Set<VideoFetch>();
   readonly #timer: NodeJS.Timeout;
-  #underWay = 0;
+  readonly #underWay = new Set<VideoTask>();
   #isOver = false;
 
   constructor(services: Services, log: Logger) {
@@ -59,7 +61,7 @@ export class VideoKeeper {
   /** Has the video of a completed task kept, where the config says so. What cannot be kept is told in the log. */
   keep(task: VideoTask): void {
     if (this.#services.running.snapshot.videos === null || this.#isOver) return;
-    if (this.#waiting.length >= mostWaiting) {
+    if (countOf(this.#waiting, task) >= mostWaiting) {
       this.#log.warn({ task: task.id }, 'a video is not kept: too many wait for it');
       return;
     }
@@ -75,14 +77,16 @@ export class VideoKeeper {
   }
 
   #start(): void {
-    while (this.#underWay < mostAtOnce && !this.#isOver) {
-      const task = this.#waiting.shift();
-      if (task === undefined) return;
-      this.#underWay++;
-      void this.#keep(task).finally(() => {
-        this.#underWay--;
-        this.#start();
-      });
+    while (this.#underWay.size < mostAtOnce && !this.#isOver) {
+      const next = this.#waiting.findIndex((task) => countOf(this.#underWay, task) < mostOfUpstream);
+      if (next === -1) return;
+      for (const task of this.#waiting.splice(next, 1)) {
+        this.#underWay.add(task);
+        void this.#keep(task).finally(() => {
+          this.#underWay.delete(task);
+          this.#start();
+        });
+      }
     }
   }
 
@@ -132,6 +136,13 @@ export class VideoKeeper {
       this.#log.warn({ err: error }, 'the folder of kept videos could not be swept');
     }
   }
+}
+
+/** How many of some tasks are of the upstream of another one. */
+function countOf(tasks: Iterable<VideoTask>, { upstream: { name } }: VideoTask): number {
+  let count = 0;
+  for (const { upstream } of tasks) if (upstream.name === name) count++;
+  return count;
 }
 
 interface Wanted {
