@@ -2,24 +2,17 @@ import { performance } from 'node:perf_hooks';
 import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/told-error.js';
-import { type FaultPlace, GatewayError, guard } from '../../errors.js';
+import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import { never } from '../../protocols/once.js';
 import { Beginning, Gather } from '../../stream/gather.js';
-import type {
-  ResponseHead,
-  UpstreamExchange,
-  UpstreamFailure,
-  UpstreamHandler,
-} from '../../upstream/client.js';
+import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
-import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
 import { type KeptFile, openKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
-import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
+import { type HeadLines, headerLine, noLines } from '../../wire/head.js';
 import { queryParameter } from '../../wire/query.js';
 import {
   type ByteRange,
@@ -35,17 +28,13 @@ import { beginningFailure } from '../answer-phase.js';
 import { type Answered, ask, type CollectedRequest } from '../ask.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, CallOutcome } from '../call.js';
-import { markedKey } from '../key-mark.js';
-import { fileHosts } from '../own-address.js';
-import { oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { findTask, taskNotFound } from './answer.js';
+import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import {
   type ContentSource,
-  fetchLines,
   mediaType,
-  mostRedirects,
   otherThanVideo,
   problemOf,
   refuseRange,
@@ -90,20 +79,15 @@ interface Refusal {
  * Hands a file on as it comes, under the backpressure of both sides and with the range that was asked for, whether or
  * not its server knows ranges. Redirects are followed here: a client never learns where the file is.
  */
-class ContentRelay implements UpstreamHandler, ExchangeListener {
+class ContentRelay implements ContentOwner, ExchangeListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #request: ContentRequest;
-  /** That the upstream itself is asked with. */
-  #apiKey: string | null = null;
+  readonly #fetch: ContentFetch;
   #doubted: Doubt | null = null;
   readonly #beginning: Beginning;
   #refusal: Refusal | null = null;
-  #upstream: UpstreamExchange | null = null;
-  #cancelReach: () => void = () => {};
-  /** URL that is asked now; null while it is the upstream's own path. */
-  #url: string | null = null;
-  #redirects = 0;
+  #cancelRenewal: () => void = () => {};
   #isRenewed = false;
   #mode: 'waiting' | 'passing' | 'over' = 'waiting';
   /** Bytes that come before what was asked for, and bytes that are still to be sent (-1 for all that come). */
@@ -116,37 +100,23 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#services = services;
     this.#call = call;
     this.#request = request;
-    this.#beginning = new Beginning(request.source.upstream.secrets);
+    const { source, range } = request;
+    this.#beginning = new Beginning(source.upstream.secrets);
+    const wanted = { asking: call, source, lines: rangeLine(range), totalMs: longestMs };
+    this.#fetch = new ContentFetch(services, wanted, this);
   }
 
   start(): void {
-    const { source } = this.#request;
     this.#call.exchange.listener = this;
     this.#call.validatedAt = performance.now();
-    if (source.kind === 'url') {
-      this.#reach(source.url);
-      return;
-    }
-    const { upstream, path, credential } = source;
-    const apiKey = markedKey(upstream, credential);
-    this.#apiKey = apiKey;
-    const request = {
-      method: 'GET',
-      path,
-      contentType: null,
-      protocol: 'video',
-      lines: this.#rangeLine(),
-      target: null,
-    } as const;
-    this.#ask(upstream.origin, oneOffHead(this.#call, upstream, { ...request, apiKey }));
+    this.#fetch.start();
   }
 
   onHead(head: ResponseHead): void {
     this.#call.answeredAt = performance.now();
-    this.#call.sentAt = this.#upstream?.sentAt ?? 0;
-    const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
-    if (next !== null) this.#follow(next);
-    else if (head.status === 200 || head.status === 206) {
+    this.#call.sentAt = this.#fetch.sentAt;
+    if (this.#fetch.follows(head)) return;
+    if (head.status === 200 || head.status === 206) {
       const isFromStart = head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true;
       this.#doubted = { head, isFromStart };
     } else this.#begin(head);
@@ -167,7 +137,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   #pass(chunk: Buffer): boolean {
     const failure = this.#beginning.failureIn(chunk);
     if (failure !== null) {
-      this.#upstream?.cancel();
+      this.#fetch.cancel();
       this.#noteFailure(failure);
       this.#break(failure);
       return true;
@@ -181,7 +151,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     if (this.#left === -1) return this.#call.exchange.write(bytes);
     if (bytes.length > this.#left) {
       if (!this.#isCut) {
-        this.#upstream?.cancel();
+        this.#fetch.cancel();
         this.#break(new GatewayError('upstream_error', 'The upstream sent more than it had announced.'));
         return true;
       }
@@ -190,7 +160,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#left -= bytes.length;
     const flowing = this.#call.exchange.write(bytes);
     if (this.#left > 0 || !this.#isCut) return flowing;
-    this.#upstream?.cancel();
+    this.#fetch.cancel();
     this.#finish();
     return true;
   }
@@ -217,109 +187,46 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   onClientGone(): void {
-    this.#upstream?.cancel();
-    this.#cancelReach();
+    this.#fetch.cancel();
+    this.#cancelRenewal();
     this.#settle('client_gone');
   }
 
   onDrained(): void {
-    this.#upstream?.resume();
+    this.#fetch.resume();
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
     this.#call.onFault(where, fault);
   }
 
-  #reach(url: string): void {
-    const { upstream } = this.#request.source;
-    this.#url = url;
-    const done = (reached: Reached | GatewayError): void => {
-      if (this.#mode !== 'waiting') return;
-      if (reached instanceof GatewayError) {
-        this.#refuse(reached);
-        return;
-      }
-      this.#fetch(reached);
-    };
-    const hosts = fileHosts(this.#call, upstream);
-    this.#cancelReach = reachUrl(url, hosts, guard('upstream', this.#call, done, undefined));
-  }
-
-  #fetch({ origin, path }: Reached): void {
-    let head: HeadLines;
-    try {
-      head = joinLines(
-        requestLine('GET', path),
-        headerLine('host', origin.authority),
-        fetchLines,
-        this.#rangeLine(),
-      );
-    } catch (cause) {
-      this.#refuse(
-        new GatewayError('upstream_error', 'The upstream named a file that cannot be asked for.', { cause }),
-      );
-      return;
-    }
-    this.#ask(origin, head);
-  }
-
-  #ask(origin: Origin, head: HeadLines): void {
+  onAsking(origin: Origin): GatewayError | null {
     const call = this.#call;
-    const { timeouts } = call.running.snapshot;
     // A redirect has led away from where the file was asked for before.
     call.place?.give();
     call.place = this.#services.downloads.take(call.key.id, origin);
-    if (call.place === null) {
-      this.#refuse(tooManyDownloads(origin));
-      return;
-    }
-    this.#upstream = this.#services.upstream.send(
-      origin,
-      { method: 'GET', head, body: [], source: null, once: never },
-      { ...timeouts, totalMs: longestMs },
-      this,
-    );
+    return call.place === null ? tooManyDownloads(origin) : null;
   }
 
-  #rangeLine(): HeadLines {
-    const { range } = this.#request;
-    if (range === null) return noLines;
-    if ('suffix' in range) return headerLine('range', `bytes=-${range.suffix}`);
-    return headerLine('range', `bytes=${range.first}-${range.last ?? ''}`);
-  }
-
-  #ownUrl(): string {
-    const { source } = this.#request;
-    const { secure, authority } = source.upstream.origin;
-    const path = source.kind === 'path' ? source.upstream.basePath + source.path : '/';
-    return `${secure ? 'https' : 'http'}://${authority}${path}`;
-  }
-
-  #follow(url: string): void {
-    this.#upstream?.cancel();
-    this.#upstream = null;
-    if (++this.#redirects > mostRedirects)
-      this.#refuse(new GatewayError('upstream_error', 'The upstream redirects too often.'));
-    else this.#reach(url);
+  onUnreached(error: GatewayError): void {
+    this.#refuse(error);
   }
 
   /** Asks the upstream for another URL in place of one that its server does not take any more. */
   #renew(asked: { readonly taskId: string; readonly url: string }, problem: GatewayError): void {
     this.#isRenewed = true;
-    this.#upstream?.cancel();
-    this.#upstream = null;
+    this.#fetch.cancel();
     const waiting = {
       ask: (request: CollectedRequest) =>
         new Promise<Answered | UpstreamFailure>((resolve) => {
-          this.#cancelReach = ask(this.#services, this.#call, request, resolve);
+          this.#cancelRenewal = ask(this.#services, this.#call, request, resolve);
         }),
     };
     renewedUrl(this.#services, this.#call, asked, waiting).then(
       (url) => {
         if (this.#mode !== 'waiting') return;
-        this.#redirects = 0;
         if (url === null) this.#refuse(problem);
-        else this.#reach(url);
+        else this.#fetch.reach(url);
       },
       (fault: unknown) => {
         if (this.#mode === 'waiting') this.#call.onFault('promise', fault);
@@ -342,7 +249,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     }
     const part = head.status === 206 ? parseContentRange(head.get('content-range')) : null;
     // Elsewhere our account is not known.
-    if (this.#url === null && head.status >= 400 && problem !== null && problem.kind !== 'not_found') {
+    if (this.#fetch.isAtUpstream && head.status >= 400 && problem !== null && problem.kind !== 'not_found') {
       this.#refusal = { head, problem, body: new Gather(refusalBytes) };
     } else if (problem !== null) {
       this.#refuse(problem);
@@ -378,9 +285,10 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   /** Our account is known at the upstream alone, and not where it keeps its files. */
   #noteFailure(error: GatewayError): void {
     const { source } = this.#request;
-    if (source.kind !== 'path' || this.#url !== null || !isVendorAccountError(error)) return;
+    if (source.kind !== 'path' || !this.#fetch.isAtUpstream || !isVendorAccountError(error)) return;
     const { upstream, model } = source;
-    noteVendorAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
+    const { apiKey } = this.#fetch;
+    noteVendorAccountRefused(this.#services, this.#call, { upstream, model, apiKey }, error);
   }
 
   #endRefusal({ head, problem, body }: Refusal): void {
@@ -417,7 +325,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       lines +
       timingLine(this.#call);
     if (exchange.method === 'HEAD') {
-      this.#upstream?.cancel();
+      this.#fetch.cancel();
       exchange.respondEmpty(status, all, length === -1 ? null : length);
       this.#settle('complete');
       return;
@@ -428,9 +336,8 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   #refuseRange(contentRange: string | null): void {
-    this.#upstream?.cancel();
+    this.#fetch.cancel();
     this.#mode = 'over';
-    this.#upstream = null;
     refuseRange(this.#services, this.#call, contentRange, this.#request.lines);
   }
 
@@ -447,16 +354,22 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   #refuse(error: GatewayError): void {
-    this.#upstream?.cancel();
+    this.#fetch.cancel();
     this.#mode = 'over';
     refuse(this.#services, this.#call, error);
   }
 
   #settle(outcome: CallOutcome): void {
     this.#mode = 'over';
-    this.#upstream = null;
+    this.#fetch.release();
     account(this.#services, this.#call, outcome);
   }
+}
+
+function rangeLine(range: ByteRange | null): HeadLines {
+  if (range === null) return noLines;
+  if ('suffix' in range) return headerLine('range', `bytes=-${range.suffix}`);
+  return headerLine('range', `bytes=${range.first}-${range.last ?? ''}`);
 }
 
 /** Answers with a finished task's video, or part of it: as it is kept here, or straight from where its upstream keeps it. */

@@ -5,7 +5,6 @@ import type { ResponseHead } from '../../upstream/client.js';
 import { upstreamFormats } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
 import type { VideoVariant } from '../../video/variants.js';
-import { headerLine, joinLines } from '../../wire/head.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 import { type ByteRange, parseContentRange, type SatisfiedRange, satisfiedRange } from '../../wire/range.js';
 import { account } from '../account.js';
@@ -35,13 +34,6 @@ export type ContentSource =
     };
 
 const nothing = Buffer.alloc(0);
-export const mostRedirects = 3;
-/** What a foreign server is told of the gateway. */
-export const fetchLines = joinLines(
-  headerLine('accept', '*/*'),
-  headerLine('accept-encoding', 'identity'),
-  headerLine('user-agent', 'model-gateway'),
-);
 /** Text begins within so many bytes. */
 const startWithin = 256;
 /** Fewer bytes may look like one by chance, whatever they are called. */

@@ -1,35 +1,17 @@
 import type { Logger } from 'pino';
 import { failureError } from '../../attempts/told-error.js';
 import { GatewayError } from '../../errors.js';
-import { never } from '../../protocols/once.js';
 import { Beginning } from '../../stream/gather.js';
-import type {
-  ResponseHead,
-  UpstreamExchange,
-  UpstreamFailure,
-  UpstreamHandler,
-} from '../../upstream/client.js';
-import type { Origin } from '../../upstream/origin.js';
-import { reachUrl, redirectTarget } from '../../upstream/reach.js';
+import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
 import { beginKept, isKeptType, type PartFile, sweepKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
-import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
+import { noLines } from '../../wire/head.js';
 import { beginningFailure } from '../answer-phase.js';
-import { markedKey } from '../key-mark.js';
-import { fileHosts } from '../own-address.js';
-import { oneOffHead } from '../prepare.js';
 import type { Services } from '../services.js';
 import { askingAbout } from './asking.js';
-import {
-  type ContentSource,
-  fetchLines,
-  mediaType,
-  mostRedirects,
-  otherThanVideo,
-  problemOf,
-  sourceOf,
-} from './content-source.js';
+import { ContentFetch, type ContentOwner } from './content-fetch.js';
+import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
 
 /** Videos that a worker fetches at once, of all upstreams and of one: one that hangs holds up no other. */
 const mostAtOnce = 8;
@@ -153,17 +135,13 @@ interface Wanted {
 }
 
 /** Fetches one file, no faster than it can be written. Nothing of it is in memory but one piece. */
-class VideoFetch implements UpstreamHandler {
-  readonly #services: Services;
+class VideoFetch implements ContentOwner {
   readonly #wanted: Wanted;
   readonly #beginning: Beginning;
-  #upstream: UpstreamExchange | null = null;
-  #cancelReach: () => void = () => {};
+  readonly #fetch: ContentFetch;
   /** Of the answer that has the file; null before it. */
   #head: ResponseHead | null = null;
   #isJudged = false;
-  #url: string | null = null;
-  #redirects = 0;
   #bytes = 0;
   #written: Promise<void> = Promise.resolve();
   #done: (contentType: string) => void = () => {};
@@ -171,9 +149,11 @@ class VideoFetch implements UpstreamHandler {
   #isOver = false;
 
   constructor(services: Services, wanted: Wanted) {
-    this.#services = services;
+    const { source, task } = wanted;
     this.#wanted = wanted;
-    this.#beginning = new Beginning(wanted.source.upstream.secrets);
+    this.#beginning = new Beginning(source.upstream.secrets);
+    const asking = askingAbout(services, task);
+    this.#fetch = new ContentFetch(services, { asking, source, lines: noLines, totalMs: longestMs }, this);
   }
 
   /** @returns its content type; rejects with a `GatewayError` where it cannot be had, else where it cannot be written */
@@ -181,7 +161,7 @@ class VideoFetch implements UpstreamHandler {
     return new Promise((resolve, reject) => {
       this.#done = resolve;
       this.#fail = reject;
-      this.#start();
+      this.#fetch.start();
     });
   }
 
@@ -190,14 +170,7 @@ class VideoFetch implements UpstreamHandler {
   }
 
   onHead(head: ResponseHead): void {
-    const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
-    if (next !== null) {
-      this.#upstream?.cancel();
-      if (++this.#redirects > mostRedirects)
-        this.#end(new GatewayError('upstream_error', 'The upstream redirects too often.'));
-      else this.#reach(next);
-      return;
-    }
+    if (this.#fetch.follows(head)) return;
     const problem = problemOf(head, null);
     if (problem !== null) this.#end(problem);
     else if (head.contentLength > this.#wanted.fileBytes)
@@ -243,68 +216,16 @@ class VideoFetch implements UpstreamHandler {
     this.#end(failureError(failure));
   }
 
+  onAsking(): null {
+    return null;
+  }
+
+  onUnreached(error: GatewayError): void {
+    this.#end(error);
+  }
+
   onFault(_where: string, fault: unknown): void {
     this.#end(fault);
-  }
-
-  #start(): void {
-    const { source, task } = this.#wanted;
-    if (source.kind === 'url') {
-      this.#reach(source.url);
-      return;
-    }
-    const { upstream, path, credential } = source;
-    const request = {
-      method: 'GET',
-      path,
-      contentType: null,
-      protocol: 'video',
-      lines: noLines,
-      target: null,
-      apiKey: markedKey(upstream, credential),
-    } as const;
-    this.#ask(upstream.origin, oneOffHead(askingAbout(this.#services, task), upstream, request));
-  }
-
-  #reach(url: string): void {
-    this.#url = url;
-    const { upstream } = this.#wanted.source;
-    this.#cancelReach = reachUrl(url, fileHosts(this.#services, upstream), (reached) => {
-      if (reached instanceof GatewayError) {
-        this.#end(reached);
-        return;
-      }
-      try {
-        const { origin, path } = reached;
-        this.#ask(
-          origin,
-          joinLines(requestLine('GET', path), headerLine('host', origin.authority), fetchLines),
-        );
-      } catch (cause) {
-        this.#end(
-          new GatewayError('upstream_error', 'The upstream named a file that cannot be asked for.', {
-            cause,
-          }),
-        );
-      }
-    });
-  }
-
-  #ask(origin: Origin, head: HeadLines): void {
-    const { timeouts } = this.#services.running.snapshot;
-    this.#upstream = this.#services.upstream.send(
-      origin,
-      { method: 'GET', head, body: [], source: null, once: never },
-      { ...timeouts, totalMs: longestMs },
-      this,
-    );
-  }
-
-  #ownUrl(): string {
-    const { source } = this.#wanted;
-    const { secure, authority } = source.upstream.origin;
-    const path = source.kind === 'path' ? source.upstream.basePath + source.path : '/';
-    return `${secure ? 'https' : 'http'}://${authority}${path}`;
   }
 
   /** @returns false when it is no video, or holds a key of ours: then it is over */
@@ -324,7 +245,7 @@ class VideoFetch implements UpstreamHandler {
     this.#bytes += piece.length;
     this.#written = this.#wanted.part.write(piece);
     this.#written.then(
-      () => this.#upstream?.resume(),
+      () => this.#fetch.resume(),
       (fault: unknown) => this.#end(fault),
     );
   }
@@ -332,8 +253,7 @@ class VideoFetch implements UpstreamHandler {
   #end(fault: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#cancelReach();
-    this.#upstream?.cancel();
+    this.#fetch.cancel();
     this.#fail(fault);
   }
 }
