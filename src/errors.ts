@@ -186,6 +186,14 @@ export class GatewayError extends Error {
   }
 }
 
+/**
+ * An error that an upstream has told, as the one of ours that it means: with the status of that.
+ * @param code the upstream's
+ */
+export function answeredAs(kind: ErrorKind, message: string, code: string | null = null): GatewayError {
+  return new GatewayError(kind, message, { answered: { status: errorTable[kind].status, code } });
+}
+
 /** The same error of a request whose work may have been done all the same. */
 export function unrepeatable(error: GatewayError): GatewayError {
   if (error.unrepeatable) return error;

@@ -301,6 +301,6 @@ function ownerOf({ name }: Pool): string | undefined {
 }
 
 /** Whether anybody has set a budget for the calls of a key for a model. */
-export function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
+function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
   return budget !== null || groupBudgets.length > 0 || model.budget !== null;
 }

@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeptVideos } from '../config/types.js';
+import { errorCode } from '../errors.js';
 
 const types = { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime' } as const;
 const endings = ['mp4', 'webm', 'mov'] as const;
@@ -56,14 +57,19 @@ async function openThere(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if (isOf(error, 'ENOENT') || isOf(error, 'ELOOP')) return null;
+    if (['ENOENT', 'ELOOP'].includes(errorCode(error))) return null;
     throw error;
   }
 }
 
 /** @returns whether a video of that type is told as such when it is kept; what is of no type here is told as MP4 */
 export function isKeptType(contentType: string): boolean {
-  return endings.some((each) => types[each] === contentType.toLowerCase());
+  return endingOf(contentType) !== undefined;
+}
+
+function endingOf(contentType: string): keyof typeof types | undefined {
+  const type = contentType.toLowerCase();
+  return endings.find((each) => types[each] === type);
 }
 
 /** A video that is being written. It is kept once `finish` resolves; else `discard` is to be called. */
@@ -97,9 +103,8 @@ export async function beginKept({ folder, fileBytes }: KeptVideos, taskId: strin
     },
     async finish(contentType, createdAt) {
       const kept = new Date(createdAt);
-      const ending = endings.find((each) => types[each] === contentType.toLowerCase()) ?? 'mp4';
       await handle.sync();
-      await rename(path, join(folder, `${taskId}.${ending}`));
+      await rename(path, join(folder, `${taskId}.${endingOf(contentType) ?? 'mp4'}`));
       // Not before: a part that is as old as a task may be is one that a sweep takes for abandoned.
       await handle.utimes(kept, kept);
       await handle.sync();
@@ -165,11 +170,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    if (isOf(error, 'ENOENT')) return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
-}
-
-function isOf(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

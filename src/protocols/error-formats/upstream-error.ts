@@ -1,4 +1,4 @@
-import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
+import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from './vendor-account.js';
 
@@ -49,18 +49,21 @@ export function upstreamError(error: unknown): GatewayError | null {
   if (ofVendorAccount !== null) return ofVendorAccount;
   if (typeof error === 'string') return error === '' ? null : new GatewayError('upstream_error', error);
   if (!isObject(error)) return null;
-  const message = textOrNull(error.message) || 'The upstream answered with an error.';
-  if (tellsOfLimit(error)) return upstreamLimit(message);
+  return toldAs(error, textOrNull(error.message) || 'The upstream answered with an error.');
+}
+
+/** What an error in OpenAI's form means that is not about the gateway's account, by its `code` or `type`. */
+export function toldAs(error: JsonObject, message: string): GatewayError {
+  if (tellsOfLimit(error)) return answeredAs('rate_limit_exceeded', message);
   return requestFault(error, message) ?? new GatewayError('upstream_error', message);
 }
 
 /** The error for what an upstream calls a mistake of the request, by its `code` or `type`; null for any other. */
-export function requestFault({ code, type }: JsonObject, message: string): GatewayError | null {
+function requestFault({ code, type }: JsonObject, message: string): GatewayError | null {
   const kind = faultStatuses.get(typeof code === 'number' ? `${code}` : code);
-  if (kind !== undefined)
-    return new GatewayError(kind, message, { answered: { status: errorTable[kind].status, code: null } });
+  if (kind !== undefined) return answeredAs(kind, message);
   if (!faultWords.has(code) && !faultWords.has(type)) return null;
-  return new GatewayError('invalid_request', message, { answered: { status: 400, code: textOrNull(code) } });
+  return answeredAs('invalid_request', message, textOrNull(code));
 }
 
 /** Whether an error is one of too many requests, by its `code` or `type`: whatever it came in, it is a 429 then. */
@@ -71,9 +74,4 @@ export function tellsOfLimit({ code, type }: JsonObject): boolean {
 /** Whether a code or a type is one of too many requests, in any vendor's words. */
 export function isLimitWord(code: unknown): boolean {
   return typeof code === 'string' ? limitWord.test(code) : code === 429;
-}
-
-/** The error for a limit that is the upstream's own, not one of the gateway's. */
-export function upstreamLimit(message: string): GatewayError {
-  return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
 }

@@ -1,4 +1,4 @@
-import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
+import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
@@ -34,9 +34,7 @@ export function failureOf(error: JsonObject): GatewayError {
   // The number is the closer word of the two: several of them have one name.
   const known = kinds.get(error.code) ?? kinds.get(error.status);
   const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
-  return new GatewayError(kind, textOrNull(error.message) || 'The upstream answered with an error.', {
-    answered: { status: errorTable[kind].status, code: null },
-  });
+  return answeredAs(kind, textOrNull(error.message) || 'The upstream answered with an error.');
 }
 
 /** The error for a stream of something else. @param what stood where a response was expected, for the message */

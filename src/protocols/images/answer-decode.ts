@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.js';
+import { answeredAs, GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
 import {
   countOf,
@@ -9,7 +9,7 @@ import {
   parseObject,
   textOrNull,
 } from '../../wire/json.js';
-import { tellsOfLimit, upstreamError, upstreamLimit } from '../error-formats/upstream-error.js';
+import { tellsOfLimit, upstreamError } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
 
@@ -66,9 +66,8 @@ function failureOf(answer: JsonObject): GatewayError | null {
   const ofVendorAccount = vendorAccountFailure(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
-  if (tellsOfLimit(answer)) return upstreamLimit(message);
-  if (refusals.test(code))
-    return new GatewayError('invalid_request', message, { answered: { status: 400, code } });
+  if (tellsOfLimit(answer)) return answeredAs('rate_limit_exceeded', message);
+  if (refusals.test(code)) return answeredAs('invalid_request', message, code);
   return new GatewayError('upstream_error', message);
 }
 

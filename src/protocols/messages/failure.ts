@@ -1,5 +1,5 @@
 import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
-import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
+import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
@@ -31,9 +31,7 @@ export function failureOf(body: JsonObject): GatewayError {
   const type = textOrNull(error.type) ?? '';
   const known = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
   const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
-  return new GatewayError(kind, textOrNull(error.message) || 'The upstream answered with an error.', {
-    answered: { status: errorTable[kind].status, code: null },
-  });
+  return answeredAs(kind, textOrNull(error.message) || 'The upstream answered with an error.');
 }
 
 /** The failure of a stream that is not of the protocol. */

@@ -1,4 +1,4 @@
-import { afterColon } from '../../wire/json-skip.js';
+import { afterColon, endOfString } from '../../wire/json-skip.js';
 
 /** An event's type stands in its first bytes, before everything that may be long. */
 const typeWithin = 256;
@@ -10,7 +10,6 @@ export const transcribed = 'conversation.item.input_audio_transcription.complete
 
 const typeKey = Buffer.from('"type"');
 const quote = 0x22;
-const backslash = 0x5c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const openBracket = 0x5b;
@@ -43,33 +42,27 @@ export function mayTellUsage(event: Buffer): boolean {
  * as its own: clients choose the ids of items, which come back in events.
  */
 export function typeOfEvent(event: Buffer): string {
-  const end = Math.min(event.length, typeWithin);
+  const bytes = typeBytes(event);
   let depth = 0;
-  for (let at = 0; at < end; at++) {
-    const byte = event[at];
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
     if (byte === openBrace || byte === openBracket) depth++;
     else if (byte === closeBrace || byte === closeBracket) depth--;
     else if (byte === quote) {
-      const close = closingQuote(event, at + 1, end);
-      const value = depth === 1 && isTypeKey(event, at, close) ? afterColon(event, close) : -1;
-      if (value !== -1) return textAt(event, value, end);
+      const close = endOfString(bytes, at + 1);
+      if (close === -1) return '';
+      const value = depth === 1 && isTypeKey(bytes, at, close) ? afterColon(bytes, close) : -1;
+      if (value !== -1) return textAt(bytes, value);
       at = close;
     }
   }
   return '';
 }
 
-/** @returns the string that begins at a place, or an empty one where none ends before `end` */
-function textAt(event: Buffer, at: number, end: number): string {
-  const close = closingQuote(event, at + 1, end);
-  return event[at] === quote && close < end ? event.toString('latin1', at + 1, close) : '';
-}
-
-/** @returns the place of the quote that ends a string, or `end` where that is further */
-function closingQuote(event: Buffer, from: number, end: number): number {
-  let at = from;
-  while (at < end && event[at] !== quote) at += event[at] === backslash ? 2 : 1;
-  return Math.min(at, end);
+/** @returns the string that begins at a place, or an empty one where there is none, or not its end */
+function textAt(bytes: Buffer, at: number): string {
+  const close = bytes[at] === quote ? endOfString(bytes, at + 1) : -1;
+  return close === -1 ? '' : bytes.toString('latin1', at + 1, close);
 }
 
 function isTypeKey(event: Buffer, at: number, close: number): boolean {

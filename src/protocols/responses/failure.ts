@@ -1,7 +1,7 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { requestFault, tellsOfLimit, upstreamLimit } from '../error-formats/upstream-error.js';
+import { toldAs } from '../error-formats/upstream-error.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import { nameOfType } from './refusals.js';
 
@@ -15,9 +15,7 @@ export function failureOf(event: JsonObject): GatewayError {
   const ofVendorAccount = vendorAccountFailure(error) ?? vendorAccountFailure(response.error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const words = textOrNull(error.message) ?? textOrNull(response.error);
-  const message = words || 'The upstream answered with an error.';
-  if (tellsOfLimit(error)) return upstreamLimit(message);
-  return requestFault(error, message) ?? new GatewayError('upstream_error', message);
+  return toldAs(error, words || 'The upstream answered with an error.');
 }
 
 /** What an event of a stream is: one of the protocol, one that says nothing of the answer, a failure, or another protocol's. */

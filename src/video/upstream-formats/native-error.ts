@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.js';
+import { answeredAs, GatewayError } from '../../errors.js';
 import {
   type VendorAccountStatus,
   vendorAccountError,
@@ -23,13 +23,11 @@ export function vendorkError(code: number, message: unknown): GatewayError {
       return badRequest(message, null);
     case 1202:
     case 1203:
-      return new GatewayError('not_found', wordsOf(message), { answered: { status: 404, code: null } });
+      return answeredAs('not_found', wordsOf(message));
     case 5001:
-      return new GatewayError('overloaded', wordsOf(message), { answered: { status: 503, code: null } });
+      return answeredAs('overloaded', wordsOf(message));
     case 5002:
-      return new GatewayError('upstream_timeout', wordsOf(message), {
-        answered: { status: 504, code: null },
-      });
+      return answeredAs('upstream_timeout', wordsOf(message));
     default:
       return contentError(code, message);
   }
@@ -72,16 +70,12 @@ function vendorjAccount(code: number): VendorAccountStatus | null {
 function contentError(code: number, message: unknown): GatewayError {
   const kind = failureKind(String(code));
   if (kind === 'policy') return badRequest(message, 'content_policy_violation');
-  if (kind === 'limit') {
-    return new GatewayError('rate_limit_exceeded', wordsOf(message), {
-      answered: { status: 429, code: 'rate_limit_exceeded' },
-    });
-  }
+  if (kind === 'limit') return answeredAs('rate_limit_exceeded', wordsOf(message), 'rate_limit_exceeded');
   return new GatewayError('upstream_error', wordsOf(message), { cause: `code ${code}` });
 }
 
 function badRequest(message: unknown, code: string | null): GatewayError {
-  return new GatewayError('invalid_request', wordsOf(message), { answered: { status: 400, code } });
+  return answeredAs('invalid_request', wordsOf(message), code);
 }
 
 function ofVendorAccount(status: VendorAccountStatus, code: number, message: unknown): GatewayError {
