@@ -161,6 +161,7 @@ class ComposedGateway implements Gateway {
       openRequests: () => this.#server.open() - this.#services.sessions.size,
       openSockets: () => this.#services.sessions.size,
       bufferedBytes: () => this.#services.memory.bytes,
+      socketMemory: () => this.#services.sessions.memory,
       ledgerWaiting: () => this.#ledger.waiting(),
       ledgerWaitingBytes: () => this.#ledger.waitingBytes(),
       ledgerLagMs: () => this.#ledger.lagMs(this.#unixTime.at(performance.now())),

@@ -154,6 +154,14 @@ export const gaugeFamilies = {
   gateway_upstream_connections_busy: gauge('sum', 'Upstream connections with a request.'),
   gateway_upstream_requests_waiting: gauge('sum', 'Requests that wait for an upstream connection.'),
   gateway_buffered_bytes: gauge('sum', 'Bytes of request bodies held in memory.'),
+  gateway_socket_counted_bytes: gauge(
+    'sum',
+    'Bytes that WebSockets hold, as far as they are counted (bounded by sockets.heldBytes).',
+  ),
+  gateway_socket_unseen_bytes: gauge(
+    'sum',
+    'Bytes measured in the process that may be unfinished messages of WebSockets (bounded likewise).',
+  ),
   gateway_ledger_waiting_entries: gauge('sum', 'Entries that are not in the ledger yet.'),
   gateway_ledger_waiting_bytes: gauge(
     'sum',

@@ -32,6 +32,8 @@ export interface GaugeSources {
   /** WebSocket sessions. */
   openSockets(): number;
   bufferedBytes(): number;
+  /** What sockets hold: what is counted, and what was measured beyond it. */
+  socketMemory(): { readonly bytes: number; readonly unseenBytes: number };
   ledgerWaiting(): number;
   /** Bytes that these take up. */
   ledgerWaitingBytes(): number;
@@ -75,6 +77,9 @@ export function readGauges(sources: GaugeSources, caps: SeriesCaps): GaugeTables
   put('gateway_open_requests', sources.openRequests());
   put('gateway_open_sockets', sources.openSockets());
   put('gateway_buffered_bytes', sources.bufferedBytes());
+  const sockets = sources.socketMemory();
+  put('gateway_socket_counted_bytes', sockets.bytes);
+  put('gateway_socket_unseen_bytes', sockets.unseenBytes);
   put('gateway_ledger_waiting_entries', sources.ledgerWaiting());
   put('gateway_ledger_waiting_bytes', sources.ledgerWaitingBytes());
   put('gateway_ledger_lag_seconds', sources.ledgerLagMs() / 1000);

@@ -5,6 +5,7 @@ import { startGateway, testKey } from '../support/gateway.js';
 import { openClient, type SessionClient, startRealtimeUpstream } from '../support/realtime.js';
 import { connect } from '../support/responses-socket.js';
 import { Heard, socketServer } from '../upstream/socket-peers.js';
+import { socketBytes } from './held-bytes.js';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -12,14 +13,14 @@ const sockets = { messageBytes: mebibyte, heldBytes: 4 * mebibyte, heldBytesPerK
 
 test('an upstream whose messages do not end fills one key its part, and no more', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startGateway(t, {
+  const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     protocols: ['realtime'],
     config: { sockets },
   });
   const clients: SessionClient[] = [];
+  for (let at = 0; at < 4; at++) clients.push(await openClient(t, gateway.port));
   for (let at = 0; at < 4; at++) {
-    clients.push(await openClient(t, port));
     const { socket } = await upstream.arrival(at);
     socket.send(Buffer.alloc(900 * kibibyte, 0x20), { fin: false, binary: false });
   }
@@ -41,11 +42,11 @@ test('an upstream whose messages do not end fills one key its part, and no more'
     t.match(JSON.parse(String(received[0])), { type: 'error', error: { type: 'server_error' } });
     t.equal((await upstream.arrivals[at]?.closed)?.code, 1013, 'and the upstream is told');
   }
-  const later = await openClient(t, port);
-  (await upstream.arrival(4)).socket.send(Buffer.alloc(900 * kibibyte, 0x20), { fin: false, binary: false });
-  (await upstream.arrival(4)).socket.send('{}', { fin: true, binary: false });
-  await later.until(1);
-  t.pass('what was held was given back');
+  const left = await eventually(() => socketBytes(gateway), { fits: (bytes) => bytes < 100 * kibibyte });
+  t.ok(
+    left > 0,
+    'what was held was given back, but for the open socket and connections that have yet to end',
+  );
 });
 
 test('the answer to a message of a responses socket finds room in the part of its key, or is an error', async (t) => {

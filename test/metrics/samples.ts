@@ -13,6 +13,7 @@ export function gaugeSources(given: Partial<GaugeSources> = {}): GaugeSources {
     openRequests: () => 0,
     openSockets: () => 0,
     bufferedBytes: () => 0,
+    socketMemory: () => ({ bytes: 0, unseenBytes: 0 }),
     ledgerWaiting: () => 0,
     ledgerWaitingBytes: () => 0,
     ledgerLagMs: () => 0,
