@@ -180,7 +180,7 @@ export function timingLine(call: Call): string {
     line += steps.queue.text(call.sentAt - call.validatedAt);
     if (call.answeredAt > 0) line += steps.upstream.text(call.answeredAt - call.sentAt);
   }
-  const waitedForBody = call.bodyAt > 0 ? call.bodyAt - call.authenticatedAt : 0;
+  const waitedForBody = call.bodyAt - call.authenticatedAt;
   // From validation to the upstream's head, or to now where none came, the gateway waited for others.
   const handedOver =
     call.validatedAt > 0 ? (call.answeredAt > 0 ? call.answeredAt : now) - call.validatedAt : 0;

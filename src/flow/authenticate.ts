@@ -28,6 +28,7 @@ export function authenticate(call: Call, route: Route): AuthenticatedCall {
   if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw expiredKey;
   call.key = key;
   call.authenticatedAt = performance.now();
+  call.bodyAt = call.authenticatedAt;
   const { unwritable, vendorcVersion } = call.exchange.head;
   if (unwritable !== '') throw unwritableHeader(unwritable);
   const refusal = checkVendorcVersion(route.auth, vendorcVersion);

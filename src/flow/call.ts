@@ -125,6 +125,7 @@ export class Call implements Guarded, OpenCall<Call> {
   /** Milliseconds of `performance.now()`; 0 until it happened. */
   readonly startedAt: number;
   authenticatedAt = 0;
+  /** Its body has come; that of a call without one, with authentication. */
   bodyAt = 0;
   validatedAt = 0;
   /** The request was handed to an upstream's socket. */

@@ -142,8 +142,12 @@ test('a key may have so many sessions open, and no more', async (t) => {
   });
   const first = await openClient(t, port);
   await openClient(t, port);
+  const askedAt = performance.now();
   const refused = await refusalOf(t, port);
+  const took = performance.now() - askedAt;
   t.equal(refused.status, 429);
+  const [, parsing] = /parse;dur=([\d.]+)/.exec(String(refused.headers['server-timing'])) ?? [];
+  t.ok(Number(parsing) <= took, `parsing took ${parsing} of ${took} ms: there is no body that it waited for`);
   t.match(JSON.parse(refused.body).error, { code: 'rate_limit_exceeded' });
   t.ok(refused.headers['retry-after']);
   first.socket.close();

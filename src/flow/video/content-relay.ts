@@ -381,7 +381,6 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
     if (booked === null) throw taskNotFound(id);
     const task = await refreshed(services, call, waiting, booked);
     if (call.accounted) return;
-    call.bodyAt = call.authenticatedAt;
     if (task.state !== 'completed') throw notFinished(task);
     // A finished video never changes, so its name is enough to tell one version from another.
     const tag = `"${id}-${variant.name}"`;
