@@ -1,6 +1,4 @@
 import { lookup } from 'node:dns';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { type Test, test } from 'tap';
 import type { Resolver } from '../../src/upstream/address.js';
 import { createUpstreamClient } from '../../src/upstream/client.js';
@@ -8,6 +6,7 @@ import { createDialer } from '../../src/upstream/dialer.js';
 import { createNameCache } from '../../src/upstream/names.js';
 import { openSocket } from '../../src/upstream/socket.js';
 import { eventually } from '../support/eventually.js';
+import { ownAddress } from '../support/free-port.js';
 import { answering, Call, plainOrigin, rawServer, unhurried } from '../upstream/raw.js';
 import { socketRequest } from '../upstream/socket-peers.js';
 
@@ -105,16 +104,9 @@ test('what cannot be resolved fails all that wait, and is asked anew by the next
 test('an address where nobody listens is forgotten, so that an upstream that moves is found', async (t) => {
   const resolver = heldResolver();
   const client = clientWith(t, resolver.resolve);
-  const gone = createServer().listen(0, '127.0.0.2');
-  await once(gone, 'listening');
-  const { port } = gone.address() as { port: number };
-  gone.close();
-  await once(gone, 'close');
-  const here = createServer(answering(ok)).listen(port, '127.0.0.1');
-  await once(here, 'listening');
-  t.teardown(() => here.close());
+  const { port } = await rawServer(t, answering(ok));
   const origin = plainOrigin(port, { host: 'upstream.example' });
-  resolver.set([{ address: '127.0.0.2', family: 4 }]);
+  resolver.set([{ address: ownAddress, family: 4 }]);
   const call = new Call(client, origin);
   resolver.answer();
   t.match((await call.over).failure, { reason: 'connect_failed' });

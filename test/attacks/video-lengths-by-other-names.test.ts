@@ -2,7 +2,7 @@ import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { actionPath } from '../support/media/client-formats.js';
 import { ask, formOf, mediaConfig } from '../support/media/gateway.js';
-import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { jsonAnswer, postsTo, startRawUpstream } from '../support/upstream.js';
 
 const taken = { id: 'theirs', task_id: 'theirs', status: 'queued', data: { task_id: 'theirs' } };
 
@@ -185,5 +185,5 @@ test('what says the same passes, and so does what is neither', async (t) => {
   }
   const form = formOf([...Object.entries(compat.body), ['duration', '4'], ['metadata', '{"note":1}']]);
   t.equal((await ask(gateway, 'POST', compat.path, { body: form })).status, 200);
-  t.equal(upstream.requests.length, passes.length + 1);
+  t.equal(postsTo(upstream).length, passes.length + 1);
 });

@@ -2,7 +2,7 @@ import t, { test } from 'tap';
 import { cutSessions, deafClient } from '../stress/realtime.js';
 
 test('sessions that either side cuts at any moment leave no socket behind', async (t) => {
-  const figures = await cutSessions({ sessions: 30, rounds: 2, perSecond: 60, withinMs: 10_000 });
+  const figures = await cutSessions({ sessions: 30, rounds: 2, perSecond: 60, withinMs: 60_000 });
   const [before = 0, ...after] = figures.sockets;
   for (const sockets of after) t.ok(sockets <= before, `${sockets} sockets, ${before} at first`);
   t.strictSame(figures.openUpstream, [0, 0]);

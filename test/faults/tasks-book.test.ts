@@ -6,8 +6,9 @@ import t, { type Test, test } from 'tap';
 import type { Store } from '../../src/store/store.js';
 import { storeUnavailable } from '../../src/store/unavailable.js';
 import { failedTask, submitted } from '../../src/video/advance.js';
-import { createTaskBook, type Submission } from '../../src/video/book.js';
+import { type BookedTask, createTaskBook, type Submission, type TaskBook } from '../../src/video/book.js';
 import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
+import type { VideoTask } from '../../src/video/task.js';
 import { unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { noPostgres } from '../support/postgres.js';
@@ -20,9 +21,19 @@ const collections = ['tasks', 'submissions', 'task-requests'];
 /** Longer than any submission lasts. */
 const longMs = 3_600_000;
 
-function task(id: string, ttlMs = minuteMs) {
+function task(id: string) {
   const now = Date.now();
-  return sampleTask({ id, createdAt: now, updatedAt: now, expiresAt: now + ttlMs });
+  return sampleTask({ id, createdAt: now, updatedAt: now, expiresAt: now + minuteMs });
+}
+
+/** Has the time of a task be over as soon as this is noted. @returns the task as it stood there last */
+async function expire(book: TaskBook, id: string): Promise<BookedTask> {
+  const booked = await book.find(id);
+  if (booked === null) throw new Error('there is no such task');
+  const change = (current: VideoTask): VideoTask => ({ ...current, expiresAt: Date.now() });
+  const last = await book.update(booked, change);
+  if (last === null) throw new Error('the task is gone too early');
+  return { task: last, revision: booked.revision + 1 };
 }
 
 async function idsIn(store: Store): Promise<Record<string, string[]>> {
@@ -33,8 +44,6 @@ async function idsIn(store: Store): Promise<Record<string, string[]>> {
   return Object.fromEntries(await Promise.all(lists));
 }
 
-/** Long enough for a slow disk to note a task and read it again. */
-const shortMs = 1500;
 const empty = { tasks: [], submissions: [], 'task-requests': [] };
 
 /** A process that has ended. */
@@ -50,10 +59,11 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('a task is gone when its time is over, and swept', async (t, store) => {
     const book = createTaskBook(store);
-    await book.open(task('short', shortMs), thisProcess('short', longMs), null);
-    await book.settle(submitted(task('short', shortMs), { id: 'up', update: null }, Date.now()));
+    await book.open(task('short'), thisProcess('short', longMs), null);
+    await book.settle(submitted(task('short'), { id: 'up', update: null }, Date.now()));
     await book.open(task('long'), thisProcess('long', longMs), null);
     t.equal((await book.find('short'))?.task.upstream.id, 'up');
+    await expire(book, 'short');
     await eventually(async () => (await book.find('short')) === null);
     t.equal((await book.find('long'))?.task.id, 'long');
     await store.sweep();
@@ -62,9 +72,8 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('a change never brings a task back that has expired', async (t, store) => {
     const book = createTaskBook(store);
-    await book.open(task('short', shortMs), thisProcess('short', longMs), null);
-    const booked = await book.find('short');
-    if (booked === null) throw new Error('the task is gone too early');
+    await book.open(task('short'), thisProcess('short', longMs), null);
+    const booked = await expire(book, 'short');
     await eventually(async () => (await book.find('short')) === null);
     t.equal(await book.update(booked, (current) => ({ ...current, progress: 50 })), null);
     t.equal(await book.find('short'), null);

@@ -3,7 +3,7 @@ import { startGateway } from '../support/gateway.js';
 import { askTask, taskClientFormats } from '../support/tasks/client.js';
 import { tasksGateway, workerLogs } from '../support/tasks/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
-import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { jsonAnswer, postsTo, startRawUpstream } from '../support/upstream.js';
 
 const logged = 'a video task was being submitted when its process ended';
 const retryMs = 100;
@@ -42,7 +42,7 @@ test('a submission that a kill has cut is told at the next start, and not made a
   }
   const content = await askTask(second.baseUrl, { method: 'GET', path: `/v1/videos/${id}/content` });
   t.match([content.status, content.body], [404, { error: { message: /has failed/ } }]);
-  t.equal(upstream.requests.length, 1);
+  t.equal(postsTo(upstream).length, 1);
 });
 
 test('what a living process submits is left alone by the start of another', async (t) => {
@@ -69,7 +69,7 @@ test('what a living process submits is left alone by the start of another', asyn
   answer();
   t.match(await made, { status: 200, body: { status: 'queued' } });
   t.strictSame(workerLogs(second), []);
-  t.equal(upstream.requests.length, 1);
+  t.equal(postsTo(upstream).length, 1);
 });
 
 t.end();

@@ -2,6 +2,7 @@ import { type Test, test } from 'tap';
 import { costOf } from '../support/cost.js';
 import { countersOf } from '../support/counters.js';
 import { eventually } from '../support/eventually.js';
+import { ownAddress } from '../support/free-port.js';
 import { startGateway } from '../support/gateway.js';
 import { ask, type Heard, mediaConfig } from '../support/media/gateway.js';
 import { png } from '../support/media/images.js';
@@ -79,8 +80,8 @@ interface Stage {
 /** A gateway whose model has a target of each kind. */
 async function start(t: Test, { first, answers, model = {}, config = {} }: Stage) {
   const upstreams = {
-    native: await startRawUpstream(t, answers.native ?? good.native),
-    images: await startRawUpstream(t, answers.images ?? good.images),
+    native: await startRawUpstream(t, answers.native ?? good.native, { host: ownAddress }),
+    images: await startRawUpstream(t, answers.images ?? good.images, { host: ownAddress }),
   };
   const gateway = await startGateway(t, {
     config: mediaConfig(t, {
@@ -374,9 +375,7 @@ test('a text stays a text, and is not asked of an endpoint for images', async (t
 });
 
 test('images that are made and cannot be fetched are not charged, in a stream that has begun either', async (t) => {
-  const nowhere = await startRawUpstream(t, '');
-  await nowhere.close();
-  const lost = jsonAnswer(200, JSON.stringify({ data: [{ url: `${nowhere.url}/a.png` }] }));
+  const lost = jsonAnswer(200, JSON.stringify({ data: [{ url: 'http://127.0.0.1:1/a.png' }] }));
   const { gateway, counts } = await start(t, {
     first: 'images',
     answers: { images: holding(lost) },

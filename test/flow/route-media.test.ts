@@ -4,7 +4,7 @@ import { compat } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody } from '../support/media/images.js';
 import { errorAnswer, keyOf } from '../support/routed.js';
-import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
+import { jsonAnswer, postsTo, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const created = jsonAnswer(200, '{"id":"theirs","object":"video","status":"queued","progress":0}');
 const drawn = jsonAnswer(200, '{"created":5,"data":[{"url":"https://x.example/i.png"}]}');
@@ -52,8 +52,7 @@ async function start(
       : (await ask(gateway, 'POST', '/v1/images/generations', { body: inputBody('m', [{ text: 'a fox' }]) }))
           .status;
   // The gateway asks by itself how tasks stand.
-  const counts = () =>
-    upstreams.map(({ requests }) => requests.filter(({ head }) => head.startsWith('POST')).length);
+  const counts = () => upstreams.map((each) => postsTo(each).length);
   return { gateway, upstreams, status, counts };
 }
 

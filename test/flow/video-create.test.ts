@@ -5,7 +5,7 @@ import { startGateway, testKey } from '../support/gateway.js';
 import { clientFormats, compat } from '../support/media/client-formats.js';
 import { ask, file, formOf, mediaConfig, strangerKey } from '../support/media/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
-import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
+import { jsonAnswer, postsTo, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const taken = (id: string) => JSON.stringify({ id, object: 'video', status: 'queued', progress: 0 });
 const idempotencyKey = (request: RawRequest | undefined) =>
@@ -63,8 +63,8 @@ test('what was sent once is not sent again: the upstream may have begun', async 
   t.equal(again.status, 200);
   t.match(again.json, { status: 'failed', error: { code: 'submission_failed', message: /not known/ } });
   t.match((await compat.show(gateway, compat.idOf(again))).heard.json, { status: 'failed' });
-  t.equal(upstream.requests.length, 1);
-  t.equal(spare.requests.length, 0);
+  t.equal(postsTo(upstream).length, 1);
+  t.equal(postsTo(spare).length, 0);
 });
 
 test('an answer that is none ends the task, and is not tried elsewhere', async (t) => {
@@ -89,7 +89,7 @@ test('an answer that is none ends the task, and is not tried elsewhere', async (
     t.match(failed.json, { error: { code: 'upstream_error' } });
     t.match((await compat.create(gateway, asked, { headers })).json, { status: 'failed' });
   }
-  t.equal(upstream.requests.length, bodies.length);
+  t.equal(postsTo(upstream).length, bodies.length);
 });
 
 test('a request that has come before is answered though no upstream can be asked now', async (t) => {
@@ -155,7 +155,7 @@ test('a gateway error before the upstream says nothing of the task, and is not t
   t.equal(failed.status, 504);
   t.equal(failed.headers.get('x-should-retry'), 'false');
   t.match((await compat.create(gateway, asked, { headers })).json, { status: 'failed' });
-  t.equal(upstream.requests.length, 1);
+  t.equal(postsTo(upstream).length, 1);
 });
 
 test('a redirect of the upstream is no answer', async (t) => {
@@ -203,7 +203,7 @@ test('a success which says that it came too late may have made the task', async 
     t.equal(failed.headers.get('x-should-retry'), 'false');
     const again = await compat.create(gateway, asked, { headers });
     t.match(again.json, { status: 'failed', error: { code: 'submission_failed' } }, again.text);
-    t.equal(upstream.requests.length, 1);
+    t.equal(postsTo(upstream).length, 1);
   }
 });
 
@@ -225,8 +225,8 @@ test('an idempotency key makes one task of many requests, at once and later', as
   const id = compat.idOf(await first);
   for (let times = 0; times < 3; times++)
     t.equal(compat.idOf(await compat.create(gateway, asked, { headers })), id);
-  t.equal(upstream.requests.length, 1);
-  const mark = idempotencyKey(upstream.requests[0]);
+  t.equal(postsTo(upstream).length, 1);
+  const mark = idempotencyKey(postsTo(upstream)[0]);
   t.match(mark, /^[0-9a-f]{64}$/, 'the upstream gets one that no other client can name');
   for (const [clientFormat, prompt] of [
     ...clientFormats.slice(1).map((each) => [each, asked] as const),
@@ -241,7 +241,7 @@ test('an idempotency key makes one task of many requests, at once and later', as
   await upstream.request(1);
   held[1]?.();
   t.not(compat.idOf(await stranger), id, 'another key has its own');
-  t.not(idempotencyKey(upstream.requests[1]), mark);
+  t.not(idempotencyKey(postsTo(upstream)[1]), mark);
   const other = compat.create(gateway, asked, { headers: { 'idempotency-key': 'other' } });
   await upstream.request(2);
   held[2]?.();
@@ -259,14 +259,14 @@ test('many requests with one key at once reach the upstream once', async (t) => 
   t.equal(ids.size, 1);
   t.ok(heard.every(({ status }) => status === 200 || status === 409));
   t.equal(compat.idOf(await compat.create(gateway, asked, { headers })), [...ids][0]);
-  t.equal(upstream.requests.length, 1);
+  t.equal(postsTo(upstream).length, 1);
 });
 
 test('without a key of the client, the upstream gets the id of the task', async (t) => {
   const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [upstream.url]);
   const id = compat.idOf(await compat.create(gateway, asked));
-  t.equal(idempotencyKey(upstream.requests[0]), id);
+  t.equal(idempotencyKey(postsTo(upstream)[0]), id);
 });
 
 test('a form is passed on part by part, with the name of the model at the upstream', async (t) => {
@@ -285,7 +285,7 @@ test('a form is passed on part by part, with the name of the model at the upstre
   ]);
   const created = await ask(gateway, 'POST', '/v1/videos', { body: form });
   t.equal(created.status, 200, created.text);
-  const { head, body } = upstream.requests[0] as RawRequest;
+  const { head, body } = postsTo(upstream)[0] as RawRequest;
   t.match(head, /^POST \/v1\/videos HTTP\/1.1\r\n/);
   t.match(head, /\r\nauthorization: Bearer upstream-key\r\n/);
   t.notMatch(head, testKey);
@@ -323,11 +323,10 @@ test('a client that leaves does not stop what the upstream may have begun', asyn
   const headers = { 'idempotency-key': 'left' };
   const later = await eventually(() => compat.create(gateway, asked, { headers }), {
     fits: ({ status }) => status === 200,
-    withinMs: 10_000,
     everyMs: 10,
   });
   t.match(later.json, { status: 'queued' });
-  t.equal(upstream.requests.filter(({ head }) => head.startsWith('POST')).length, 1);
+  t.equal(postsTo(upstream).length, 1);
 });
 
 test('a drain waits for a task whose client has left', async (t) => {
@@ -389,15 +388,14 @@ test('a client that leaves before the upstream was asked: its form goes there un
     [...'ABCDEFGHIJ'].map((letter) => exchange(gateway.port, request(letter))),
   );
   t.ok(stayers.every(({ status }) => status === 200));
-  await eventually(() => upstream.requests.length, {
+  await eventually(() => postsTo(upstream).length, {
     fits: (count) => count === leavers.length + stayers.length,
-    withinMs: 10_000,
     everyMs: 10,
   });
   await gateway.line(
     () => gateway.lines.filter(({ outcome }) => outcome === 'client_gone').length === leavers.length,
   );
-  const letters = upstream.requests.map(({ body }) => {
+  const letters = postsTo(upstream).map(({ body }) => {
     const content = /\r\n\r\n([a-zA-Z])\1{1000,}/.exec(body.toString('latin1'));
     t.equal(content?.[0].length, size + 4, 'one letter from begin to end');
     return content?.[1] ?? '';
@@ -425,7 +423,6 @@ test('a body takes up its room until the upstream has answered, though its clien
   await gateway.line(({ outcome }) => outcome === 'client_gone');
   const retried = eventually(() => compat.create(gateway, asked, { body: large }), {
     fits: ({ status }) => status !== 503,
-    withinMs: 10_000,
     everyMs: 10,
   });
   await upstream.request(1);

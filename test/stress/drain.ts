@@ -60,7 +60,7 @@ export function drain(plan: DrainPlan): Promise<DrainFigures> {
         return false;
       }
     });
-    await upstream.stateWhen((state) => state.openNamed >= plan.streams, 5000);
+    await upstream.stateWhen((state) => state.openNamed >= plan.streams, 60_000);
     const signalledAt = clock();
     gateway.kill('SIGTERM');
     const exit = await gateway.exited;

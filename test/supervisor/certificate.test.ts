@@ -3,7 +3,15 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import { startGateway } from '../support/gateway.js';
-import { configWith, countLogged, isReplaced, openStream, openTls, reload } from './reloading.js';
+import {
+  configWith,
+  countLogged,
+  isReplaced,
+  openStream,
+  openTls,
+  reload,
+  untilClosed,
+} from './reloading.js';
 
 /** From `dist*`, where this file runs compiled. */
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');
@@ -35,8 +43,8 @@ test('a renewed certificate', async (t) => {
     copyFileSync(`${fixtures}/expired.pem`, tls.cert);
     await reload(gateway, config);
     await gateway.until(() => isReplaced(gateway, before));
-    // The workers before may take a connection until they hear that they are replaced.
-    for (let shown = 0; shown < 8; ) shown = (await serialOf(gateway.port)) === '03' ? shown + 1 : 0;
+    await untilClosed(gateway, before);
+    for (let shown = 0; shown < 8; shown += 1) t.equal(await serialOf(gateway.port), '03');
     t.match(await stream.text, /data: \[DONE\]\s*$/);
   });
 

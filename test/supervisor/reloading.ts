@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { listenersOn } from '../../src/supervisor/listeners.js';
 import { demoKeyHash } from '../support/demo-key.js';
+import { eventually } from '../support/eventually.js';
 import { type GatewayProcesses, writeConfig } from '../support/gateway-processes.js';
 
 export const key = 'sk-demo';
@@ -37,6 +39,15 @@ export function isReplaced(
 ): boolean {
   const now = gateway.workerPids();
   return now.length === count && now.every((pid) => !before.includes(pid));
+}
+
+/**
+ * Resolves when none of these workers listens any more. Until then they take connections, and the system resets one that
+ * opens as one of them ceases to.
+ */
+export function untilClosed({ port }: GatewayProcesses, workers: readonly number[]): Promise<unknown> {
+  const isClosed = () => !listenersOn('127.0.0.1', port).some((pid) => workers.includes(pid));
+  return eventually(isClosed, { what: 'workers that do not listen', everyMs: 10 });
 }
 
 /** A stream that was asked for on a connection of its own. */

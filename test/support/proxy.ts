@@ -38,11 +38,13 @@ export const tunnelOpened = 'HTTP/1.1 200 Connection established\r\n\r\n';
  * A proxy that opens tunnels, and does with each request what the test says: opens it unless that says otherwise. It
  * ends with the test.
  * @param tls speaks TLS to its clients
+ * @param host where it listens
  */
 export async function startProxy(
   t: Pick<Test, 'teardown'>,
   answer: TestProxy['answer'] = (request) => request.open(),
   tls: TlsOptions | null = null,
+  host = '127.0.0.1',
 ): Promise<TestProxy> {
   const requests = new Arrivals<TunnelRequest>();
   const sockets = new Set<Socket>();
@@ -83,7 +85,7 @@ export async function startProxy(
   };
   const server = tls === null ? createServer(serve) : createSecureServer(tls, serve);
   server.on('tlsClientError', () => {});
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const close = async (): Promise<void> => {
@@ -95,8 +97,7 @@ export async function startProxy(
   t.teardown(close);
   const proxy: TestProxy = {
     port,
-    url: (user) =>
-      `http${tls === null ? '' : 's'}://${user === undefined ? '' : `${user}@`}127.0.0.1:${port}`,
+    url: (user) => `http${tls === null ? '' : 's'}://${user === undefined ? '' : `${user}@`}${host}:${port}`,
     answer,
     requests: requests.all,
     request: (index) => requests.at(index),

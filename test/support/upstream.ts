@@ -6,6 +6,8 @@ import type { Test } from 'tap';
 import { Arrivals } from './arrivals.js';
 import { eventually } from './eventually.js';
 
+const localhost = '127.0.0.1';
+
 /** A request as an upstream receives it, byte for byte, from its head on. */
 export interface RawRequest {
   /** Request line and headers, without the empty line. */
@@ -56,6 +58,8 @@ export interface RawUpstream {
 export interface RawUpstreamOptions {
   /** When the head of a request has come: the socket may be paused, answered or destroyed. */
   readonly onHead?: (request: RawRequest, index: number) => void;
+  /** 127.0.0.1 unless given; `ownAddress` where it is closed while somebody still comes to it. */
+  readonly host?: string;
   /** Any free one unless given. */
   readonly port?: number;
   /** Serves TLS. */
@@ -115,7 +119,8 @@ export async function startRawUpstream(
     else secure.emit('connection', socket);
   });
   secure?.on('tlsClientError', () => {});
-  const port = await listen(server, options.port);
+  const { host = localhost } = options;
+  const port = await listen(server, options.port, host);
   const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
     if (!server.listening) return;
@@ -125,7 +130,7 @@ export async function startRawUpstream(
   t.teardown(close);
   const upstream: RawUpstream = {
     answer: first,
-    url: `http${secure === null ? '' : 's'}://127.0.0.1:${port}/v1`,
+    url: `http${secure === null ? '' : 's'}://${host}:${port}/v1`,
     port,
     secure,
     close,
@@ -136,6 +141,11 @@ export async function startRawUpstream(
     request: (index) => requests.at(index),
   };
   return upstream;
+}
+
+/** Requests that have come whole, without those by which the gateway looks of its own accord how a task stands. */
+export function postsTo({ requests }: Pick<RawUpstream, 'requests'>): readonly RawRequest[] {
+  return requests.filter(({ head }) => head.startsWith('POST'));
 }
 
 class Incoming implements RawRequest {
@@ -221,8 +231,8 @@ export async function startHttpUpstream(
   return { origin: `http://127.0.0.1:${port}`, port };
 }
 
-async function listen(server: Server, port = 0): Promise<number> {
-  server.listen(port, '127.0.0.1');
+async function listen(server: Server, port = 0, host = localhost): Promise<number> {
+  server.listen(port, host);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }

@@ -242,12 +242,7 @@ test('URLs that name no file to fetch are refused', async (t) => {
 test('a server that cannot be reached, and one that does not speak TLS', async (t) => {
   const port = await serve(t, () => {});
   t.match(await refused(`https://127.0.0.1:${port}/`), /no secure connection/);
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port: free } = closed.address() as AddressInfo;
-  closed.close();
-  await once(closed, 'close');
-  t.match(await refused(`http://127.0.0.1:${free}/`), /the connection to it failed/);
+  t.match(await refused('http://127.0.0.1:1/'), /the connection to it failed/);
 });
 
 test('the time for all of it is limited: for names, heads and bodies', async (t) => {

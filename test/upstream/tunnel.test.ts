@@ -9,6 +9,7 @@ import type { EgressProxy, Origin } from '../../src/upstream/origin.js';
 import { ConnectAnswer } from '../../src/upstream/tunnel.js';
 import { authority, clientCertificate, demanding, serverCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
+import { ownAddress } from '../support/free-port.js';
 import { startProxy, type TestProxy, tunnelOpened } from '../support/proxy.js';
 import { answering, Call, get, listen, makeClient, onRequests, plainOrigin, unhurried } from './raw.js';
 import { acceptance, Heard } from './socket-peers.js';
@@ -181,12 +182,12 @@ test('TLS sessions are resumed through a proxy, and with it', async (t) => {
 });
 
 test("the proxy's name is looked up once, and the origin's never", async (t) => {
-  const proxy = await startProxy(t);
+  const proxy = await startProxy(t, undefined, null, ownAddress);
   const { port } = await listen(t, createServer(), answering(closing));
   const asked: string[] = [];
   const resolve: Resolver = (name, _options, done) => {
     asked.push(name);
-    setImmediate(done, null, [{ address: '127.0.0.1', family: 4 }]);
+    setImmediate(done, null, [{ address: ownAddress, family: 4 }]);
   };
   const client = createUpstreamClient(createDialer(resolve));
   t.teardown(() => client.close());

@@ -60,7 +60,7 @@ export const lateBefore = { told: late, when: 'before', failsOver: false, breake
 export const shortMs = 3000;
 
 const openMs = 1500;
-const atOnce = 8;
+const atOnce = 4;
 const protocols = ['chat', 'messages'];
 const ill = 'u0/m';
 const well = 'u1/m';

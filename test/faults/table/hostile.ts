@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Test } from 'tap';
+import { ownAddress } from '../../support/free-port.js';
 import { startProxy, type TestProxy } from '../../support/proxy.js';
+import { untilRead } from '../../support/until-read.js';
 import {
   chatEvent,
   chunk,
@@ -71,21 +73,20 @@ export function ending(answer: string): StartHostile {
   return answering(({ socket }) => socket.end(answer, 'latin1'));
 }
 
-/** By then what was written is read: a reset would take it away, and what follows would come together with it. */
-const laterMs = 100;
-
-/** It answers with these bytes and breaks the connection a moment later. */
+/** It answers with these bytes, and breaks the connection when they are read. */
 export function resetting(answer: string): StartHostile {
-  return answering(({ socket }) => {
-    socket.write(answer, 'latin1', () => setTimeout(() => socket.resetAndDestroy(), laterMs));
-  });
+  return answering(({ socket }) => writeInTurn(socket, answer, () => socket.resetAndDestroy()));
 }
 
-/** It answers with these bytes, and with more a moment later. */
+/** It answers with these bytes, and with more when they are read. */
 export function adding(answer: string, more: string): StartHostile {
-  return answering(({ socket }) => {
-    socket.write(answer, 'latin1', () => setTimeout(() => socket.write(more, 'latin1'), laterMs));
-  });
+  return answering(({ socket }) => writeInTurn(socket, answer, () => socket.write(more, 'latin1')));
+}
+
+async function writeInTurn(socket: Socket, answer: string, next: () => unknown): Promise<void> {
+  socket.write(answer, 'latin1');
+  await untilRead(socket);
+  next();
 }
 
 /** It does this with every connection, and reads no request. */
@@ -112,7 +113,8 @@ export function accepting(onConnection: (socket: Socket) => void, tls = false): 
 
 /** Nothing listens at its port. */
 export const refusing: StartHostile = async (t) => {
-  const raw = await startRawUpstream(t, answerWell);
+  const host = ownAddress;
+  const raw = await startRawUpstream(t, answerWell, { host });
   const { port } = raw;
   await raw.close();
   let requests: readonly RawRequest[] = [];
@@ -121,7 +123,7 @@ export const refusing: StartHostile = async (t) => {
     settings: {},
     seen: () => requests.length,
     cure: async () => {
-      ({ requests } = await startRawUpstream(t, answerWell, { port }));
+      ({ requests } = await startRawUpstream(t, answerWell, { host, port }));
     },
   };
 };

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test, test } from 'tap';
 import { startGateway } from '../../support/gateway.js';
 import { exchange } from '../../support/raw-client.js';
 import { postBytes } from '../../support/translated.js';
+import { untilRead } from '../../support/until-read.js';
 import {
   chatEvent,
   chunk,
@@ -34,14 +34,18 @@ const stray = jsonAnswer(200, completion.replace('"hi"', '"for nobody"'));
 const laterMs = 100;
 
 /** What comes behind a whole answer, or in place of one, so that the rest of it looks like another. */
-const poisons: readonly (readonly [name: string, write: (socket: Socket, answer: string) => void])[] = [
+const poisons: readonly (readonly [name: string, write: (socket: Socket, answer: string) => unknown])[] = [
   ['another answer in the same packet', (socket, answer) => socket.write(answer + stray)],
   ['a line feed in the same packet', (socket, answer) => socket.write(`${answer}\r\n`)],
   ['garbage in the same packet', (socket, answer) => socket.write(`${answer}\0\xff garbage`, 'latin1')],
   ['the start of another answer', (socket, answer) => socket.write(`${answer}HTTP/1.1 200 OK\r\nx-a: `)],
   [
     'another answer a moment later',
-    (socket, answer) => socket.write(answer, () => setTimeout(() => socket.write(stray), laterMs)),
+    async (socket, answer) => {
+      socket.write(answer);
+      await untilRead(socket);
+      socket.write(stray);
+    },
   ],
 ];
 
@@ -74,8 +78,7 @@ for (const [name, write] of poisons) {
         else request.socket.write(answerTo(request));
       });
       t.match((await ask({ user: 'a', stream })).body, '"for a"');
-      // Longer than it takes to come, where it comes later.
-      await pause(2 * laterMs);
+      await (await upstream.request(0)).closed;
       for (const user of ['b', 'c']) t.match((await ask({ user })).body, `"for ${user}"`);
       const [first, second, third] = upstream.requests;
       t.not(second?.socket, first?.socket, 'the connection is not used again');

@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { TaskWatch } from '../../../src/flow/video/watch.js';
 import type { Simulator, SimulatorOptions } from '../../../src/simulator/server.js';
 import { eventually } from '../eventually.js';
 import { type RunningGateway, startGateway } from '../gateway.js';
@@ -42,6 +43,11 @@ export function simulated({ port }: { readonly port: number }): Pick<MediaOption
   };
 }
 
+/** Has the gateways of this process ask no upstream of their own accord how tasks stand: only clients have them do so. */
+export function onlyClientsAsk(t: Test): void {
+  t.intercept(TaskWatch.prototype, 'tick', { value: async () => {} });
+}
+
 /** Makes a task and gives its id. */
 export async function make(
   clientFormat: ClientFormat,
@@ -56,7 +62,6 @@ export async function make(
 export function ended(clientFormat: ClientFormat, gateway: RunningGateway, id: string): Promise<Standing> {
   return eventually(() => clientFormat.show(gateway, id), {
     fits: ({ state }) => state === 'completed' || state === 'failed',
-    withinMs: 10_000,
     everyMs: 10,
   });
 }
