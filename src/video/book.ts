@@ -93,7 +93,7 @@ export interface TaskBook {
   /** @returns true for one caller a second, of all processes and hosts */
   claimPoll(id: string): Promise<boolean>;
   /**
-   * Tasks that an upstream has taken and that have not ended, or only just.
+   * Tasks that an upstream has taken and that have not ended, or only just, or whose video is yet to be kept.
    * @param limit of tasks on a page
    * @param from `next` of the page before; null for the first one
    */
@@ -102,6 +102,8 @@ export interface TaskBook {
   unwatch(id: string): Promise<void>;
   /** @returns true for one caller in `ms` milliseconds, of all processes and hosts */
   claimWatch(id: string, ms: number): Promise<boolean>;
+  /** The same for who fetches its video. */
+  claimKeep(id: string, ms: number): Promise<boolean>;
   /** Tasks that have ended and whose charge is yet to be put right, and some of which that was done. Pages as above. */
   owed(limit: number, from: string | null): Promise<TaskIds>;
   /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may put the charge right */
@@ -167,7 +169,7 @@ class StoredTaskBook implements TaskBook {
   }
 
   async settle(task: VideoTask): Promise<void> {
-    const isWatched = task.upstream.id !== null && !hasEnded(task);
+    const isWatched = task.upstream.id !== null && task.state !== 'failed';
     await Promise.all([
       this.#noteAnswer(task),
       isWatched && this.#store.create(underWay, task.id, '', ttlOf(task)),
@@ -245,6 +247,10 @@ class StoredTaskBook implements TaskBook {
 
   claimWatch(id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`watch:${id}`, ms);
+  }
+
+  claimKeep(id: string, ms: number): Promise<boolean> {
+    return this.#store.claim(`keep:${id}`, ms);
   }
 
   claimOwed(id: string, ms: number): Promise<boolean> {

@@ -41,6 +41,13 @@ export async function openKept({ folder, days }: KeptVideos, taskId: string): Pr
   return null;
 }
 
+/** @throws the system's error for a file that cannot be opened */
+export async function isKept(videos: KeptVideos, taskId: string): Promise<boolean> {
+  const kept = await openKept(videos, taskId);
+  await kept?.handle.close();
+  return kept !== null;
+}
+
 /** @returns the size of what is open; null for what is no file, or kept for too long. Closes it where it throws. */
 async function sizeKept(handle: FileHandle, days: number): Promise<number | null> {
   try {

@@ -39,8 +39,9 @@ export async function endInterrupted(book: TaskBook): Promise<readonly Interrupt
             ended = current.state === 'submitting';
             return ended ? failedTask(current, interruption, Date.now()) : current;
           });
-    await book.forget(submission.taskId);
-    // Else its end was noted, and only the submission's was not.
+    // Where its end was noted and only the submission's was not, it may not be watched yet.
+    if (task === null || task.upstream.id === null) await book.forget(submission.taskId);
+    else await book.settle(task);
     if (ended && task !== null) found.push({ submission, task });
   }
   return found;

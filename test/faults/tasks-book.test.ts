@@ -218,6 +218,21 @@ for (const [kind, open] of Object.entries(openStores)) {
     t.equal((await book.find('settled'))?.task.state, 'queued');
   });
 
+  storeTest(
+    'a task whose process was killed before it was watched is watched all the same',
+    async (t, store) => {
+      const book = createTaskBook(store);
+      await book.open(task('a'), dead('a'), null);
+      const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
+      const { revision = 0 } = (await book.find('a')) ?? {};
+      await store.replace('tasks', 'a', JSON.stringify(made), revision, minuteMs);
+      t.strictSame((await book.underWay(10, null)).ids, []);
+      t.strictSame(await endInterrupted(book), []);
+      t.strictSame((await book.underWay(10, null)).ids, ['a']);
+      t.strictSame((await idsIn(store)).submissions, []);
+    },
+  );
+
   storeTest('a settlement that is tried again takes nothing back of what followed', async (t, store) => {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
     const book = createTaskBook(failing.store);

@@ -1,6 +1,10 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
+import { createStore } from '../../src/store/create.js';
+import { advance, submitted } from '../../src/video/advance.js';
+import { createTaskBook } from '../../src/video/book.js';
+import { thisProcess } from '../../src/video/recovery.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { compat } from '../support/media/client-formats.js';
@@ -8,6 +12,7 @@ import { mediaConfig } from '../support/media/gateway.js';
 import { ended, make } from '../support/media/videos.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { sampleTask, update } from '../video/samples.js';
 import { type ContentOptions, fileAnswer, startContent } from './video-contents.js';
 
 /** Of several pieces. */
@@ -184,4 +189,67 @@ test('a video that is too large is not fetched, but passed on', async (t) => {
   t.strictSame(stage.names(), []);
   t.ok((await stage.get()).bytes.equals(video));
   t.equal(stage.contents().length, 2);
+});
+
+/** The tasks of a store, as another process sees them. */
+function bookAt(t: Test, path: string) {
+  const store = createStore({ kind: 'embedded', path, taskDays: 7 });
+  t.teardown(() => store.close());
+  return createTaskBook(store);
+}
+
+test('a video whose end was written by somebody who did not hear of it is kept by one of all', async (t) => {
+  const [folder, storePath] = [join(temporaryFolder(t), 'videos'), temporaryFolder(t)];
+  let contents = 0;
+  const upstream = await startRawUpstream(t, ({ head, socket }) => {
+    const isContent = head.includes('/content');
+    contents += Number(isContent);
+    socket.write(isContent ? fileAnswer(video) : jsonAnswer(500, '{}'));
+  });
+  const config = mediaConfig(t, {
+    upstreams: { u: { baseUrl: upstream.url } },
+    models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+    config: { videos: { folder } },
+    storePath,
+  });
+  await Promise.all([startGateway(t, { config }), startGateway(t, { config })]);
+  const [book, now] = [bookAt(t, storePath), Date.now()];
+  const id = `video_${'a'.repeat(32)}`;
+  const times = { createdAt: now, updatedAt: now, expiresAt: now + 3_600_000 };
+  const task = sampleTask({ id, model: 'm', ...times });
+  const made = submitted(
+    { ...task, upstream: { ...task.upstream, name: 'u' } },
+    { id: 'theirs', update: null },
+    now,
+  );
+  await book.open(task, thisProcess(id, 60_000), null);
+  await book.settle(made);
+  const booked = await book.find(id);
+  t.ok(booked !== null && (await book.update(booked, (known) => advance(known, update('completed'), now))));
+  await eventually(() => existsSync(join(folder, `${id}.mp4`)));
+  await eventually(async () => (await book.underWay(1, null)).ids.length === 0);
+  t.equal(contents, 1);
+});
+
+test('a video that was being fetched when its process ended is found by the next one', async (t) => {
+  const storePath = temporaryFolder(t);
+  const stage = await startKeeping(t, () => {}, { config: { store: { kind: 'embedded', path: storePath } } });
+  await eventually(() => stage.contents().length === 1);
+  await stage.gateway.gateway.close();
+  t.strictSame((await bookAt(t, storePath).underWay(2, null)).ids, [stage.id]);
+});
+
+test('the upstream is asked for another address of a video whose own has expired before it was kept', async (t) => {
+  let named = 0;
+  const stage = await startKeeping(
+    t,
+    ({ head, socket }) => {
+      const isThere = head.includes('/file-2');
+      socket.write(isThere ? fileAnswer(video) : fileAnswer(Buffer.from('<Error>'), 403));
+    },
+    { kind: 'generic', url: (own) => `${own}/file-${++named}` },
+  );
+  await eventually(stage.isKept);
+  t.ok((await stage.get()).bytes.equals(video));
+  t.equal(named, 2);
 });

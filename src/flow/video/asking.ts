@@ -1,6 +1,9 @@
+import type { UpstreamFailure } from '../../upstream/client.js';
 import type { VideoTask } from '../../video/task.js';
 import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/request-id.js';
+import { type Answered, ask, type CollectedRequest } from '../ask.js';
 import type { Asking } from '../call.js';
+import { keepMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
 
 const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
@@ -20,4 +23,21 @@ export function askingAbout(services: Services, { model }: VideoTask): Asking {
     gathered: 0,
     onFault: (where, fault) => services.reportFault(where, fault, null),
   };
+}
+
+/** Asks an upstream on nobody's behalf. @param cancels has what gives it up, while it is under way: then it never resolves */
+export async function askAlone(
+  services: Services,
+  asking: Asking,
+  request: CollectedRequest,
+  cancels: Set<() => void>,
+): Promise<Answered | UpstreamFailure> {
+  let cancel = (): void => {};
+  const answer = await new Promise<Answered | UpstreamFailure>((resolve) => {
+    cancel = ask(services, asking, request, resolve);
+    cancels.add(cancel);
+  });
+  cancels.delete(cancel);
+  keepMemory(services, asking, 0);
+  return answer;
 }

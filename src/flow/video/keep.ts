@@ -3,21 +3,24 @@ import { failureError } from '../../attempts/told-error.js';
 import { GatewayError } from '../../errors.js';
 import { Beginning } from '../../stream/gather.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
-import { beginKept, isKeptType, type PartFile, sweepKept } from '../../video/content-folder.js';
+import { beginKept, isKept, isKeptType, type PartFile, sweepKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { noLines } from '../../wire/head.js';
 import { beginningFailure } from '../answer-phase.js';
 import type { Services } from '../services.js';
-import { askingAbout } from './asking.js';
+import { askAlone, askingAbout } from './asking.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
+import { renewedUrl } from './poll.js';
 
 /** Videos that a worker fetches at once, of all upstreams and of one: one that hangs holds up no other. */
 const mostAtOnce = 8;
 const mostOfUpstream = 2;
-/** Of an upstream's videos that wait for that: of more, the latest are not kept. */
-const mostWaiting = 1000;
+/** Of an upstream's videos that wait for that: the watch over tasks tells of the others again. */
+const mostWaiting = 50;
+/** What somebody has begun to fetch nobody else does within this time. Behind it, a fetch that was cut is begun anew. */
+const claimMs = 10 * 60 * 1000;
 /** Some upstreams have a video a moment after they say so. */
 const tries = 3;
 const againMs = 2000;
@@ -29,7 +32,9 @@ export class VideoKeeper {
   readonly #services: Services;
   readonly #log: Logger;
   readonly #waiting: VideoTask[] = [];
-  readonly #fetches = new Set<VideoFetch>();
+  /** Ids of those that wait or are under way. */
+  readonly #known = new Set<string>();
+  readonly #cancels = new Set<() => void>();
   readonly #timer: NodeJS.Timeout;
   readonly #underWay = new Set<VideoTask>();
   #isOver = false;
@@ -40,13 +45,14 @@ export class VideoKeeper {
     this.#timer = setInterval(() => void this.#sweep(), sweepEveryMs).unref();
   }
 
-  /** Has the video of a completed task kept, where the config says so. What cannot be kept is told in the log. */
+  /**
+   * Has the video of a completed task kept, where the config says so and nobody else is about it. What cannot be kept is
+   * told in the log; where too many wait for it, it is to be told again.
+   */
   keep(task: VideoTask): void {
-    if (this.#services.running.snapshot.videos === null || this.#isOver) return;
-    if (countOf(this.#waiting, task) >= mostWaiting) {
-      this.#log.warn({ task: task.id }, 'a video is not kept: too many wait for it');
-      return;
-    }
+    if (this.#services.running.snapshot.videos === null || this.#isOver || this.#known.has(task.id)) return;
+    if (countOf(this.#waiting, task) >= mostWaiting) return;
+    this.#known.add(task.id);
     this.#waiting.push(task);
     this.#start();
   }
@@ -55,7 +61,7 @@ export class VideoKeeper {
   close(): void {
     this.#isOver = true;
     clearInterval(this.#timer);
-    for (const fetch of this.#fetches) fetch.cancel();
+    for (const cancel of this.#cancels) cancel();
   }
 
   #start(): void {
@@ -66,6 +72,7 @@ export class VideoKeeper {
         this.#underWay.add(task);
         void this.#keep(task).finally(() => {
           this.#underWay.delete(task);
+          this.#known.delete(task.id);
           this.#start();
         });
       }
@@ -74,9 +81,24 @@ export class VideoKeeper {
 
   /** Never rejects. */
   async #keep(task: VideoTask): Promise<void> {
+    const { book } = this.#services;
+    try {
+      if (!(await book.claimKeep(task.id, claimMs))) return;
+      await this.#tryToKeep(task);
+      // Else it is found by another process, or by the next one of this host.
+      if (!this.#isOver) await book.unwatch(task.id);
+    } catch (fault) {
+      // The store is gone, as its other users tell. Its video is found when it is back.
+      if (!(fault instanceof GatewayError)) this.#services.reportFault('promise', fault, null);
+    }
+  }
+
+  /** @throws {GatewayError} of the store */
+  async #tryToKeep(task: VideoTask): Promise<void> {
+    let url: string | null = null;
     for (let left = tries - 1; ; left--) {
       try {
-        await this.#fetch(task);
+        await this.#fetch(task, url);
         return;
       } catch (error) {
         if (this.#isOver) return;
@@ -87,22 +109,45 @@ export class VideoKeeper {
       }
       await new Promise((resolve) => setTimeout(resolve, againMs).unref());
       if (this.#isOver) return;
+      url = await this.#renewedUrl(task, url);
     }
   }
 
-  /** @throws {GatewayError} of the upstream; anything else of the folder */
-  async #fetch(task: VideoTask): Promise<void> {
+  /**
+   * Addresses are signed for a while, which may be over since the video began to wait.
+   * @param known one of no use, or null for the task's own
+   * @returns another one; null where there is none
+   */
+  #renewedUrl(task: VideoTask, known: string | null): Promise<string | null> {
+    const url = known ?? task.result?.url ?? null;
+    if (url === null) return Promise.resolve(null);
+    const asking = askingAbout(this.#services, task);
+    return renewedUrl(
+      this.#services,
+      asking,
+      { taskId: task.id, url },
+      { ask: (request) => askAlone(this.#services, asking, request, this.#cancels) },
+    );
+  }
+
+  /**
+   * @param url in place of that in the task, or null
+   * @throws {GatewayError} of the upstream; anything else of the folder
+   */
+  async #fetch(task: VideoTask, url: string | null): Promise<void> {
     const { videos } = this.#services.running.snapshot;
-    if (videos === null) return;
-    const source = sourceOf(this.#services, task, videoVariant(''));
+    if (videos === null || (await isKept(videos, task.id))) return;
+    const known = sourceOf(this.#services, task, videoVariant(''));
+    const source = known.kind === 'url' && url !== null ? { ...known, url } : known;
     const part = await beginKept(videos, task.id);
     const fetch = new VideoFetch(this.#services, { task, source, part, fileBytes: videos.fileBytes });
-    this.#fetches.add(fetch);
+    const cancel = (): void => fetch.cancel();
+    this.#cancels.add(cancel);
     try {
       if (this.#isOver) return;
       await part.finish(await fetch.run(), task.createdAt);
     } finally {
-      this.#fetches.delete(fetch);
+      this.#cancels.delete(cancel);
       await part.discard();
     }
     await this.#sweep();

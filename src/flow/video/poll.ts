@@ -15,7 +15,7 @@ import type { VideoTask } from '../../video/task.js';
 import { noLines } from '../../wire/head.js';
 import { type Answered, type CollectedRequest, isFailure } from '../ask.js';
 import type { WaitingClient } from '../attend.js';
-import type { Asking, Call } from '../call.js';
+import type { Asking } from '../call.js';
 import { keyMark, markedKey } from '../key-mark.js';
 import type { Services } from '../services.js';
 import { secretOf, upstreamOf } from './answer.js';
@@ -56,7 +56,7 @@ export async function refreshed(
  */
 export async function renewedUrl(
   services: Services,
-  call: Call,
+  call: Asking,
   asked: { readonly taskId: string; readonly url: string },
   waiting: Pick<WaitingClient, 'ask'>,
 ): Promise<string | null> {
@@ -76,7 +76,7 @@ export async function renewedUrl(
 
 async function renew(
   services: Services,
-  call: Call,
+  call: Asking,
   { booked, upstream }: { readonly booked: BookedTask; readonly upstream: Upstream },
   waiting: Pick<WaitingClient, 'ask'>,
 ): Promise<string | null> {

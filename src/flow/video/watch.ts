@@ -4,11 +4,11 @@ import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
-import { type Answered, ask, type CollectedRequest, isFailure } from '../ask.js';
+import type { VideoTask } from '../../video/task.js';
+import { type Answered, type CollectedRequest, isFailure } from '../ask.js';
 import type { Asking } from '../call.js';
-import { keepMemory } from '../memory-budget.js';
 import type { Services } from '../services.js';
-import { askingAbout } from './asking.js';
+import { askAlone, askingAbout } from './asking.js';
 import { refreshed } from './poll.js';
 
 /** Tasks that are looked at in a round, and those that are asked about at once: of one upstream, and of all. */
@@ -79,17 +79,23 @@ export class TaskWatch {
 
   /** Begins to ask about a task; one whose upstream is asked about as many as it may be waits for a later round. */
   async #look(id: string): Promise<void> {
-    const { book } = this.#services;
+    const { book, keepVideo } = this.#services;
     const booked = await book.find(id);
     const age = booked === null ? watchedMs : Date.now() - booked.task.createdAt;
-    if (booked === null || hasEnded(booked.task) || age >= watchedMs) {
+    if (booked === null || (hasEnded(booked.task) && !this.#mayKeep(booked.task)) || age >= watchedMs) {
       await book.unwatch(id);
       this.#notBefore.delete(id);
       return;
     }
-    if (!this.#mayAsk(booked.task.upstream.name)) return;
+    const isOver = hasEnded(booked.task);
+    if (!isOver && !this.#mayAsk(booked.task.upstream.name)) return;
     const pause = Math.min(longestMs, Math.max(shortestMs, age / 10));
     this.#notBefore.set(id, performance.now() + pause);
+    if (isOver) {
+      // Who wrote its end may not have heard that it did, or was killed before it had the video.
+      keepVideo(booked.task);
+      return;
+    }
     if (await book.claimWatch(id, pause)) void this.#refresh(booked);
   }
 
@@ -105,6 +111,10 @@ export class TaskWatch {
     } finally {
       this.#count(name, -1);
     }
+  }
+
+  #mayKeep({ state }: VideoTask): boolean {
+    return state === 'completed' && this.#services.running.snapshot.videos !== null;
   }
 
   #mayAsk(upstream: string): boolean {
@@ -128,16 +138,10 @@ export class TaskWatch {
   }
 
   async #ask(asking: Asking, request: CollectedRequest): Promise<Answered | UpstreamFailure> {
-    let cancel = (): void => {};
-    const answer = await new Promise<Answered | UpstreamFailure>((resolve) => {
-      cancel = ask(this.#services, asking, request, resolve);
-      this.#cancels.add(cancel);
-    });
-    this.#cancels.delete(cancel);
+    const answer = await askAlone(this.#services, asking, request, this.#cancels);
     const restMs = isFailure(answer) || answer.head.status < 400 ? null : retryAfterMsOf(answer.head);
     if (restMs !== null)
       this.#resting.set(request.upstream.name, performance.now() + Math.min(restMs, longestRestMs));
-    keepMemory(this.#services, asking, 0);
     return answer;
   }
 }
