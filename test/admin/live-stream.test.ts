@@ -48,7 +48,7 @@ test('a viewer is told the history, a state at once, and every point', async (t)
 
 test('one state is made for all viewers, one after another, and none while nobody looks', async (t) => {
   let asked = 0;
-  const live = createLiveStream(sources({ state: async () => state(++asked) }), 500);
+  const live = createLiveStream(sources({ state: async () => state(++asked) }), 2000);
   t.teardown(() => live.close());
   live.point(point(1));
   await setTimeout(50);
@@ -63,7 +63,7 @@ test('one state is made for all viewers, one after another, and none while nobod
   t.ok(asked < viewers.length, `${asked} for all`);
   for (const { stream } of [...viewers, late]) stream.destroy();
   const before = asked;
-  await setTimeout(1200);
+  await setTimeout(2500);
   t.equal(asked, before);
   const again = reader();
   live.watch(again.stream);

@@ -212,7 +212,7 @@ test('a client that leaves before the decision takes nothing', async (t) => {
     t,
     { key: { requestsPerMinute: 1, concurrent: 1 } },
     undefined,
-    100,
+    1500,
   );
   const socket = await open(
     gateway.port,

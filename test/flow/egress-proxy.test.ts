@@ -329,7 +329,7 @@ test('a proxy that never answers is a connection that does not come about in tim
         },
         alone: { protocols: ['chat'], targets: [{ upstream: 'u0', model: 'm' }] },
       },
-      timeouts: { connectMs: 200 },
+      timeouts: { connectMs: 1500 },
     },
   });
   const late = await exchange(gateway.port, chatRequest(whole.replace('"m"', '"alone"')));

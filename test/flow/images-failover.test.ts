@@ -216,7 +216,7 @@ for (const first of kinds) {
       const { gateway, counts } = await start(t, {
         first,
         answers: { [first]: failure },
-        config: { timeouts: { firstByteMs: 200 } },
+        config: { timeouts: { firstByteMs: failure === silent ? 200 : 60_000 } },
       });
       const heard = await ask(gateway, 'POST', whole, { body });
       t.equal(heard.status, code);

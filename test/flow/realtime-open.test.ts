@@ -116,7 +116,7 @@ test('an upstream that cannot be reached is 502, one that is silent 504, and the
   const upstream = await startRealtimeUpstream(t);
   const refused = await startGateway(t, { upstreams: [nobody], protocols: ['realtime'] });
   t.equal((await refusalOf(t, refused.port)).status, 502);
-  const config = { timeouts: { firstByteMs: 100 } };
+  const config = { timeouts: { firstByteMs: 1500 } };
   const late = await startGateway(t, {
     upstreams: [silent.url],
     protocols: ['realtime'],

@@ -36,7 +36,10 @@ for (const { what, rest } of late) {
     const gateway = await startGateway(t, {
       upstreams: [upstream.url],
       protocols: ['audio'],
-      config: { timeouts: { bodyMs: 500 }, limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte } },
+      config: {
+        timeouts: { bodyMs: 2000 },
+        limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte },
+      },
     });
     const socket = await open(gateway.port, uploadHead({ length: streamed.length }));
     socket.pause();

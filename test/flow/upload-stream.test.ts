@@ -99,7 +99,7 @@ test('an upload whose client leaves ends at its upstream, and nothing of it is h
     const left = performance.now();
     client.socket.destroy();
     await arrival.closed;
-    t.ok(performance.now() - left < 1000);
+    t.ok(performance.now() - left < 10_000);
   }
   const late = formOf([fileOf(2 * mebibyte), model]);
   for (let round = 0; round < 5; round++) {

@@ -198,7 +198,7 @@ for (const kind of kinds) {
     let isSilent = false;
     const { get } = await startContent(t, ({ socket }) => void (isSilent ? null : socket.resetAndDestroy()), {
       kind,
-      config: { timeouts: { firstByteMs: 300 } },
+      config: { timeouts: { firstByteMs: 1500 } },
     });
     t.equal((await get()).status, 502);
     isSilent = true;

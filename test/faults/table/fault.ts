@@ -117,7 +117,10 @@ async function askAll(
   check(first, await ask(gateway.port, first));
   const afterOne = figuresOf(gateway).stateOf(ill);
   t.equal(afterOne, row.breaker === 'cools' ? 'cooling' : 'closed', 'the breaker after one');
-  await Promise.all(others.map(async (kind) => check(kind, await ask(gateway.port, kind))));
+  const asking = async (kind: CallKind): Promise<void> => check(kind, await ask(gateway.port, kind));
+  // A call goes to another target within a second of its sending: here a busy machine is given one at a time.
+  if (row.timeouts === undefined) for (const kind of others) await asking(kind);
+  else await Promise.all(others.map(asking));
   const afterAll = figuresOf(gateway).stateOf(ill) ?? '';
   t.ok(statesAfterAll[row.breaker].includes(afterAll), `it is ${afterAll} after all`);
 }

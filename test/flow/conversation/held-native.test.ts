@@ -78,7 +78,7 @@ const wholeOr = (stream: string): Answer => wholeOrStream(whole, stream);
 
 test('nothing waits for the note of what the one target of a model has made', async (t) => {
   const all = created + completed + doneMark;
-  const gateway = await stage(t, [wholeOr(streamOf(all))], {}, { timeouts: { keepAliveMs: 1000 } });
+  const gateway = await stage(t, [wholeOr(streamOf(all))], {}, { timeouts: { keepAliveMs: 3000 } });
   const holder = await gateway.block();
   t.equal(await (await gateway.stream()).rest(), all, 'without a sign of life before its end');
   const begun = performance.now();
