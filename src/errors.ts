@@ -127,6 +127,19 @@ export type GivenUpBy =
 /** How an attempt came to no answer, or to no whole or usable one. */
 export type AttemptFailure = UpstreamFailureReason | GivenUpBy;
 
+/**
+ * What refuses calls of a key that asks for too much: a configured limit, or what it may hold at a worker whatever its
+ * limits (sockets and their memory, messages that wait on one, downloads).
+ */
+export type RefusingLimit =
+  | 'requests'
+  | 'tokens'
+  | 'concurrent'
+  | 'budget'
+  | 'sockets'
+  | 'waiting_messages'
+  | 'downloads';
+
 export interface ErrorDetails {
   /** Path of the parameter at fault, as a caller writes it: `messages[2].content`. */
   readonly param?: string | null;
@@ -136,10 +149,15 @@ export interface ErrorDetails {
   readonly allow?: string | null;
   /** An upstream's own error that is told in the caller's format: its status and code. The upstream is its source. */
   readonly answered?: { readonly status: number; readonly code: string | null };
-  /** What was asked for may have been done all the same: clients are told not to try again by themselves. */
+  /**
+   * Clients are told not to try again by themselves: what was asked for may have been done all the same, or another try
+   * cannot succeed for long.
+   */
   readonly unrepeatable?: boolean;
   /** The upstream does not accept the gateway's own key or account: the status that says so. */
   readonly vendorAccountStatus?: 401 | 402 | 403;
+  /** The limit that refuses the call, for the metrics. */
+  readonly limit?: RefusingLimit;
   /** It is more than the gateway takes, which says nothing against whoever sent it. */
   readonly tooLarge?: boolean;
   /** An upstream's stream came to its end before its first event, as one that breaks off does. */
@@ -166,6 +184,7 @@ export class GatewayError extends Error {
   readonly vendorAccountStatus: 401 | 402 | 403 | null;
   readonly tooLarge: boolean;
   readonly unbegun: boolean;
+  readonly limit: RefusingLimit | null;
 
   constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
     const entry = errorTable[kind];
@@ -183,6 +202,7 @@ export class GatewayError extends Error {
     this.vendorAccountStatus = details?.vendorAccountStatus ?? null;
     this.tooLarge = details?.tooLarge ?? false;
     this.unbegun = details?.unbegun ?? false;
+    this.limit = details?.limit ?? null;
   }
 }
 

@@ -2,8 +2,8 @@ import type { Key, Model, Price, UnpricedRule } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/decision.js';
-import type { Demand, Pool } from '../limits/pool.js';
-import { type CallPools, demandsOf, poolsOfKey } from '../limits/pools.js';
+import type { Demand, PoolKind } from '../limits/pool.js';
+import { type CallPools, demandsOf, ownerOf, type PoolOwner, poolsOfKey } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { account } from './account.js';
@@ -26,10 +26,11 @@ import type { Services } from './services.js';
  *
  * Other 429:
  *
- * of what a key may hold at a worker whatever its limits: `sockets/session-memory`, `video/content-relay`, and as a
- *   message of the socket `responses-socket/socket`
+ * of what a key may hold at a worker whatever its limits: `sockets/session-memory` (told late by
+ *   `sockets/take-place`), `tooManyDownloads` of `video/content-source`, and as a message of the socket
+ *   `responses-socket/socket`
  * of a realtime session whose budget is spent: `realtime/funds`, told as an event by `realtime/bridge`
- * an upstream's own: it passes as it came (`relay`), or is told in the client's words (`statusError` of
+ * an upstream's own: it passes as it came (`relay`, `realtime/open`), or is told in the client's words (`statusError` of
  *   `attempts/told-error`); of a video's file by `video/content-relay`, of a response over a WebSocket by
  *   `protocols/responses/socket-message`
  * an upstream's own inside a 200: `isLimitWord` of `protocols/error-formats/upstream-error` knows the words, and
@@ -90,7 +91,7 @@ function acquire(services: Services, { limited, taking, demands, waiter }: Short
       return;
     }
     try {
-      applyDecision(services, limited, taking, later);
+      applyDecision(limited, taking, later);
     } catch (fault) {
       waiter.onNotAdmitted(fault);
       return;
@@ -98,7 +99,7 @@ function acquire(services: Services, { limited, taking, demands, waiter }: Short
     waiter.onAdmitted();
   });
   if (decision.outcome !== 'pending') {
-    applyDecision(services, limited, taking, decision);
+    applyDecision(limited, taking, decision);
     return true;
   }
   taking.pending = decision;
@@ -199,7 +200,7 @@ function demandsWithBudgets(
  * Gives a call what was decided for it, at once or after a wait: the units that it holds from now on.
  * @throws {GatewayError} for a call that is not let in
  */
-function applyDecision(services: Services, limited: LimitedCall, taking: Taking, decision: Decision): void {
+function applyDecision(limited: LimitedCall, taking: Taking, decision: Decision): void {
   if (decision.outcome === 'admitted') {
     taking.admission = decision;
     return;
@@ -207,12 +208,7 @@ function applyDecision(services: Services, limited: LimitedCall, taking: Taking,
   if (decision.reason === 'unknown') throw undecided;
   const { pool } = decision;
   const budget = limited.budgets.find((each) => each.pool === pool);
-  if (budget !== undefined) {
-    services.reportLimit('budget');
-    throw overBudget(budget);
-  }
-  services.reportLimit(unitOf(pool));
-  throw denied(decision);
+  throw budget === undefined ? overLimit(decision) : overBudget(budget, decision);
 }
 
 /** A call that waits for units which its worker does not have. */
@@ -249,13 +245,14 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
   onDrained(): void {}
 }
 
-function denied({ pool, retryAfterMs }: Denial): GatewayError {
-  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
-  return new GatewayError(
-    'rate_limit_exceeded',
-    `The limit of ${limitText(pool)} is reached: try again in ${seconds} s.`,
-    { retryAfter: seconds },
-  );
+function overLimit({ pool, retryAfterMs }: Denial): GatewayError {
+  const retryAfter = secondsOf(retryAfterMs ?? 0);
+  const message = `The limit of ${pool.limit} ${unitTexts[pool.kind]} for ${ownerTexts[ownerOf(pool)]} is reached: try again in ${retryAfter} s.`;
+  return new GatewayError('rate_limit_exceeded', message, { retryAfter, limit: pool.kind });
+}
+
+function secondsOf(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
 }
 
 /** The store did not answer, or not in time, or the primary process did not, or is gone: a worker cannot tell which. */
@@ -265,40 +262,30 @@ const undecided = new GatewayError(
   { retryAfter: 1 },
 );
 
-function overBudget({ pool, endsAt }: PeriodBudget): GatewayError {
-  const dollars = pool.limit / nanosPerDollar;
-  const until = new Date(endsAt).toISOString();
-  return new GatewayError(
-    'budget_exceeded',
-    `The budget of ${ownerOf(pool)}, of ${dollars} USD, is used up, or taken by calls under way; the next one begins at ${until}.`,
-    { retryAfter: Math.max(1, Math.ceil((endsAt - Date.now()) / 1000)), unrepeatable: true },
-  );
+/** A budget gives nothing back before its next period, but for what calls under way have taken and may not use. */
+function overBudget({ pool, endsAt }: PeriodBudget, { retryAfterMs }: Denial): GatewayError {
+  const budget = `The budget of ${ownerTexts[ownerOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
+  if (retryAfterMs !== null) {
+    const retryAfter = secondsOf(retryAfterMs);
+    const message = `${budget} is taken by calls under way: try again in ${retryAfter} s.`;
+    return new GatewayError('budget_exceeded', message, { retryAfter, limit: 'budget' });
+  }
+  const message = `${budget} is used up, or has too little left for this call; the next one begins at ${new Date(endsAt).toISOString()}.`;
+  const retryAfter = secondsOf(endsAt - Date.now());
+  return new GatewayError('budget_exceeded', message, { retryAfter, limit: 'budget', unrepeatable: true });
 }
 
-const unitTexts: Readonly<Record<string, string>> = {
+const unitTexts: Readonly<Record<PoolKind, string>> = {
   requests: 'requests per minute',
   tokens: 'tokens per minute',
   concurrent: 'calls at once',
+  budget: 'USD',
 };
-const ownerTexts: Readonly<Record<string, string>> = {
+const ownerTexts: Readonly<Record<PoolOwner, string>> = {
   key: 'your key',
   group: "your key's group",
   model: 'the model',
 };
-
-/** What is counted, by the name of a pool. */
-function unitOf({ name }: Pool): string {
-  return name.slice(name.lastIndexOf(':') + 1);
-}
-
-function limitText(pool: Pool): string {
-  return `${pool.limit} ${unitTexts[unitOf(pool)]} for ${ownerOf(pool)}`;
-}
-
-/** For whom is counted. */
-function ownerOf({ name }: Pool): string | undefined {
-  return ownerTexts[name.slice(0, name.indexOf(':'))];
-}
 
 /** Whether anybody has set a budget for the calls of a key for a model. */
 function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {

@@ -31,6 +31,7 @@ export function refuse(
 ): void {
   const error = toGatewayError(services, call, fault);
   call.error = error;
+  if (error.limit !== null) services.reportLimit(error.limit);
   // Whatever an upstream has done for it: who gets an error is not charged.
   call.isServed = false;
   call.usage = null;

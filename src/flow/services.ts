@@ -3,7 +3,7 @@ import type { HealthTable } from '../attempts/health.js';
 import type { HedgeBudgets } from '../attempts/hedge-budget.js';
 import type { LackingEndpoints } from '../attempts/lacking-endpoints.js';
 import type { Upstream } from '../config/types.js';
-import type { FaultPlace, GatewayError } from '../errors.js';
+import type { FaultPlace, GatewayError, RefusingLimit } from '../errors.js';
 import type { SweepList } from '../http/sweep.js';
 import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
@@ -72,8 +72,8 @@ export interface Services {
   readonly limits: LeaseHolder;
   /** By which the limits are kept. */
   readonly hostClock: HostClock;
-  /** Notes that a limit or budget of a key, group or model refused a call. @param limit what was counted: `requests` */
-  readonly reportLimit: (limit: string) => void;
+  /** Notes that a limit or budget has refused something. */
+  readonly reportLimit: (limit: RefusingLimit) => void;
   readonly sweepList: SweepList;
   /** Calls that ask an upstream: long ones have a record in the store while they do. */
   readonly openCalls: OpenCalls<Call>;

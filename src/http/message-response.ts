@@ -18,8 +18,11 @@ export interface MessageRequest {
 
 /** What the answer to a message becomes, as messages. */
 export interface MessageWords {
-  /** A whole answer, as JSON text; errors have a status from 400 on. */
-  whole(status: number, body: string): string;
+  /**
+   * A whole answer, as JSON text; errors have a status from 400 on.
+   * @param headers that the answer to a request over HTTP would have, by their names
+   */
+  whole(status: number, body: string, headers: Readonly<Record<string, string>>): string;
   /** The last word of an answer that was cut. */
   readonly cut: string;
 }
@@ -115,10 +118,10 @@ class MessageResponse implements ClientLink, MessageClient {
   rearm(): void {}
 
   /** A whole answer leaves as one message: however large, it is taken over. */
-  respond({ status }: AnswerHead, body: string | Buffer): boolean {
+  respond({ status, lines }: AnswerHead, body: string | Buffer): boolean {
     this.#owner?.onEnded(false);
     if (body.length > 0) {
-      const event = this.#handler.words.whole(status, body.toString());
+      const event = this.#handler.words.whole(status, body.toString(), headersOf(lines));
       this.#handler.onEvent(event);
       this.#socket.send(event, false);
     }
@@ -202,4 +205,14 @@ class MessageResponse implements ClientLink, MessageClient {
       handFault(owner, 'request', fault);
     }
   }
+}
+
+/** @param lines as in `AnswerHead` */
+function headersOf(lines: string): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of `x-request-id: ${lines}`.split('\r\n')) {
+    const colon = line.indexOf(': ');
+    if (colon > 0) headers[line.slice(0, colon)] = line.slice(colon + 2);
+  }
+  return headers;
 }

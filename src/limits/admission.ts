@@ -63,7 +63,7 @@ export class LeaseAdmission implements Admission {
     this.#used[index] = used;
     const held = this.#host.pools.of(demand.pool);
     putRight(this.#host, held, this.#bucket, demand.amount - used);
-    if (demand.pool.kind === 'spend') this.#host.spend(held, used);
+    if (demand.pool.kind === 'budget') this.#host.spend(held, used);
   }
 
   freeSlots(): void {
@@ -77,7 +77,7 @@ export class LeaseAdmission implements Admission {
     this.#isReleased = true;
     for (let index = 0; index < this.demands.length; index++) {
       const { pool, amount } = this.demands[index] as Demand;
-      if (pool.kind === 'spend') this.settleAt(index, amount);
+      if (pool.kind === 'budget') this.settleAt(index, amount);
     }
     this.freeSlots();
   }

@@ -9,19 +9,20 @@ export interface Denial {
   /** The pool that has too little. */
   readonly pool: Pool;
   /**
-   * `tooLarge`: more was demanded than the pool's limit, which can never be met; calls demand no more than that. `unknown`: there may be more, but
-   * nobody has said so in time: the primary did not answer or is gone, or the store behind it cannot be reached.
+   * `unknown`: there may be more, but nobody has said so in time: the primary did not answer or is gone, or the store
+   * behind it cannot be reached.
    */
-  readonly reason: 'exhausted' | 'tooLarge' | 'unknown';
-  /** Milliseconds until another try may succeed, as far as that is known; 0 where none ever will. */
-  readonly retryAfterMs: number;
+  readonly reason: 'exhausted' | 'unknown';
+  /** Milliseconds until another try may succeed, as far as that is known; null where none will: a budget is used up. */
+  readonly retryAfterMs: number | null;
 }
 
 /** The one of two denials that a call hears: what is known before what is not, then the longer wait. */
 export function graver(one: Denial | null, other: Denial): Denial {
   if (one === null) return other;
   if (one.reason !== other.reason) return one.reason === 'unknown' ? other : one;
-  return other.retryAfterMs > one.retryAfterMs ? other : one;
+  const waitMs = ({ retryAfterMs }: Denial): number => retryAfterMs ?? Number.POSITIVE_INFINITY;
+  return waitMs(other) > waitMs(one) ? other : one;
 }
 
 /** The demands are not decided yet. */

@@ -181,12 +181,20 @@ export class HeldPool {
    * @param isAlone there is no primary any more that could say whether there is more
    */
   denial(demand: Demand, now: number, isAlone: boolean): Denial {
-    const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
+    const { pool, amount } = demand;
     const isUnknown = isAlone
       ? !this.#isAllKnown(demand, now)
-      : (this.asked?.isUndecided(demand.amount, now) ?? false);
+      : (this.asked?.isUndecided(amount, now) ?? false);
     const reason = isUnknown ? 'unknown' : 'exhausted';
-    return { outcome: 'denied', pool: demand.pool, reason, retryAfterMs };
+    const isOver = pool.kind === 'budget' && !this.#mayBeGivenBack(amount);
+    return { outcome: 'denied', pool, reason, retryAfterMs: isOver ? null : this.retryAfterMs(amount, now) };
+  }
+
+  /** There is so much of a budget once calls under way have cost nothing. */
+  #mayBeGivenBack(amount: number): boolean {
+    const { available, inUse, asked } = this;
+    const elsewhere = asked === null ? 0 : asked.inUseElsewhere + (asked.freeElsewhere ?? 0);
+    return available + inUse + elsewhere >= amount;
   }
 
   /** No other worker can have units for the demand. */
@@ -194,9 +202,10 @@ export class HeldPool {
     return this.held >= pool.limit || this.isExhausted(amount, now);
   }
 
-  /** Milliseconds until there may be units. */
-  retryAfterMs(now: number): number {
-    const own = this.window?.nextAt() ?? Number.POSITIVE_INFINITY;
+  /** Milliseconds until there may be so many units. */
+  retryAfterMs(amount: number, now: number): number {
+    const missing = amount - this.available - (this.asked?.freeElsewhere ?? 0);
+    const own = this.window?.backAt(missing) ?? Number.POSITIVE_INFINITY;
     const at = Math.min(own, this.asked?.retryAt(now) ?? Number.POSITIVE_INFINITY);
     return at === Number.POSITIVE_INFINITY ? unknownRetryMs : Math.max(1, Math.ceil(at - now));
   }
@@ -278,6 +287,8 @@ class AskedPool {
   isCutOff = false;
   /** Units that no worker had when the primary last spoke; null before it did. */
   freeElsewhere: number | null = null;
+  /** Units that calls at other workers held when the primary last spoke, where it has denied some of a budget. */
+  inUseElsewhere = 0;
   /** Until then nobody need be asked for what was denied last: there is too little. */
   #exhaustedUntil = Number.NEGATIVE_INFINITY;
   /** Least that the last ask was for, and least that was denied last: there may be enough for a smaller call. */
@@ -327,8 +338,9 @@ class AskedPool {
     this.#least = least;
   }
 
-  hear({ number, free, isCutOff }: PoolAnswer): void {
+  hear({ number, free, inUseElsewhere, isCutOff }: PoolAnswer): void {
     this.freeElsewhere = free;
+    this.inUseElsewhere = inUseElsewhere;
     this.isCutOff = isCutOff;
     if (number === this.number) this.isAsking = false;
   }

@@ -310,7 +310,6 @@ class Holder implements LeaseHolder, AdmissionHost {
     let denied: Denial | null = null;
     for (const demand of demands) {
       const { pool, amount } = demand;
-      if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.pools.of(pool);
       held.collect(now);
       const isShort = held.isShort(amount, sequence);
@@ -331,7 +330,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** Whether a call is let in where nobody says that there is too little. Money is never given so. */
   #isOpenTo(demands: readonly Demand[]): boolean {
-    return this.#outageRates() === 'open' && demands.every(({ pool }) => pool.kind !== 'spend');
+    return this.#outageRates() === 'open' && demands.every(({ pool }) => pool.kind !== 'budget');
   }
 
   /** Lets a call in, whatever is held. */
@@ -342,7 +341,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** What is held of it must not be used now. What is spent was reserved for good. */
   #isLapsed(pool: Pool, now: number): boolean {
-    return now >= this.#until && pool.kind !== 'spend';
+    return now >= this.#until && pool.kind !== 'budget';
   }
 
   #needNotAsk(held: HeldPool, amount: number, now: number): boolean {

@@ -228,7 +228,7 @@ class Owner implements LeaseOwner {
     this.#pools.set(pool.name, added);
     this.#shares.add(added);
     for (const { id, sliceDivisor } of this.#workers.values()) added.lease(id, sliceOf(pool, sliceDivisor));
-    if (pool.kind !== 'window') return added;
+    if (windowMsOf[pool.kind] === null) return added;
     const now = this.#now();
     this.#forgetEnded(now);
     for (const { sliceDivisor, usedUntil } of this.#ended)
@@ -296,6 +296,7 @@ class Owner implements LeaseOwner {
         short: true,
         retryAt: null,
         free: 0,
+        inUseElsewhere: 0,
         isCutOff: false,
       });
       return;

@@ -93,6 +93,8 @@ export interface PoolAnswer {
   readonly retryAt: number | null;
   /** Units that no worker has. */
   readonly free: number;
+  /** Of a budget that has too little: units that calls at other workers hold, and may yet give back; else 0. */
+  readonly inUseElsewhere: number;
   /** Nobody knows whether there is more: the store that says so cannot be reached. */
   readonly isCutOff: boolean;
 }

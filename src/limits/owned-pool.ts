@@ -213,8 +213,16 @@ export class OwnedPool {
       short,
       retryAt: earlier(ask.nextAt, this.window?.nextAt() ?? null),
       free: this.usable + Math.max(0, this.left),
+      inUseElsewhere: short && this.kind === 'budget' ? this.#leasedBeside(worker) : 0,
       isCutOff: this.isCutOff,
     };
+  }
+
+  /** What other workers have: nothing of that is idle once they were asked for it. */
+  #leasedBeside(worker: number): number {
+    let leased = -(this.leased.get(worker) ?? 0);
+    for (const amount of this.leased.values()) leased += amount;
+    return leased;
   }
 
   /** Gives a worker units for which it has not asked. */
@@ -222,7 +230,16 @@ export class OwnedPool {
     this.lease(worker, amount);
     const free = this.usable + Math.max(0, this.left);
     const { name: pool, isCutOff } = this;
-    return { pool, number: 0, granted: amount, short: false, retryAt: null, free, isCutOff };
+    return {
+      pool,
+      number: 0,
+      granted: amount,
+      short: false,
+      retryAt: null,
+      free,
+      inUseElsewhere: 0,
+      isCutOff,
+    };
   }
 
   #pay(worker: number, amount: number): void {

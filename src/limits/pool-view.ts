@@ -25,7 +25,7 @@ export function poolViewOf(pool: Pool, held: HeldPool, now: number): PoolView {
   const remaining = Math.max(0, Math.min(known, limit - used));
   if (remaining >= limit) return untouched(pool);
   const lastAt = held.window?.lastAt() ?? null;
-  const resetMs = lastAt === null ? held.retryAfterMs(now) : Math.max(1, Math.ceil(lastAt - now));
+  const resetMs = lastAt === null ? held.retryAfterMs(1, now) : Math.max(1, Math.ceil(lastAt - now));
   return { limit, remaining, resetMs };
 }
 

@@ -1,5 +1,5 @@
-/** How the units of a pool are used: `window` in any sliding minute, `slots` at once, `spend` once and for all. */
-export type PoolKind = 'window' | 'slots' | 'spend';
+/** What is counted: requests and tokens of any sliding minute, calls at once, money that is spent once and for all. */
+export type PoolKind = 'requests' | 'tokens' | 'concurrent' | 'budget';
 
 /** One limit: what may be used of it, by all workers together. */
 export interface Pool {
@@ -24,14 +24,15 @@ export interface Demand {
 
 /** Milliseconds after which a used unit of each kind may be used again; null where time does not bring it back. */
 export const windowMsOf: Readonly<Record<PoolKind, number | null>> = {
-  window: 60_000,
-  slots: null,
-  spend: null,
+  requests: 60_000,
+  tokens: 60_000,
+  concurrent: null,
+  budget: null,
 };
 
 /** @returns true where whoever uses units of the pool gives them back, and time does not */
 export function isGivenBack({ kind }: Pool): boolean {
-  return kind === 'slots';
+  return kind === 'concurrent';
 }
 
 /** Of a pool of which a worker's slice would be less than this it has none, but asks the primary for what it lacks. */
@@ -43,7 +44,7 @@ const leastSlice = 4;
  * @param sliceDivisor into how many a pool is divided for the worker's slice; 0 for a worker that has no slices
  */
 export function sliceOf({ kind, limit }: Pool, sliceDivisor: number): number {
-  if (sliceDivisor === 0 || kind === 'spend') return 0;
+  if (sliceDivisor === 0 || kind === 'budget') return 0;
   const slice = Math.floor(limit / sliceDivisor);
   return slice < leastSlice ? 0 : slice;
 }

@@ -71,14 +71,14 @@ export function poolsOfKey(key: Key): PoolsOfKey {
 }
 
 /** How many tokens a call needs is not known before its body is. */
-function isKnownFirst({ name }: Pool): boolean {
-  return !name.endsWith(':tokens');
+function isKnownFirst({ kind }: Pool): boolean {
+  return kind !== 'tokens';
 }
 
 function atOnceOf({ ones, rateLines }: CallPools): CallPools {
   const pools = ones.map(({ pool }) => pool);
   return makeCallPools(
-    pools.filter(({ kind }) => kind === 'slots'),
+    pools.filter(({ kind }) => kind === 'concurrent'),
     rateLines,
   );
 }
@@ -96,14 +96,15 @@ function once(pools: readonly Pool[]): Pool[] {
 /**
  * What a call demands.
  * @param tokens an estimate of what it will use, in whole tokens; of a pool that is smaller, all of it is demanded,
- * since a call must not be refused for ever because of a guess
+ * since a call must not be refused for ever because of a guess, and one at least, since a pool that is used up lets no
+ * call in of which nothing is known
  */
 export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number): readonly Demand[] {
   if (indexes.length === 0) return ones;
   const demands = ones.slice();
   for (const index of indexes) {
     const { pool } = ones[index] as Demand;
-    demands[index] = { pool, amount: Math.min(tokens, pool.limit) };
+    demands[index] = { pool, amount: Math.min(Math.max(1, tokens), pool.limit) };
   }
   return demands;
 }
@@ -120,7 +121,7 @@ export const budgetKeptMs = 40 * 24 * 60 * 60 * 1000;
  */
 export function budgetPool(owner: string, { usd }: Budget, period: string): Pool {
   const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * nanosPerDollar)));
-  return makePool(`${owner}${budgetMark}${period}`, 'spend', limit);
+  return makePool(`${owner}${budgetMark}${period}`, 'budget', limit);
 }
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
@@ -198,14 +199,22 @@ function makePool(name: string, kind: PoolKind, limit: number): Pool {
   return { name, kind, limit, held: null };
 }
 
-/** The last word of a name tells what is counted; the first, for whom. */
+/** For whom a pool counts: the first word of its name. */
+export type PoolOwner = 'key' | 'group' | 'model';
+
+export function ownerOf({ name }: Pool): PoolOwner {
+  if (name.startsWith('key:')) return 'key';
+  return name.startsWith('group:') ? 'group' : 'model';
+}
+
+/** @param owner first word and name of whose they are: `key:team-a` */
 function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
   const pools: Pool[] = [];
   if (limits === null) return pools;
   const { requestsPerMinute, tokensPerMinute, concurrent } = limits;
-  if (requestsPerMinute !== null) pools.push(makePool(`${owner}:requests`, 'window', requestsPerMinute));
-  if (tokensPerMinute !== null) pools.push(makePool(`${owner}:tokens`, 'window', tokensPerMinute));
-  if (concurrent !== null) pools.push(makePool(`${owner}:concurrent`, 'slots', concurrent));
+  if (requestsPerMinute !== null) pools.push(makePool(`${owner}:requests`, 'requests', requestsPerMinute));
+  if (tokensPerMinute !== null) pools.push(makePool(`${owner}:tokens`, 'tokens', tokensPerMinute));
+  if (concurrent !== null) pools.push(makePool(`${owner}:concurrent`, 'concurrent', concurrent));
   return pools;
 }
 
@@ -225,8 +234,8 @@ const noPools: readonly Pool[] = [];
 
 /** @param pools those of which calls hear */
 function rateLinesOf(pools: readonly Pool[]): RateLines {
-  const ending = (end: string) => pools.filter(({ name }) => name.endsWith(end));
-  return new RateLines(ending(':requests'), ending(':tokens'));
+  const of = (counted: PoolKind) => pools.filter(({ kind }) => kind === counted);
+  return new RateLines(of('requests'), of('tokens'));
 }
 
 type LimitedKey = LimitedParts['keys'] extends Iterable<infer Each> ? Each : never;

@@ -53,7 +53,7 @@ export const undivided: ShareSource = {
   lack: () => false,
   isAsking: () => false,
   // What was spent of a pool is to be remembered.
-  forget: ({ kind, limit, total }) => kind !== 'spend' || limit === total,
+  forget: ({ kind, limit, total }) => kind !== 'budget' || limit === total,
   flush: () => {},
   tick: () => {},
 };
@@ -63,7 +63,7 @@ export const undivided: ShareSource = {
  * @param budgets of which all units may be used at any time, since they were reserved for good
  */
 export function bothSources(rates: ShareSource, budgets: ShareSource): ShareSource {
-  const of = ({ kind }: OwnedPool): ShareSource => (kind === 'spend' ? budgets : rates);
+  const of = ({ kind }: OwnedPool): ShareSource => (kind === 'budget' ? budgets : rates);
   return {
     get until() {
       return rates.until;

@@ -106,6 +106,17 @@ export class SlidingWindow {
     return this.#newestAmount === 0 ? null : this.#endOf(this.#newest);
   }
 
+  /** When so many units have come back, or null when so many never do. @param units from 1 */
+  backAt(units: number): number | null {
+    let missing = units;
+    for (let i = 0; i < this.#size; i++) {
+      const slot = this.#slot(i);
+      missing -= this.#ring[slot + 1] as number;
+      if (missing <= 0) return this.#endOf(this.#ring[slot] as number);
+    }
+    return missing > this.#newestAmount ? null : this.#endOf(this.#newest);
+  }
+
   /** When the last units come back, or null when none will. */
   lastAt(): number | null {
     if (this.#newestAmount > 0) return this.#endOf(this.#newest);

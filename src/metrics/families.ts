@@ -113,7 +113,7 @@ export const counterFamilies = {
     ['member', 'direction'],
   ),
   gateway_limit_refusals_total: counter(
-    'Calls refused by a limit of requests, tokens or calls at once, or by a budget.',
+    'What was refused by a limit of requests, tokens or calls at once, by a budget, or for what a key may hold at a worker.',
     ['limit'],
   ),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks';
+import { mock } from 'node:test';
 import { pino } from 'pino';
 import t, { test } from 'tap';
 import type { SocketSettings } from '../../src/config/types.js';
@@ -63,6 +65,26 @@ test('one key holds a part of what all may, and the others the rest', async (t) 
       .hold(60 * mebibyte),
     true,
   );
+});
+
+test('a key whose sockets are cut again while it is barred is barred from then on, and told for how long', async (t) => {
+  let now = 1_000_000;
+  t.intercept(performance, 'now', { value: () => now });
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const pass = (ms: number): void => {
+    now += ms;
+    mock.timers.tick(ms);
+  };
+  const memory = new SessionMemory(() => settings);
+  memory.bar('hostile');
+  pass(20_000);
+  memory.bar('hostile');
+  pass(10_000);
+  const barred = { kind: 'rate_limit_exceeded', retryAfter: 20, message: /were closed/ } as unknown as Error;
+  t.throws(() => memory.takePlace('hostile'), barred);
+  pass(20_000);
+  memory.takePlace('hostile');
 });
 
 test('a worker takes two thousand sockets of two keys, and refuses more where uWS holds too much', async (t) => {

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { ResponsesWS as ResponsesWS6 } from 'openai6/resources/responses/ws';
 import { ResponsesWS as ResponsesWS7 } from 'openai7/resources/responses/ws';
 import { test } from 'tap';
+import { hashKey } from '../../src/keys/secret.js';
+import { countersOf } from '../support/counters.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { closeOf } from '../support/realtime.js';
@@ -15,6 +17,7 @@ import {
   resultsOf,
   textOf,
 } from '../support/sdks/openai-responses.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 interface Helper {
   on(event: 'event' | 'error', listener: (event: Event) => void): void;
@@ -96,7 +99,7 @@ test('a message that asks for nothing that can be done is told so, and the socke
   ];
   for (const [message, status, error] of wrong) {
     send(message);
-    t.match(await answer(), [{ type: 'error', status, error }]);
+    t.match(await answer(), [{ type: 'error', status, error, headers: { 'x-request-id': /^req_/ } }]);
   }
   socket.send(Buffer.from('{}'), { binary: true });
   t.match(await answer(), [{ type: 'error', status: 400, error: { message: /binary/ } }]);
@@ -157,6 +160,35 @@ test('messages wait for the one before, up to a limit', async (t) => {
   );
   t.match(
     ends.filter((end) => end?.type === 'error'),
-    [{ status: 429, error: { code: 'rate_limit_exceeded' } }],
+    [{ status: 429, error: { code: 'rate_limit_exceeded' }, headers: { 'retry-after': '1' } }],
   );
+  t.strictSame(countersOf(gateway, 'gateway_limit_refusals_total'), { waiting_messages: 1 });
+});
+
+test('what waits is refused for the sake of all where others hold too much, and not as the fault of its key', async (t) => {
+  const mebibyte = 1024 * 1024;
+  const upstream = await startRawUpstream(t, () => {});
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      models: { m: { protocols: ['responses'], targets: [{ upstream: 'u0' }] } },
+      sockets: {
+        messageBytes: 2 * mebibyte,
+        waitingBytes: 16 * mebibyte,
+        heldBytes: 9 * mebibyte,
+        heldBytesPerKey: 8 * mebibyte,
+      },
+      keys: ['sk-one', 'sk-other'].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] })),
+    },
+  });
+  const open = (key: string) => connect(t, gateway.url, { authorization: `Bearer ${key}` });
+  const [one, other] = [await open('sk-one'), await open('sk-other')];
+  const ask = (bytes: number) => create({ model: 'm', input: 'x'.repeat(bytes) });
+  for (const { send } of [one, other]) send(ask(1));
+  await upstream.request(1);
+  for (let count = 0; count < 7; count++) one.send(ask(mebibyte));
+  for (let count = 0; count < 2; count++) other.send(ask(mebibyte));
+  t.match(await other.answer(), [
+    { type: 'error', status: 503, error: { code: 'overloaded' }, headers: { 'retry-after': '5' } },
+  ]);
 });

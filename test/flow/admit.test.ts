@@ -3,6 +3,7 @@ import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { chatRequest, open, readAnswer } from '../support/raw-client.js';
+import { refusalOf } from '../support/realtime.js';
 import {
   chatEvent,
   chunk,
@@ -42,7 +43,7 @@ async function start(
     config: {
       models: {
         m: {
-          protocols: ['chat', 'messages', 'generateContent', 'completions'],
+          protocols: ['chat', 'messages', 'generateContent', 'completions', 'audio', 'realtime'],
           targets: [{ upstream: 'u0', model: 'm' }],
           ...limitsOf(limited.model),
         },
@@ -155,6 +156,29 @@ test('what was expected of tokens and not used is there for others', async (t) =
     'a guess beyond the limit refuses no call for ever',
   );
   t.equal(await fresh.status(), 200);
+});
+
+test('a limit of tokens that is used up refuses calls of which nothing is known beforehand, too', async (t) => {
+  const much = completion.replace('"prompt_tokens":3', '"prompt_tokens":5000');
+  const running = await start(t, { key: { tokensPerMinute: 3000 } }, answerWith(jsonAnswer(200, much)));
+  const form = new FormData();
+  form.set('model', 'm');
+  form.set('file', new Blob([new Uint8Array(100)]), 'a.wav');
+  const transcribe = () =>
+    fetch(`${running.gateway.url}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${testKey}` },
+      body: form,
+    });
+  t.equal((await transcribe()).status, 200);
+  t.equal(await running.status({ max_tokens: 1 }), 200);
+  const refused = await transcribe();
+  t.equal(refused.status, 429);
+  t.match(await refused.json(), { error: { message: /tokens per minute/ } });
+  const session = await refusalOf(t, running.gateway.port);
+  t.equal(session.status, 429);
+  t.match(session.body, /tokens per minute/);
+  t.equal(running.upstream.requests.length, 2);
 });
 
 test('a call that failed has used no tokens', async (t) => {

@@ -91,6 +91,27 @@ test('calls at once take no more than there is, and cost in the end what they re
   await untilSpent(held.length * costOfGood);
 });
 
+test('a budget that calls under way have taken is told as such, and asked for again', async (t) => {
+  const held: RawRequest[] = [];
+  const { ask, untilSpent } = await start(t, 0.011, (request) => void held.push(request));
+  const first = ask();
+  await eventually(() => held.length === 1);
+  const refused = await ask();
+  t.equal(refused.status, 429);
+  t.equal(refused.headers.get('x-should-retry'), null);
+  t.equal(refused.headers.get('retry-after'), '1');
+  t.match(await refused.json(), {
+    error: { code: 'insufficient_quota', message: /taken by calls under way/ },
+  });
+  held[0]?.socket.write(jsonAnswer(400, '{"error":{"message":"no"}}'));
+  t.equal((await first).status, 400);
+  const again = ask();
+  await eventually(() => held.length === 2);
+  held[1]?.socket.write(good);
+  t.equal((await again).status, 200, 'what the first one has not used pays for another');
+  await untilSpent(costOfGood);
+});
+
 test('one call after the other, a budget is used up to what one call may cost', async (t) => {
   const { status, untilSpent } = await start(t, 0.25);
   let served = 0;
@@ -214,7 +235,7 @@ test('a period has a budget until the next one begins', async (t) => {
   const last = Date.parse('2026-11-30T23:59:59.999Z');
   const first = budgetOf('key:k', budget, last);
   t.match(first, {
-    pool: { name: 'key:k:budget:2026-11-30', kind: 'spend', limit: 1.5e9 },
+    pool: { name: 'key:k:budget:2026-11-30', kind: 'budget', limit: 1.5e9 },
     endsAt: last + 1,
   });
   t.equal(budgetOf('key:k', budget, last), first, 'made once');

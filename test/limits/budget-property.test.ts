@@ -8,7 +8,7 @@ import { pass, SimulatedAccounts } from './simulated-accounts.js';
 import { SimulatedTime } from './time.js';
 
 const total = 10_000;
-const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'spend', limit: total };
+const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: total };
 
 /** A call that an upstream serves. */
 interface Running {

@@ -8,7 +8,7 @@ import { SimulatedTime } from './time.js';
 
 const total = 100_000;
 const slice = total / 100;
-const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'spend', limit: total };
+const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: total };
 
 function start(workers = 2, whenGone: 'open' | 'closed' = 'closed') {
   const time = new SimulatedTime();

@@ -17,7 +17,7 @@ test('pools come and go with their keys', (t) => {
     removed: [],
   });
   t.strictSame(limits(), [1, 2, 3]);
-  t.match(pools.get('key:a:concurrent'), { name: 'key:a:concurrent', kind: 'slots' });
+  t.match(pools.get('key:a:concurrent'), { name: 'key:a:concurrent', kind: 'concurrent' });
   pools.apply({ whole: false, put: [key('a', 5)], removed: ['b', 'unknown'] });
   t.strictSame(limits(), [5, undefined, undefined]);
   pools.apply({ whole: false, put: [{ id: 'a', limits: null, budget: null }], removed: [] });

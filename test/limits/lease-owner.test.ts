@@ -3,9 +3,9 @@ import type { Decision, Denial } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
-const window: Pool = { name: 'key:a:requests', kind: 'window', limit: 10 };
-const slots: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 2 };
-const money: Pool = { name: 'key:a:budget:2026-11', kind: 'spend', limit: 1000 };
+const window: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
+const slots: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 2 };
+const money: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: 1000 };
 
 function makeHost(
   count: number,

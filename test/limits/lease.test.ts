@@ -3,10 +3,10 @@ import type { Admission, Decision, Denial, Pending } from '../../src/limits/deci
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
-const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 10 };
-const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 100 };
-const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 2 };
-const shared: Pool = { name: 'model:m:concurrent', kind: 'slots', limit: 3 };
+const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
+const tokens: Pool = { name: 'key:a:tokens', kind: 'tokens', limit: 100 };
+const calls: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 2 };
+const shared: Pool = { name: 'model:m:concurrent', kind: 'concurrent', limit: 3 };
 
 function makeHost(
   workers: number,
@@ -69,7 +69,7 @@ test('what the worker holds is taken at once, without a message', (t) => {
 });
 
 test('a busy worker is leased more than it asks for, up to its share of what is free', (t) => {
-  const pool: Pool = { name: 'key:c:requests', kind: 'window', limit: 1000 };
+  const pool: Pool = { name: 'key:c:requests', kind: 'requests', limit: 1000 };
   const { host, workers } = makeHost(4);
   host.pools.set(pool.name, pool);
   for (let i = 0; i < 100; i++) admit(t, host, workers[0] as SimulatedWorker, one(pool));
@@ -81,7 +81,7 @@ test('a busy worker is leased more than it asks for, up to its share of what is 
 
 test('a slot that one worker frees can be had by another right after', (t) => {
   const { host, workers } = makeHost(2);
-  const single: Pool = { name: 'key:one:concurrent', kind: 'slots', limit: 1 };
+  const single: Pool = { name: 'key:one:concurrent', kind: 'concurrent', limit: 1 };
   host.pools.set(single.name, single);
   for (let i = 0; i < 50; i++) {
     const worker = workers[i % 2] as SimulatedWorker;
@@ -126,8 +126,8 @@ test('a window tells when its next units come back, and they come back then', (t
   host.advance(20_000);
   const denial = deny(t, host, there, one(requests));
   t.match(denial, { pool: requests, reason: 'exhausted' });
-  t.ok(host.now + denial.retryAfterMs > begun + 60_000);
-  t.ok(host.now + denial.retryAfterMs <= used + 60_200);
+  t.ok(host.now + (denial.retryAfterMs ?? 0) > begun + 60_000);
+  t.ok(host.now + (denial.retryAfterMs ?? 0) <= used + 60_200);
   host.advance(used + 60_400 - host.now);
   for (let i = 0; i < 10; i++) admit(t, host, there, one(requests));
   t.end();
@@ -142,13 +142,19 @@ test('all demands are met, or none', (t) => {
   t.end();
 });
 
-test('what is larger than its limit is denied at once, for good', (t) => {
+test('a window tells when so many units are back as a call needs, not when the first of them is', (t) => {
   const { host, workers } = makeHost(1);
   const [worker] = workers as [SimulatedWorker];
-  const denial = worker.holder.acquire([one(requests), { pool: tokens, amount: 101 }], never);
-  t.strictSame(denial, { outcome: 'denied', pool: tokens, reason: 'tooLarge', retryAfterMs: 0 });
-  t.equal(host.sent.length, 0);
-  admit(t, host, worker, { pool: tokens, amount: 100 });
+  admit(t, host, worker, { pool: tokens, amount: 1 });
+  host.advance(50_000);
+  admit(t, host, worker, { pool: tokens, amount: 98 });
+  host.advance(5000);
+  const soon = deny(t, host, worker, { pool: tokens, amount: 2 });
+  t.ok((soon.retryAfterMs ?? 0) <= 5200, `${soon.retryAfterMs}: the first one is enough`);
+  const late = deny(t, host, worker, { pool: tokens, amount: 50 });
+  t.ok((late.retryAfterMs ?? 0) > 50_000, `${late.retryAfterMs}`);
+  host.advance(late.retryAfterMs ?? 0);
+  admit(t, host, worker, { pool: tokens, amount: 50 });
   t.end();
 });
 

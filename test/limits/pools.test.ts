@@ -50,16 +50,16 @@ test('a call has the limits of its key, its groups and its model, in this order:
   const key = makeKey(limits(600, 1000, 5), ['g', limits(null, 2000, null)], ['h', limits(7, null, null)]);
   const first = poolsOfKey(key).first;
   t.strictSame(poolsOf(first), [
-    { name: 'key:a:requests', kind: 'window', limit: 600 },
-    { name: 'key:a:concurrent', kind: 'slots', limit: 5 },
-    { name: 'group:h:requests', kind: 'window', limit: 7 },
+    { name: 'key:a:requests', kind: 'requests', limit: 600 },
+    { name: 'key:a:concurrent', kind: 'concurrent', limit: 5 },
+    { name: 'group:h:requests', kind: 'requests', limit: 7 },
   ]);
   t.strictSame(first.tokens, []);
   const found = poolsOfKey(key).rest(makeModel(limits(null, null, 9)));
   t.strictSame(poolsOf(found), [
-    { name: 'key:a:tokens', kind: 'window', limit: 1000 },
-    { name: 'group:g:tokens', kind: 'window', limit: 2000 },
-    { name: 'model:m:concurrent', kind: 'slots', limit: 9 },
+    { name: 'key:a:tokens', kind: 'tokens', limit: 1000 },
+    { name: 'group:g:tokens', kind: 'tokens', limit: 2000 },
+    { name: 'model:m:concurrent', kind: 'concurrent', limit: 9 },
   ]);
   t.strictSame(found.tokens, [0, 1]);
   const peeked: string[] = [];
@@ -144,7 +144,7 @@ test('the limits of a model that is called as a budget is are found', async (t) 
   const budget = { usd: 1, per: 'day' as const };
   const model = { name: 'x:budget:y', limits: limits(5, null, null), budget };
   const pools = allPools({ keys: [], groups: [], models: [model] });
-  t.match(findPool(pools, 'model:x:budget:y:requests'), { kind: 'window', limit: 5 });
-  t.match(findPool(pools, 'model:x:budget:y:budget:2026-11-26'), { kind: 'spend', limit: 1e9 });
+  t.match(findPool(pools, 'model:x:budget:y:requests'), { kind: 'requests', limit: 5 });
+  t.match(findPool(pools, 'model:x:budget:y:budget:2026-11-26'), { kind: 'budget', limit: 1e9 });
   t.equal(findPool(pools, 'model:x:budget:z:requests'), undefined);
 });

@@ -3,9 +3,9 @@ import type { Pool } from '../../src/limits/pool.js';
 import type { PoolView } from '../../src/limits/pool-view.js';
 import { RateLines } from '../../src/limits/rate-headers.js';
 
-const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 10_000 };
-const groupRequests: Pool = { name: 'group:g:requests', kind: 'window', limit: 100_000 };
-const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 10_000_000 };
+const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10_000 };
+const groupRequests: Pool = { name: 'group:g:requests', kind: 'requests', limit: 100_000 };
+const tokens: Pool = { name: 'key:a:tokens', kind: 'tokens', limit: 10_000_000 };
 
 /** A holder that knows what is left of each pool. */
 function holderOf(left: Map<Pool, number>) {

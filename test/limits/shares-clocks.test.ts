@@ -6,8 +6,8 @@ import type { SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
 import { type Use, worstMinute } from './ledger.js';
 
-const minute: Pool = { name: 'key:a:requests', kind: 'window', limit: 600 };
-const slots: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 10 };
+const minute: Pool = { name: 'key:a:requests', kind: 'requests', limit: 600 };
+const slots: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 10 };
 const hourMs = 3_600_000;
 
 interface Hammered {

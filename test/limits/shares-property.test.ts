@@ -5,9 +5,9 @@ import type { SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
 import { type Use, worstMinute } from './ledger.js';
 
-const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 60 };
-const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 500 };
-const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 6 };
+const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 60 };
+const tokens: Pool = { name: 'key:a:tokens', kind: 'tokens', limit: 500 };
+const calls: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 6 };
 const pools = [requests, tokens, calls];
 
 const steps = fc.array(

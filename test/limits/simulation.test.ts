@@ -7,10 +7,10 @@ import { type Use, worstMinute } from './ledger.js';
 
 /** The limits of the simulated calls, so many times what few of them use up. */
 function poolsOf(scale: number) {
-  const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 20 * scale };
-  const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 500 * scale };
-  const shared: Pool = { name: 'model:m:requests', kind: 'window', limit: 40 * scale };
-  const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 4 * scale };
+  const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 20 * scale };
+  const tokens: Pool = { name: 'key:a:tokens', kind: 'tokens', limit: 500 * scale };
+  const shared: Pool = { name: 'model:m:requests', kind: 'requests', limit: 40 * scale };
+  const calls: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 4 * scale };
   return { requests, tokens, shared, calls, all: [requests, tokens, calls, shared] };
 }
 
@@ -205,7 +205,7 @@ test('nor where workers have slices of their pools, which they use without a wor
 for (const sliceDivisor of [0, 16]) {
   const kind = sliceDivisor === 0 ? 'without slices' : 'with slices';
   test(`four workers that offer more get all of a window, and never more, ${kind}`, (t) => {
-    const pool: Pool = { name: 'key:b:requests', kind: 'window', limit: 600 };
+    const pool: Pool = { name: 'key:b:requests', kind: 'requests', limit: 600 };
     const next = integersOf(11);
     const host = new SimulatedHost({ pools: [pool], delay: () => 0.2 + next(10) / 10, sliceDivisor });
     const ledger = new Ledger();
@@ -236,7 +236,7 @@ for (const sliceDivisor of [0, 16]) {
 }
 
 test('slots are used to the full when all workers want them', (t) => {
-  const pool: Pool = { name: 'key:b:concurrent', kind: 'slots', limit: 10 };
+  const pool: Pool = { name: 'key:b:concurrent', kind: 'concurrent', limit: 10 };
   const next = integersOf(5);
   const host = new SimulatedHost({ pools: [pool], delay: () => 0.3 });
   let held = 0;

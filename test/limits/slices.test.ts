@@ -7,9 +7,9 @@ import { fc, integersOf } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 import { type Use, worstMinute } from './ledger.js';
 
-const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 160 };
-const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 160 };
-const small: Pool = { name: 'key:b:requests', kind: 'window', limit: 31 };
+const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 160 };
+const calls: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 160 };
+const small: Pool = { name: 'key:b:requests', kind: 'requests', limit: 31 };
 
 /** Two workers, each with a slice of an eighth of every pool. */
 function makeHost(): { host: SimulatedHost; workers: [SimulatedWorker, SimulatedWorker] } {

@@ -1,10 +1,10 @@
 import { test } from 'tap';
-import type { Admission } from '../../src/limits/decision.js';
+import { type Admission, type Denial, graver } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
-const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'spend', limit: 1000 };
+const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: 1000 };
 
 function makeHost(workers: number) {
   const host: SimulatedHost = new SimulatedHost({
@@ -48,6 +48,41 @@ test('what is spent never comes back, and what was reserved beyond it does', (t)
   host.advance(200_000);
   t.equal(left(host), 0, 'what nobody settled was used as it was reserved');
   t.equal(take(host, first, 1), null);
+  t.end();
+});
+
+test('what is denied hears of a wait while calls hold enough, wherever they are, and of none once it is spent', (t) => {
+  const { host, workers } = makeHost(2);
+  const [first, second] = workers as [SimulatedWorker, SimulatedWorker];
+  const denialOf = (worker: SimulatedWorker, amount: number): Denial | null => {
+    let denial: Denial | null = null;
+    const decided = worker.holder.acquire([{ pool: budget, amount }], (later) => {
+      if (later.outcome === 'denied') denial = later;
+    });
+    if (decided.outcome === 'denied') return decided;
+    host.advance(1500);
+    return denial;
+  };
+  const [one, other] = [take(host, first, 400), take(host, second, 400)];
+  t.match(denialOf(first, 1000), { reason: 'exhausted', retryAfterMs: Number });
+  t.match(denialOf(second, 601), { reason: 'exhausted', retryAfterMs: Number });
+  one?.settle(budget, 300);
+  one?.release();
+  host.advance(2000);
+  t.match(denialOf(first, 1000), { reason: 'exhausted', retryAfterMs: null }, 'so much will never be there');
+  t.match(denialOf(first, 700), { reason: 'exhausted', retryAfterMs: Number });
+  other?.undo();
+  host.advance(2000);
+  t.ok(take(host, first, 700));
+  t.end();
+});
+
+test('of two limits that deny a call it hears of the one that lets it wait longer', (t) => {
+  const soon: Denial = { outcome: 'denied', pool: budget, reason: 'exhausted', retryAfterMs: 50_000 };
+  const never: Denial = { ...soon, retryAfterMs: null };
+  t.equal(graver(soon, never), never);
+  t.equal(graver(never, soon), never);
+  t.equal(graver(never, { ...soon, reason: 'unknown' }), never);
   t.end();
 });
 

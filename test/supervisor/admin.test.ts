@@ -89,8 +89,8 @@ test('operators see the limits that are in use', async (t) => {
   const answer = await ask('/limits');
   const { limits } = (await answer.json()) as { limits: Record<string, unknown>[] };
   t.match(limits, [
-    { name: 'key:team:requests', kind: 'window', limit: 50, share: 50, used: 1 },
-    { name: 'key:team:tokens', kind: 'window', limit: 5000, share: 5000 },
+    { name: 'key:team:requests', kind: 'requests', limit: 50, share: 50, used: 1 },
+    { name: 'key:team:tokens', kind: 'tokens', limit: 5000, share: 5000 },
   ]);
   for (const { limit, free, atWorkers } of limits) t.equal((free as number) + (atWorkers as number), limit);
 });

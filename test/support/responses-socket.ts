@@ -6,6 +6,7 @@ import type { Responses } from './sdks/openai-responses.js';
 export interface Event {
   readonly type: string;
   readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly sequence_number?: number;
   readonly error?: Readonly<Record<string, unknown>>;
   readonly response?: Responses;

@@ -323,6 +323,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
     const { exchange } = this.#call;
     this.#call.error = error;
+    if (error.limit !== null) this.#services.reportLimit(error.limit);
     this.#client?.send(errorEvent(error, exchange.id), false);
     this.#end(outcomeOf(error), closeCode.goingAway, '');
     this.#closeClient(code, error.message);

@@ -101,5 +101,5 @@ export class SessionFunds {
 export const budgetSpent = new GatewayError(
   'budget_exceeded',
   'The session ends, for the budget that pays for it has too little left for another response.',
-  { unrepeatable: true },
+  { limit: 'budget', unrepeatable: true },
 );

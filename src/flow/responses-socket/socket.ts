@@ -18,7 +18,7 @@ import type { SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { closeCode } from '../sockets/close-code.js';
-import type { HeldPart } from '../sockets/session-memory.js';
+import { full, type HeldPart } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import type { SocketCall } from './socket-call.js';
 import { UpstreamSession } from './upstream-session.js';
@@ -112,7 +112,8 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     const { waitingBytes } = this.#call.running.snapshot.sockets;
     const bytes = this.#waitingBytes + data.length;
     if (this.#waiting.length >= mostWaiting || bytes > waitingBytes || !this.#queued.hold(bytes)) {
-      this.#refuse(tooManyWaiting);
+      const { memory } = this.#services.sessions;
+      this.#refuse(memory.isFullBy(data.length) ? full : tooManyWaiting);
       return;
     }
     this.#waitingBytes = bytes;
@@ -256,11 +257,14 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
 
   #refuse(error: GatewayError): void {
     const { errorFormat, exchange } = this.#call;
+    if (error.limit !== null) this.#services.reportLimit(error.limit);
     if (++this.#refusals > mostRefusals) {
       this.#client?.refuse('Too many messages that cannot be taken.');
       return;
     }
-    this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, exchange.id)), false);
+    const headers: Record<string, string> = { 'x-request-id': exchange.id };
+    if (error.retryAfter !== null) headers['retry-after'] = String(error.retryAfter);
+    this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, exchange.id), headers), false);
   }
 
   #close(code: number, reason: string): void {
@@ -302,13 +306,14 @@ function headOf(upgrade: RequestHead, length: number): RequestHead {
 }
 
 const words: MessageWords = {
-  whole: (status, body) => {
+  whole: (status, body, headers) => {
     const isObject = body.startsWith('{') && body.endsWith('}');
     if (status < 400 && isObject)
       return `{"type":"response.completed","sequence_number":0,"response":${body}}`;
-    if (isObject && body.length > 2) return `{"type":"error","status":${status},${body.slice(1)}`;
+    const start = JSON.stringify({ type: 'error', status, headers }).slice(0, -1);
+    if (isObject && body.length > 2) return `${start},${body.slice(1)}`;
     const error = { message: body.slice(0, 1000), type: 'server_error', code: null, param: null };
-    return JSON.stringify({ type: 'error', status, error });
+    return `${start},"error":${JSON.stringify(error)}}`;
   },
   cut: JSON.stringify({
     type: 'error',
@@ -326,7 +331,7 @@ const binary = new GatewayError('invalid_request', 'Messages are JSON text; a bi
 const tooManyWaiting = new GatewayError(
   'rate_limit_exceeded',
   'Too much waits for the response that is being made: wait for its end before you ask for more.',
-  { retryAfter: 1 },
+  { retryAfter: 1, limit: 'waiting_messages' },
 );
 
 /** Where the bytes that are kept are counted. */

@@ -80,7 +80,8 @@ export class SessionMemory {
     const { perKey, heldBytes, heldBytesPerKey } = this.#settings();
     const key = this.#of(keyId);
     if (key.sessions >= perKey) throw tooManySessions(perKey);
-    if (key.barredUntil > performance.now()) throw tooMuch;
+    const now = performance.now();
+    if (key.barredUntil > now) throw barred(key.barredUntil - now);
     if (key.bytes + this.#unseenOf(key) + socketBytes > heldBytesPerKey) throw tooMuch;
     if (this.#bytes + this.unseenBytes + socketBytes > heldBytes) throw full;
     key.sessions++;
@@ -92,12 +93,23 @@ export class SessionMemory {
   /** Lets a key open no sockets for a while: some were cut for what they held. */
   bar(keyId: string): void {
     const key = this.#of(keyId);
-    if (key.barredUntil === 0)
-      setTimeout(() => {
-        key.barredUntil = 0;
-        this.#forget(keyId, key);
-      }, barredMs).unref();
+    const isBarred = key.barredUntil > 0;
     key.barredUntil = performance.now() + barredMs;
+    if (!isBarred) this.#unbarIn(barredMs, keyId, key);
+  }
+
+  /** Sockets of the key may be cut again meanwhile, which makes it longer. */
+  #unbarIn(ms: number, keyId: string, key: KeyHold): void {
+    const look = (): void => {
+      const leftMs = key.barredUntil - performance.now();
+      if (leftMs > 0) {
+        this.#unbarIn(leftMs, keyId, key);
+        return;
+      }
+      key.barredUntil = 0;
+      this.#forget(keyId, key);
+    };
+    setTimeout(look, Math.ceil(ms)).unref();
   }
 
   /** Timers run: to be called often. */
@@ -127,8 +139,12 @@ export class SessionMemory {
 
   /** @returns whether a key may hold so many bytes more */
   hasRoom(keyId: string, bytes: number): boolean {
-    const { heldBytes, heldBytesPerKey } = this.#settings();
-    return this.#bytes + bytes <= heldBytes && this.bytesOf(keyId) + bytes <= heldBytesPerKey;
+    return !this.isFullBy(bytes) && this.bytesOf(keyId) + bytes <= this.#settings().heldBytesPerKey;
+  }
+
+  /** Whether all keys together would hold too much with so many bytes more, whoever's they are. */
+  isFullBy(bytes: number): boolean {
+    return this.#bytes + bytes > this.#settings().heldBytes;
   }
 
   add(keyId: string, bytes: number): void {
@@ -255,9 +271,9 @@ class Part implements HeldPart {
 const tooMuch = new GatewayError(
   'rate_limit_exceeded',
   'The WebSockets of this key hold as much memory as they may: close some, or read what waits for them.',
-  { retryAfter: 10 },
+  { retryAfter: 10, limit: 'sockets' },
 );
-const full = new GatewayError(
+export const full = new GatewayError(
   'overloaded',
   'The WebSockets of this gateway hold as much memory as they may: try again shortly.',
   { retryAfter: 5 },
@@ -267,6 +283,15 @@ function tooManySessions(most: number): GatewayError {
   return new GatewayError(
     'rate_limit_exceeded',
     `This key has ${most} sessions open, as many as it may: close one first.`,
-    { retryAfter: 10 },
+    { retryAfter: 10, limit: 'sockets' },
+  );
+}
+
+function barred(leftMs: number): GatewayError {
+  const seconds = Math.ceil(leftMs / 1000);
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `WebSockets of this key were closed for what their unfinished messages held: it may open others in ${seconds} s.`,
+    { retryAfter: seconds, limit: 'sockets' },
   );
 }

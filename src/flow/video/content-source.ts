@@ -136,6 +136,6 @@ export function tooManyDownloads(place: DownloadPlace): GatewayError {
     'rate_limit_exceeded',
     `Your key has ${mostDownloads(place)} downloads from this video's server under way, as many as it may: ` +
       'let one end, then try again.',
-    { retryAfter: 10 },
+    { retryAfter: 10, limit: 'downloads' },
   );
 }

@@ -12,7 +12,7 @@ const options = { skip: skipWithoutPostgres(), timeout: 300_000 };
 
 /** Calls of one unit each of a key's requests. @param part of its limit that is offered */
 function requests(id: string, limit: number, part: number, isMoving = false): Load {
-  const pool = { name: `key:${id}:requests`, kind: 'window', limit } as const;
+  const pool = { name: `key:${id}:requests`, kind: 'requests', limit } as const;
   return { pool, perSecond: (limit / 60) * part, amounts: [1, 1], lastsMs: 0, isMoving };
 }
 
@@ -22,14 +22,14 @@ const loads: readonly Load[] = [
   requests('narrow', 300, 1.5),
   requests('below', 1500, 0.9, true),
   {
-    pool: { name: 'key:wide:tokens', kind: 'window', limit: 300_000 },
+    pool: { name: 'key:wide:tokens', kind: 'tokens', limit: 300_000 },
     perSecond: 5,
     amounts: [100, 2500],
     lastsMs: 0,
     isMoving: true,
   },
   {
-    pool: { name: 'group:team:concurrent', kind: 'slots', limit: 100 },
+    pool: { name: 'group:team:concurrent', kind: 'concurrent', limit: 100 },
     perSecond: 25,
     amounts: [1, 1],
     lastsMs: 8000,
