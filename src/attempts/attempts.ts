@@ -12,10 +12,10 @@ import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import type { EventRuns } from '../wire/sse.js';
 import { carriesAccount } from './account-headers.js';
-import { readErrorAnswer, toldStatus } from './error-answer.js';
+import { type ErrorAnswer, readErrorAnswer, toldStatus } from './error-answer.js';
 import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';
-import { retryAfterMsOf, statusError } from './told-error.js';
+import { statusError } from './told-error.js';
 import { type FailedAttempt, isOfUpstreamKey, verdict } from './verdict.js';
 
 /** Error answers are read up to this size to see what they are about. */
@@ -303,14 +303,11 @@ export class Attempt {
     this.#services.recorder.recordAttempt(this.target, 'ok');
   }
 
-  /**
-   * The answer is an error.
-   * @param status by which it is judged: see `readErrorAnswer`
-   */
-  answeredError(head: ResponseHead, status: number): void {
+  /** The answer is an error. @param answered what `readErrorAnswer` says of it */
+  answeredError({ status }: ResponseHead, answered: ErrorAnswer): void {
     if (this.#isOver) return;
-    this.#endFound(this.#findingOf(status), `status ${head.status}`, retryAfterMsOf(head));
-    this.#services.recorder.recordAttempt(this.target, resultOfStatus(head.status));
+    this.#endFound(this.#findingOf(answered.status), `status ${status}`, answered.retryAfterMs);
+    this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
   }
 
   /** What began as a good answer says what is wrong in words that stand for a status. */
@@ -531,8 +528,9 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     const come = body.take();
     // Whoever it is handed to counts it anew.
     if (come.length > 0) this.#judge.holds(0);
-    const { status, error } = readErrorAnswer(this.target.upstream, head, come);
-    this.answeredError(head, status);
+    const answered = readErrorAnswer(this.target.upstream, head, come);
+    const { status, error } = answered;
+    this.answeredError(head, answered);
     if (isVendorAccountError(error)) this.#judge.onVendorAccountAnswer(this, error);
     if (this.#judge.passesOver(this, status, come)) {
       this.#isPassedOver = true;

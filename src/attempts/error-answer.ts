@@ -9,7 +9,7 @@ import {
 import type { ResponseHead } from '../upstream/client.js';
 import { vendorStatus } from '../video/upstream-formats/native-error.js';
 import { isObject, parseJson } from '../wire/json.js';
-import { statusError } from './told-error.js';
+import { retryAfterMsOf, statusError } from './told-error.js';
 
 /*
  * Whose business an answer is that tells of an error: our account's, the upstream's or the caller's. One with an error
@@ -26,6 +26,8 @@ export interface ErrorAnswer {
   readonly status: number;
   /** What the caller is told; null for an answer that may pass as it came, where he speaks its protocol. */
   readonly error: GatewayError | null;
+  /** For so long the upstream wants to be left alone; null where it does not say. */
+  readonly retryAfterMs: number | null;
 }
 
 const nothing = Buffer.alloc(0);
@@ -51,16 +53,18 @@ export function toldStatus({ source, status, vendorAccountStatus }: GatewayError
  */
 export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Buffer): ErrorAnswer {
   const { status } = head;
+  const retryAfterMs = retryAfterMsOf(head, body);
   const parsed = parseAnswer(body);
   const numbered = isObject(parsed) ? vendorStatus(upstream.kind, parsed) : null;
   const account = numbered ?? vendorAccountStatusOf(status, parsed);
-  if (account !== null) return { status: account, error: refusal(account, status, body) };
+  if (account !== null) return { status: account, error: refusal(account, status, body), retryAfterMs };
   const judged = judgedStatus(status);
   // Pages of what stands in between, an echo of our own request: the status alone is told.
-  if (status > highestStatus) return { status: judged, error: new GatewayError('upstream_error') };
+  if (status > highestStatus)
+    return { status: judged, error: new GatewayError('upstream_error'), retryAfterMs };
   // The status says whose mistake it is: a caller who gets an upstream to echo our key costs the key nothing.
   const passes = parsed !== null && secretFailure(body.toString('utf8'), upstream.secrets) === null;
-  return { status: judged, error: passes ? null : statusError(head, nothing) };
+  return { status: judged, error: passes ? null : statusError(head, nothing), retryAfterMs };
 }
 
 function refusal(account: VendorAccountStatus, status: number, body: Buffer): GatewayError {

@@ -2,7 +2,7 @@ import type { AttemptFailure, GatewayError, GivenUpBy } from '../errors.js';
 
 /** No upstream keeps itself away for longer, whatever it says. */
 export const longestRetryAfterMs = 600_000;
-/** How long a target or key is left alone after a 429 that names no time. */
+/** How long a target or key is asked after all others, once it has answered a 429 that names no time. */
 export const restMs = 1000;
 
 /** An attempt that the target has failed. */

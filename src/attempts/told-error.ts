@@ -5,6 +5,8 @@ import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '.
 const longestMessage = 2000;
 /** Milliseconds as they are written in a header. */
 const decimal = /^\d{1,12}(?:\.\d+)?$/;
+/** A duration of Protocol Buffers in JSON. */
+const retryDelay = /^(\d{1,9}(?:\.\d{1,9})?)s$/;
 
 const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
@@ -63,7 +65,7 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 export function statusError(head: ResponseHead, body: Buffer, unrepeatable = false): GatewayError {
   const { status } = head;
   const { message, code } = wordsOf(body);
-  const retryAfterMs = retryAfterMsOf(head);
+  const retryAfterMs = retryAfterMsOf(head, body);
   return new GatewayError(
     kinds[status] ?? (status < 500 ? 'invalid_request' : 'upstream_error'),
     message ?? `The upstream answered with status ${status}.`,
@@ -76,15 +78,28 @@ export function statusError(head: ResponseHead, body: Buffer, unrepeatable = fal
 }
 
 /**
- * Milliseconds after which an upstream wants to be asked again, by `retry-after-ms`, which Azure's OpenAI service sends, or
- * `retry-after` where that is no number above zero; null where neither says anything.
+ * Milliseconds after which an upstream wants to be asked again, by `retry-after-ms`, which Azure's OpenAI service sends,
+ * `retry-after` where that is no number above zero, or what the error itself says; null where nothing says anything.
+ * @param body as much of it as has come
  */
-export function retryAfterMsOf(head: ResponseHead): number | null {
+export function retryAfterMsOf(head: ResponseHead, body: Buffer): number | null {
   const text = head.get('retry-after-ms') ?? '';
   const ms = decimal.test(text) ? Number(text) : 0;
   if (ms > 0) return ms;
   const seconds = secondsOf(head.get('retry-after'));
-  return seconds === null ? null : seconds * 1000;
+  return seconds === null ? retryDelayMsOf(body) : seconds * 1000;
+}
+
+/** Milliseconds of the `RetryInfo` (google.rpc, error_details.proto) that Google's errors have in place of a header, or null. */
+function retryDelayMsOf(body: Buffer): number | null {
+  if (!body.includes('"retryDelay"')) return null;
+  const error = firstObject(body.toString('utf8'))?.error;
+  const details = isObject(error) && Array.isArray(error.details) ? error.details : [];
+  for (const detail of details) {
+    const [, seconds] = retryDelay.exec(isObject(detail) ? (textOrNull(detail.retryDelay) ?? '') : '') ?? [];
+    if (seconds !== undefined) return Number(seconds) * 1000;
+  }
+  return null;
 }
 
 /** Whole seconds of a `retry-after` (RFC 9110 section 10.2.3), which may be a date; null where it says nothing. */

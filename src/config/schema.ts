@@ -408,7 +408,7 @@ const rateLimits = Type.Object(
   {
     requestsPerMinute: optional('Requests accepted in any 60 seconds.', positive),
     tokensPerMinute: optional('Tokens of input and output in any 60 seconds.', positive),
-    concurrent: optional('Calls under way; a WebSocket session is one.', positive),
+    concurrent: optional('Calls under way; a realtime session is one.', positive),
   },
   closed,
 );

@@ -160,10 +160,10 @@ class Collector implements UpstreamHandler {
     this.#finish({ head, body, refusal, sentMs: this.#sentMs });
   }
 
-  #onRefusal(head: ResponseHead, { status, error }: ErrorAnswer): void {
+  #onRefusal(head: ResponseHead, answered: ErrorAnswer): void {
     const { attempt } = this.#room;
-    attempt?.answeredError(head, status);
-    if (isVendorAccountError(error)) attempt?.report(error);
+    attempt?.answeredError(head, answered);
+    if (isVendorAccountError(answered.error)) attempt?.report(answered.error);
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -172,7 +172,7 @@ class Collector implements UpstreamHandler {
     if (head !== null && head.status >= 400)
       this.#room.attempt?.answeredError(
         head,
-        readErrorAnswer(this.#room.upstream, head, this.#gather.take()).status,
+        readErrorAnswer(this.#room.upstream, head, this.#gather.take()),
       );
     this.#room.attempt?.failed(failure.reason, failure.headSeen);
     this.#finish(failure);

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { errorAnswer, goodAnswer, keyOf, startRouted } from '../support/routed.js';
-import type { RawRequest } from '../support/upstream.js';
+import { jsonAnswer, type RawRequest } from '../support/upstream.js';
 
 const apiKeys = ['sk-first', 'sk-second', 'sk-third'];
 const upstream = { apiKeys };
@@ -37,6 +37,18 @@ test('each key is asked once, then the next target, and the target rests until a
   for (let i = 0; i < 3; i++) t.equal((await routed.ask()).status, 200);
   t.strictSame(routed.counts(), [3, 4]);
   t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u0/m status_429': 3, 'u1/m ok': 4 });
+});
+
+test('a target that says in its error alone when it is to be asked again is not asked before', async (t) => {
+  const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '35s' }];
+  const error = { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED', details };
+  const limited = jsonAnswer(429, JSON.stringify({ error }));
+  const routed = await startRouted(t, [limited, limited]);
+  t.equal((await routed.ask()).status, 429);
+  const again = await routed.ask();
+  t.equal(again.status, 503, again.body);
+  t.ok(Number(again.retryAfter) > 1 && Number(again.retryAfter) <= 35, `${again.retryAfter}`);
+  t.strictSame(routed.counts(), [1, 1]);
 });
 
 test('where all keys of the only target are refused the caller is told of no key, and it is asked again', async (t) => {

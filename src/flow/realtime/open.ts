@@ -102,9 +102,10 @@ class Opening implements Asker, SocketListener, ExchangeListener {
   onDeclined(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
     const isError = head.status >= 400;
-    const { status, error } = readErrorAnswer(call.target.upstream, head, body);
+    const answered = readErrorAnswer(call.target.upstream, head, body);
+    const { status, error } = answered;
     const isOfVendorAccount = isError && isVendorAccountError(error);
-    if (isError) this.#attempt?.answeredError(head, status);
+    if (isError) this.#attempt?.answeredError(head, answered);
     else this.#attempt?.failed('unusable_answer', true);
     if (isOfVendorAccount) this.#attempt?.report(error);
     const reason = isError ? 'error_answer' : 'unusable_answer';

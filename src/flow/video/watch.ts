@@ -139,7 +139,8 @@ export class TaskWatch {
 
   async #ask(asking: Asking, request: CollectedRequest): Promise<Answered | UpstreamFailure> {
     const answer = await askAlone(this.#services, asking, request, this.#cancels);
-    const restMs = isFailure(answer) || answer.head.status < 400 ? null : retryAfterMsOf(answer.head);
+    const restMs =
+      isFailure(answer) || answer.head.status < 400 ? null : retryAfterMsOf(answer.head, answer.body);
     if (restMs !== null)
       this.#resting.set(request.upstream.name, performance.now() + Math.min(restMs, longestRestMs));
     return answer;
