@@ -147,7 +147,7 @@ test('a client that does not read gets what was written before its connection br
   const { gateway, counted } = await startRouted(
     t,
     [({ socket }) => void socket.write(streamHead + chunk(chatEvent({ content: text })))],
-    { protocols: textProtocols, config: { timeouts: { totalMs: 1000 } } },
+    { protocols: textProtocols, config: { timeouts: { totalMs: 4000 } } },
   );
   const socket = await open(gateway.port, postBytes(`${streamPath}?alt=sse`, contents));
   await once(socket, 'readable');

@@ -5,9 +5,10 @@ import { startGateway, testKey } from '../support/gateway.js';
 import { clientFormats, compat } from '../support/media/client-formats.js';
 import { ask, file, formOf, mediaConfig, strangerKey } from '../support/media/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
-import { jsonAnswer, postsTo, type RawRequest, startRawUpstream } from '../support/upstream.js';
+import { type Answer, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const taken = (id: string) => JSON.stringify({ id, object: 'video', status: 'queued', progress: 0 });
+const startCreations = (t: Test, answer: Answer) => startRawUpstream(t, answer, { postsOnly: true });
 const idempotencyKey = (request: RawRequest | undefined) =>
   /^idempotency-key: (.*)$/m.exec(request?.head ?? '')?.[1]?.trim();
 const asked = { model: 'm', prompt: 'a fox' };
@@ -51,8 +52,8 @@ test('where nothing listens at all, the answer is 502 in each format, and nothin
 });
 
 test('what was sent once is not sent again: the upstream may have begun', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.resetAndDestroy());
-  const spare = await startRawUpstream(t, () => jsonAnswer(200, taken('spare')));
+  const upstream = await startCreations(t, ({ socket }) => socket.resetAndDestroy());
+  const spare = await startCreations(t, () => jsonAnswer(200, taken('spare')));
   const gateway = await start(t, [upstream.url, spare.url]);
   const headers = { 'idempotency-key': 'once' };
   const failed = await compat.create(gateway, asked, { headers });
@@ -63,8 +64,8 @@ test('what was sent once is not sent again: the upstream may have begun', async 
   t.equal(again.status, 200);
   t.match(again.json, { status: 'failed', error: { code: 'submission_failed', message: /not known/ } });
   t.match((await compat.show(gateway, compat.idOf(again))).heard.json, { status: 'failed' });
-  t.equal(postsTo(upstream).length, 1);
-  t.equal(postsTo(spare).length, 0);
+  t.equal(upstream.requests.length, 1);
+  t.equal(spare.requests.length, 0);
 });
 
 test('an answer that is none ends the task, and is not tried elsewhere', async (t) => {
@@ -80,7 +81,7 @@ test('an answer that is none ends the task, and is not tried elsewhere', async (
     '{"id":"a b"}',
     '{"id":".."}',
   ];
-  const upstream = await startRawUpstream(t, (_, index) => jsonAnswer(200, bodies[index] ?? ''));
+  const upstream = await startCreations(t, (_, index) => jsonAnswer(200, bodies[index] ?? ''));
   const gateway = await start(t, [upstream.url, nowhere], { routing: { failures: 100, minimumCalls: 100 } });
   for (const [index, body] of bodies.entries()) {
     const headers = { 'idempotency-key': `k${index}` };
@@ -89,12 +90,12 @@ test('an answer that is none ends the task, and is not tried elsewhere', async (
     t.match(failed.json, { error: { code: 'upstream_error' } });
     t.match((await compat.create(gateway, asked, { headers })).json, { status: 'failed' });
   }
-  t.equal(postsTo(upstream).length, bodies.length);
+  t.equal(upstream.requests.length, bodies.length);
 });
 
 test('a request that has come before is answered though no upstream can be asked now', async (t) => {
   const state = { answer: jsonAnswer(200, taken('theirs')) };
-  const upstreams = [0, 1].map(() => startRawUpstream(t, () => state.answer));
+  const upstreams = [0, 1].map(() => startCreations(t, () => state.answer));
   const urls = (await Promise.all(upstreams)).map(({ url }) => url);
   const gateway = await start(t, urls, { routing: { failures: 1, openMs: 60_000 } });
   const headers = { 'idempotency-key': 'once' };
@@ -117,9 +118,7 @@ test('strange members of a good answer do no harm', async (t) => {
     { id: 'x', status: 'unheard-of' },
     { id: 'y', status: 'completed', size: 4, seconds: {}, completed_at: -1, metadata: [] },
   ];
-  const upstream = await startRawUpstream(t, ({ head }, index) =>
-    head.startsWith('GET') ? jsonAnswer(500, '{}') : jsonAnswer(200, JSON.stringify(answers[index])),
-  );
+  const upstream = await startCreations(t, (_, index) => jsonAnswer(200, JSON.stringify(answers[index])));
   const gateway = await start(t, [upstream.url]);
   for (const answer of answers) {
     const created = await compat.create(gateway, asked);
@@ -133,7 +132,7 @@ test('a refusal of the upstream leaves nothing behind, and the same key may try 
     error: { message: 'No foxes.', type: 'x', param: 'prompt', code: 'own' },
     more: 1,
   });
-  const upstream = await startRawUpstream(t, (_, index) =>
+  const upstream = await startCreations(t, (_, index) =>
     index === 0 ? jsonAnswer(422, refusal, 'retry-after: 9\r\n') : jsonAnswer(200, taken('second')),
   );
   const gateway = await start(t, [upstream.url]);
@@ -148,18 +147,18 @@ test('a refusal of the upstream leaves nothing behind, and the same key may try 
 });
 
 test('a gateway error before the upstream says nothing of the task, and is not to be tried again', async (t) => {
-  const upstream = await startRawUpstream(t, () => jsonAnswer(504, '{"error":{"message":"too late"}}'));
+  const upstream = await startCreations(t, () => jsonAnswer(504, '{"error":{"message":"too late"}}'));
   const gateway = await start(t, [upstream.url]);
   const headers = { 'idempotency-key': 'late' };
   const failed = await compat.create(gateway, asked, { headers });
   t.equal(failed.status, 504);
   t.equal(failed.headers.get('x-should-retry'), 'false');
   t.match((await compat.create(gateway, asked, { headers })).json, { status: 'failed' });
-  t.equal(postsTo(upstream).length, 1);
+  t.equal(upstream.requests.length, 1);
 });
 
 test('a redirect of the upstream is no answer', async (t) => {
-  const upstream = await startRawUpstream(t, () =>
+  const upstream = await startCreations(t, () =>
     jsonAnswer(302, '{}', 'location: http://elsewhere.invalid/\r\n'),
   );
   const gateway = await start(t, [upstream.url]);
@@ -172,7 +171,7 @@ test('a redirect of the upstream is no answer', async (t) => {
 
 test('a success that holds an error is told as one', async (t) => {
   const body = JSON.stringify({ error: { message: 'No foxes.', code: 'own' } });
-  const upstream = await startRawUpstream(t, () => jsonAnswer(200, body));
+  const upstream = await startCreations(t, () => jsonAnswer(200, body));
   const gateway = await start(t, [upstream.url]);
   const failed = await compat.create(gateway, asked);
   t.ok(failed.status >= 400, failed.text);
@@ -187,7 +186,7 @@ test('a success which says that it came too late may have made the task', async 
   ];
   for (const { code, afterMs, status } of cases) {
     const answer = jsonAnswer(200, JSON.stringify({ code, message: 'busy', request_id: 'r' }));
-    const upstream = await startRawUpstream(
+    const upstream = await startCreations(
       t,
       ({ socket }) => void setTimeout(() => socket.write(answer), afterMs),
     );
@@ -203,13 +202,13 @@ test('a success which says that it came too late may have made the task', async 
     t.equal(failed.headers.get('x-should-retry'), 'false');
     const again = await compat.create(gateway, asked, { headers });
     t.match(again.json, { status: 'failed', error: { code: 'submission_failed' } }, again.text);
-    t.equal(postsTo(upstream).length, 1);
+    t.equal(upstream.requests.length, 1);
   }
 });
 
 test('an idempotency key makes one task of many requests, at once and later', async (t) => {
   const held: (() => void)[] = [];
-  const upstream = await startRawUpstream(t, ({ socket }) => {
+  const upstream = await startCreations(t, ({ socket }) => {
     held.push(() => socket.write(jsonAnswer(200, taken('theirs'))));
   });
   const gateway = await start(t, [upstream.url]);
@@ -225,8 +224,8 @@ test('an idempotency key makes one task of many requests, at once and later', as
   const id = compat.idOf(await first);
   for (let times = 0; times < 3; times++)
     t.equal(compat.idOf(await compat.create(gateway, asked, { headers })), id);
-  t.equal(postsTo(upstream).length, 1);
-  const mark = idempotencyKey(postsTo(upstream)[0]);
+  t.equal(upstream.requests.length, 1);
+  const mark = idempotencyKey(upstream.requests[0]);
   t.match(mark, /^[0-9a-f]{64}$/, 'the upstream gets one that no other client can name');
   for (const [clientFormat, prompt] of [
     ...clientFormats.slice(1).map((each) => [each, asked] as const),
@@ -241,7 +240,7 @@ test('an idempotency key makes one task of many requests, at once and later', as
   await upstream.request(1);
   held[1]?.();
   t.not(compat.idOf(await stranger), id, 'another key has its own');
-  t.not(idempotencyKey(postsTo(upstream)[1]), mark);
+  t.not(idempotencyKey(upstream.requests[1]), mark);
   const other = compat.create(gateway, asked, { headers: { 'idempotency-key': 'other' } });
   await upstream.request(2);
   held[2]?.();
@@ -249,7 +248,7 @@ test('an idempotency key makes one task of many requests, at once and later', as
 });
 
 test('many requests with one key at once reach the upstream once', async (t) => {
-  const upstream = await startRawUpstream(t, (_, index) => jsonAnswer(200, taken(`theirs${index}`)));
+  const upstream = await startCreations(t, (_, index) => jsonAnswer(200, taken(`theirs${index}`)));
   const gateway = await start(t, [upstream.url]);
   const headers = { 'idempotency-key': 'mine' };
   const heard = await Promise.all(
@@ -259,18 +258,18 @@ test('many requests with one key at once reach the upstream once', async (t) => 
   t.equal(ids.size, 1);
   t.ok(heard.every(({ status }) => status === 200 || status === 409));
   t.equal(compat.idOf(await compat.create(gateway, asked, { headers })), [...ids][0]);
-  t.equal(postsTo(upstream).length, 1);
+  t.equal(upstream.requests.length, 1);
 });
 
 test('without a key of the client, the upstream gets the id of the task', async (t) => {
-  const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
+  const upstream = await startCreations(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [upstream.url]);
   const id = compat.idOf(await compat.create(gateway, asked));
-  t.equal(idempotencyKey(postsTo(upstream)[0]), id);
+  t.equal(idempotencyKey(upstream.requests[0]), id);
 });
 
 test('a form is passed on part by part, with the name of the model at the upstream', async (t) => {
-  const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
+  const upstream = await startCreations(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [upstream.url]);
   const image = Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
@@ -285,7 +284,7 @@ test('a form is passed on part by part, with the name of the model at the upstre
   ]);
   const created = await ask(gateway, 'POST', '/v1/videos', { body: form });
   t.equal(created.status, 200, created.text);
-  const { head, body } = postsTo(upstream)[0] as RawRequest;
+  const { head, body } = upstream.requests[0] as RawRequest;
   t.match(head, /^POST \/v1\/videos HTTP\/1.1\r\n/);
   t.match(head, /\r\nauthorization: Bearer upstream-key\r\n/);
   t.notMatch(head, testKey);
@@ -302,9 +301,8 @@ test('a form is passed on part by part, with the name of the model at the upstre
 
 test('a client that leaves does not stop what the upstream may have begun', async (t) => {
   const held: (() => void)[] = [];
-  const upstream = await startRawUpstream(t, ({ socket, head }) => {
-    if (head.startsWith('POST')) held.push(() => socket.write(jsonAnswer(200, taken('theirs'))));
-    else socket.write(jsonAnswer(200, taken('theirs')));
+  const upstream = await startCreations(t, ({ socket }) => {
+    held.push(() => socket.write(jsonAnswer(200, taken('theirs'))));
   });
   const gateway = await start(t, [upstream.url]);
   const body = JSON.stringify(asked);
@@ -326,12 +324,12 @@ test('a client that leaves does not stop what the upstream may have begun', asyn
     everyMs: 10,
   });
   t.match(later.json, { status: 'queued' });
-  t.equal(postsTo(upstream).length, 1);
+  t.equal(upstream.requests.length, 1);
 });
 
 test('a drain waits for a task whose client has left', async (t) => {
   const held: (() => void)[] = [];
-  const upstream = await startRawUpstream(t, ({ socket }) => {
+  const upstream = await startCreations(t, ({ socket }) => {
     held.push(() => socket.write(jsonAnswer(200, taken('theirs'))));
   });
   const gateway = await start(t, [upstream.url]);
@@ -359,7 +357,7 @@ test('a drain waits for a task whose client has left', async (t) => {
 });
 
 test('a client that leaves before the upstream was asked: its form goes there unharmed', async (t) => {
-  const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
+  const upstream = await startCreations(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [upstream.url]);
   const size = 30_000;
   const formText = (letter: string) =>
@@ -388,14 +386,14 @@ test('a client that leaves before the upstream was asked: its form goes there un
     [...'ABCDEFGHIJ'].map((letter) => exchange(gateway.port, request(letter))),
   );
   t.ok(stayers.every(({ status }) => status === 200));
-  await eventually(() => postsTo(upstream).length, {
+  await eventually(() => upstream.requests.length, {
     fits: (count) => count === leavers.length + stayers.length,
     everyMs: 10,
   });
   await gateway.line(
     () => gateway.lines.filter(({ outcome }) => outcome === 'client_gone').length === leavers.length,
   );
-  const letters = postsTo(upstream).map(({ body }) => {
+  const letters = upstream.requests.map(({ body }) => {
     const content = /\r\n\r\n([a-zA-Z])\1{1000,}/.exec(body.toString('latin1'));
     t.equal(content?.[0].length, size + 4, 'one letter from begin to end');
     return content?.[1] ?? '';
@@ -405,7 +403,7 @@ test('a client that leaves before the upstream was asked: its form goes there un
 
 test('a body takes up its room until the upstream has answered, though its client has left', async (t) => {
   const held: (() => void)[] = [];
-  const upstream = await startRawUpstream(t, ({ socket }) => {
+  const upstream = await startCreations(t, ({ socket }) => {
     held.push(() => socket.write(jsonAnswer(200, taken('theirs'))));
   });
   const gateway = await start(t, [upstream.url], { limits: { bodyBytes: 100_000, bufferedBytes: 100_000 } });
