@@ -22,12 +22,14 @@ export function outcomeOf({ source }: GatewayError): CallOutcome {
 /**
  * Answers a call with an error in its caller's error format. Nothing of an answer has left yet.
  * @param head of the upstream's answer that the error tells of, or null
+ * @param more header lines, each with CRLF before it
  */
 export function refuse(
   services: Services,
   call: Call,
   fault: unknown,
   head: ResponseHead | null = null,
+  more = '',
 ): void {
   const error = toGatewayError(services, call, fault);
   call.error = error;
@@ -41,7 +43,7 @@ export function refuse(
   const { chunked, contentLength } = exchange.head;
   if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
     exchange.closing = true;
-  let lines = ownLines(call);
+  let lines = ownLines(call) + more;
   if (head !== null) lines += passedLines(call, head, true);
   if (error.retryAfter !== null && (head === null || head.get('retry-after') === null))
     lines += `\r\nretry-after: ${error.retryAfter}`;

@@ -7,12 +7,11 @@ import type { VideoTask } from '../../video/task.js';
 import type { VideoVariant } from '../../video/variants.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 import { type ByteRange, parseContentRange, type SatisfiedRange, satisfiedRange } from '../../wire/range.js';
-import { account } from '../account.js';
-import { ownLines, timingLine } from '../answer-lines.js';
 import type { Call } from '../call.js';
+import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { upstreamOf } from './answer.js';
-import { type DownloadPlace, mostDownloads } from './downloads.js';
+import { type DownloadSource, mostDownloads } from './downloads.js';
 
 /** Where a content is: at the upstream itself, or where it says. */
 export type ContentSource =
@@ -120,21 +119,22 @@ export function sourceOf(call: Pick<Call, 'running'>, task: VideoTask, variant: 
   return { kind: 'url', upstream, url, taskId: task.id };
 }
 
-/** Refuses a call that asks for a range of which the video has nothing. @param contentRange that says how long it is, or null */
+/**
+ * Refuses a call that asks for a range of which the video has nothing.
+ * @param contentRange that says how long it is, or null
+ * @param more header lines of the video, each with CRLF before it
+ */
 export function refuseRange(services: Services, call: Call, contentRange: string | null, more: string): void {
-  const error = new GatewayError('range_not_satisfiable');
-  call.error = error;
-  const told = contentRange !== null && /^bytes \*\/\d+$/.test(contentRange);
-  const lines = ownLines(call) + (told ? `\r\ncontent-range: ${contentRange}` : '') + more;
-  call.exchange.respond(416, lines + timingLine(call), call.errorFormat.errorBody(error, call.exchange.id));
-  account(services, call, 'refused');
+  const isTold = contentRange !== null && /^bytes \*\/\d+$/.test(contentRange);
+  const length = isTold ? `\r\ncontent-range: ${contentRange}` : '';
+  refuse(services, call, new GatewayError('range_not_satisfiable'), null, length + more);
 }
 
-/** @param place whose downloads are counted together */
-export function tooManyDownloads(place: DownloadPlace): GatewayError {
+/** @param source whose downloads are counted together */
+export function tooManyDownloads(source: DownloadSource): GatewayError {
   return new GatewayError(
     'rate_limit_exceeded',
-    `Your key has ${mostDownloads(place)} downloads from this video's server under way, as many as it may: ` +
+    `Your key has ${mostDownloads(source)} downloads from this video's server under way, as many as it may: ` +
       'let one end, then try again.',
     { retryAfter: 10, limit: 'downloads' },
   );

@@ -9,7 +9,7 @@ import type { AuthenticatedCall, CallOutcome } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { refuseRange, tooManyDownloads } from './content-source.js';
-import type { DownloadPlace } from './downloads.js';
+import type { DownloadSource } from './downloads.js';
 
 interface KeptRequest {
   /** Closed when the answer has ended. */
@@ -20,7 +20,7 @@ interface KeptRequest {
 }
 
 /** Each open file takes a descriptor, of which a worker has so many to spare. */
-const folderPlace: DownloadPlace = { identity: 'kept videos', maxConnections: 1024 };
+const keptVideos: DownloadSource = { identity: 'kept videos', maxConnections: 1024 };
 /** What is read at once and held for one client. */
 const pieceBytes = 256 * 1024;
 
@@ -57,10 +57,10 @@ class KeptRelay implements ExchangeListener {
     exchange.listener = this;
     call.validatedAt = performance.now();
     call.place?.give();
-    call.place = this.#services.downloads.take(call.key.id, folderPlace);
+    call.place = this.#services.downloads.take(call.key.id, keptVideos);
     if (call.place === null) {
       this.#close();
-      refuse(this.#services, call, tooManyDownloads(folderPlace));
+      refuse(this.#services, call, tooManyDownloads(keptVideos));
       return;
     }
     const part = range === null ? null : satisfiedRange(range, kept.bytes);
