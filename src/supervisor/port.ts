@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { formatAuthority } from '../wire/authority.js';
 
 /** Ports from which a free one is picked: Linux gives those above to clients, one of which may be taken at any moment. */
@@ -19,7 +19,8 @@ interface SocketError extends Error {
 /**
  * Makes sure that nobody listens on a port yet. Workers share theirs through SO_REUSEPORT, so a second gateway would
  * be let in as well, without a word, and take half of the connections.
- * @param port 0 picks a free one. The workers cannot do it: uWS sets SO_REUSEPORT only for a port that is given.
+ * @param port 0 picks a free one, which no other process picks as long as this one lives. The workers cannot do it: uWS
+ * sets SO_REUSEPORT only for a port that is given.
  * @returns the port
  * @throws PortInUseError when somebody does
  * @throws Error that says in plain words why the port cannot be had otherwise
@@ -33,12 +34,28 @@ export async function claimPort(host: string, port: number): Promise<number> {
     const picked = lowestFree + Math.floor(Math.random() * (highestFree - lowestFree + 1));
     try {
       await probePort(host, picked);
-      return picked;
+      if (await holdPick(picked)) return picked;
     } catch (error) {
       if (!(error instanceof PortInUseError)) throw error;
     }
   }
   throw new Error(`of ${mostPicks} ports of ${host} none is free`);
+}
+
+/**
+ * Two processes that pick a port at once may both find it free, for until their workers listen nobody does. So a pick is
+ * held by a name in the kernel's abstract namespace (unix(7)), which goes with its process; other systems have none.
+ * @returns false when another process, or this one, has picked it before
+ */
+function holdPick(port: number): Promise<boolean> {
+  const holder = createServer((socket) => socket.destroy());
+  return new Promise((resolve) => {
+    holder.once('error', (error: SocketError) => resolve(error.code !== 'EADDRINUSE'));
+    holder.listen(`\0model-gateway/picked/${port}`, () => {
+      holder.unref();
+      resolve(true);
+    });
+  });
 }
 
 /** Where no TCP connection can go: systems refuse to open one there before anything is sent (RFC 9293, MUST-46). */

@@ -18,7 +18,7 @@ import { buildSnapshot } from '../../src/config/snapshot.js';
 import { createGateway } from '../../src/gateway.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { startSimulator } from '../../src/simulator/server.js';
-import { seenWithin } from '../support/eventually.js';
+import { eventually, seenWithin } from '../support/eventually.js';
 import { ownLimits } from '../support/leases.js';
 import { lineSink } from '../support/line-sink.js';
 import { boundary, fileOf, formOf } from '../support/upload-form.js';
@@ -361,7 +361,7 @@ async function videoCall(): Promise<string> {
   if (created instanceof Error) return created.name === 'TimeoutError' ? 'hangs' : 'cut';
   if (created.status !== 200) return `${created.status} ${await created.text()}`;
   const { id } = (await created.json()) as { id: string };
-  for (let tries = 0; tries < 4; tries++) {
+  for (let tries = 0; tries < 20; tries++) {
     const shown = await http(`/v1/videos/${id}`, { method: 'GET' });
     if (!shown.startsWith('200')) return shown;
     if (shown.includes('"completed"'))
@@ -454,7 +454,7 @@ const state = (): string =>
   `${gauge('gateway_open_requests')} requests, ${gauge('gateway_open_sockets')} sockets, ${gauge('gateway_buffered_bytes')} bytes`;
 
 const settled = (wanted: string): Promise<string> =>
-  seenWithin(state, { fits: (now) => now === wanted, withinMs: 10_000, everyMs: 10 });
+  seenWithin(state, { fits: (now) => now === wanted, withinMs: 60_000, everyMs: 10 });
 
 // Calls of others that are under way all the time.
 const streams = [textCall('chat', 'hold', true)(), textCall('messages', 'hold', true)()];
@@ -468,7 +468,7 @@ uploader.write(
 uploader.write(slowForm.subarray(0, 100_000));
 const session = new WebSocket(`ws://127.0.0.1:${port}/v1/realtime?model=realtime`, { headers: auth });
 await once(session, 'message');
-for (let tries = 0; held.size < 2 && tries < 500; tries++) await after(10);
+await eventually(() => held.size >= 2, { everyMs: 10 });
 await after(100);
 const before = state();
 patienceMs = 10_000;

@@ -74,7 +74,7 @@ test('what one host has in hand serves the other, and its slots move with the lo
   const hosts = await startHosts(t, await postgresFor(t), { requestsPerMinute: 100, concurrent: 2 });
   for (const host of [hosts[0], hosts[1], hosts[0], hosts[1]]) {
     let isServed = false;
-    for (let tries = 0; tries < 20 && !isServed; tries++) {
+    for (let tries = 0; tries < 100 && !isServed; tries++) {
       isServed = (await askLimited(host.baseUrl)).status === 200;
       if (!isServed) await new Promise((resolve) => setTimeout(resolve, 200));
     }
@@ -126,7 +126,7 @@ test('closed: without the store a host has no more than it was given', { skip },
   await postgres.restart();
   await untilSaid(host, from, true);
   let status = 503;
-  for (let tries = 0; tries < 50 && status !== 200; tries++) {
+  for (let tries = 0; tries < 200 && status !== 200; tries++) {
     status = (await askLimited(host.baseUrl)).status;
     if (status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
   }

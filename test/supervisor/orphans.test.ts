@@ -65,7 +65,7 @@ test('workers without a primary', async (t) => {
   ];
   const gateway = await startGateway(t, {
     workers: 2,
-    file: configWith({ keys, outage: { rates: 'closed' }, timeouts: { orphanMs: 5000 } }),
+    file: configWith({ keys, outage: { rates: 'closed' }, timeouts: { orphanMs: 10_000 } }),
     env: { SIMULATOR_TOKENS_PER_SECOND: '1' },
   });
   t.teardown(() => gateway.end());

@@ -18,8 +18,12 @@ test('a port that somebody listens on is refused, and is free again after', asyn
   t.equal(await claimPort(ownAddress, port), port);
 });
 
-test('port 0 becomes a free port', async (t) => {
-  t.ok((await claimPort('127.0.0.1', 0)) > 0);
+test('port 0 becomes a free port, and another one each time, though nobody listens there yet', async (t) => {
+  const draws = [0.25, 0.25, 0.75];
+  t.intercept(Math, 'random', { value: () => draws.shift() ?? 0.5 });
+  const [first, second] = [await claimPort('127.0.0.1', 0), await claimPort('127.0.0.1', 0)];
+  t.ok(first > 0);
+  t.ok(second > first, `${first} and ${second}`);
 });
 
 test('nothing listens while a port is claimed, so no client is let in and thrown out again', async (t) => {

@@ -7,7 +7,10 @@ import { claimPort } from '../../src/supervisor/port.js';
  */
 export const ownAddress = `127.${64 + (process.pid >> 16)}.${(process.pid >> 8) & 255}.${process.pid & 255}`;
 
-/** A port of 127.0.0.1 at which nobody listens at this moment, nor any client of the tests beside this one is. */
+/**
+ * A port of 127.0.0.1 at which nobody listens at this moment. As long as this process lives no other one is given it,
+ * nor picks it for a gateway, nor is any client at it.
+ */
 export function freePort(): Promise<number> {
   return claimPort('127.0.0.1', 0);
 }
