@@ -42,9 +42,11 @@ async function askUntilAlive(port: number, bytes: string): Promise<{ readonly wh
 /** Lets calls of all protocols wait for a silent target until their clients have had signs of life. */
 async function askAll({ gateway, upstreams }: Routed) {
   const asked = await Promise.all(calls.map(([, bytes]) => askUntilAlive(gateway.port, bytes)));
+  // A sign of life may leave before the upstream has heard of the call.
+  const requests = await Promise.all(calls.map((_, index) => upstreams[0]?.request(index)));
   return {
     wholes: asked.map(({ whole }) => whole),
-    sockets: upstreams[0]?.requests.map(({ socket }) => socket) ?? [],
+    sockets: requests.flatMap((request) => request?.socket ?? []),
   };
 }
 
