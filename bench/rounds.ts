@@ -7,6 +7,8 @@ import { type Shares, shares } from './measure.js';
 import { asItComes, probe, type Question } from './probe.js';
 import { type BenchUpstream, startUpstream } from './upstream-process.js';
 
+const usualWarmUpSeconds = 2;
+
 export interface ThroughputPlan extends Wiring {
   readonly answer: 'json' | 'late' | 'sse' | 'drip';
   readonly engine: 'net' | 'uws';
@@ -14,6 +16,8 @@ export interface ThroughputPlan extends Wiring {
   /** Of the requests, beside those that every one has. */
   readonly headers?: Question['headers'] | undefined;
   readonly connections: number;
+  /** Before what is measured; two unless given. */
+  readonly warmUpSeconds?: number | undefined;
 }
 
 /** One who takes part, with what is special about its config. */
@@ -105,7 +109,7 @@ async function measureOnce(
         core: cores.load,
         directory,
       });
-    const warmUp = await run(options.seconds > 1 ? 2 : 1);
+    const warmUp = await run(options.seconds > 1 ? (plan.warmUpSeconds ?? usualWarmUpSeconds) : 1);
     await warmUp.result;
     await warmUp.process.exited;
     const client = await run(options.seconds);
