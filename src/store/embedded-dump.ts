@@ -74,7 +74,7 @@ function ownedEntry({ owner, name, counted, expiresAt, value }: HeldOwned, now: 
 async function* ledgerPages(base: EmbeddedBase, now: number): AsyncGenerator<readonly DumpEntry[]> {
   const { change, ...ledgers } = base.ledgers();
   for (const { ledger, lineTtlMs } of retentions(ledgers)) {
-    change(() => mergeSums(ledgers, ledger));
+    mergeSums(ledgers, change, ledger);
     yield [{ type: 'ledger', ledger, lineTtlMs }];
     const kept = now - lineTtlMs;
     yield* pagesOf(ledgers.lines, ledger, (key, value) => {

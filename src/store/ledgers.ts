@@ -9,6 +9,7 @@ import {
   isSumLogEmpty,
   type SumChange,
   type SumRange,
+  sumLogParts,
   takeSumLog,
 } from './sum-log.js';
 
@@ -50,16 +51,24 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
   const { ids, names, values, ttlMs } = batch.sums;
   if (ids.length === 0) return true;
   const entry = { expiresAt: steppedExpiry(ttlMs), ids, names, values };
-  if (appendToSumLog(base.sumLog, ledger, entry)) mergeSums(base, ledger);
+  // No more than one of those that are due: another batch comes soon.
+  const due = appendToSumLog(base.sumLog, ledger, entry);
+  if (due !== null) mergePart(base, ledger, due);
   return true;
 }
 
 /**
- * Adds to the sums of a ledger what its log of sums holds, and empties that. Belongs into a write transaction.
+ * Adds to the sums of a ledger what its log of sums holds, and empties that.
+ * @param change runs something in a write transaction
  */
-export function mergeSums(base: LedgerBase, ledger: string): void {
+export function mergeSums(base: LedgerBase, change: (work: () => void) => void, ledger: string): void {
+  for (const part of sumLogParts(ledger)) change(() => mergePart(base, ledger, part));
+}
+
+/** The same for a part of the log. Belongs into a write transaction. */
+function mergePart(base: LedgerBase, ledger: string, part: string): void {
   const collection = sumsOf(ledger);
-  for (const { id, expiresAt, add } of takeSumLog(base.sumLog, ledger)) {
+  for (const { id, expiresAt, add } of takeSumLog(base.sumLog, part)) {
     const change = (value: string | null): string => writeValues(added(readValues(value), add));
     upsertRecord(base.sums, { collection, id, expiresAt }, change);
   }
@@ -187,7 +196,7 @@ export function readSums<Call extends SumCall>(
       if (page !== null) pages.set(call, page);
     }
     if (firsts.every((call) => pages.has(call))) continue;
-    change(() => mergeSums(base, ledger));
+    mergeSums(base, change, ledger);
     base.sums.records.resetReadTxn();
   }
   for (const call of calls) if (!pages.has(call)) pages.set(call, readStoredSums(base, call));

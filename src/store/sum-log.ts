@@ -5,7 +5,9 @@ import type { Bytes } from './records.js';
 /*
  * What batches add to the sums of a ledger, one entry for each batch, until it is merged into the sums themselves. To
  * change each sum with each batch would cost a read and a write of its record, which is most of what a ledger costs where
- * thousands of keys take turns: each is in many entries before these are merged, and is then changed once.
+ * thousands of keys take turns: each is in many entries before these are merged, and is then changed once. What a large
+ * batch adds is spread over parts of the log, each of which is merged by itself: to change a hundred thousand sums in one
+ * transaction takes seconds, in which nobody else on the host writes anything.
  */
 
 /** What one batch adds. */
@@ -25,30 +27,68 @@ export interface SumChange {
   readonly add: ReadonlyMap<string, number>;
 }
 
-/** A log is to be merged when it has so many entries, or so many bytes: all of them are then in memory at once. */
+/** Parts of a log, and sums of a batch that is spread over them: a smaller one is an entry of the first. */
+const parts = 16;
+const leastSpread = 256;
+/** A part is to be merged when it has so many entries, or so many bytes. */
 const mostEntries = 512;
-const mostBytes = 2 ** 25;
+const mostBytes = 2 ** 21;
 
 const firstRows = 64;
 const headLengthAt = 8;
 const headAt = 12;
 const double = Float64Array.BYTES_PER_ELEMENT;
 
+/** The parts of the log of a ledger, by their names. That of the first is in every store that is in use. */
+export function sumLogParts(ledger: string): readonly string[] {
+  return Array.from({ length: parts }, (_, part) => (part === 0 ? ledger : `${ledger}/${part}`));
+}
+
 /**
  * Adds an entry to the log of a ledger. Belongs into a write transaction.
- * @returns true when it is time to merge the log
+ * @returns a part of the log that it is time to merge, or null
  */
-export function appendToSumLog(log: Bytes, ledger: string, entry: SumLogEntry): boolean {
-  const last = lastKey(log, ledger);
+export function appendToSumLog(log: Bytes, ledger: string, entry: SumLogEntry): string | null {
+  if (entry.ids.length < leastSpread) return appendToPart(log, ledger, entry) ? ledger : null;
+  let due: string | null = null;
+  const names = sumLogParts(ledger);
+  for (const [part, rows] of rowsOfParts(entry.ids).entries()) {
+    const name = names[part];
+    if (name !== undefined && rows.length > 0 && appendToPart(log, name, rowsOf(entry, rows))) due = name;
+  }
+  return due;
+}
+
+function appendToPart(log: Bytes, part: string, entry: SumLogEntry): boolean {
+  const last = lastKey(log, part);
   const { place, bytes } = last === undefined ? { place: 0, bytes: 0 } : readEntryKey(last);
   const written = writeEntry(entry);
   const total = bytes + written.length;
-  void log.put(entryKey(ledger, place + 1, total), written);
+  void log.put(entryKey(part, place + 1, total), written);
   return place + 1 >= mostEntries || total >= mostBytes;
 }
 
+/** A sum is always in the same part, or in the first. */
+function rowsOfParts(ids: readonly string[]): readonly (readonly number[])[] {
+  const rows: number[][] = Array.from({ length: parts }, () => []);
+  for (const [row, id] of ids.entries()) {
+    let hash = 0;
+    for (let at = 0; at < id.length; at++) hash = (Math.imul(hash, 31) + id.charCodeAt(at)) | 0;
+    rows[(hash ^ (hash >>> 16)) & (parts - 1)]?.push(row);
+  }
+  return rows;
+}
+
+function rowsOf({ expiresAt, ids, names, values }: SumLogEntry, rows: readonly number[]): SumLogEntry {
+  const width = names.length;
+  const own = new Float64Array(rows.length * width);
+  for (const [at, row] of rows.entries())
+    own.set(values.subarray(row * width, (row + 1) * width), at * width);
+  return { expiresAt, ids: rows.map((row) => ids[row] ?? ''), names, values: own };
+}
+
 export function isSumLogEmpty(log: Bytes, ledger: string): boolean {
-  return lastKey(log, ledger) === undefined;
+  return sumLogParts(ledger).every((part) => lastKey(log, part) === undefined);
 }
 
 /** Ids from the one on, and before the other; null for all from there on. */
@@ -69,15 +109,17 @@ export function findInSumLog(
   most: number,
 ): (readonly SumChange[] | null)[] {
   const searches = ranges.map((range) => new RangeSearch(range));
-  const { first, behind } = boundsOf(ledger);
-  for (const { value } of log.getRange({ start: first, end: behind })) {
-    const least = leastIdOf(value);
-    const concerned = searches.filter(
-      (search) => search.found.size <= most && search.mayConcern(value, least),
-    );
-    if (concerned.length === 0) continue;
-    const entry = readEntry(value);
-    for (const search of concerned) search.take(entry);
+  for (const part of sumLogParts(ledger)) {
+    const { first, behind } = boundsOf(part);
+    for (const { value } of log.getRange({ start: first, end: behind })) {
+      const least = leastIdOf(value);
+      const concerned = searches.filter(
+        (search) => search.found.size <= most && search.mayConcern(value, least),
+      );
+      if (concerned.length === 0) continue;
+      const entry = readEntry(value);
+      for (const search of concerned) search.take(entry);
+    }
   }
   return searches.map(({ found }) => (found.size > most ? null : found.changes()));
 }
@@ -104,14 +146,9 @@ class RangeSearch {
     return bytes.subarray(headAt, valuesAtOf(bytes)).includes(this.#startInHead);
   }
 
-  take({ expiresAt, ids, names, values }: SumLogEntry): void {
-    const width = names.length;
-    const rows = ids.flatMap((id, row) => (this.#has(id) ? [row] : []));
-    if (rows.length === 0) return;
-    const own = new Float64Array(rows.length * width);
-    for (const [at, row] of rows.entries())
-      own.set(values.subarray(row * width, (row + 1) * width), at * width);
-    this.found.add({ expiresAt, ids: rows.map((row) => ids[row] ?? ''), names, values: own });
+  take(entry: SumLogEntry): void {
+    const rows = entry.ids.flatMap((id, row) => (this.#has(id) ? [row] : []));
+    if (rows.length > 0) this.found.add(rowsOf(entry, rows));
   }
 
   #has(id: string): boolean {
@@ -130,13 +167,13 @@ function commonStart(one: string, other: string): string {
 }
 
 /**
- * Empties the log of a ledger. Belongs into a write transaction.
+ * Empties a part of a log. Belongs into a write transaction.
  * @returns what it held, by the order of the ids
  */
-export function takeSumLog(log: Bytes, ledger: string): SumChange[] {
+export function takeSumLog(log: Bytes, part: string): SumChange[] {
   const total = new SumTable();
   const keys: Buffer[] = [];
-  const { first, behind } = boundsOf(ledger);
+  const { first, behind } = boundsOf(part);
   for (const { key, value } of log.getRange({ start: first, end: behind })) {
     keys.push(key);
     total.add(readEntry(value));
@@ -267,15 +304,15 @@ function readEntry(bytes: Buffer): SumLogEntry {
   return { expiresAt: bytes.readDoubleLE(0), ids, names, values };
 }
 
-function lastKey(log: Bytes, ledger: string): Buffer | undefined {
-  const { first, behind } = boundsOf(ledger);
+function lastKey(log: Bytes, part: string): Buffer | undefined {
+  const { first, behind } = boundsOf(part);
   const [last] = [...log.getKeys({ start: behind, end: first, reverse: true, limit: 1 })];
   return last;
 }
 
-/** Key of an entry: ledger, place, and the bytes of the log up to its end, which tell how long the log is. */
-function entryKey(ledger: string, place: number, bytes: number): Buffer {
-  return Buffer.concat([collectionKey(ledger), timeBytes(place), timeBytes(bytes)]);
+/** Key of an entry: part, place, and the bytes of the part up to its end, which tell how long that is. */
+function entryKey(part: string, place: number, bytes: number): Buffer {
+  return Buffer.concat([collectionKey(part), timeBytes(place), timeBytes(bytes)]);
 }
 
 function readEntryKey(key: Buffer): { readonly place: number; readonly bytes: number } {
@@ -283,7 +320,7 @@ function readEntryKey(key: Buffer): { readonly place: number; readonly bytes: nu
   return { place: key.readDoubleBE(bytesAt - double), bytes: key.readDoubleBE(bytesAt) };
 }
 
-/** Keys before and behind all entries of a ledger. */
-function boundsOf(ledger: string): { readonly first: Buffer; readonly behind: Buffer } {
-  return { first: entryKey(ledger, 0, 0), behind: entryKey(ledger, Number.POSITIVE_INFINITY, 0) };
+/** Keys before and behind all entries of a part. */
+function boundsOf(part: string): { readonly first: Buffer; readonly behind: Buffer } {
+  return { first: entryKey(part, 0, 0), behind: entryKey(part, Number.POSITIVE_INFINITY, 0) };
 }

@@ -2,7 +2,7 @@ import { open } from 'lmdb';
 import { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
 import { openBase } from '../../src/store/embedded-base.js';
-import { appendToSumLog, findInSumLog, takeSumLog } from '../../src/store/sum-log.js';
+import { appendToSumLog, findInSumLog, sumLogParts, takeSumLog } from '../../src/store/sum-log.js';
 import { allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -106,7 +106,7 @@ test('a log is merged before it is long', async (t) => {
   const base = openBase(open, temporaryFolder(t));
   t.teardown(() => base.close());
   const { sumLog, change } = base.ledgers();
-  const write = (ids: readonly string[]): boolean =>
+  const write = (ids: readonly string[]): string | null =>
     change(() => {
       const { names, values } = sumTable(
         1,
@@ -115,7 +115,7 @@ test('a log is merged before it is long', async (t) => {
       return appendToSumLog(sumLog, 'l', { expiresAt: 1, ids, names, values });
     });
   let entries = 1;
-  while (!write(['a'])) entries++;
+  while (write(['a']) === null) entries++;
   t.equal(entries, 512);
   t.same(
     change(() => takeSumLog(sumLog, 'l')),
@@ -124,9 +124,36 @@ test('a log is merged before it is long', async (t) => {
   t.equal(sumLog.getKeysCount(), 0);
 
   const long = Array.from({ length: 20_000 }, (_, index) => `${index}`.padStart(400, '0'));
-  for (entries = 1; !write(long); ) entries++;
-  t.equal(entries, 5, '8 MB each');
-  t.equal(change(() => takeSumLog(sumLog, 'l')).length, 20_000);
+  let due: string | null = null;
+  for (entries = 0; due === null; entries++) due = write(long);
+  t.equal(entries, 4, '8 MB each');
+  t.ok(change(() => takeSumLog(sumLog, due)).length < 2000, 'part by part');
+  const others = sumLogParts('l').flatMap((part) => change(() => takeSumLog(sumLog, part)));
+  t.ok(others.length > 18_000 && others.every(({ add }) => add.get('n') === 4));
+  t.equal(sumLog.getKeysCount(), 0);
+});
+
+test('a batch changes a part of the sums of thousands at most, and all are read as they are', async (t) => {
+  const path = temporaryFolder(t);
+  const store = createEmbeddedStore({ path });
+  const ids = Array.from({ length: 4000 }, (_, index) => `${index}`.padStart(400, '0'));
+  const sums = sumTable(
+    minuteMs,
+    ids.map((id) => ({ id, add: { n: 1 } })),
+  );
+  let batches = 0;
+  for (let merged = 0; merged === 0; merged = held(path).sums)
+    await store.append('l', ledgerBatch({ number: ++batches, sums }));
+  t.ok(held(path).sums < 400);
+  t.same(await store.readSums('l', { from: ids[7] ?? '', until: ids[8] ?? '' }, 10, null), {
+    sums: [{ id: ids[7], values: { n: batches } }],
+    next: null,
+  });
+  t.ok(held(path).sums < 400, 'that merges nothing');
+  const all = await allSums(store, 'l');
+  t.strictSame([all.size, [...all.values()].every(({ n }) => n === batches)], [4000, true]);
+  t.strictSame(held(path), { entries: 0, sums: 4000 });
+  await store.close();
 });
 
 test('entries are added up by their ids and names, and last as long as the longest of them', async (t) => {
