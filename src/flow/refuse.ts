@@ -34,9 +34,12 @@ export function refuse(
   const error = toGatewayError(services, call, fault);
   call.error = error;
   if (error.limit !== null) services.reportLimit(error.limit);
-  // Whatever an upstream has done for it: who gets an error is not charged.
-  call.isServed = false;
-  call.usage = null;
+  // Whatever an upstream has done for it, who gets an error is not charged, but for a task that could not be noted: it has
+  // its price, and goes on.
+  if (call.costNanos < 0) {
+    call.isServed = false;
+    call.usage = null;
+  }
   const { exchange, errorFormat } = call;
   // An announced rest of the body is read and thrown away, so that the client gets to read the answer; one of unknown
   // or absurd length is not waited for.

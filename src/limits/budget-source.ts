@@ -10,6 +10,8 @@ const reservedParts = 100;
 const emptyMs = 500;
 /** After a call of the store that failed. */
 const retryMs = 500;
+/** A call of the store that takes longer holds up nobody where an outage is to be `open`; shorter than calls wait. */
+const slowMs = 500;
 /** What was free for so long goes back to where other hosts find it. */
 const idleMs = 10_000;
 
@@ -38,6 +40,8 @@ interface Account {
   readonly pool: OwnedPool;
   /** The call of the store that is under way. */
   work: Promise<void> | null;
+  /** When that began. */
+  workSince: number;
   /** Until then the store need not be asked for `emptyFrom` units or more: it has fewer, or cannot be reached. */
   emptyUntil: number;
   emptyFrom: number;
@@ -105,6 +109,7 @@ class StoredBudgets implements BudgetSource {
     this.#known.set(pool, {
       pool,
       work: null,
+      workSince: 0,
       emptyUntil: Number.NEGATIVE_INFINITY,
       emptyFrom: 0,
       idleSince: this.#now(),
@@ -149,7 +154,10 @@ class StoredBudgets implements BudgetSource {
 
   flush(): void {
     if (this.#isLeaving) return;
-    for (const account of this.#lacking) if (account.work === null) this.#seek(account);
+    for (const account of this.#lacking) {
+      if (account.work === null) this.#seek(account);
+      else if (!this.#isAvailable) this.#lendMeanwhile(account);
+    }
   }
 
   tick(): void {
@@ -157,7 +165,10 @@ class StoredBudgets implements BudgetSource {
     for (const account of this.#known.values()) {
       const { pool } = account;
       if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
-      if (account.work !== null) continue;
+      if (account.work !== null) {
+        if (!this.#isAvailable || at - account.workSince >= slowMs) this.#lendMeanwhile(account);
+        continue;
+      }
       if (this.#isDue(account, at)) {
         if (!this.#isAvailable) this.#probeAt = at + retryMs;
         this.#reserve(account);
@@ -187,6 +198,7 @@ class StoredBudgets implements BudgetSource {
 
   /** Calls the store for one account at a time. */
   #work(account: Account, call: () => Promise<void>): void {
+    account.workSince = this.#now();
     account.work = call().then(
       () => this.#onDone(account, true),
       () => this.#onDone(account, false),
@@ -204,6 +216,14 @@ class StoredBudgets implements BudgetSource {
     }
     if (account.isChanged) this.#reserveAnew(account);
     this.#user?.onAnswered([pool]);
+  }
+
+  /** What the call under way is to bring is not there, and may not be for as long as calls of the store may take. */
+  #lendMeanwhile(account: Account): void {
+    if (account.pool.asks.length === 0 || this.#options.whenGone() !== 'open') return;
+    lend(account);
+    this.#lacking.delete(account);
+    this.#user?.onAnswered([account.pool]);
   }
 
   #reserve(account: Account): void {

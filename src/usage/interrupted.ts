@@ -69,7 +69,7 @@ export function startInterruptedSearch({
   const { store } = options;
   const search = new InterruptedSearch(options);
   let isFirst = true;
-  let isTold = false;
+  let failures = 0;
   let isStopped = false;
   let timer = setTimeout(() => void look(), firstMs).unref();
   const look = async (): Promise<void> => {
@@ -81,11 +81,12 @@ export function startInterruptedSearch({
       isFirst = false;
       for (const { writer, calls } of found)
         log.error({ process: writer.process, calls }, 'calls were under way when their process ended');
-      isTold = false;
+      failures = 0;
     } catch (error) {
-      if (!isTold && !isStopped)
+      failures++;
+      // A store that is gone for a moment is told by its other users.
+      if (failures === 2 && !isStopped)
         log.warn({ err: error }, 'calls of processes that have ended cannot be looked for');
-      isTold = true;
       nextMs = againMs;
     }
     if (!isStopped) timer = setTimeout(() => void look(), nextMs).unref();

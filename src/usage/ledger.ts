@@ -6,7 +6,7 @@ import type { Ledger } from '../store/store.js';
 import { dayMs } from './budget.js';
 import { createUsageWriter, type UsageRetention, type UsageWriter } from './writer.js';
 
-/** Failures of the store are logged at most once in so many milliseconds. */
+/** What was lost is logged at most once in so many milliseconds. */
 const tellEveryMs = 10_000;
 
 export interface LedgerOptions {
@@ -17,9 +17,9 @@ export interface LedgerOptions {
   readonly log: Logger;
 }
 
-/** Makes a worker's writer of the usage ledger, whose failures are counted, and logged now and then. */
+/** Makes a worker's writer of the usage ledger. That the store takes nothing is counted, and logged as it begins and ends. */
 export function createLedger({ store, settings, recorder, log }: LedgerOptions): UsageWriter {
-  let failureTold = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
   let dropTold = Number.NEGATIVE_INFINITY;
   let untold = 0;
   return createUsageWriter({
@@ -28,10 +28,14 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
     retention: () => retentionOf(settings()),
     onFailure(error, waiting) {
       recorder.recordLedgerFailure();
-      const now = performance.now();
-      if (now - failureTold < tellEveryMs) return;
-      failureTold = now;
+      if (isFailing) return;
+      isFailing = true;
       log.warn({ err: error, waiting }, 'the store does not take the usage of calls, it waits');
+    },
+    onTaken(waiting) {
+      if (!isFailing) return;
+      isFailing = false;
+      log.info({ waiting }, 'the store takes the usage of calls again');
     },
     onDropped(records) {
       recorder.recordLedgerDropped(records);

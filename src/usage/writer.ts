@@ -29,6 +29,8 @@ export interface UsageWriterOptions {
   onDropped(records: number): void;
   /** Told each time that the store did not take a batch, with the number of records that wait. */
   onFailure(error: unknown, waiting: number): void;
+  /** Told of each batch that the store has taken, with the number of records that wait behind it. */
+  onTaken?(waiting: number): void;
   /** Longest wait of a record while the store takes all; 500 ms unless said otherwise. */
   readonly flushMs?: number;
   /**
@@ -229,6 +231,7 @@ class BatchWriter implements UsageWriter {
     for (let attempt = 0; !this.#hasEnded; attempt++) {
       try {
         await this.#options.store.append(usageLedger, batch);
+        this.#options.onTaken?.(this.#count);
         return true;
       } catch (error) {
         this.#options.onFailure(error, this.waiting());

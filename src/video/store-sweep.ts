@@ -30,16 +30,19 @@ export interface StoreSweepOptions {
  */
 export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
   const { log } = options;
-  /** What `begin` begins is under way once at a time. Its failures are told in the log. */
+  /** What `begin` begins is under way once at a time. That it fails is told in the log, once until it is done again. */
   const once = (begin: () => Promise<void>, failure: string) => {
     let isUnderWay = false;
+    let isTold = false;
     return async (): Promise<void> => {
       if (isUnderWay) return;
       isUnderWay = true;
       try {
         await begin();
+        isTold = false;
       } catch (error) {
-        log.warn({ err: error }, failure);
+        if (!isTold) log.warn({ err: error }, failure);
+        isTold = true;
       } finally {
         isUnderWay = false;
       }

@@ -182,6 +182,25 @@ test('where an outage is to be open calls spend, and the store is told when it i
   t.same(told, [false, true]);
 });
 
+test('where an outage is to be open nobody waits for a store that says nothing, and all is told when it does', async (t) => {
+  const { accounts, told, first, second, time, wait, reserved, take } = start(2, 'open');
+  accounts.delayMs = 1000;
+  accounts.fate = () => 'failed';
+  let longest = 0;
+  for (let i = 0; i < 20; i++) {
+    const asked = time.now;
+    finish(await take(i % 2 === 0 ? first : second, total / 2), budget, total / 2);
+    longest = Math.max(longest, time.now - asked);
+    await wait(300);
+  }
+  t.ok(longest < 700, `${longest} ms`);
+  accounts.delayMs = 1;
+  accounts.fate = () => 'good';
+  await wait(5000);
+  t.equal(reserved(), 10 * total);
+  t.same(told, [false, true]);
+});
+
 test('what was spent in an outage is told at the end at the latest', async (t) => {
   const { accounts, source, time, first, reserved, take } = start(1, 'open');
   accounts.fate = () => 'failed';

@@ -2,6 +2,7 @@ import { describeFailures } from '../support/load/load.js';
 import { quantile } from '../support/process-memory.js';
 import { bodies } from './bodies.js';
 import { bookOfHostsScenario, bookScenario } from './book-scenario.js';
+import { databaseScenarios } from './database-scenario.js';
 import { drain } from './drain.js';
 import { failoverScenarios } from './failover.js';
 import { headsScenario } from './heads.js';
@@ -224,6 +225,7 @@ export const scenarios: readonly Scenario[] = [
   tasksScenario,
   bookScenario,
   bookOfHostsScenario,
+  ...databaseScenarios,
   ...mediaScenarios,
   ...realtimeScenarios,
   ...hostileScenarios,

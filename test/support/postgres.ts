@@ -182,8 +182,17 @@ function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
     cpuSeconds: () => [child.pid, ...childrenOf(child.pid)].reduce((sum: number, pid) => sum + cpuOf(pid), 0),
     signal: (signal) => void signalAll(child, signal),
     limitFiles(bytes) {
-      for (const pid of [child.pid, ...childrenOf(child.pid)])
-        execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes ?? 'unlimited'}:`], runAs);
+      // Whoever it starts from now on has the bound of the first one.
+      for (const pid of [child.pid, ...childrenOf(child.pid)]) {
+        try {
+          execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes ?? 'unlimited'}:`], {
+            ...runAs,
+            stdio: 'pipe',
+          });
+        } catch (error) {
+          if (isAlive(pid ?? 0)) throw error;
+        }
+      }
     },
     crash,
     async restart() {

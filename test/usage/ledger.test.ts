@@ -50,7 +50,7 @@ test('records are kept for as many days as the config says at that moment', asyn
   );
 });
 
-test('failures are counted each time, and told now and then', async (t) => {
+test('failures are counted each time, and told as they begin and end', async (t) => {
   const { store, ledger, told, counted } = stage();
   store.failure = unreachable;
   addUsage(ledger);
@@ -62,6 +62,13 @@ test('failures are counted each time, and told now and then', async (t) => {
   // Its own timers keep no process from ending.
   await eventually(() => store.taken.length > 0, { everyMs: 10 });
   t.equal(ledger.waiting(), 0);
+  t.strictSame(
+    told.slice(1).map(({ msg }) => msg),
+    ['the store takes the usage of calls again'],
+  );
+  addUsage(ledger);
+  await ledger.flush();
+  t.equal(told.length, 2);
 });
 
 test('what is lost is counted and told', async (t) => {

@@ -6,7 +6,9 @@ import type { BillLine } from './upstream.js';
 export type Charged = Pick<
   LedgerRecord,
   | 'requestId'
+  | 'keyId'
   | 'model'
+  | 'target'
   | 'inputTokens'
   | 'outputTokens'
   | 'cachedTokens'
@@ -70,22 +72,27 @@ export function compare(
     const offPaidNanoUsd = sum(lines.map(paidFor)) - billedHere;
     billedNanoUsd += owed;
     chargedNanoUsd += paid;
-    const isMarked = lines.some(
-      ({ tokensKnown }) => tokensKnown === 'partial' || tokensKnown === 'estimated',
-    );
+    const marked = lines.filter(isMarked);
     const calls = lines.filter(isCall).length;
-    const isNear = (off: number): boolean => Math.abs(off) <= owed * nearShare + nearNanoUsd;
+    // A target that never answered may have billed what it was sent, or not.
+    const unheard = sum(marked.filter(({ outcome }) => outcome === 'attempt').map(paidFor));
+    const isNear = (off: number, beside = 0): boolean =>
+      Math.abs(off) <= owed * nearShare + nearNanoUsd + beside;
     const offNanoUsd = paid - owed;
     if (offNanoUsd === 0 && offPaidNanoUsd === 0 && calls <= 1) exact++;
-    else if (isMarked && isNear(offNanoUsd) && isNear(offPaidNanoUsd)) near++;
+    else if (marked.length > 0 && isNear(offNanoUsd) && isNear(offPaidNanoUsd, unheard)) near++;
     else different.push({ requestId, bills, lines, offNanoUsd, offPaidNanoUsd, calls });
   }
   return { exact, near, different, billedNanoUsd, chargedNanoUsd };
 }
 
-/** What a vendor is owed for a line. Of an attempt that has failed nobody knows; it is no number for any other. */
-function paidFor({ outcome, paidNanoUsd }: Charged): number {
-  return paidNanoUsd ?? (outcome === 'attempt' ? 0 : Number.NaN);
+/** What a vendor is owed for a line. Of an attempt that has failed nobody knows; it is no number for any other that was asked. */
+function paidFor({ outcome, target, paidNanoUsd }: Charged): number {
+  return paidNanoUsd ?? (outcome === 'attempt' || target === null ? 0 : Number.NaN);
+}
+
+function isMarked({ tokensKnown }: Charged): boolean {
+  return tokensKnown === 'partial' || tokensKnown === 'estimated';
 }
 
 /** Others are the attempts of a call, and what is put right of a video. */
