@@ -276,7 +276,8 @@ type Rules = ResolvedUpstream['rules'];
 /** Rules as the file has them: presets are shown by their names. */
 function rulesView(rules: Rules): object | undefined {
   if (rules === null) return undefined;
-  const { drop, keep, set, rename, clamp, efforts, roles, sampling, thinking, headers, betas } = rules;
+  const { drop, keep, set, rename, clamp, efforts, roles, sampling, thinking, fillReasoning } = rules;
+  const { headers, betas } = rules;
   return {
     drop,
     keep,
@@ -287,6 +288,7 @@ function rulesView(rules: Rules): object | undefined {
     roles,
     sampling,
     thinking,
+    fillReasoning,
     headers:
       headers === undefined
         ? undefined

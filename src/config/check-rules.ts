@@ -198,14 +198,17 @@ function checkUse(
     : `calls of ${(protocols ?? []).join(', ')} have no body in JSON that is passed on`;
   if (!hasBody) for (const name of ['drop', 'keep', 'set', 'rename', 'clamp']) cannot(name, noBody);
   if (!hasText) {
-    for (const name of ['efforts', 'roles', 'sampling', 'thinking'])
+    for (const name of ['efforts', 'roles', 'sampling', 'thinking', 'fillReasoning'])
       cannot(name, 'it is about calls of text, of which there are none');
   } else {
     const forms = protocols === null ? null : textForms(kind, protocols, place.responses);
     if (forms !== null && [...forms].every((form) => form === 'completions'))
-      for (const name of ['efforts', 'roles']) cannot(name, 'calls of completions have none');
+      for (const name of ['efforts', 'roles', 'fillReasoning'])
+        cannot(name, 'calls of completions have none');
     if (kind !== 'simulator') checkThinking(report, propertyOf(rules, 'thinking'), at, { kind, forms });
   }
+  if (kind === 'messages' || kind === 'generateContent')
+    cannot('fillReasoning', 'it is for upstreams of kind chat');
   if (isVideo || kind === 'generateContent')
     cannot('betas', `an upstream of kind ${kind} has no header of betas`);
 }

@@ -65,11 +65,13 @@ export const presets: Readonly<Record<string, Preset>> = {
       efforts: { minimal: 'low', medium: 'high', xhigh: 'high', ultra: 'max' },
       roles: systemAlone,
       thinking: 'type',
+      fillReasoning: true,
     },
     translation: { maxTokensField: 'max_tokens', search: false, threads: false },
     sources: [
       'https://api-docs.deepseek.com/guides/thinking_mode',
       'https://github.com/theopenco/llmgateway/pull/3462',
+      'https://github.com/Astro-Han/pawwork/pull/261',
     ],
   },
   // K3 refuses an effort of none; K2 models know no efforts, but `thinking`.
@@ -81,12 +83,14 @@ export const presets: Readonly<Record<string, Preset>> = {
       efforts: { none: 'low', minimal: 'low', medium: 'high', xhigh: 'max', ultra: 'max' },
       roles: systemAlone,
       sampling: false,
+      fillReasoning: true,
     },
     translation: { search: false, threads: false },
     sources: [
       'https://platform.kimi.ai/docs/api/models-overview',
       'https://java.agentscope.io/v2/en/integration/model/kimi',
       'https://github.com/openclaw/openclaw/pull/22194',
+      'https://github.com/anomalyco/opencode/issues/10996',
     ],
   },
   qwen: {

@@ -56,6 +56,10 @@ export const rules = Type.Object(
       '`adaptive` (messages): a budget of thinking becomes `adaptive`, and `disabled` is left out. `enable_thinking`, `type` (chat): an effort becomes that switch, or turns `thinking.type` off.',
       Type.Enum([...thinkingForms]),
     ),
+    fillReasoning: optional(
+      '`true` (chat): a message of the assistant that has lost its `reasoning_content` gets a full stop in its place.',
+      Type.Boolean(),
+    ),
     headers: Type.Optional(
       Type.Object(
         {

@@ -61,6 +61,7 @@ export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null 
   const roles = new Map<string, string>();
   let dropsSampling = false;
   let thinking: ThinkingForm | null = null;
+  let fillsReasoning = false;
   for (const layer of layers) {
     const own = namedRules(layer).map(({ rule }) => rule);
     members = [...members.filter((rule) => !own.some((other) => clash(rule, other))), ...own];
@@ -68,9 +69,11 @@ export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null 
     for (const [word, other] of Object.entries(layer.roles ?? {})) roles.set(word.toLowerCase(), other);
     dropsSampling = layer.sampling === undefined ? dropsSampling : !layer.sampling;
     thinking = layer.thinking ?? thinking;
+    fillsReasoning = layer.fillReasoning ?? fillsReasoning;
   }
-  const isEmpty = members.length + efforts.size + roles.size === 0 && !dropsSampling && thinking === null;
-  return isEmpty ? null : { members, efforts, roles, dropsSampling, thinking };
+  const isFlagged = dropsSampling || thinking !== null || fillsReasoning;
+  const isEmpty = members.length + efforts.size + roles.size === 0 && !isFlagged;
+  return isEmpty ? null : { members, efforts, roles, dropsSampling, thinking, fillsReasoning };
 }
 
 /** The headers of an upstream's settings. */

@@ -66,6 +66,8 @@ export interface TargetRules {
   /** It refuses settings of how the next token is drawn. */
   readonly dropsSampling: boolean;
   readonly thinking: ThinkingForm | null;
+  /** It refuses messages of the assistant without reasoning. */
+  readonly fillsReasoning: boolean;
 }
 
 /** What becomes of the headers that a client sends, beside those that are set for it. Names are lower-case. */

@@ -163,6 +163,8 @@ export interface AnswerContext {
   /** See `ConversationRequest.clientTools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: 'object' | 'item' | null;
+  /** How the client names itself, or empty. */
+  readonly userAgent?: string | undefined;
   /** The upstream was asked to search the web: texts may name sources. */
   readonly searches?: boolean | undefined;
   /** Is told what of the answer the client does not get. */

@@ -345,6 +345,7 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
     requestId: call.exchange.id,
     created: Math.floor(Date.now() / 1000),
     model: call.model?.name ?? '',
+    userAgent: call.exchange.head.userAgent,
     includeUsage: request.includeUsage,
     showReasoning: request.reasoning?.show ?? false,
     // A spread of several makes an object whose members are found four times as slowly.

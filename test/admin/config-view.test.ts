@@ -50,6 +50,7 @@ function fullRules({ ruleHeader }: Secrets) {
     roles: { developer: 'user' },
     sampling: true,
     thinking: 'enable_thinking',
+    fillReasoning: true,
     headers: { pass: ['x-app'], set: { 'X-Title': ruleHeader }, drop: ['user-agent'] },
     betas: { add: ['a-1'], drop: ['b-1'] },
   };

@@ -89,6 +89,11 @@ export const badRules: readonly BadConfig[] = [
     problems: ['upstreams.main.rules.thinking: cannot apply: adaptive is for upstreams of kind messages'],
   },
   {
+    at: 'upstreams/other',
+    value: { kind: 'messages', baseUrl: 'https://api.example.com', rules: { fillReasoning: true } },
+    problems: ['upstreams.other.rules.fillReasoning: cannot apply: it is for upstreams of kind chat'],
+  },
+  {
     at: 'models/gpt-x',
     value: {
       protocols: ['realtime', 'video'],

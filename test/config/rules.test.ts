@@ -146,8 +146,8 @@ for (const [name, preset] of Object.entries(presets)) {
   test(`what the preset ${name} says passes the check of a config file`, async (t) => {
     for (const kind of preset.kinds) {
       const { rules, translation } = preset;
-      // A form of thinking belongs to one protocol, and is passed over by the others.
-      const { thinking: _, ...others } = rules;
+      // What belongs to one protocol is passed over by the others.
+      const { thinking: _, fillReasoning: __, ...others } = rules;
       t.doesNotThrow(() =>
         snapshotOf({ kind, rules: kind === 'messages' ? others : rules }, { translation }),
       );

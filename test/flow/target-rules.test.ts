@@ -256,6 +256,22 @@ test('presets make calls fit for the models that they are for', async (t) => {
     reasoning_effort: undefined,
     messages: [{ role: 'system' }, { role: 'user' }],
   });
+  // LlamaIndex leaves the signature of a call out, and with it the reasoning that it carries.
+  const history = [
+    { role: 'user', parts: [{ text: 'Weather?' }] },
+    { role: 'model', parts: [{ functionCall: { id: 'call_1', name: 'f', args: { city: 'Rome' } } }] },
+    {
+      role: 'user',
+      parts: [{ functionResponse: { id: 'call_1', name: 'f', response: { result: 'sunny' } } }],
+    },
+  ];
+  t.match(await sent(deepseek, 'generateContent', { contents: history }), {
+    messages: [
+      { role: 'user' },
+      { role: 'assistant', reasoning_content: '.', tool_calls: [{ id: 'call_1' }] },
+      { role: 'tool' },
+    ],
+  });
   const vllm = await startTranslated(t, { answer: jsonAnswer(200, completion), target: { preset: 'vllm' } });
   t.match(await sent(vllm, 'messages', { ...bodies.messages, top_k: 5 }), { top_k: 5 });
 });

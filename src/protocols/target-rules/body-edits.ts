@@ -42,9 +42,11 @@ export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
   }
   if (rules.roles.size > 0 && turns !== null) {
     const list = editAt(edits, [turns], spelling);
-    list.each = createEdits();
+    list.each ??= createEdits();
     mapWords(editAt(list.each, ['role'], spelling), rules.roles, false);
   }
+  if (rules.fillsReasoning && protocol === 'chat' && turns !== null)
+    fillReasoning(editAt(edits, [turns], spelling));
   if (rules.thinking !== null) addThinking(edits, rules.thinking, protocol);
   if (body.model !== null) put(edits, ['model'], JSON.stringify(body.model));
   if (body.includeUsage) put(edits, ['stream_options', 'include_usage'], 'true');
@@ -100,6 +102,26 @@ function adaptiveThinking(json: string): string | null {
 function toSwitch(json: string): [string, string][] | null {
   const word = wordOf(json);
   return word === null ? null : [['enable_thinking', word === 'none' ? 'false' : 'true']];
+}
+
+const filler = JSON.stringify('.');
+
+/**
+ * Stands for reasoning that a client has lost, or that another model wrote: with calls, DeepSeek refuses a message without
+ * it (https://api-docs.deepseek.com/guides/thinking_mode), and Kimi an empty one, too.
+ */
+function fillReasoning(list: MemberEdit): void {
+  list.each ??= createEdits();
+  editAt(list.each, ['role'], sameName).become = (json) =>
+    wordOf(json) === 'assistant'
+      ? [
+          ['role', json],
+          ['reasoning_content', filler],
+        ]
+      : null;
+  // What is there already takes none in its place.
+  editAt(list.each, ['reasoning_content'], sameName).change = (json) =>
+    json === 'null' || json === '""' ? filler : json;
 }
 
 /** https://api-docs.deepseek.com/guides/thinking_mode, https://docs.z.ai/api-reference/llm/chat-completion */

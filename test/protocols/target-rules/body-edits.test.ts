@@ -76,6 +76,35 @@ test('roles are mapped in the list of turns of each protocol', async (t) => {
   t.strictSame(ruled({ input: 'developer' }, { roles }, 'responses'), { input: 'developer' });
 });
 
+test('messages of the assistant that have lost their reasoning get some, where a chat target refuses them', async (t) => {
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const before = [
+    { role: 'developer', content: 'x' },
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c', content: 'x' },
+    { tool_calls: [call], reasoning_content: 'I think.', role: 'assistant' },
+    { role: 'assistant', reasoning_content: null, tool_calls: [call] },
+    { role: 'assistant', reasoning_content: '', content: 'x' },
+    { role: 'assistant', reasoning_content: 'long '.repeat(2000), content: 'x' },
+    { role: 'user', content: [{ role: 'assistant' }] },
+  ];
+  const after = [
+    { role: 'system', content: 'x' },
+    { role: 'assistant', reasoning_content: '.', content: null, tool_calls: [call] },
+    before[2],
+    before[3],
+    { role: 'assistant', reasoning_content: '.', tool_calls: [call] },
+    { role: 'assistant', reasoning_content: '.', content: 'x' },
+    before[6],
+    before[7],
+  ];
+  const rules = { fillReasoning: true, roles: { developer: 'system' } };
+  for (const isTranslated of [false, true])
+    t.strictSame(ruled({ messages: before }, rules, 'chat', { isTranslated }), { messages: after });
+  t.strictSame(ruled({ messages: before }, { fillReasoning: true }, 'messages'), { messages: before });
+  t.strictSame(ruled({ messages: 'x' }, { fillReasoning: true }, 'chat'), { messages: 'x' });
+});
+
 test('settings of sampling are left out of text, unless a rule speaks of one', async (t) => {
   const flat = { temperature: 1, top_p: 1, top_k: 1, presence_penalty: 1, frequency_penalty: 1, x: 1 };
   for (const protocol of ['chat', 'completions', 'responses'] as const)

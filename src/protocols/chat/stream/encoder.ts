@@ -10,8 +10,8 @@ import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
 import { extraContent, isOfVendor } from '../carried.js';
+import { takesWholeCalls, WholeCalls, type WrittenCall } from '../whole-calls.js';
 
-type CallStart = Extract<StreamEvent, { kind: 'callStart' }>;
 type ChoiceEvent = Extract<StreamEvent, { choice: number }>;
 
 /** What was sent of a choice. */
@@ -32,6 +32,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   const { lost } = context;
   let usage: Usage | null = null;
   let inCustomCall = false;
+  const whole = takesWholeCalls(context.userAgent) ? new WholeCalls() : null;
   let frame: RawTextFrame | null = null;
 
   /** @param logprobs the member with its comma, or nothing */
@@ -50,15 +51,12 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     return opening(choice) + chunk(choice, delta, logprobs);
   }
 
-  function callStart({ choice, call, id, name, custom, signature }: CallStart): string {
+  function callStart(event: WrittenCall): string {
+    const { choice, custom } = event;
     const before = opening(choice);
     choices[choice] = { hasCalls: true, isSigned: false };
     inCustomCall = custom;
-    const kind = custom ? 'custom' : 'function';
-    const input = custom ? 'input' : 'arguments';
-    const ids = `"index":${call},"id":${JSON.stringify(answerCallId(id, context, choice, call))}`;
-    const named = `"type":"${kind}","${kind}":{"name":${JSON.stringify(name)},"${input}":""}`;
-    return before + chunk(choice, `"tool_calls":[{${ids},${named}${extraContent(signature)}}]`);
+    return before + chunk(choice, `"tool_calls":[${startOfCall(event, context)}]`);
   }
 
   function callArguments(choice: number, call: number, text: string): string {
@@ -76,7 +74,9 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
       return frame.before + raw + frame.after;
     },
     rawTextFrame: () => frame,
-    encode(event) {
+    encode(given) {
+      const event = whole === null ? given : whole.next(given);
+      if (event === null) return '';
       if (lost !== undefined && 'choice' in event) noteLoss(lost, event, choices[event.choice]);
       switch (event.kind) {
         case 'start':
@@ -117,6 +117,15 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
       }
     },
   };
+}
+
+/** The entry that tells of a call first. */
+function startOfCall(event: WrittenCall, context: AnswerContext): string {
+  const { choice, call, name, custom, signature, input = '' } = event;
+  const id = JSON.stringify(answerCallId(event.id, context, choice, call));
+  const kind = custom ? 'custom' : 'function';
+  const named = `{"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${JSON.stringify(input)}}`;
+  return `{"index":${call},"id":${id},"type":"${kind}","${kind}":${named}${extraContent(signature)}}`;
 }
 
 /** @param head of each chunk, up to its choices */

@@ -28,14 +28,14 @@ const callArguments = (value: string): StreamEvent => ({
 const callEnd: StreamEvent = { kind: 'callEnd', choice: 0, call: 0 };
 const end: StreamEvent = { kind: 'end' };
 
-function encode(events: readonly StreamEvent[], includeUsage = true): string {
-  const encoder = chatCodec.createEncoder({ ...context, includeUsage });
+function encode(events: readonly StreamEvent[], includeUsage = true, userAgent = ''): string {
+  const encoder = chatCodec.createEncoder({ ...context, includeUsage, userAgent });
   return events.map((event) => encoder.encode(event)).join('');
 }
 
 /** The first choice of every chunk. */
-function choices(events: readonly StreamEvent[]) {
-  return encode(events, false)
+function choices(events: readonly StreamEvent[], userAgent = '') {
+  return encode(events, false, userAgent)
     .split('\n\n')
     .filter((event) => event.startsWith('data: {"id"'))
     .map((event) => JSON.parse(event.slice('data: '.length)).choices[0]);
@@ -61,6 +61,46 @@ test('a tool call with usage, byte for byte', async (t) => {
       'data: [DONE]\n\n',
   );
   t.notMatch(encode(events, false), 'usage', 'nobody asked for it');
+});
+
+test('a client that takes each piece for a call gets each call in one, unless it is very long', async (t) => {
+  const events: StreamEvent[] = [
+    callStart({ signature: 'signed' }),
+    callArguments('{"a"'),
+    callArguments(':1}'),
+    callEnd,
+    callStart({ call: 1, id: 'call_2' }),
+    { kind: 'callArguments', choice: 0, call: 1, text: '{}' },
+    { kind: 'callEnd', choice: 0, call: 1 },
+    { kind: 'finish', choice: 0, reason: 'toolCalls', stopSequence: null },
+    end,
+  ];
+  const first = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
+  for (const client of [
+    'ai-sdk/xai/5.0.12 ai-sdk/provider-utils/5.0.81 runtime/node.js/v24.21.0',
+    'ai-sdk/mistral/3.0.69 ai-sdk/provider-utils/4.0.40',
+    'speakeasy-sdk/typescript 2.7.0 2.884.13 1.0.0 @mistralai/mistralai',
+  ])
+    t.strictSame(
+      choices([start, ...events], client).map(({ delta }) => delta.tool_calls),
+      [
+        undefined,
+        [{ ...first, extra_content: { google: { thought_signature: 'signed' } } }],
+        [{ index: 1, id: 'call_2', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        undefined,
+      ],
+      client,
+    );
+  t.equal(choices(events, 'ai-sdk/openai/4.0.118').length, 7, 'others get it as it comes');
+  const long = 'x'.repeat(900_000);
+  const pieces = choices(
+    [callStart(), ...Array.from({ length: 4 }, () => callArguments(long)), callEnd],
+    'ai-sdk/xai/5',
+  );
+  t.strictSame(
+    pieces.slice(1).map(({ delta }) => delta.tool_calls[0].function.arguments.length),
+    [1_800_000, 900_000, 900_000],
+  );
 });
 
 test('usage that came at the start counts until there is a later one', async (t) => {
