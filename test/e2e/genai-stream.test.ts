@@ -20,7 +20,7 @@ const tools = [
 const faults = ['error-event', 'reset', 'truncate', 'close', 'hang'] as const;
 
 function withShortDeadlines(config: ResolvedConfig): ResolvedConfig {
-  return { ...config, timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 } };
+  return { ...config, timeouts: { ...config.timeouts, firstByteMs: 4000, idleMs: 3000 } };
 }
 
 /** Reads a stream to its end. */

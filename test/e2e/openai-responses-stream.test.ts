@@ -20,7 +20,7 @@ const kinds: readonly ServedBy[] = ['simulator', 'chat', 'messages', 'generateCo
 const faults = ['error-event', 'reset', 'truncate', 'close', 'hang'] as const;
 
 function withShortDeadlines(config: ResolvedConfig): ResolvedConfig {
-  return { ...config, timeouts: { ...config.timeouts, firstByteMs: 1000, idleMs: 1000 } };
+  return { ...config, timeouts: { ...config.timeouts, firstByteMs: 4000, idleMs: 3000 } };
 }
 
 function asked(input: string) {
