@@ -16,13 +16,14 @@ import { fitSettings } from './settings.js';
 import { fitSignedCalls } from './signed-calls.js';
 import { fitStopSequences } from './stop-sequences.js';
 import { fitStrictTools } from './strict-tools.js';
-import { fitToolNames } from './tool-names.js';
+import { fitSameTools, fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
 import { fitToolRoots } from './tool-roots.js';
 import { fitWebSearch } from './web-search.js';
 
 /** What changes tools, their calls and results. */
 const toolFits: readonly Fit[] = [
+  fitSameTools,
   fitToolRoots,
   fitStrictTools,
   fitCustomTools,

@@ -1,12 +1,30 @@
 import { createHash } from 'node:crypto';
 import type { Answer } from '../answer.js';
-import type { RequestRules } from '../codec.js';
+import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
+import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ToolChoice, Turn } from '../request.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 import { mapParts } from './parts.js';
 
 const hashLength = 8;
+
+/**
+ * Of tools that are called the same the first is declared: a model could not tell them apart, and messages and
+ * generateContent refuse them ("Tool names must be unique", "Duplicate function declaration found").
+ */
+export function fitSameTools(
+  request: ConversationRequest,
+  _rules: RequestRules,
+  _target: TargetOptions,
+  leftOut: LeftOut,
+): Fitted | null {
+  const names = new Set<string>();
+  const tools = request.tools.filter(({ name }) => names.size < names.add(name).size);
+  if (tools.length === request.tools.length) return null;
+  leftOut.add('tools');
+  return { request: { ...request, tools }, restorer: null };
+}
 
 /**
  * Names of tools that a protocol refuses become others that are always the same: as much of the name as fits, and a hash

@@ -18,7 +18,8 @@ const interrupted = 'The call was interrupted: it has no result.';
 /**
  * Every protocol wants the calls of the model to be followed by one result each, and no other results; an interrupted
  * agent or a shortened history has others, which would be refused for good. A call without a result gets one that says
- * so, a result without its call becomes a text of the user, and of calls of one answer each has an id of its own.
+ * so, a result without its call becomes a text of the user, and each call has an id of its own: servers of open models begin
+ * anew with every answer (`call_0`).
  *
  * What is written for a turn depends on what came before the model's next one: a result that comes after that becomes a
  * text, too, so that the beginning of a conversation stays what an upstream has cached.
@@ -30,10 +31,11 @@ const interrupted = 'The call was interrupted: it has no result.';
 export function fitToolResults(request: ConversationRequest, _rules: RequestRules): Fitted | null {
   const { turns } = request;
   const mended: Turn[] = [];
+  const ids = new CallIds();
   let at = 0;
   while (at < turns.length) {
     const { calling, behind, end } = exchangeAt(turns, at);
-    const waiting = new WaitingCalls();
+    const waiting = new WaitingCalls(ids);
     for (const turn of calling) mended.push(withOwnIds(turn, waiting));
     const answering = behind.map((turn) => withPairedResults(turn, waiting));
     const missing = waiting.rest();
@@ -71,18 +73,36 @@ function exchangeAt(turns: readonly Turn[], start: number): Exchange {
   return { calling, behind, end };
 }
 
+/** The ids of the calls of a conversation. */
+class CallIds {
+  /** How often each was wanted. */
+  readonly #wanted = new Map<string, number>();
+
+  /** @returns the id, or one that is made of it where a call before has it */
+  own(wanted: string): string {
+    let id = wanted;
+    let number = this.#wanted.get(wanted) ?? 0;
+    while (this.#wanted.has(id)) id = `${wanted}_${++number}`;
+    this.#wanted.set(wanted, Math.max(number, 1));
+    if (id !== wanted) this.#wanted.set(id, 1);
+    return id;
+  }
+}
+
 /** The calls of one exchange that have no result yet. */
 class WaitingCalls {
-  readonly #usedIds = new Set<string>();
+  readonly #ids: CallIds;
   readonly #calls = new Set<ToolCallPart>();
   /** By the ids that the client knows. */
   readonly #byId = new Map<string, ToolCallPart[]>();
 
-  /** @returns the call, with another id where one of the same answer has its own */
+  constructor(ids: CallIds) {
+    this.#ids = ids;
+  }
+
+  /** @returns the call, with another id where one before it has its own */
   add(call: ToolCallPart): ToolCallPart {
-    let id = call.id;
-    for (let number = 2; this.#usedIds.has(id); number++) id = `${call.id}_${number}`;
-    this.#usedIds.add(id);
+    const id = this.#ids.own(call.id);
     const own = id === call.id ? call : { ...call, id };
     this.#calls.add(own);
     const sameId = this.#byId.get(call.id);

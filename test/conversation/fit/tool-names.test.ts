@@ -1,8 +1,9 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import { fitToolNames } from '../../../src/conversation/fit/tool-names.js';
+import { fitSameTools, fitToolNames } from '../../../src/conversation/fit/tool-names.js';
+import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, Tool } from '../../../src/conversation/request.js';
-import { plain } from '../../protocols/messages/samples.js';
+import { plain, target } from '../../protocols/messages/samples.js';
 import { anything, fittedBy } from './rules.js';
 
 const rules = { ...anything, toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ } };
@@ -59,4 +60,16 @@ test('calls come back under the names that the client gave', async (t) => {
 test('names that are taken stay', async (t) => {
   const given = { ...request, tools: [tool('a'.repeat(64))], turns: [], toolChoice: null };
   t.strictSame(fittedBy(fitToolNames, given, rules), { request: given, restorer: null });
+});
+
+test('of tools that are called the same the first is declared', async (t) => {
+  const first = { ...tool('read'), description: 'first' };
+  const tools = [first, tool('write'), tool('read')];
+  const lost = new LeftOut();
+  const fitted = fittedBy(fitSameTools, { ...request, tools }, rules, target, lost);
+  t.strictSame(fitted.request.tools, [first, tool('write')]);
+  t.strictSame(lost.names, ['tools']);
+  const none = new LeftOut();
+  t.equal(fitSameTools({ ...request, tools: [first, tool('write')] }, rules, target, none), null);
+  t.strictSame(none.names, []);
 });

@@ -58,8 +58,6 @@ test('a conversation whose calls have their results stays as it is', async (t) =
     assistant(text('b')),
   ];
   t.equal(fit(interleaved), interleaved, 'encoders put the results first');
-  const twice = [assistant(call('1')), user(result('1')), assistant(call('1')), user(result('1'))];
-  t.equal(fit(twice), twice, 'ids may come again with the next answer');
 });
 
 test('a result without its call is what the user says', async (t) => {
@@ -117,4 +115,24 @@ test('calls of one answer have ids of their own, and their results with them', a
     assistant(call('1'), call('1_2')),
     user(result('1'), result('1_2', { isError: true })),
   ]);
+});
+
+test('a call whose id one of an earlier answer has gets one of its own, and so does its result', async (t) => {
+  const turns = [
+    user(text('q')),
+    assistant(call('call_0')),
+    user(result('call_0')),
+    assistant(call('call_0')),
+    user(result('call_0')),
+    assistant(call('call_0_2'), call('call_0')),
+    user(result('call_0'), result('call_0_2')),
+  ];
+  t.strictSame(mended(...turns), [
+    ...turns.slice(0, 3),
+    assistant(call('call_0_2')),
+    user(result('call_0_2')),
+    assistant(call('call_0_2_2'), call('call_0_3')),
+    user(result('call_0_3'), result('call_0_2_2')),
+  ]);
+  t.strictSame(mended(...turns.slice(0, 5)), mended(...turns).slice(0, 5), 'what was sent before stays');
 });
