@@ -95,7 +95,7 @@ const store = Type.Object(
       Type.String({ pattern: '^[a-z_][a-z0-9_]{0,47}$', expected: 'small letters, digits and "_"' }),
     ),
     timeoutMs: optional(
-      'Longest wait for an answer of PostgreSQL.',
+      'Longest wait for an answer of PostgreSQL. A batch of usage that was too much for it gets twice as long with each try, up to eight times.',
       Type.Integer({ minimum: 10, maximum: 60_000 }),
     ),
     taskDays: optional('How long video tasks are kept.', Type.Integer({ minimum: 1, maximum: 365 })),

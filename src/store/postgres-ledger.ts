@@ -12,6 +12,9 @@ interface PostgresLedger extends Ledger {
   sweep(): Promise<void>;
 }
 
+/** A batch gets twice the time with each try, up to so many times that of the settings. */
+const mostTimes = 8;
+
 /** Changes of sums that are merged in one step, and as often. */
 const mostMerged = 5000;
 
@@ -30,9 +33,10 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
 
   return {
     calls: createPostgresCalls(link),
-    async append(ledger, batch) {
+    async append(ledger, batch, tries = 0) {
       checkBatch(batch);
-      const row = await take(link, ledger, batch).catch((error: unknown) => {
+      const times = Math.min(mostTimes, 2 ** tries);
+      const row = await take(link, ledger, batch, times).catch((error: unknown) => {
         throw refusedForGood(error) ?? error;
       });
       if (row === undefined || row.last === null) return false;
@@ -66,13 +70,22 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
   };
 }
 
-/** A batch with calls takes a transaction, which ends with its connection where any of it fails. */
-async function take(link: PostgresLink, ledger: string, batch: LedgerBatch): Promise<Row | undefined> {
+/**
+ * A batch with calls takes a transaction, which ends with its connection where any of it fails.
+ * @param times how often the time of the settings it may take
+ */
+async function take(
+  link: PostgresLink,
+  ledger: string,
+  batch: LedgerBatch,
+  times: number,
+): Promise<Row | undefined> {
   const { calls = [] } = batch;
   const values = appendValues(ledger, batch);
-  if (calls.length === 0) return (await link.ask(statements.append, values))[0];
+  if (calls.length === 0 && times === 1) return (await link.ask(statements.append, values))[0];
   return link.call(async (ask, copy) => {
     await ask(statements.begin, []);
+    if (times > 1) await ask(statements.allow, [`${times * link.timeoutMs}`]);
     const days = JSON.stringify(calls.map(({ at }) => at));
     const [row] = await ask(statements.take, [...values, days]);
     if (typeof row?.last === 'string')
@@ -82,7 +95,7 @@ async function take(link: PostgresLink, ledger: string, batch: LedgerBatch): Pro
       );
     await ask(statements.commit, []);
     return row;
-  });
+  }, times);
 }
 
 /** SQLSTATE of what a text says, and not of how the server is: characters that it has not, limits that it passes. */
@@ -180,6 +193,8 @@ LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING true AS gone`;
 const statements = {
   append: { name: 'ledger_append', text: 'SELECT append_batch($1, $2, $3, $4, $5, $6, $7, $8) AS last' },
   begin: { name: 'begin', text: 'BEGIN' },
+  /** Of this transaction. */
+  allow: { name: 'ledger_allow', text: "SELECT set_config('statement_timeout', $1, true)" },
   take: {
     name: 'ledger_take',
     text: 'SELECT take_batch($1, $2, $3, $4, $5, $6, $7, $8, $9) AS last',

@@ -26,13 +26,16 @@ type PostgresWork<T> = (ask: AskPostgres, copy: CopyToPostgres) => Promise<T>;
 export interface PostgresLink {
   /**
    * Does a piece of work with a connection that nobody else uses meanwhile.
-   * @throws {GatewayError} of kind `store_unavailable` when it fails, or is not done within the time of the settings
+   * @param times how often the time of the settings the work may take; the server bounds each statement by itself
+   * @throws {GatewayError} of kind `store_unavailable` when it fails, or is not done in time
    */
-  call<T>(work: PostgresWork<T>): Promise<T>;
+  call<T>(work: PostgresWork<T>, times?: number): Promise<T>;
   /** `call` for a single statement. */
   ask: AskPostgres;
   /** Lets the calls under way end, and then the connections. */
   close(): Promise<void>;
+  /** Longest wait of a call, in milliseconds, unless it may take longer. */
+  readonly timeoutMs: number;
 }
 
 export interface PostgresLinkOptions {
@@ -107,15 +110,19 @@ class PooledLink implements PostgresLink {
     this.#options = options;
   }
 
+  get timeoutMs(): number {
+    return this.#options.timeoutMs;
+  }
+
   readonly ask: AskPostgres = (statement, values) => this.call((ask) => ask(statement, values));
 
-  async call<T>(work: PostgresWork<T>): Promise<T> {
+  async call<T>(work: PostgresWork<T>, times = 1): Promise<T> {
     if (this.#closing !== null) throw storeClosed();
     if (this.#calls.size >= mostCalls) {
       throw storeUnavailable(new Error(`${mostCalls} calls of the store are under way`));
     }
     if (performance.now() < this.#refusedUntil) throw storeUnavailable(this.#failure);
-    const call = this.#run(work);
+    const call = this.#run(work, times * this.timeoutMs);
     this.#calls.add(call);
     try {
       return await call;
@@ -132,8 +139,7 @@ class PooledLink implements PostgresLink {
     return this.#closing;
   }
 
-  #run<T>(work: PostgresWork<T>): Promise<T> {
-    const { timeoutMs } = this.#options;
+  #run<T>(work: PostgresWork<T>, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const turn = new Turn();
       const timer = setTimeout(() => {

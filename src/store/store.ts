@@ -150,10 +150,11 @@ export interface Ledger {
   readonly calls: StoredCalls | null;
   /**
    * Lines and sums agree at any moment, and after a crash. Writers are remembered for a week after their last batch.
+   * @param tries of the batch that were in vain: it may only have been too much for the time it had
    * @returns false when the batch was ignored, because it had been taken before
    * @throws RangeError when a number is not whole or an id is too long
    */
-  append(ledger: string, batch: LedgerBatch): Promise<boolean>;
+  append(ledger: string, batch: LedgerBatch, tries?: number): Promise<boolean>;
   /**
    * Lines in the order of their time. One that is appended late, behind the place that a reader has reached, is missed.
    * @param range Unix milliseconds, `until` excluded

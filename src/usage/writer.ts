@@ -230,7 +230,7 @@ class BatchWriter implements UsageWriter {
   async #append(batch: LedgerBatch): Promise<boolean> {
     for (let attempt = 0; !this.#hasEnded; attempt++) {
       try {
-        await this.#options.store.append(usageLedger, batch);
+        await this.#options.store.append(usageLedger, batch, attempt);
         this.#options.onTaken?.(this.#count);
         return true;
       } catch (error) {

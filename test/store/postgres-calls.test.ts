@@ -142,6 +142,26 @@ test('a batch of which the calls are not taken leaves nothing, and is taken late
   t.equal(await summed(store), 1);
 });
 
+test('a batch that takes longer than a call may gets more time with each try, and counts once', {
+  skip,
+}, async (t) => {
+  const server = await postgresFor(t);
+  const store = open(t, { ...postgresSettings(server.port), timeoutMs: 1000 });
+  t.equal(await summed(store), undefined);
+  server.query(`CREATE FUNCTION gateway.slow() RETURNS trigger LANGUAGE plpgsql AS
+'BEGIN PERFORM pg_sleep(2.2); RETURN NEW; END'`);
+  server.query(
+    'CREATE TRIGGER slow BEFORE INSERT ON gateway.ledger_writers FOR EACH ROW EXECUTE FUNCTION gateway.slow()',
+  );
+  const batch = batchOf([ledgerRecord({ at: now })]);
+  await unavailable(t, store.append('usage', batch));
+  await unavailable(t, store.append('usage', batch, 1));
+  t.equal(await store.append('usage', batch, 3), true);
+  t.equal(await store.append('usage', batch, 3), false);
+  t.equal((await stored(store)).length, 1);
+  t.equal(await summed(store), 1);
+});
+
 test('calls are read with SQL, by key and by request with an index', { skip }, async (t) => {
   const server = await postgresFor(t);
   const store = open(t, postgresSettings(server.port));
