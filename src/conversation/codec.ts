@@ -23,6 +23,8 @@ export interface RequestRules {
   readonly reasoning: 'signed' | 'encrypted' | 'unsigned';
   /** What the arguments of a call have to be. */
   readonly callArguments: 'object' | 'text';
+  /** Calls that need ids of their own: those of one answer, or of all. */
+  readonly uniqueCalls: 'answer' | 'conversation';
   /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
   readonly firstTurn: 'any' | 'noCall' | 'user';
   /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */

@@ -3,6 +3,7 @@ import { ResponsesWS as ResponsesWS6 } from 'openai6/resources/responses/ws';
 import { ResponsesWS as ResponsesWS7 } from 'openai7/resources/responses/ws';
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
+import { socketBytes } from '../attacks/held-bytes.js';
 import { countersOf } from '../support/counters.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
@@ -187,6 +188,7 @@ test('what waits is refused for the sake of all where others hold too much, and 
   for (const { send } of [one, other]) send(ask(1));
   await upstream.request(1);
   for (let count = 0; count < 7; count++) one.send(ask(mebibyte));
+  await eventually(() => socketBytes(gateway) > 7 * mebibyte);
   for (let count = 0; count < 2; count++) other.send(ask(mebibyte));
   t.match(await other.answer(), [
     { type: 'error', status: 503, error: { code: 'overloaded' }, headers: { 'retry-after': '5' } },

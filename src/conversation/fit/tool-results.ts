@@ -19,7 +19,7 @@ const interrupted = 'The call was interrupted: it has no result.';
  * Every protocol wants the calls of the model to be followed by one result each, and no other results; an interrupted
  * agent or a shortened history has others, which would be refused for good. A call without a result gets one that says
  * so, a result without its call becomes a text of the user, and each call has an id of its own: servers of open models begin
- * anew with every answer (`call_0`).
+ * anew with every answer (`call_0`), which messages and responses refuse.
  *
  * What is written for a turn depends on what came before the model's next one: a result that comes after that becomes a
  * text, too, so that the beginning of a conversation stays what an upstream has cached.
@@ -28,13 +28,14 @@ const interrupted = 'The call was interrupted: it has no result.';
  * at once), https://platform.openai.com/docs/guides/function-calling (one `tool` message or output for each call); the
  * generateContent service wants as many responses as calls.
  */
-export function fitToolResults(request: ConversationRequest, _rules: RequestRules): Fitted | null {
+export function fitToolResults(request: ConversationRequest, { uniqueCalls }: RequestRules): Fitted | null {
   const { turns } = request;
   const mended: Turn[] = [];
-  const ids = new CallIds();
+  let ids = new CallIds();
   let at = 0;
   while (at < turns.length) {
     const { calling, behind, end } = exchangeAt(turns, at);
+    if (uniqueCalls === 'answer') ids = new CallIds();
     const waiting = new WaitingCalls(ids);
     for (const turn of calling) mended.push(withOwnIds(turn, waiting));
     const answering = behind.map((turn) => withPairedResults(turn, waiting));
@@ -73,7 +74,7 @@ function exchangeAt(turns: readonly Turn[], start: number): Exchange {
   return { calling, behind, end };
 }
 
-/** The ids of the calls of a conversation. */
+/** The ids of the calls of an answer, or of a conversation. */
 class CallIds {
   /** How often each was wanted. */
   readonly #wanted = new Map<string, number>();

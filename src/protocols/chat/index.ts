@@ -22,6 +22,7 @@ export const chatCodec: TextCodec = {
     topK: 'option',
     reasoning: 'unsigned',
     callArguments: 'text',
+    uniqueCalls: 'answer',
     firstTurn: 'any',
     cacheBreakpoints: 0,
     prefill: 'always',

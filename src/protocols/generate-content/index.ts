@@ -29,6 +29,7 @@ export const generateContentCodec: TextCodec = {
     topK: 'always',
     reasoning: 'signed',
     callArguments: 'object',
+    uniqueCalls: 'answer',
     firstTurn: 'noCall',
     cacheBreakpoints: 0,
     prefill: 'always',

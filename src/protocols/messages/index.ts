@@ -26,6 +26,7 @@ export const messagesCodec: TextCodec = {
     topK: 'always',
     reasoning: 'signed',
     callArguments: 'object',
+    uniqueCalls: 'conversation',
     firstTurn: 'user',
     cacheBreakpoints: 4,
     prefill: 'option',

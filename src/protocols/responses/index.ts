@@ -25,6 +25,7 @@ export const responsesCodec: TextCodec = {
     topK: 'never',
     reasoning: 'encrypted',
     callArguments: 'text',
+    uniqueCalls: 'conversation',
     firstTurn: 'any',
     cacheBreakpoints: 0,
     prefill: 'never',

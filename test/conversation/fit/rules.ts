@@ -9,6 +9,7 @@ export const anything: RequestRules = {
   topK: 'always',
   reasoning: 'encrypted',
   callArguments: 'text',
+  uniqueCalls: 'conversation',
   firstTurn: 'any',
   cacheBreakpoints: 0,
   prefill: 'always',

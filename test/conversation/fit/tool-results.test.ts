@@ -7,6 +7,7 @@ import type {
   Turn,
   UserPart,
 } from '../../../src/conversation/request.js';
+import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { plain } from '../../protocols/messages/samples.js';
 import { fittedBy } from './rules.js';
@@ -38,8 +39,8 @@ const interrupted = (callId: string): ToolResultPart =>
     isError: true,
     at: 'messages[1]',
   });
-const fit = (turns: readonly Turn[]) =>
-  fittedBy(fitToolResults, { ...plain, turns }, messagesCodec.rules).request.turns;
+const fit = (turns: readonly Turn[], { rules } = messagesCodec) =>
+  fittedBy(fitToolResults, { ...plain, turns }, rules).request.turns;
 const mended = (...turns: Turn[]) => fit(turns);
 
 test('a conversation whose calls have their results stays as it is', async (t) => {
@@ -135,4 +136,5 @@ test('a call whose id one of an earlier answer has gets one of its own, and so d
     user(result('call_0_3'), result('call_0_2_2')),
   ]);
   t.strictSame(mended(...turns.slice(0, 5)), mended(...turns).slice(0, 5), 'what was sent before stays');
+  t.equal(fit(turns, chatCodec), turns, 'chat does not mind');
 });

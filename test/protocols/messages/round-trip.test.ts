@@ -15,6 +15,10 @@ import { decode, encodeText, plain, target, token } from './samples.js';
 
 const words = fc.string({ minLength: 1, unit: 'binary' }).map((text) => `${text}.`);
 const json = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 });
+/** Members that are no word of JSON Schema, of which a vendor holds no model to some. */
+const named = (value: fc.Arbitrary<unknown>) => fc.dictionary(words, value, { maxKeys: 3 });
+const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null));
+const unheardOf = named(fc.oneof(scalar, fc.array(scalar, { maxLength: 2 }), named(scalar)));
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 
 /** Leaves out what is undefined, as JSON does. */
@@ -38,7 +42,7 @@ const thinkingBlock = fc.oneof(
 );
 const resultContent = fc.oneof(words, fc.tuple(imageBlock, textBlock));
 
-/** A turn of the user, one of the assistant that thinks, speaks and calls, and the results. */
+/** Makes, by its number, a turn of the user, one of the assistant that thinks, speaks and calls, and the results. */
 const exchange = fc
   .record({
     asked: fc.array(userBlock, { minLength: 1, maxLength: 3 }),
@@ -48,28 +52,33 @@ const exchange = fc
     results: fc.array(fc.tuple(resultContent, maybe(fc.constant(true))), { minLength: 2, maxLength: 2 }),
     last: textBlock,
   })
-  .map(({ asked, thought, said, calls, results, last }) => [
+  .map(({ asked, thought, said, calls, results, last }) => (number: number) => [
     { role: 'user', content: asked },
     {
       role: 'assistant',
       content: [
         ...thought,
         ...said,
-        ...calls.map((input, index) => ({ type: 'tool_use', id: `toolu_${index}`, name: 'f', input })),
+        ...calls.map((input, index) => ({
+          type: 'tool_use',
+          id: `toolu_${number}${index}`,
+          name: 'f',
+          input,
+        })),
       ],
     },
     {
       role: 'user',
       content: calls.map((_, index) => {
         const [content, is_error] = results[index] ?? ['x', undefined];
-        return { type: 'tool_result', tool_use_id: `toolu_${index}`, content, is_error };
+        return { type: 'tool_result', tool_use_id: `toolu_${number}${index}`, content, is_error };
       }),
     },
     { role: 'assistant', content: [last] },
   ]);
 
 const tool = fc
-  .record({ description: maybe(fc.string()), properties: json, strict: maybe(fc.constant(true)) })
+  .record({ description: maybe(fc.string()), properties: unheardOf, strict: maybe(fc.constant(true)) })
   .map(({ description, properties, strict }) => ({
     name: 'f',
     description,
@@ -104,7 +113,7 @@ const body = fc
     stream: maybe(fc.constant(true)),
     stop_sequences: maybe(fc.array(words, { minLength: 1, maxLength: 6 })),
     metadata: maybe(fc.record({ user_id: fc.string({ minLength: 1 }) })),
-    output_config: maybe(json.map((schema) => ({ format: { type: 'json_schema', schema } }))),
+    output_config: maybe(unheardOf.map((schema) => ({ format: { type: 'json_schema', schema } }))),
     system: maybe(fc.array(textBlock, { minLength: 1, maxLength: 2 })),
     tools: fc.array(tool, { minLength: 1, maxLength: 1 }),
     tool_choice: maybe(fc.constantFrom({ type: 'auto', disable_parallel_tool_use: true }, { type: 'none' })),
@@ -117,7 +126,7 @@ const body = fc
       model: 'up',
       ...settings,
       ...variable,
-      messages: [...exchanges.flat(), { role: 'user', content: [asked] }],
+      messages: [...exchanges.flatMap((make, number) => make(number)), { role: 'user', content: [asked] }],
     }),
   );
 
