@@ -1,5 +1,5 @@
 import { handFault } from '../errors.js';
-import type { Writable } from '../wire/head.js';
+import { fieldsOf, type Writable } from '../wire/head.js';
 import { EventRuns, eventEnd, parseEvent } from '../wire/sse.js';
 import { Exchange, type SocketOffer } from './exchange.js';
 import type { RequestHead } from './request-head.js';
@@ -121,7 +121,11 @@ class MessageResponse implements ClientLink, MessageClient {
   respond({ status, lines }: AnswerHead, body: string | Buffer): boolean {
     this.#owner?.onEnded(false);
     if (body.length > 0) {
-      const event = this.#handler.words.whole(status, body.toString(), headersOf(lines));
+      const event = this.#handler.words.whole(
+        status,
+        body.toString(),
+        Object.fromEntries(fieldsOf(`x-request-id: ${lines}\r\n`)),
+      );
       this.#handler.onEvent(event);
       this.#socket.send(event, false);
     }
@@ -205,14 +209,4 @@ class MessageResponse implements ClientLink, MessageClient {
       handFault(owner, 'request', fault);
     }
   }
-}
-
-/** @param lines as in `AnswerHead` */
-function headersOf(lines: string): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const line of `x-request-id: ${lines}`.split('\r\n')) {
-    const colon = line.indexOf(': ');
-    if (colon > 0) headers[line.slice(0, colon)] = line.slice(colon + 2);
-  }
-  return headers;
 }

@@ -470,8 +470,8 @@ export function inOnePiece<Text extends string>(lines: Text): Text {
   return Buffer.from(lines, 'latin1').toString('latin1') as Text;
 }
 
-/** The names and values of header lines. */
-export function fieldsOf(lines: HeadLines): readonly (readonly [string, string])[] {
+/** The names and values of header lines, each with CRLF behind it. */
+export function fieldsOf(lines: string): readonly (readonly [string, string])[] {
   return lines
     .split('\r\n')
     .slice(0, -1)

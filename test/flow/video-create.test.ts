@@ -4,11 +4,16 @@ import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { clientFormats, compat } from '../support/media/client-formats.js';
 import { ask, file, formOf, mediaConfig, strangerKey } from '../support/media/gateway.js';
+import { onlyClientsAsk } from '../support/media/videos.js';
 import { exchange, open } from '../support/raw-client.js';
 import { type Answer, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const taken = (id: string) => JSON.stringify({ id, object: 'video', status: 'queued', progress: 0 });
-const startCreations = (t: Test, answer: Answer) => startRawUpstream(t, answer, { postsOnly: true });
+/** An upstream that is asked for what clients ask for alone. */
+const startCreations = (t: Test, answer: Answer) => {
+  onlyClientsAsk(t);
+  return startRawUpstream(t, answer);
+};
 const idempotencyKey = (request: RawRequest | undefined) =>
   /^idempotency-key: (.*)$/m.exec(request?.head ?? '')?.[1]?.trim();
 const asked = { model: 'm', prompt: 'a fox' };
@@ -182,7 +187,7 @@ test('a success which says that it came too late may have made the task', async 
   const cases = [
     { code: 5002, afterMs: 0, status: 504 },
     // Only a soon answer proves that an upstream with too much to do has not begun.
-    { code: 5001, afterMs: resendableMs, status: 503 },
+    { code: 5001, afterMs: resendableMs + 100, status: 503 },
   ];
   for (const { code, afterMs, status } of cases) {
     const answer = jsonAnswer(200, JSON.stringify({ code, message: 'busy', request_id: 'r' }));

@@ -62,8 +62,6 @@ export interface RawUpstreamOptions {
   readonly host?: string;
   /** Any free one unless given. */
   readonly port?: number;
-  /** Answers every GET with 500, and counts none: the gateway looks of its own accord how a task stands. */
-  readonly postsOnly?: boolean;
   /** Serves TLS. */
   readonly tls?: TlsOptions;
   /** Sees every connection of TCP first. @returns true when it keeps the connection, which then reads no request */
@@ -103,10 +101,6 @@ export async function startRawUpstream(
         if (!current.isWhole) return;
         const request = current;
         current = null;
-        if (options.postsOnly && request.head.startsWith('GET')) {
-          socket.write(jsonAnswer(500, '{}'));
-          continue;
-        }
         requests.add(request);
         const { answer } = upstream;
         const bytes = typeof answer === 'function' ? answer(request, requests.all.length - 1) : answer;
