@@ -3,22 +3,35 @@ import { charactersOf } from '../conversation/web-search.js';
 import { GatewayError } from '../errors.js';
 
 type CallStart = Extract<StreamEvent, { readonly kind: 'callStart' }>;
+type CallArguments = Extract<StreamEvent, { readonly kind: 'callArguments' }>;
 
 /** Characters of events that may wait for an open call. */
 const mostHeld = 8 * 1024 * 1024;
 /** What an event counts for besides its texts. */
 const leastHeld = 64;
 
+/** A call that waits, with what has come of it. */
+interface WaitingCall {
+  readonly start: CallStart;
+  readonly pieces: CallArguments[];
+  hasEnded: boolean;
+}
+
 /**
  * Puts the steps of an answer in a row: some upstreams write several calls at once, or text between the pieces of a
  * call, while most protocols have one block open at a time. Whatever comes beside an open call waits until it ends,
- * and a call without arguments gets an empty object.
+ * and a call without arguments gets an empty object. Each event is looked at once when it comes and once when it leaves,
+ * however many calls are open.
  */
 export class Sequence {
   #open: CallStart | null = null;
   #isEmpty = true;
-  #held: StreamEvent[] = [];
-  #heldLength = 0;
+  /** In the order in which they came; the pieces and the end of a call are with its start. */
+  #waiting: (WaitingCall | StreamEvent)[] = [];
+  /** The first of them that has not left. */
+  #next = 0;
+  readonly #waitingCalls = new Map<string, WaitingCall>();
+  #waitingLength = 0;
 
   /** Nothing waits: steps pass as they come. */
   get isIdle(): boolean {
@@ -36,7 +49,10 @@ export class Sequence {
     }
     if ('call' in event && event.call === open.call && event.choice === open.choice) {
       if (event.kind === 'callArguments') this.#pass(event, out);
-      else if (event.kind === 'callEnd') this.#end(event, open.custom, out);
+      else if (event.kind === 'callEnd') {
+        this.#close(open, out);
+        this.#release(out);
+      }
       return;
     }
     switch (event.kind) {
@@ -44,12 +60,15 @@ export class Sequence {
         out.push(event);
         return;
       case 'error':
-        this.#held = [];
+        this.#forget();
         out.push(event);
         return;
       case 'end':
-        this.#end({ kind: 'callEnd', choice: open.choice, call: open.call }, open.custom, out);
-        this.push(event, out);
+        for (let each: CallStart | null = open; each !== null; each = this.#open) {
+          this.#close(each, out);
+          this.#release(out);
+        }
+        out.push(event);
         return;
       default:
         this.#hold(event, out);
@@ -61,43 +80,83 @@ export class Sequence {
     this.#isEmpty = true;
   }
 
-  #pass(event: Extract<StreamEvent, { readonly kind: 'callArguments' }>, out: StreamEvent[]): void {
+  #pass(event: CallArguments, out: StreamEvent[]): void {
     if (event.text === '') return;
     this.#isEmpty = false;
     out.push(event);
   }
 
-  #end(
-    event: Extract<StreamEvent, { readonly kind: 'callEnd' }>,
-    isCustom: boolean,
-    out: StreamEvent[],
-  ): void {
-    const { choice, call } = event;
-    if (this.#isEmpty) out.push({ kind: 'callArguments', choice, call, text: isCustom ? '' : '{}' });
-    out.push(event);
+  #close({ choice, call, custom }: CallStart, out: StreamEvent[]): void {
+    if (this.#isEmpty) out.push({ kind: 'callArguments', choice, call, text: custom ? '' : '{}' });
+    out.push({ kind: 'callEnd', choice, call });
     this.#open = null;
-    const held = this.#held;
-    this.#held = [];
-    this.#heldLength = 0;
-    for (const each of held) this.push(each, out);
+  }
+
+  /** Gives out what waits, up to a call that has not ended. */
+  #release(out: StreamEvent[]): void {
+    let next = this.#next;
+    for (; this.#open === null && next < this.#waiting.length; next++) {
+      const each = this.#waiting[next] as WaitingCall | StreamEvent;
+      if (!('start' in each)) {
+        this.#waitingLength -= lengthOf(each);
+        out.push(each);
+        continue;
+      }
+      const { start, pieces, hasEnded } = each;
+      this.#waitingLength -= lengthOf(start);
+      this.#waitingCalls.delete(nameOf(start));
+      this.#begin(start);
+      out.push(start);
+      for (const piece of pieces) {
+        this.#waitingLength -= lengthOf(piece);
+        this.#pass(piece, out);
+      }
+      if (hasEnded) this.#close(start, out);
+    }
+    // Not each time: what is left is copied.
+    const isMostlyGone = next * 2 >= this.#waiting.length;
+    if (isMostlyGone) this.#waiting = this.#waiting.slice(next);
+    this.#next = isMostlyGone ? 0 : next;
   }
 
   #hold(event: StreamEvent, out: StreamEvent[]): void {
-    this.#heldLength += lengthOf(event);
-    if (this.#heldLength > mostHeld) {
-      this.#held = [];
-      out.push({
-        kind: 'error',
-        error: new GatewayError(
-          'upstream_error',
-          'The upstream writes several tool calls at once, and too much of them to keep.',
-          { tooLarge: true },
-        ),
-      });
-      return;
-    }
-    this.#held.push(event);
+    if (event.kind === 'callArguments' || event.kind === 'callEnd') {
+      const call = this.#waitingCalls.get(nameOf(event));
+      // Of a call that has ended, or has not begun.
+      if (call === undefined || call.hasEnded) return;
+      if (event.kind === 'callEnd') {
+        call.hasEnded = true;
+        return;
+      }
+      call.pieces.push(event);
+    } else if (event.kind === 'callStart') {
+      const call = { start: event, pieces: [], hasEnded: false };
+      this.#waitingCalls.set(nameOf(event), call);
+      this.#waiting.push(call);
+    } else this.#waiting.push(event);
+    this.#waitingLength += lengthOf(event);
+    if (this.#waitingLength <= mostHeld) return;
+    this.#forget();
+    out.push({
+      kind: 'error',
+      error: new GatewayError(
+        'upstream_error',
+        'The upstream writes several tool calls at once, and too much of them to keep.',
+        { tooLarge: true },
+      ),
+    });
   }
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#next = 0;
+    this.#waitingCalls.clear();
+    this.#waitingLength = 0;
+  }
+}
+
+function nameOf({ choice, call }: { readonly choice: number; readonly call: number }): string {
+  return `${choice} ${call}`;
 }
 
 function lengthOf(event: StreamEvent): number {

@@ -80,6 +80,30 @@ test('an error is told at once, and a usage never waits', async (t) => {
   );
 });
 
+test('pieces of calls that have ended, or not begun, are dropped wherever they come', async (t) => {
+  t.strictSame(
+    ordered([start(0), args(1, 'early'), start(1), end(1), args(1, 'late'), end(1), end(0), text('t'), over]),
+    [start(0), args(0, '{}'), end(0), start(1), args(1, '{}'), end(1), text('t'), over],
+  );
+});
+
+test('calls that are all open at once are each looked at once, whichever way they end', async (t) => {
+  const count = 60_000;
+  const numbers = Array.from({ length: count }, (_, number) => number);
+  const starts = numbers.map(start);
+  const whole = numbers.flatMap((number) => [start(number), args(number, '{}'), end(number)]);
+  const orders = [
+    [...starts, ...numbers.map(end), over],
+    [...starts, ...numbers.map(end).reverse(), over],
+    [...starts, over],
+  ];
+  for (const events of orders) {
+    const out = ordered(events);
+    t.equal(out.length, whole.length + 1);
+    t.strictSame(out.slice(-4), [...whole.slice(-3), over]);
+  }
+});
+
 test('what waits is bounded', async (t) => {
   const sequence = new Sequence();
   const out: StreamEvent[] = [];
