@@ -353,6 +353,37 @@ test('places in a part are places in the text behind the parts before it', async
   ]);
 });
 
+test('words that stand elsewhere than is claimed are found, long ones too', async (t) => {
+  const long = 'a'.repeat(4000);
+  const cited = (text: string, words: readonly string[]) => {
+    const groundingSupports = words.map((each, index) => ({
+      segment: { startIndex: index, endIndex: index + 1, text: each },
+      groundingChunkIndices: [0],
+    }));
+    const { choices } = codecOf('generateContent').decodeAnswer(
+      {
+        candidates: [
+          {
+            content: { parts: [{ text }] },
+            finishReason: 'STOP',
+            groundingMetadata: { ...grounding, groundingSupports },
+          },
+        ],
+      },
+      { model: 'up', searches: true },
+    );
+    const [part] = choices[0]?.parts ?? [];
+    return part?.kind === 'text' ? part.citations?.map(({ start, end }) => [start, end]) : null;
+  };
+  t.strictSame(cited(`x${long}b${long}y`, [`${long}b${long}`, `y${long}`]), [
+    [1, 8002],
+    [1, 2],
+  ]);
+  // An engine that looks for each of these at every place of the text takes a second for it.
+  const unfound = Array.from({ length: 1000 }, () => `${long}b${long}`);
+  t.strictSame(cited(long.repeat(50), unfound)?.at(-1), [999, 1000]);
+});
+
 test('what an answer loses is told by name', async (t) => {
   const lostOf = (from: TextProtocolName, to: TextProtocolName, body: JsonObject) => {
     const lost = new LeftOut();

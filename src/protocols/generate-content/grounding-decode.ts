@@ -13,6 +13,10 @@ import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 const most = 1000;
 /** So much of a candidate's text is kept to find places in it, in characters. */
 const longestText = 256 * 1024;
+/** So much of it is searched through for the words of all its citations: a search takes as long as the text. */
+const mostSearched = 16 * longestText;
+/** Words are searched for by their beginning: an engine looks through a text for a longer one at each of its places. */
+const soughtBeginning = 200;
 
 /** Reads the grounding of one candidate, whole or in pieces. */
 export class GroundingReader {
@@ -26,6 +30,8 @@ export class GroundingReader {
   readonly #queries = new Set<string>();
   readonly #results = new Map<string, SearchResult>();
   #hasSearched = false;
+  /** Characters that were looked through for words. */
+  #searched = 0;
 
   constructor(source: AnswerSource) {
     this.#source = source;
@@ -73,12 +79,13 @@ export class GroundingReader {
   }
 
   #cited(support: JsonObject, chunks: readonly (SearchResult | null)[]): UrlCitation[] {
-    const segment = isObject(support.segment) ? support.segment : {};
-    const place = this.#placeOf(segment);
+    const results = listOf(support.groundingChunkIndices)
+      .map((index) => (typeof index === 'number' ? chunks[index] : null))
+      .filter((result) => result != null);
+    if (results.length === 0) return [];
+    const place = this.#placeOf(isObject(support.segment) ? support.segment : {});
     const citations: UrlCitation[] = [];
-    for (const index of listOf(support.groundingChunkIndices)) {
-      const result = typeof index === 'number' ? (chunks[index] ?? null) : null;
-      if (result === null) continue;
+    for (const result of results) {
       if (place === null || this.#told.size >= most) {
         this.#source.lost?.add('groundingSupports');
         continue;
@@ -108,8 +115,16 @@ export class GroundingReader {
     if (words === null || words === '') return places[0] ?? null;
     const fitting = places.find(({ start, end }) => this.#text.slice(start, end) === words);
     if (fitting !== undefined) return fitting;
-    const start = this.#text.indexOf(words);
+    const start = this.#search(words);
     return start === -1 ? (places[0] ?? null) : { start, end: start + words.length };
+  }
+
+  /** Where words are in the text, or -1, also where that was searched through too often. */
+  #search(words: string): number {
+    if (this.#searched + this.#text.length > mostSearched) return -1;
+    this.#searched += this.#text.length;
+    const start = this.#text.indexOf(words.slice(0, soughtBeginning));
+    return start !== -1 && this.#text.startsWith(words, start) ? start : -1;
   }
 }
 
