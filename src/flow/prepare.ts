@@ -33,6 +33,7 @@ import {
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { contains } from '../wire/json-skip.js';
+import { KeptHead, NumberedHead, type RequestHeadLines } from '../wire/numbered-head.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import { type Asking, answerId, type Call, type GatewayPath } from './call.js';
 import {
@@ -363,10 +364,39 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
 }
 
 /**
- * What every request to an upstream begins with, made and checked once for each path and key. Models without headers of
+ * What requests to an upstream begin with, made and checked once for each path and key. Models without headers of
  * their own share it, of which there may be thousands: their calls write the same bytes, which are then near the processor.
  */
-const prefixes = new WeakMap<ConfiguredHeaders, Map<string, readonly HeadLines[]>>();
+const starts = new WeakMap<ConfiguredHeaders, Map<string, readonly HeadStart[]>>();
+
+/** A client's own lines beyond this length are not kept. */
+const mostKept = 4096;
+
+/** The beginning of requests, and the rest of the last ones with a body of JSON. */
+class HeadStart {
+  readonly lines: HeadLines;
+  #vendor = noLines;
+  #client = noLines;
+  /** Null until two requests in a row have had the same rest. */
+  #kept: KeptHead | null = null;
+
+  constructor(lines: HeadLines) {
+    this.lines = inOnePiece(lines);
+  }
+
+  /** @returns what is kept of heads that go on with these lines, or null where the one before went on otherwise */
+  kept(vendor: HeadLines, client: HeadLines): KeptHead | null {
+    if (vendor === this.#vendor && client === this.#client) {
+      if (vendor.length + client.length > mostKept) return null;
+      this.#kept ??= new KeptHead(joinLines(this.lines, jsonLine), joinLines(vendor, client));
+      return this.#kept;
+    }
+    this.#vendor = vendor;
+    this.#client = client;
+    this.#kept = null;
+    return null;
+  }
+}
 
 const contentTypeLine = headerLinesOf('content-type');
 const requestIdLine = writableLinesOf('x-request-id');
@@ -386,17 +416,16 @@ interface HeadParts {
  * @param key index of the upstream's key; 0 where it has none
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
-export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): HeadLines {
-  const { head, id } = call.exchange;
-  const prefix = prefixesOf(target, parts.upstreamPath)[key];
-  if (prefix === undefined) throw new Error(`the upstream ${target.upstream.name} has no key ${key}`);
-  return joinLines(
-    prefix,
-    typeLine(parts.contentType),
-    requestIdLine(id),
-    vendorLines(parts.protocol, head, target.upstream.kind, target),
-    clientLines(call, target, parts.protocol),
-  );
+export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): RequestHeadLines {
+  const { head, id, number } = call.exchange;
+  const { contentType, protocol } = parts;
+  const start = startsOf(target, parts.upstreamPath)[key];
+  if (start === undefined) throw new Error(`the upstream ${target.upstream.name} has no key ${key}`);
+  const vendor = vendorLines(protocol, head, target.upstream.kind, target);
+  const client = clientLines(call, target, protocol);
+  const kept = contentType === json && number >= 0 ? start.kept(vendor, client) : null;
+  if (kept !== null) return new NumberedHead(kept, number);
+  return joinLines(start.lines, typeLine(contentType), requestIdLine(id), vendor, client);
 }
 
 /**
@@ -441,7 +470,7 @@ function passedLines(head: RequestHead, sent: HeadLines, pass: ReadonlySet<strin
 
 /** Nearly all bodies are JSON. */
 function typeLine(contentType: string): HeadLines {
-  return contentType === 'application/json' ? jsonLine : contentTypeLine(contentType);
+  return contentType === json ? jsonLine : contentTypeLine(contentType);
 }
 
 /** A request whose path is its own, so that nothing of it is kept. */
@@ -495,23 +524,23 @@ export function socketLines(
   );
 }
 
-function prefixesOf(target: Target, path: string): readonly HeadLines[] {
+function startsOf(target: Target, path: string): readonly HeadStart[] {
   const holder = target.headers === target.upstream.headers ? target.upstream : target;
-  const known = prefixes.get(holder);
+  const known = starts.get(holder);
   const found = known?.get(path);
   if (found !== undefined) return found;
-  const made = makePrefixes(target, path);
-  if (known === undefined) prefixes.set(holder, new Map([[path, made]]));
+  const made = makeStarts(target, path);
+  if (known === undefined) starts.set(holder, new Map([[path, made]]));
   else known.set(path, made);
   return made;
 }
 
 /** One for each of the upstream's keys. */
-function makePrefixes(target: Target, path: string): readonly HeadLines[] {
+function makeStarts(target: Target, path: string): readonly HeadStart[] {
   const { upstream } = target;
   const start = startOf(upstream, 'POST', path, target);
-  if (upstream.apiKeys.length === 0) return [inOnePiece(start)];
-  return upstream.apiKeys.map((key) => inOnePiece(joinLines(start, credentialLine(upstream.kind, key))));
+  if (upstream.apiKeys.length === 0) return [new HeadStart(start)];
+  return upstream.apiKeys.map((key) => new HeadStart(joinLines(start, credentialLine(upstream.kind, key))));
 }
 
 function startOf(upstream: Upstream, method: string, path: string, configured: ConfiguredHeaders): HeadLines {

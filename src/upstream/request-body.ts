@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { HeadLines } from '../wire/head.js';
+import { headText } from '../wire/numbered-head.js';
 import type { RequestBodySink, RequestBodySource, UpstreamRequest } from './types.js';
 
 /** What is copied at once has at least room for so many bytes, and at most: what comes in one piece leaves in one. */
@@ -58,7 +59,7 @@ export class RequestBody implements RequestBodySink {
     this.#owner = owner;
     this.#socket = owner.socket;
     this.#source = source;
-    this.#head = request.head;
+    this.#head = headText(request.head);
     this.#pieces = request.body;
     this.#chunked = length === -1;
     this.#fd = owner.secure || this.#chunked ? -1 : descriptorOf(owner.socket);

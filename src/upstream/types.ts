@@ -1,5 +1,5 @@
 import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
-import type { HeadLines } from '../wire/head.js';
+import type { RequestHeadLines } from '../wire/numbered-head.js';
 import type { Origin } from './origin.js';
 
 export type { UpstreamFailureReason };
@@ -40,7 +40,7 @@ export interface ResponseHead {
 export interface UpstreamRequest {
   readonly method: string;
   /** Request line and all header lines, without the empty line and without the framing headers. */
-  readonly head: HeadLines;
+  readonly head: RequestHeadLines;
   /**
    * Pieces of the body in order; the client adds `content-length`. Empty for a request without a body. With a source
    * they go first, and its bytes follow.

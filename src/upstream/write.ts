@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { type Guarded, handFault } from '../errors.js';
+import type { NumberedHead } from '../wire/numbered-head.js';
 import type { UpstreamRequest } from './types.js';
 
 /** A request that is not copied. */
@@ -86,30 +87,31 @@ export function createRequestWriter(): RequestWriter {
       const { body } = request;
       let length = 0;
       for (const piece of body) length += piece.length;
-      const text = headText(request, length);
-      const size = text.length + length;
+      const head = framed(request, length);
+      const size = (typeof head === 'string' ? head.length : head.sizeWith(length)) + length;
       if (size > copyLimit) {
-        enqueue(sink, { text, body });
+        enqueue(sink, { text: typeof head === 'string' ? head : head.textWith(length), body });
         return false;
       }
       if (sink.secure) {
         // The batch could not be used again: it would be a new one for every turn.
         const own = Buffer.allocUnsafe(size);
-        put(own, 0, text, body);
+        put(own, 0, head, body, length);
         enqueue(sink, own);
         return true;
       }
       if (used + size > batchBytes) flush();
       const start = used;
-      used = put(batch, start, text, body);
+      used = put(batch, start, head, body, length);
       enqueue(sink, batch.subarray(start, used));
       return true;
     },
   };
 }
 
-/** @param length of its body */
-function headText({ method, head }: UpstreamRequest, length: number): string {
+/** @param length of its body @returns its head with the framing; one that is kept writes that itself */
+function framed({ method, head }: UpstreamRequest, length: number): string | NumberedHead {
+  if (typeof head !== 'string') return head;
   const isBodied = length > 0 || method === 'POST' || method === 'PUT' || method === 'PATCH';
   return isBodied ? `${head}content-length: ${length}\r\n\r\n` : `${head}\r\n`;
 }
@@ -121,9 +123,18 @@ function writeLarge(socket: Socket, { text, body }: Large): void {
   socket.uncork();
 }
 
-/** @returns where what was written ends */
-function put(target: Buffer, start: number, text: string, body: readonly Buffer[]): number {
-  let at = start + target.write(text, start, 'latin1');
+/** @param length of the body @returns where what was written ends */
+function put(
+  target: Buffer,
+  start: number,
+  head: string | NumberedHead,
+  body: readonly Buffer[],
+  length: number,
+): number {
+  let at =
+    typeof head === 'string'
+      ? start + target.write(head, start, 'latin1')
+      : head.writeTo(target, start, length);
   for (const piece of body) {
     target.set(piece, at);
     at += piece.length;

@@ -7,6 +7,9 @@ import type { Writable } from './head.js';
  */
 export const requestSeries = `req_${randomBytes(9).toString('hex')}`;
 
+/** Hex digits that an id ends with: those of its number. */
+export const idDigits = 8;
+
 const bytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 let lastNumber = -1;
@@ -20,7 +23,7 @@ export function nextRequestNumber(): number {
 }
 
 /**
- * The id of a request: its series and eight hex digits. The low bytes come from a table, since `toString(16)` for each
+ * The id of a request: its series and `idDigits` hex digits. The low bytes come from a table, since `toString(16)` for each
  * of them would be slower than all the rest of it, and the rest is one string, since of one that was put together the
  * parts are copied each time it is sent.
  */

@@ -74,8 +74,11 @@ const told: Readonly<Record<string, readonly string[]>> = {
     'x-api-key-of-mine: k',
   ],
 };
-const allLines = Object.values(told).flat();
-const sentHead = allLines.map((line) => `${line}\r\n`).join('');
+const allLines = [...Object.values(told).flat(), 'x-stainless-lang: py'];
+const sentHead = Object.values(told)
+  .flat()
+  .map((line) => `${line}\r\n`)
+  .join('');
 
 /** The lines of `told` that a request has. */
 function linesOf(request: RawRequest | undefined): readonly string[] {
@@ -118,6 +121,35 @@ test('an upstream is sent what its config forwards beside, a set value in place 
   t.match(head, /\r\nopenai-project: ours\r\n/);
   t.match(head, /\r\nx-title: gateway\r\n/);
   t.match(head, /\r\nx-stainless-lang: none\r\n/);
+});
+
+test('each request is sent the lines of its own client and its own id, whoever asked before it', async (t) => {
+  const running = await startTranslated(t, { kind: 'chat', answer: jsonAnswer(200, completion) });
+  const clients = [
+    'x-stainless-lang: js',
+    'x-stainless-lang: py\r\nx-title: app',
+    'idempotency-key: k-1',
+    '',
+  ];
+  const ids = new Set<string>();
+  const turns = [0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 3, 3, 3, 0, 3, 2, 1];
+  for (const [turn, client] of turns.entries()) {
+    const head = clients[client] ?? '';
+    const body = { ...chatBody, user: 'u'.repeat(turn * 40) };
+    const answer = await post(running.port, chatPath, body, head === '' ? '' : `${head}\r\n`);
+    const request = running.upstream.requests[turn];
+    const own = head === '' ? [] : head.split('\r\n');
+    t.same(
+      linesOf(request),
+      own.filter((line) => allLines.includes(line)),
+      `turn ${turn}`,
+    );
+    t.equal(/\r\nidempotency-key: /.test(request?.head ?? ''), client === 2);
+    const [, id = ''] = /\r\nx-request-id: (req_[0-9a-f]{26})\r\n/.exec(request?.head ?? '') ?? [];
+    t.match(answer.head, `\r\nx-request-id: ${id}\r\n`);
+    ids.add(id);
+  }
+  t.equal(ids.size, turns.length);
 });
 
 test('lines that tell of a client are bounded in number, and what cannot be written is left out', async (t) => {

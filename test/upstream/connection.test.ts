@@ -1,5 +1,7 @@
 import { test } from 'tap';
+import type { RequestBodySink } from '../../src/upstream/client.js';
 import { headerLine, joinLines } from '../../src/wire/head.js';
+import { KeptHead, NumberedHead } from '../../src/wire/numbered-head.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, headOf, makeClient, onRequests, plainOrigin, rawServer } from './raw.js';
 
@@ -21,6 +23,39 @@ test('a body is written after the head with its length', async (t) => {
     t.ok(received === `${head}content-length: ${size + 3}\r\n\r\n${'a'.repeat(size)}END`, `${size} bytes`);
   }
   t.equal(server.sockets.length, 1);
+});
+
+test('a head that is kept is the same on the wire as its text, of small requests, large ones and streamed ones', async (t) => {
+  const client = makeClient(t);
+  let received = '';
+  const server = await rawServer(t, (socket) =>
+    socket.on('data', (data) => {
+      received += data.toString('latin1');
+      if (received.endsWith('END')) socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+    }),
+  );
+  const kept = new KeptHead(headOf('POST', '/x'), headerLine('x-name', 'y'));
+  for (const [number, size] of [0, 16 * 1024, 3_000_000].entries()) {
+    received = '';
+    const head = new NumberedHead(kept, number);
+    const body = [Buffer.alloc(size, 'a'), Buffer.from('END')];
+    const call = await new Call(client, server.origin, { ...get('/', 'POST'), head, body }).over;
+    t.equal(call.failure, null);
+    const whole = `${head.text}content-length: ${size + 3}\r\n\r\n${'a'.repeat(size)}END`;
+    t.ok(received === whole, `${size} bytes`);
+  }
+  received = '';
+  const head = new NumberedHead(kept, 3);
+  const source = {
+    length: 6,
+    onOpen: (sink: RequestBodySink) => {
+      sink.write(Buffer.from('abcEND'));
+      sink.end();
+    },
+    onDrain: () => {},
+  };
+  await new Call(client, server.origin, { ...get('/', 'POST'), head, body: [], source }).over;
+  t.equal(received, `${head.text}content-length: 6\r\n\r\nabcEND`);
 });
 
 test('methods that are expected to have a body say that they have none', async (t) => {
