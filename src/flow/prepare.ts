@@ -25,6 +25,7 @@ import {
   headerLinesOf,
   inOnePiece,
   joinLines,
+  LinePair,
   linesWhere,
   noLines,
   requestLine,
@@ -439,11 +440,13 @@ export function clientLines(call: Call, target: Target, protocol: Protocol): Hea
     : joinLines(lines, idempotencyLine(call));
 }
 
+const ofClient = new LinePair();
+
 /** The same without the key by which the client may send it again. */
 export function forwardedLines({ exchange }: Call, target: Target, protocol: Protocol): HeadLines {
   const { head } = exchange;
   const { clientHeaders } = target;
-  const lines = joinLines(head.forwarded, tellingLines(protocol, head, target.upstream.kind));
+  const lines = ofClient.join(head.forwarded, tellingLines(protocol, head, target.upstream.kind));
   if (clientHeaders === null) return lines;
   const { without, pass, editsForwarded } = clientHeaders;
   const kept = editsForwarded ? linesWhere(lines, (name) => !without.has(name)) : lines;

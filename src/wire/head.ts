@@ -455,6 +455,23 @@ export function joinLines(
   return (first + second + third + fourth + fifth + sixth) as HeadLines;
 }
 
+/** Joins lines that most requests have in common with the one before: the same two give the very same string again. */
+export class LinePair {
+  #first = noLines;
+  #second = noLines;
+  #both = noLines;
+
+  join(first: HeadLines, second: HeadLines): HeadLines {
+    if (second === noLines) return first;
+    if (first === noLines) return second;
+    if (first === this.#first && second === this.#second) return this.#both;
+    this.#first = first;
+    this.#second = second;
+    this.#both = joinLines(first, second);
+    return this.#both;
+  }
+}
+
 /** Those of some header lines whose names a test lets pass. */
 export function linesWhere(lines: HeadLines, passes: (name: string) => boolean): HeadLines {
   if (lines === noLines) return noLines;

@@ -3,6 +3,7 @@ import {
   headerLine,
   initialsOf,
   joinLines,
+  LinePair,
   linesWhere,
   maxFields,
   maxHeadBytes,
@@ -251,4 +252,12 @@ test('no bytes at all make it throw or read past the end', async (t) => {
     { numRuns: 1000 },
   );
   t.pass();
+});
+
+test('a pair of lines is joined as any lines are, whatever was joined before', async (t) => {
+  const pair = new LinePair();
+  const lines = [noLines, headerLine('a', '1'), headerLine('a', '2'), headerLine('b', '1')];
+  for (const first of lines)
+    for (const second of lines)
+      for (let time = 0; time < 2; time++) t.equal(pair.join(first, second), first + second);
 });

@@ -1,6 +1,6 @@
 import type { ConfiguredHeaders, Protocol, UpstreamKind } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { type HeadLines, headerLinesOf, joinLines, noLines } from '../../wire/head.js';
+import { type HeadLines, headerLinesOf, joinLines, LinePair, noLines } from '../../wire/head.js';
 import { queryParameter } from '../../wire/query.js';
 import { editedList } from '../../wire/token-list.js';
 
@@ -277,6 +277,9 @@ function ruledBetas(name: string, asked: string, { headers, clientHeaders }: Con
   return addedBetas.length + droppedBetas.size > 0 ? editedList(list, addedBetas, droppedBetas) : list;
 }
 
+const ofOpenai = new LinePair();
+const ofAnthropic = new LinePair();
+
 /**
  * Header lines of a client that tell of itself: sessions, turns, the SDK and the app. An upstream gets those that its own
  * vendor's clients send: what another vendor's client says of itself it would not understand, and is none of its business.
@@ -285,9 +288,9 @@ function ruledBetas(name: string, asked: string, { headers, clientHeaders }: Con
 export function tellingLines(protocol: Protocol, client: TellingLines, kind: UpstreamKind): HeadLines {
   switch (vendorOf(protocol, kind)) {
     case 'openai':
-      return joinLines(client.sharedLines, client.openaiLines);
+      return ofOpenai.join(client.sharedLines, client.openaiLines);
     case 'anthropic':
-      return joinLines(client.sharedLines, client.anthropicLines);
+      return ofAnthropic.join(client.sharedLines, client.anthropicLines);
     case 'google':
       return client.googleLines;
     case null:
