@@ -1,5 +1,5 @@
 /** Who is at fault: it decides what is logged loudly. */
-export type ErrorSource = 'client' | 'gateway' | 'upstream';
+type ErrorSource = 'client' | 'gateway' | 'upstream';
 
 interface ErrorEntry {
   readonly status: number;
@@ -140,7 +140,7 @@ export type RefusingLimit =
   | 'waiting_messages'
   | 'downloads';
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** Path of the parameter at fault, as a caller writes it: `messages[2].content`. */
   readonly param?: string | null;
   /** Seconds for `retry-after`. */

@@ -54,7 +54,7 @@ import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
 
 /** What a route does; the flow has one handler for each. */
-export type Operation =
+type Operation =
   /** Calls a model at an upstream. */
   | 'call'
   /** `GET /v1/models` and one model of it: the request's headers choose the format. */

@@ -53,13 +53,13 @@ export function readChoice<Choice extends string>(
 }
 
 /** A stretch of time in Unix milliseconds, `end` excluded. */
-export interface Stretch {
+interface Stretch {
   readonly start: number;
   readonly end: number;
 }
 
 /** What a parameter of time may be. */
-export interface TimeForm {
+interface TimeForm {
   readonly words: string;
   /** @returns null for what it is not */
   read(text: string): Stretch | null;

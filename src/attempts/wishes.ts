@@ -18,7 +18,7 @@ export interface TargetWishes {
 }
 
 /** What the value of a header says, or what is wrong with it, as a sentence for its sender. */
-export type ParsedWishes =
+type ParsedWishes =
   | { readonly ok: true; readonly wishes: TargetWishes }
   | { readonly ok: false; readonly problem: string };
 

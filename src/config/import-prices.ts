@@ -6,7 +6,7 @@ import type { PriceSettings } from './price-schema.js';
 import { ConfigError, propertiesOf, propertyOf } from './problem.js';
 
 /** Prices for the models of a config. */
-export interface ImportedPrices {
+interface ImportedPrices {
   /** By the names of the models. */
   readonly prices: Readonly<Record<string, PriceSettings>>;
   /** What was left as it is, or out, one sentence each without a full stop. */

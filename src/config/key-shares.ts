@@ -1,7 +1,7 @@
 import type { Group, Key, Model } from './types.js';
 
 /** What keys have from their groups. */
-export type KeyShare = Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
+type KeyShare = Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
 
 /**
  * Says what lists of groups mean in one config; the same list means the very same models, limits and prices each time. Groups

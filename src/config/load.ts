@@ -11,7 +11,7 @@ import { ConfigError, formatPath, type Problem, propertyOf, suggest } from './pr
 import { type ResolvedConfig, resolveConfig } from './resolve.js';
 import { type ConfigFile, configSchema } from './schema.js';
 
-export interface ConfigSource {
+interface ConfigSource {
   readonly environment: Environment;
   /** Folder from which the files that the config names are found. */
   readonly directory: string;
@@ -56,9 +56,9 @@ export function parseConfig(text: string, source: ConfigSource): ResolvedConfig 
   return resolveConfig(value, files, source.created);
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface Interpolated {
+interface Interpolated {
   readonly value: unknown;
   readonly problems: readonly Problem[];
   /** Paths of the strings that came from the environment or a file: their text is never shown. */
@@ -259,12 +259,12 @@ function validator(): NonNullable<typeof compiled> {
 const mostErrors = 1000;
 
 /** Tells whether a value has the config file's shape. */
-export function hasConfigShape(value: unknown): value is ConfigFile {
+function hasConfigShape(value: unknown): value is ConfigFile {
   return validator().Check(value);
 }
 
 /** Every place where a value departs from the config file's shape. No message holds a value from the file. */
-export function shapeProblems(value: unknown): Problem[] {
+function shapeProblems(value: unknown): Problem[] {
   if (validator().Check(value)) return [];
   // The limit is one setting of the whole process: it goes back, because request validation shares it.
   const { maxErrors } = Settings.Get();

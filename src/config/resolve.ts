@@ -59,7 +59,7 @@ export interface ResolvedUpstream {
 }
 
 /** What the file says of a target's translation. */
-export type TranslationSettings = Omit<TargetOptions, 'model' | 'streamUsage'>;
+type TranslationSettings = Omit<TargetOptions, 'model' | 'streamUsage'>;
 
 export interface ResolvedModel {
   readonly name: string;

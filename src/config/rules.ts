@@ -11,7 +11,7 @@ export function memberPath(member: string): MemberPath {
 }
 
 /** What rules say of a member, and where among them that stands. */
-export interface NamedRule {
+interface NamedRule {
   readonly at: readonly [kind: string, member: string | number];
   readonly rule: MemberRule;
 }

@@ -212,7 +212,7 @@ export interface ImagePrice {
 }
 
 /** The price of a second of a video of a resolution such as `1080p`, in place of `perSecond`. */
-export interface SecondPrice {
+interface SecondPrice {
   readonly resolution: string;
   readonly usd: number;
 }
@@ -364,7 +364,7 @@ export interface VendorWords {
 /** Where the records are kept that outlive a process. Plain data; a password in it is never shown. */
 export type StoreSettings = EmbeddedStoreSettings | PostgresStoreSettings;
 
-export interface EmbeddedStoreSettings {
+interface EmbeddedStoreSettings {
   readonly kind: 'embedded';
   /** Absolute path of a folder, which is made when it is first needed. */
   readonly path: string;
@@ -409,7 +409,7 @@ export interface ConversationSettings {
 }
 
 /** What becomes of limits while the store cannot be reached that they are kept in. */
-export interface OutageSettings {
+interface OutageSettings {
   /** `open`: calls may spend, and the store is told of it later. */
   readonly budgets: 'open' | 'closed';
   /** Over several hosts, `open`: each counts alone. `closed`: each has no more than it was given before. */

@@ -36,7 +36,7 @@ export function forgetToken(): void {
   sessionStorage.clear();
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Sent as JSON. */
   readonly body?: unknown;

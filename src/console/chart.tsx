@@ -5,7 +5,7 @@ import { nothing } from './format.js';
 import type { ChartData } from './series.js';
 import { colours } from './theme.js';
 
-export interface LineStyle {
+interface LineStyle {
   readonly label: string;
   /** Of the tokens `--series-1` to `--series-8`. */
   readonly colour: number;
@@ -20,7 +20,7 @@ export interface ChartOptions {
   readonly filled?: boolean;
 }
 
-export interface ChartProps {
+interface ChartProps {
   /** Stays the same as long as the chart is there. */
   readonly options: ChartOptions;
   readonly data: ChartData;

@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
 
-export interface ChoiceProps<Name extends string> {
+interface ChoiceProps<Name extends string> {
   /** What is chosen. */
   readonly label: string;
   /** The choices and what is read on them. */

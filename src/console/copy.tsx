@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 const thanksMs = 1500;
 
-export interface CopyButtonProps {
+interface CopyButtonProps {
   readonly text: string;
   /** The element that shows the text. */
   readonly shownIn: RefObject<HTMLElement | null>;

@@ -3,7 +3,7 @@ import type { ComponentChildren, RefObject } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { messageOf } from './words.js';
 
-export interface DialogProps {
+interface DialogProps {
   readonly title: string;
   /** For who closes it: the browser then puts the focus back. */
   readonly element: RefObject<HTMLDialogElement | null>;
@@ -34,7 +34,7 @@ export function Dialog({ title, element, stays = false, onClosed, children }: Di
   );
 }
 
-export interface FormDialogProps {
+interface FormDialogProps {
   readonly title: string;
   /** On the button that does it. */
   readonly verb: string;

@@ -7,7 +7,7 @@ const mostPoints = 800;
 const firstRetryMs = 500;
 const longestRetryMs = 10_000;
 
-export interface LiveListener {
+interface LiveListener {
   onState(state: LiveState): void;
   onHistory(points: readonly HistoryView[]): void;
   /** @param reason null while events come, or why not */

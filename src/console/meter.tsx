@@ -1,4 +1,4 @@
-export interface MeterProps {
+interface MeterProps {
   /** Names the bar for those who do not see it. */
   readonly label: string;
   readonly text: string;

@@ -35,7 +35,7 @@ export async function* readEvents(
 }
 
 /** @returns null for a block without data */
-export function parseEvent(block: string): StreamEvent | null {
+function parseEvent(block: string): StreamEvent | null {
   let event = 'message';
   const data: string[] = [];
   for (const line of block.split(/\r\n|\n|\r/)) {

@@ -22,7 +22,7 @@ export interface Column<Row> {
   readonly isProse?: boolean;
 }
 
-export interface TableProps<Row> {
+interface TableProps<Row> {
   /** Its accessible name. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];

@@ -9,7 +9,7 @@ import { TasksView } from './tasks/view.js';
 import { UsageView } from './usage/view.js';
 
 /** A part of the page, which is there only while it is in sight. */
-export interface ViewEntry {
+interface ViewEntry {
   /** After `#` in the address. */
   readonly name: string;
   readonly title: string;

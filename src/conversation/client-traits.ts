@@ -1,7 +1,7 @@
 import type { ConversationRequest, TextProtocolName } from './request.js';
 
 /** What clients of a protocol do with an answer that translations have to know. */
-export interface ClientTraits {
+interface ClientTraits {
   /**
    * Where a client keeps the signature of reasoning for the next turn: in a field for it, or, where the protocol has none,
    * in the calls that follow it; `unreturned`: in the calls, and in the field what they have no room for; `shown`: in the

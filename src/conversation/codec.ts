@@ -92,7 +92,7 @@ export interface StrictCounts {
   readonly unions: number;
 }
 
-export interface SearchRules {
+interface SearchRules {
   /**
    * Whether it is where the target's `translation.search` says nothing; `alone`: beside no functions, and where the answer
    * has no format.

@@ -13,13 +13,7 @@ export type Setting =
   | 'detail'
   | 'serving';
 /** More that an encoder may have to leave out for a target. */
-export type NamedSetting =
-  | Exclude<Setting, 'serving'>
-  | 'temperature'
-  | 'topP'
-  | 'topK'
-  | 'stop'
-  | 'signature';
+type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'topK' | 'stop' | 'signature';
 
 /**
  * What each protocol calls them; a protocol that lacks a setting never asks for it. What may not be dropped is in

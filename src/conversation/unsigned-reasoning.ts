@@ -29,7 +29,7 @@ export function withText(token: string, text: string): string {
   return tagSignature({ ...signature, value, redacted: true });
 }
 
-export interface UnsignedReasoning {
+interface UnsignedReasoning {
   readonly name: ReasoningName;
   readonly text: string;
 }

@@ -48,7 +48,7 @@ export const noParts: TokenParts = {
 };
 
 /** What an answer tells beside its tokens of what it costs. */
-export interface Charged {
+interface Charged {
   readonly searches?: number;
   readonly parts?: TokenParts | null;
   readonly tier?: ServiceTier | null;

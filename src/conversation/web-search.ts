@@ -5,7 +5,7 @@ import { isObject, listOf, numberOrNull, textOrNull } from '../wire/json.js';
  */
 
 /** About where the user is; null for what the client did not say. */
-export interface SearchLocation {
+interface SearchLocation {
   readonly city: string | null;
   readonly region: string | null;
   /** Two letters. */

@@ -44,7 +44,7 @@ export interface Events extends Answering {
 }
 
 /** All of it is there, and its end waits until what it promises is kept. */
-export interface Keeping {
+interface Keeping {
   readonly name: 'keeping';
   readonly isStream: boolean;
   /** The upstream's own stream, behind whose end there may come more; else null. */
@@ -167,7 +167,7 @@ const longestStart = 6;
  * @param isWhole nothing follows them
  * @returns null where more of them are needed
  */
-export function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json' | 'other' | null {
+function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json' | 'other' | null {
   const at = textStart(first);
   const start = first.toString('latin1', at, at + longestStart);
   if (start.startsWith('{') || start.startsWith('[')) return 'json';
@@ -177,7 +177,7 @@ export function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json'
 }
 
 /** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
-export function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
+function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
   return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
 }
 
@@ -187,7 +187,7 @@ export function leavesWhole(head: ResponseHead, transform: AnswerTransform): boo
  * @param first its first bytes, or all of it where `isWhole`
  * @param isJson else it may be any text or a sound, but no page
  */
-export function contentRefusal(
+function contentRefusal(
   head: ResponseHead,
   first: Buffer,
   { isWhole, isJson }: { readonly isWhole: boolean; readonly isJson: boolean },

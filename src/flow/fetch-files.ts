@@ -6,7 +6,7 @@ import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
 import type { WaitingClient } from './attend.js';
 
-export interface FileBounds {
+interface FileBounds {
   /** Bytes of all files together. */
   readonly maxBytes: number;
   /** Milliseconds for all of them together. */

@@ -23,7 +23,7 @@ const mostMedia = 32;
 /** For one of them. */
 const longestMs = 20_000;
 
-export interface FetchBounds {
+interface FetchBounds {
   /** For all media of a call together. */
   readonly maxBytes: number;
   /** For all of them. */
@@ -164,7 +164,7 @@ export function remoteMedia(turns: readonly Turn[]): readonly RemotePart[] {
   return [...found.values()];
 }
 
-export type RemotePart = MediaPart & { readonly source: { readonly kind: 'url'; readonly url: string } };
+type RemotePart = MediaPart & { readonly source: { readonly kind: 'url'; readonly url: string } };
 
 function isRemote(part: UserPart): part is RemotePart {
   return (

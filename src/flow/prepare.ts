@@ -573,7 +573,7 @@ export function idempotencyMark({ exchange, key }: Call): string | null {
 const keyLine = headerLinesOf('idempotency-key');
 
 /** The header line for an upstream, or none. */
-export function idempotencyLine(call: Call): HeadLines {
+function idempotencyLine(call: Call): HeadLines {
   const mark = idempotencyMark(call);
   return mark === null ? noLines : keyLine(mark);
 }

@@ -9,7 +9,7 @@ const longestPath = 256;
 const longestMethod = 16;
 
 /** The last calls that have ended at this worker. */
-export interface RecentCalls {
+interface RecentCalls {
   /** Takes note of a call that has ended. */
   add(call: CallRecord): void;
   /** All that are remembered, newest first. */

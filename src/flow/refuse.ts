@@ -60,7 +60,7 @@ export function refuse(
   account(services, call, outcomeOf(error));
 }
 
-export interface LastWords {
+interface LastWords {
   /** Of the error event in its stream. */
   readonly number: number;
   /** Part of an event has left, and its end never will. */

@@ -35,7 +35,7 @@ const mostFieldBytes = 1024 * 1024;
 const characterBytes = 2;
 const partBytes = 512;
 
-export interface UploadOptions {
+interface UploadOptions {
   readonly form: FormSchema;
   /** Resolves the model, which `call.validated` names by then, and sends the call on its way. */
   readonly next: (services: Services, call: AuthenticatedCall) => { abandon(fault: unknown): void };

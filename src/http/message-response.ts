@@ -7,7 +7,7 @@ import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './respons
 import type { ClientSocket } from './socket.js';
 
 /** A request that came as a message of a WebSocket. */
-export interface MessageRequest {
+interface MessageRequest {
   readonly method: string;
   readonly path: string;
   /** Of the request itself: its length and content type. */

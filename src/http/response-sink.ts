@@ -35,7 +35,7 @@ export interface AnswerHead {
  * client that does not keep up stays bounded as long as nothing is written after a false. Nothing may be called once
  * the owner has heard of an end.
  */
-export interface ResponseSink {
+interface ResponseSink {
   /** To be called once, before all else. */
   attach(owner: SinkOwner): void;
   /** Sends a whole answer. @returns false when the client does not take all of it at once: it has not ended yet */

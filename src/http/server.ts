@@ -21,7 +21,7 @@ import { SweepList } from './sweep.js';
 import { TurnWrites } from './turn-writes.js';
 import { AtOnce, UwsResponse } from './uws-response.js';
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly words: HeaderWords;
   readonly cors: CorsSettings | null;
   /** Paths of PEM files, or null for plain HTTP. */

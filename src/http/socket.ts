@@ -23,7 +23,7 @@ export interface ClientSocketListener extends Guarded {
 }
 
 /** Where what a socket holds is counted. */
-export interface SocketRoom {
+interface SocketRoom {
   /** Says what of it there is now. @returns false when there is no room for so much */
   hold(bytes: number): boolean;
 }

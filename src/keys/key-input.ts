@@ -2,7 +2,7 @@ import type { Budget, RateLimits } from '../config/types.js';
 import { isObject, isPeriod, isPositive, isSum, keyIdPattern } from './managed-key.js';
 
 /** What an operator says of a key. */
-export interface KeySettings {
+interface KeySettings {
   readonly label: string;
   readonly groups: readonly string[];
   readonly limits: RateLimits | null;
@@ -28,7 +28,7 @@ export interface KeyRules {
   readonly now: number;
 }
 
-export interface InputProblem {
+interface InputProblem {
   /** The field at fault, as operators write it: `limits.requestsPerMinute`. Empty for the input itself. */
   readonly field: string;
   readonly message: string;

@@ -76,7 +76,7 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
 export type KeyResolver = (entry: KeyEntry) => Key;
 
 /** What keys have from their groups in one config, by the names of these. */
-export type KeyShares = (
+type KeyShares = (
   groups: readonly string[],
 ) => Pick<Key, 'models' | 'groupLimits' | 'groupBudgets' | 'priceFactor'>;
 

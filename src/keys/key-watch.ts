@@ -21,7 +21,7 @@ export interface KeyWatchOptions {
   readonly onDamaged?: (ids: readonly string[]) => void;
 }
 
-export interface KeyWatch {
+interface KeyWatch {
   /** The keys that are not revoked, as they were at the last look: what `onKeys` was told, taken together. */
   active(): readonly ManagedKey[];
   /**

@@ -27,7 +27,7 @@ export interface KeyTable {
 }
 
 /** Managed keys, and what their groups mean in the config that the table belongs to. */
-export interface ManagedKeys {
+interface ManagedKeys {
   readonly set: ManagedKeySet;
   readonly resolve: KeyResolver;
   /** Ids of the keys of the config, where somebody has them already. */

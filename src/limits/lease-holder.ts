@@ -41,7 +41,7 @@ const slotTicks = 600;
 /** A pool is forgotten when it was idle at so many looks, after a quarter of an hour: to make it anew costs as much as a call. */
 const mostIdleSweeps = 12;
 
-export interface LeaseHolderOptions {
+interface LeaseHolderOptions {
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
   readonly now: () => number;
   /** Sends to the primary, in order. Must not throw, nor call the holder. */

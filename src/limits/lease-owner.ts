@@ -28,7 +28,7 @@ const longestWindowMs = Math.max(...Object.values(windowMsOf).map((ms) => ms ?? 
 /** All slices of a pool make this part of it at most; the rest goes to whoever asks. */
 const mostSliced = 1 / 2;
 
-export interface LeaseOwnerOptions {
+interface LeaseOwnerOptions {
   /** The pools of the running config, by name; undefined for one that it has not. */
   readonly poolOf: (name: string) => Pool | undefined;
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */

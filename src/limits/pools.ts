@@ -23,7 +23,7 @@ export interface CallPools {
 }
 
 /** The pools of the calls of one key; each list is made once, when it is first asked for. */
-export class PoolsOfKey {
+class PoolsOfKey {
   /** What a call takes before its body is read. */
   readonly first: CallPools;
   #atOnce: CallPools | null = null;
@@ -135,7 +135,7 @@ export function findPool(pools: PoolsByName, name: string): Pool | undefined {
 }
 
 /** Whatever of a config has limits. */
-export interface LimitedParts {
+interface LimitedParts {
   readonly keys: Iterable<OwnLimits & { readonly id: string }>;
   readonly groups: Iterable<OwnLimits & { readonly name: string }>;
   readonly models: Iterable<OwnLimits & { readonly name: string }>;
@@ -147,7 +147,7 @@ interface OwnLimits {
 }
 
 /** Pools, which may be several hundred thousand. */
-export interface PoolsByName {
+interface PoolsByName {
   get(name: string): Pool | undefined;
   values(): Iterable<Pool>;
 }
@@ -241,7 +241,7 @@ function rateLinesOf(pools: readonly Pool[]): RateLines {
 type LimitedKey = LimitedParts['keys'] extends Iterable<infer Each> ? Each : never;
 
 /** How keys that come and go have changed. */
-export interface KeyLimitChange {
+interface KeyLimitChange {
   /** What is not in `put` is gone. */
   readonly whole: boolean;
   readonly put: Iterable<LimitedKey>;
@@ -250,7 +250,7 @@ export interface KeyLimitChange {
 }
 
 /** The pools of keys that come and go, by name. */
-export interface KeyPools {
+interface KeyPools {
   get(name: string): Pool | undefined;
   /**
    * Costs no more than the change is long.

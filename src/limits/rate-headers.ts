@@ -5,7 +5,7 @@ import type { Pool } from './pool.js';
 import { type PoolView, tighter } from './pool-view.js';
 
 /** What an answer tells of its caller's limits; null where there is none. */
-export interface RateViews {
+interface RateViews {
   readonly requests: PoolView | null;
   readonly tokens: PoolView | null;
 }

@@ -36,7 +36,7 @@ const slotGraceMs = 15_000;
 const spareSeconds = 4;
 const leastSpare = 8;
 
-export interface ShareKeeperOptions {
+interface ShareKeeperOptions {
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
   readonly now: () => number;
   /** Name of this host that nobody else has or had; no spaces. */

@@ -1,7 +1,7 @@
 import { Marked, type Tokens } from 'marked';
 
 /** A page of the help, as it is listed on every one of them. */
-export interface PageName {
+interface PageName {
   /** Without an ending: `config`. */
   readonly name: string;
   readonly title: string;

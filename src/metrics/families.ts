@@ -20,7 +20,7 @@ export const noLabel = 'none';
 export const openLabels: ReadonlySet<string> = new Set(['model', 'target', 'key']);
 
 /** Labels that a series of any family may have. */
-export type LabelName =
+type LabelName =
   | 'direction'
   | 'family'
   | 'key'
@@ -45,7 +45,7 @@ interface FamilyBase {
 }
 
 /** A number that only grows. */
-export interface CounterFamily extends FamilyBase {
+interface CounterFamily extends FamilyBase {
   /** Its values are kept in whole units of which so many make one of the family's own: they add up exactly. */
   readonly unitsPerOne: number;
 }
@@ -57,7 +57,7 @@ export interface GaugeFamily extends FamilyBase {
 }
 
 /** How long something took, in seconds. */
-export interface HistogramFamily extends FamilyBase {
+interface HistogramFamily extends FamilyBase {
   readonly bounds: readonly number[];
 }
 

@@ -12,7 +12,7 @@ export const historyLength = 720;
 const earlyMs = historyStepMs / 10;
 
 /** The last hour, in steps of five seconds. */
-export interface History {
+interface History {
   /**
    * Takes note of what all workers have counted until now. The first call only sets the beginning, and one that comes
    * too early after another is passed over; one that comes late makes one point of a longer time.

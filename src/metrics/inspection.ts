@@ -11,7 +11,7 @@ export interface Inspection {
 }
 
 /** What one worker uses of a limit. */
-export interface UsedLimit {
+interface UsedLimit {
   /** `key:team-a:requests` */
   readonly name: string;
   /** Units in use, or used within the last minute. */

@@ -11,7 +11,7 @@ export interface ProcessGauges {
   readonly loopDelay: { readonly p50: number; readonly p99: number; readonly max: number };
 }
 
-export interface ProcessWatch {
+interface ProcessWatch {
   /**
    * Reads everything. Whoever asks takes nothing from others who ask.
    * @param now milliseconds of `performance.now()`

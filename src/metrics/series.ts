@@ -30,7 +30,7 @@ interface Sharing {
 }
 
 /** A series that has given way: what was counted under its number belongs to others from now on. */
-export interface Replaced {
+interface Replaced {
   readonly number: number;
   /** The number that it shares with others now: the same one where a series of `other` has taken it. */
   readonly shared: number;

@@ -11,7 +11,7 @@ import { responsesOf } from './responses.js';
 import { writeSchemas } from './schemas.js';
 import type { OpenApiDocument, Operation, SecurityRequirement, SecurityScheme } from './types.js';
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   /** Of the gateway. */
   readonly version: string;
   /** Where clients reach the gateway, without a trailing slash; null for wherever they have the document from. */
@@ -114,13 +114,13 @@ function described({ more }: OperationWords): { readonly description?: string } 
 }
 
 /** Where keys may sit: the schemes, and which of them each style of signing in takes. */
-export interface Security {
+interface Security {
   readonly schemes: Readonly<Record<string, SecurityScheme>>;
   readonly requirements: Readonly<Record<AuthStyle, readonly SecurityRequirement[]>>;
 }
 
 /** @param words real vendor words, each of which makes another header name */
-export function describeSecurity(words: VendorWords): Security {
+function describeSecurity(words: VendorWords): Security {
   const vendorgHeaders = [...new Set(['vendorg', ...words.vendorg])].map((word) => `x-${word}-api-key`);
   const vendorg = Object.fromEntries(
     vendorgHeaders.map((name) => [name, header(name, 'A key of the generateContent protocol.')]),

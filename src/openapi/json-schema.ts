@@ -5,7 +5,7 @@ import type { JsonSchema } from './types.js';
 export type SourceSchema = object | boolean;
 
 /** Gives what stands for a schema inside another one. */
-export type WriteSchema = (schema: SourceSchema, at: Step) => unknown;
+type WriteSchema = (schema: SourceSchema, at: Step) => unknown;
 
 /** How a schema is reached from the one around it. */
 export type Step =

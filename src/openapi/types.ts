@@ -67,9 +67,9 @@ export interface Operation {
 }
 
 /** Operations of one path, by method in lower case. */
-export type PathItem = Readonly<Record<string, Operation>>;
+type PathItem = Readonly<Record<string, Operation>>;
 
-export interface Components {
+interface Components {
   readonly schemas: Readonly<Record<string, JsonSchema>>;
   readonly responses: Readonly<Record<string, Response>>;
   readonly parameters: Readonly<Record<string, Parameter>>;

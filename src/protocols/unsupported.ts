@@ -3,7 +3,7 @@ import type { ConversationRequest, TextProtocolName } from '../conversation/requ
 import { GatewayError } from '../errors.js';
 
 /** Settings that some protocol cannot say and that may not be dropped. */
-export type RefusableSetting = 'candidates' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
+type RefusableSetting = 'candidates' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
 
 /** What the setting is called in each protocol, as a caller writes it. */
 const refusableNames: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting, string>>>> = {

@@ -8,7 +8,7 @@ import { asSchema, type SchemaNode } from './node.js';
 type Values = Readonly<Record<string, unknown>>;
 
 /** What a form must be like. */
-export interface FormParts {
+interface FormParts {
   /** Its text fields, as members of an object. One that is an array may come several times. */
   readonly fields: TObject;
   /** Names of the files that must be there. */

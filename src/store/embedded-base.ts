@@ -23,12 +23,12 @@ export interface EmbeddedBase {
 }
 
 /** The open databases of the ledgers. */
-export interface OpenLedgers extends LedgerBase {
+interface OpenLedgers extends LedgerBase {
   readonly change: Environment['change'];
 }
 
 /** The open databases of the records of owners. */
-export interface OpenOwned extends OwnedBase {
+interface OpenOwned extends OwnedBase {
   readonly change: Environment['change'];
 }
 

@@ -12,7 +12,7 @@ import type { OwnedRecords } from './owned.js';
 import type { Ledger, Store } from './store.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
-export interface EmbeddedStoreOptions {
+interface EmbeddedStoreOptions {
   /** Absolute path of the folder of the data. */
   readonly path: string;
   /** Longest wait of a call; 10 s unless said otherwise. A disk that takes longer is as good as gone. */

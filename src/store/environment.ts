@@ -36,7 +36,7 @@ const formVersion = 2;
 /** Both meta pages. */
 const leastBytes = 8192;
 
-export interface EnvironmentOptions {
+interface EnvironmentOptions {
   /** False: a commit does not wait for the disk, and a crash of the machine (not of a process) may lose all of it. */
   readonly durable: boolean;
   /** Address space for the data; 1 GiB unless said otherwise. */

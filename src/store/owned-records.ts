@@ -26,7 +26,7 @@ const nothing = Buffer.alloc(0);
 const mostRemoved = 1000;
 const mostFreed = 1024 * 1024;
 
-export interface Held {
+interface Held {
   readonly owner: Buffer;
   /** `nameKey` of its id. */
   readonly name: Buffer;

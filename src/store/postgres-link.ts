@@ -15,10 +15,10 @@ export interface Statement {
 export type Row = Readonly<Record<string, unknown>>;
 
 /** Has the server carry out a statement. */
-export type AskPostgres = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+type AskPostgres = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
 /** Has the server take rows: a `COPY … FROM STDIN`, and chunks of whole rows in its text format. */
-export type CopyToPostgres = (text: string, chunks: readonly Uint8Array[]) => Promise<void>;
+type CopyToPostgres = (text: string, chunks: readonly Uint8Array[]) => Promise<void>;
 
 type PostgresWork<T> = (ask: AskPostgres, copy: CopyToPostgres) => Promise<T>;
 
@@ -38,7 +38,7 @@ export interface PostgresLink {
   readonly timeoutMs: number;
 }
 
-export interface PostgresLinkOptions {
+interface PostgresLinkOptions {
   readonly settings: PostgresStoreSettings;
   /** Connections at a time, which are made when they are needed. */
   readonly connections: number;
@@ -59,7 +59,7 @@ export function createPostgresLink(options: PostgresLinkOptions): PostgresLink {
 }
 
 /** Where a server of the settings may be, in the order in which they are tried. */
-export function placesOf({ host, port, others }: PostgresStoreSettings): readonly PostgresPlace[] {
+function placesOf({ host, port, others }: PostgresStoreSettings): readonly PostgresPlace[] {
   return [{ host, port }, ...others];
 }
 

@@ -11,7 +11,7 @@ import type { Bytes } from './records.js';
  */
 
 /** What one batch adds. */
-export interface SumLogEntry {
+interface SumLogEntry {
   /** Of its sums: Unix milliseconds. */
   readonly expiresAt: number;
   readonly ids: readonly string[];

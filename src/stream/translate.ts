@@ -43,7 +43,7 @@ const mostKept = 64 * 1024 * 1024;
 const outgoing = Buffer.allocUnsafeSlow(256 * 1024);
 
 /** What the translation of one call's answers needs. */
-export interface TranslationParts {
+interface TranslationParts {
   /** The upstream's protocol, and what it has to know. */
   readonly theirs: TextCodec;
   readonly source: AnswerSource;

@@ -17,7 +17,7 @@ const mostShown = 1000;
 /** Budgets whose accounts are read in one look. */
 const mostRead = 200;
 
-export interface BudgetWatchOptions {
+interface BudgetWatchOptions {
   readonly store: Pick<Store, 'create'>;
   /** The pools of budgets that this host has a part of: what it has reserved and not spent is their limit. */
   inUse(): IterableIterator<OwnedBudget>;
@@ -32,7 +32,7 @@ export interface BudgetWatchOptions {
 type OwnedBudget = Pick<OwnedPool, 'name' | 'total' | 'limit'>;
 
 /** Knows how far budgets are used, of those that calls at this host have asked for. */
-export interface BudgetWatch {
+interface BudgetWatch {
   /**
    * Reads some of the accounts, the others when it is called next. A mark that was passed is logged, by one host and once
    * in the period of the budget. Resolves when it is done; never rejects.

@@ -12,7 +12,7 @@ const busyMs = 30;
 const clockTickMs = 10;
 
 /** Watches processes that tell, once every `heartbeatMs`, that their event loop still turns. */
-export interface HeartbeatWatch<Process> {
+interface HeartbeatWatch<Process> {
   /** A process gave a sign of life: it is watched from the first one on. */
   beat(process: Process): void;
   /** A process has ended. */

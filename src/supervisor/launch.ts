@@ -19,7 +19,7 @@ export interface NodeFacts {
   readonly isPackaged: boolean;
 }
 
-export type NodeChoice =
+type NodeChoice =
   | { readonly kind: 'here' }
   /** Run with the Node at `path`. `said`: why, in a line for the user. */
   | { readonly kind: 'packaged'; readonly path: string; readonly said: string }
@@ -27,7 +27,7 @@ export type NodeChoice =
   | { readonly kind: 'none'; readonly said: string };
 
 /** No Node at hand can run the gateway; the message is a line that says what to do. */
-export class LaunchError extends Error {}
+class LaunchError extends Error {}
 
 /** The oldest Node and glibc that will do. The latter is what the binary of lmdb was built with. */
 const oldestNode = '20.19';

@@ -85,7 +85,7 @@ export interface Inspected {
 }
 
 /** No call begins any more that the keys of this number do not let in. */
-export interface KeysApplied {
+interface KeysApplied {
   readonly type: 'keys-applied';
   readonly number: number;
 }

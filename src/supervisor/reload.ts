@@ -3,7 +3,7 @@ import { ConfigError, formatProblem } from '../config/problem.js';
 import type { ResolvedConfig, ResolvedModel } from '../config/resolve.js';
 import { inSlices, type Steps } from '../wire/steps.js';
 
-export interface ReloadOptions {
+interface ReloadOptions {
   /** In force when the gateway starts. */
   readonly config: ResolvedConfig;
   /**

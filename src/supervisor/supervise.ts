@@ -19,7 +19,7 @@ import { tellRisks } from './store-risks.js';
 import { type Claim, claimPlace, type Predecessor } from './take-over.js';
 import { createWorkerPool, type WorkerPool } from './workers.js';
 
-export interface SuperviseOptions {
+interface SuperviseOptions {
   readonly config: ResolvedConfig;
   /** Where that was read, an absolute path; null for the demo. */
   readonly configPath: string | null;

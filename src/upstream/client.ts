@@ -22,7 +22,7 @@ export type {
 } from './types.js';
 
 /** How much a client keeps, and who hears of what it lacks. */
-export interface ClientOptions {
+interface ClientOptions {
   /**
    * Beyond so many connections to all origins, an idle one is closed for each that is made: those to an origin that is
    * asked no more take the place of no other's.
@@ -135,7 +135,7 @@ interface PoolContext extends ConnectionContext {
  *
  * A streamed request takes no used connection: where the cap leaves no room, a free one is closed for it.
  */
-export class Pool {
+class Pool {
   /** The newest origin of this identity: its caps may change with a reload. */
   origin: Origin;
   readonly wheel: TimerWheel;

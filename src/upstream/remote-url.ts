@@ -38,7 +38,7 @@ export interface RemoteOptions {
 }
 
 /** The way to an origin, and who is believed to be there. */
-export type Route = Pick<Origin, 'identity' | 'serverName' | 'ca' | 'clientCertificate' | 'proxy' | 'verify'>;
+type Route = Pick<Origin, 'identity' | 'serverName' | 'ca' | 'clientCertificate' | 'proxy' | 'verify'>;
 
 /** Where a URL leads, before its name has been looked up. */
 export interface RemoteHost {

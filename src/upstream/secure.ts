@@ -21,7 +21,7 @@ export type SecurePeer = Pick<
 const maxProfiles = 256;
 
 /** What is worth keeping between two connections of one identity. */
-export interface SecureProfile {
+interface SecureProfile {
   readonly context: SecureContext;
   /** The newest session ticket, or null. */
   session: Buffer | null;

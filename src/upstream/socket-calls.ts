@@ -22,7 +22,7 @@ import {
 } from './types.js';
 
 /** What the messages of an answer mean. */
-export interface SocketStreamRules {
+interface SocketStreamRules {
   /** The answer goes on after it, ends with it, or is an error. */
   judge(message: Buffer): 'more' | 'last' | 'error';
   /** An error that came in place of an answer, as the HTTP answer that says the same; its body is JSON. */

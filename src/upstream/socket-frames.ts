@@ -12,7 +12,7 @@ export interface FrameSink extends Guarded {
   batched: number;
 }
 
-export interface FrameWriter {
+interface FrameWriter {
   /** Copies a message into a frame, which leaves now or at the end of the turn. */
   write(sink: FrameSink, data: Uint8Array, isBinary: boolean): void;
   /** Writes out what waits. */

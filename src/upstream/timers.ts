@@ -10,7 +10,7 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, type Guarded, handFault } from '../errors.js';
 
 /** Milliseconds between two looks at the wheel. */
-export const tickMs = 100;
+const tickMs = 100;
 
 const slotCount = 512;
 /** A tick later than this means that the loop was blocked. */

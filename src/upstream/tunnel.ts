@@ -10,7 +10,7 @@ import type { EgressProxy, Origin } from './origin.js';
 import { connectSecure, type SecurePeer, type SecureProfiles, tlsFailureDetail } from './secure.js';
 
 /** One of these is called, once, also where its owner has destroyed the socket; never before `openTunnel` has returned. */
-export interface TunnelListener extends Guarded {
+interface TunnelListener extends Guarded {
   /** What is written from now on goes to the origin. The socket is paused, and has no listener but for errors. */
   onTunnel(socket: Socket): void;
   /** There is none, and the socket is destroyed. @param detail for the log: no credential, and none of the proxy's words */

@@ -1,7 +1,7 @@
 import type { Budget } from '../config/types.js';
 
 /** A calendar period in UTC. */
-export interface BudgetPeriod {
+interface BudgetPeriod {
   /** `2026-03-09`, `2026-W11` (the week of ISO 8601) or `2026-03`: another one for each period. */
   readonly id: string;
   /** Unix milliseconds. */

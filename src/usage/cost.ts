@@ -2,7 +2,7 @@ import type { ImagePrice, Price, PriceRates, SteppedRates } from '../config/type
 import type { MadeMedia, ServiceTier, Usage } from '../conversation/usage.js';
 
 /** What a call has consumed that may have a price. */
-export interface Consumption {
+interface Consumption {
   /** Null where no tokens are counted. */
   readonly usage: Usage | null;
   /** Of audio or video; counted by whole milliseconds. */

@@ -29,7 +29,7 @@ const defaultSettleMs = 1000;
 /** Clocks of processes may differ by so much. */
 const mostSkewMs = 60_000;
 
-export interface InterruptedOptions {
+interface InterruptedOptions {
   readonly store: Store & Ledger;
   /** @returns whether a process has ended, or null where that cannot be told from here */
   hasEnded(writer: ProcessMark): boolean | null;

@@ -9,7 +9,7 @@ import { createUsageWriter, type UsageRetention, type UsageWriter } from './writ
 /** What was lost is logged at most once in so many milliseconds. */
 const tellEveryMs = 10_000;
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly store: Pick<Ledger, 'append' | 'calls'>;
   /** What holds now. */
   settings(): UsageSettings;

@@ -56,7 +56,7 @@ export interface OpenCallsValue {
   readonly page: string;
 }
 
-export interface OpenCallsOptions<Call> {
+interface OpenCallsOptions<Call> {
   readonly store: Pick<Store, 'get' | 'create' | 'replace' | 'remove'>;
   /** What ids of its records begin with: that of the process's requests. */
   readonly series: string;

@@ -299,7 +299,7 @@ function createPauses(firstMs: number) {
 type CallForm = 'pages' | 'rows';
 
 /** @returns how a store takes calls */
-export function formOf({ calls }: Pick<Ledger, 'calls'>): CallForm {
+function formOf({ calls }: Pick<Ledger, 'calls'>): CallForm {
   return calls === null ? 'pages' : 'rows';
 }
 
@@ -311,7 +311,7 @@ interface UsageBatchContent {
 }
 
 /** What a ledger is to take of a batch that has ended. */
-export function batchOf(
+function batchOf(
   { lines, calls, sums }: UsageBatchContent,
   writer: string,
   number: number,

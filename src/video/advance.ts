@@ -28,7 +28,7 @@ export function chargedSeconds(seconds: number): number {
 }
 
 /** What is known of a task before its upstream is asked. */
-export interface TaskStart {
+interface TaskStart {
   /** `video_` and hex. */
   readonly id: string;
   readonly keyId: string;

@@ -49,7 +49,7 @@ export interface OnceRequest {
 }
 
 /** A page of the ids of tasks. */
-export interface TaskIds {
+interface TaskIds {
   readonly ids: readonly string[];
   /** Where the next page begins; null at the end. */
   readonly next: string | null;

@@ -4,7 +4,7 @@ import type { TaskCharge, VideoTask } from './task.js';
 const longestSeconds = 3600;
 
 /** What puts a charge right: each amount is added to that of the charge. */
-export interface Correction {
+interface Correction {
   readonly nanoUsd: number;
   readonly seconds: number;
   /** Null where it is not known what the target costs. */

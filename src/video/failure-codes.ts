@@ -14,7 +14,7 @@ const limitNumber = /^(?:130[23]|50429|50430)$/;
 const policyWord = /policy|moderation|sensitive|safety|filter/i;
 
 /** What a failure comes down to. */
-export type FailureKind = 'policy' | 'limit' | 'other';
+type FailureKind = 'policy' | 'limit' | 'other';
 
 /** What the code of a failure means, in whichever vendor's words. */
 export function failureKind(code: string): FailureKind {

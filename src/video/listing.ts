@@ -2,7 +2,7 @@ import type { Store } from '../store/store.js';
 import { readTask, taskCollection } from './book.js';
 import type { VideoTask } from './task.js';
 
-export interface TaskPage {
+interface TaskPage {
   readonly tasks: readonly VideoTask[];
   /** Where the next page begins; null at the end. */
   readonly next: string | null;

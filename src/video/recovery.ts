@@ -5,7 +5,7 @@ import type { Submission, TaskBook } from './book.js';
 import type { VideoTask } from './task.js';
 
 /** A submission that was cut off: whether the upstream has made the task is not known. */
-export interface Interrupted {
+interface Interrupted {
   readonly submission: Submission;
   /** As it stands now. */
   readonly task: VideoTask;

@@ -4,7 +4,7 @@ import type { VideoFormat, VideoRequest } from './task.js';
 import { unsayable } from './unsayable.js';
 
 /** Pixels. */
-export interface Size {
+interface Size {
   readonly width: number;
   readonly height: number;
 }

@@ -14,7 +14,7 @@ const everyMs = 60_000;
 const claimMs = 50_000;
 const tasksOfPage = 100;
 
-export interface StoreSweepOptions {
+interface StoreSweepOptions {
   readonly settings: StoreSettings;
   readonly store: Store;
   readonly book: TaskBook;

@@ -11,7 +11,7 @@ export interface FormField {
   readonly data: string | Buffer;
 }
 
-export interface WrittenForm {
+interface WrittenForm {
   readonly contentType: string;
   /** In order; their lengths add up to that of the form. */
   readonly body: readonly Buffer[];

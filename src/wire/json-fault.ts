@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.js';
 import { skipSpace } from './json-skip.js';
 
 /** Where a text stops being JSON, and what was wanted there. */
-export interface JsonFault {
+interface JsonFault {
   /** Offset in bytes from the start of the text. */
   readonly offset: number;
   readonly expected: string;

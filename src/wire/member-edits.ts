@@ -3,7 +3,7 @@ import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './jso
 import type { MemberPath, MemberRule } from './member-rule.js';
 
 /** A name and the JSON text of a value. */
-export type NamedJson = readonly [name: string, json: string];
+type NamedJson = readonly [name: string, json: string];
 
 /** What becomes of one member of an object. */
 export interface MemberEdit {

@@ -51,7 +51,7 @@ interface AnyEntry {
 }
 
 /** Where the value of a member is, and its path. */
-export interface NotedMember extends Span {
+interface NotedMember extends Span {
   readonly path: string;
 }
 

@@ -9,7 +9,7 @@ export function foundIn(section: Section, wanted: string): number {
   return wanted === '' ? 0 : linesWith(section, wanted).length + (isNamed(section, wanted) ? 1 : 0);
 }
 
-export interface SectionProps {
+interface SectionProps {
   readonly section: Section;
   /** Only lines with it are shown, and the section is open where there are any; all for an empty text. */
   readonly wanted: string;

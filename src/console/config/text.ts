@@ -1,5 +1,5 @@
 /** What a piece of JSON is, for its colour. `plain` are brackets, commas and space. */
-export type PieceKind = 'name' | 'text' | 'number' | 'word' | 'secret' | 'plain';
+type PieceKind = 'name' | 'text' | 'number' | 'word' | 'secret' | 'plain';
 
 export interface Piece {
   readonly kind: PieceKind;
@@ -72,7 +72,7 @@ export function cutAt(text: string, wanted: string): readonly string[] {
 }
 
 /** A problem of a config file, told apart into the path in the file and what is wrong there. */
-export interface ConfigProblem {
+interface ConfigProblem {
   /** Empty where the problem is of the file as a whole. */
   readonly path: string;
   readonly message: string;

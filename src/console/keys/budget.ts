@@ -55,7 +55,7 @@ export interface WindowSpending {
   readonly askedAt: number;
 }
 
-export interface BudgetUse {
+interface BudgetUse {
   readonly used: number;
   /** Never below 0. */
   readonly left: number;

@@ -41,7 +41,7 @@ export interface KeyDialogsState {
   readonly issued: Signal<IssuedKey | null>;
 }
 
-export interface KeyDialogsProps extends KeyDialogsState {
+interface KeyDialogsProps extends KeyDialogsState {
   readonly events: KeyDialogEvents;
 }
 

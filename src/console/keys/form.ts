@@ -19,7 +19,7 @@ export type FieldName = keyof KeyFields;
 export type FieldProblems = Readonly<Partial<Record<FieldName, string>>>;
 
 /** A body for the gateway, or what is wrong with the fields. */
-export type FormOutcome =
+type FormOutcome =
   | { readonly ok: true; readonly body: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly problems: FieldProblems };
 

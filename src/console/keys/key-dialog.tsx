@@ -5,7 +5,7 @@ import { ApiError } from '../api.js';
 import { FormDialog } from '../dialog.js';
 import { type FieldName, type FieldProblems, fieldMessage, fieldOf, type KeyFields } from './form.js';
 
-export interface KeyDialogProps {
+interface KeyDialogProps {
   readonly title: string;
   readonly verb: string;
   /** What stands in the fields at first. */

@@ -39,7 +39,7 @@ export interface KeyPage {
   readonly next: string | null;
 }
 
-export interface KeyState {
+interface KeyState {
   readonly name: 'active' | 'expires soon' | 'expired' | 'revoked' | 'overridden';
   readonly tone: Tone;
   /** Calls with it are let in, and it can be rotated. */

@@ -12,7 +12,7 @@ export interface LimitInUse {
 }
 
 /** One limit of a key, and how much of it the workers have taken, used or not. */
-export interface LimitLine {
+interface LimitLine {
   readonly name: keyof KeyLimits;
   readonly limit: number;
   readonly unit: string;

@@ -11,7 +11,7 @@ export interface IssuedKey {
   readonly inForce: boolean;
 }
 
-export interface NewKeyProps {
+interface NewKeyProps {
   readonly issued: IssuedKey;
   readonly onClosed: () => void;
 }

@@ -25,7 +25,7 @@ const nearlyUsedUp = 0.8;
 /** The headings of the columns of a row. */
 export const keyColumns = ['Key', 'Groups', 'Requests', 'Limits', 'Budget', 'Expires', 'Actions'] as const;
 
-export interface KeyRowProps {
+interface KeyRowProps {
   readonly entry: KeyEntry;
   readonly use: KeyUse;
   /** Null where it is not known. */

@@ -58,7 +58,7 @@ const drawings: readonly Drawing[] = [
   },
 ];
 
-export interface ChartsProps {
+interface ChartsProps {
   readonly points: readonly HistoryView[];
   /** How far back from the last point. */
   readonly rangeMs: number;

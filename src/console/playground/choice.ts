@@ -18,7 +18,7 @@ export type Choice =
   | { readonly kind: 'video'; readonly protocol: VideoFormat; readonly settings: VideoSettings };
 
 export type Kind = Choice['kind'];
-export type PlaygroundProtocol = Choice['protocol'];
+type PlaygroundProtocol = Choice['protocol'];
 
 /** A way to ask for something. */
 export interface ProtocolEntry {

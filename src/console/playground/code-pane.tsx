@@ -12,7 +12,7 @@ const languages: readonly (readonly [Language, string])[] = [
   ['typescript', 'TypeScript'],
 ];
 
-export interface CodePaneProps {
+interface CodePaneProps {
   readonly asked: Asked;
   readonly baseUrl: string;
   readonly language: Signal<Language>;

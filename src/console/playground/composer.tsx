@@ -3,7 +3,7 @@ import type { RefObject } from 'preact';
 import { mayWrite } from '../api.js';
 import type { Kind } from './choice.js';
 
-export interface ComposerProps {
+interface ComposerProps {
   readonly kind: Kind;
   readonly prompt: Signal<string>;
   readonly textarea: RefObject<HTMLTextAreaElement | null>;

@@ -6,7 +6,7 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-export interface UserTurn {
+interface UserTurn {
   readonly role: 'user';
   readonly text: string;
 }

@@ -2,7 +2,7 @@ import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { TypedNumber } from './settings.js';
 
-export interface FieldProps {
+interface FieldProps {
   readonly name: string;
   readonly children: ComponentChildren;
 }
@@ -17,7 +17,7 @@ export function Field({ name, children }: FieldProps) {
   );
 }
 
-export interface SelectProps {
+interface SelectProps {
   readonly name: string;
   /** What can be chosen, with what is read of it. */
   readonly options: readonly (readonly [value: string, title: string])[];
@@ -44,7 +44,7 @@ export function Select({ name, options, chosen, onChange }: SelectProps) {
   );
 }
 
-export interface NumberFieldProps {
+interface NumberFieldProps {
   readonly name: string;
   readonly typed: Signal<TypedNumber>;
   readonly min: number;

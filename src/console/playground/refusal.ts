@@ -1,7 +1,7 @@
 import { isObject, objectOf, parseJson, textOf } from './json.js';
 
 /** What an answer with an error says, whichever protocol it came in. */
-export interface Refusal {
+interface Refusal {
   readonly message: string;
   /** The error's type, code or status, as far as it has them. */
   readonly kind: string | null;

@@ -40,7 +40,7 @@ export function logBody(record: CallRecord, sentAt: number, name: string, text: 
 }
 
 /** More than this of a body is not kept. */
-export class TooLarge extends Error {}
+class TooLarge extends Error {}
 
 /**
  * Reads a whole body.

@@ -6,7 +6,7 @@ import { logEvent } from './event-log.js';
 import { hasBegun, type TextAnswer } from './text-answer.js';
 
 /** What a chat is about. */
-export interface Chat {
+interface Chat {
   readonly choice: Extract<Choice, { kind: 'chat' }>;
   readonly prompt: string;
   readonly turns: readonly Turn[];

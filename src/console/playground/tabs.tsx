@@ -17,7 +17,7 @@ export interface ChosenTabs {
   readonly other: number;
 }
 
-export interface TabsProps {
+interface TabsProps {
   readonly label: string;
   readonly tabs: readonly Tab[];
   readonly chosen: Signal<ChosenTabs>;

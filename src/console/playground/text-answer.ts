@@ -2,9 +2,9 @@ import type { AssistantTurn } from './conversation.js';
 import { numberOf, objectOf, textOf } from './json.js';
 
 /** Characters of text, of reasoning, and of the arguments of a call that are kept; what is beyond is left out. */
-export const mostCharacters = 2_097_152;
+const mostCharacters = 2_097_152;
 /** Calls of tools that are kept. */
-export const mostCalls = 128;
+const mostCalls = 128;
 
 /** Tokens of an answer. Cached ones are part of the input, and those for reasoning part of the output. */
 export interface AnswerTokens {

@@ -17,9 +17,9 @@ export interface TextSettings {
 }
 
 /** The version of the messages protocol that its SDKs name most. */
-export const messagesVersion = '2023-06-01';
+const messagesVersion = '2023-06-01';
 /** Messages must have a bound. */
-export const messagesMaxTokens = 1024;
+const messagesMaxTokens = 1024;
 
 /**
  * The request that continues a conversation.

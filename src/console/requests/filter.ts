@@ -2,7 +2,7 @@ import type { RecentRequestView } from '../../admin/live-state.js';
 import type { Tone } from '../targets/target.js';
 
 /** Which of the recent requests are wanted. */
-export interface RequestFilter {
+interface RequestFilter {
   /** Part of an id, model, key or path, in any case; several words must all be there. */
   readonly text: string;
   /** Only those that did not go well. */

@@ -11,7 +11,7 @@ import {
 } from './query.js';
 
 /** What the reader chooses of a report. */
-export interface UsageChoices {
+interface UsageChoices {
   readonly range: Signal<RangeName>;
   /** Of the custom range; empty until it was first chosen. */
   readonly from: Signal<string>;
@@ -48,7 +48,7 @@ const rangeTitles: readonly (readonly [RangeName, string])[] = [
 ];
 const groupingTitles: Readonly<Record<Grouping, string>> = { day: 'Day', model: 'Model', key: 'Key' };
 
-export interface UsageControlsProps {
+interface UsageControlsProps {
   readonly choices: UsageChoices;
   /** Why nothing can be asked; empty where it can. */
   readonly problem: string;

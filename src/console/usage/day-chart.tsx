@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { count, dollars } from '../format.js';
 import { type DayValue, dayValues, type Measure, type UsageRow } from './report.js';
 
-export interface DayChartProps {
+interface DayChartProps {
   readonly rows: readonly UsageRow[];
   /** Those of the range, the first one first. */
   readonly days: readonly string[];

@@ -3,7 +3,7 @@ import { utcDay } from '../utc.js';
 export const groupings = ['day', 'model', 'key'] as const;
 export type Grouping = (typeof groupings)[number];
 
-export const ranges = ['today', '7 days', '30 days', 'custom'] as const;
+const ranges = ['today', '7 days', '30 days', 'custom'] as const;
 export type RangeName = (typeof ranges)[number];
 
 /** What is asked of the ledger. Days in UTC, both included. */

@@ -77,7 +77,7 @@ export function sortRows(rows: readonly UsageRow[], { key, descending }: SortOrd
 }
 
 /** What the chart shows of each day. */
-export const measures = ['cost', 'tokens', 'calls'] as const;
+const measures = ['cost', 'tokens', 'calls'] as const;
 export type Measure = (typeof measures)[number];
 
 export interface DayValue {

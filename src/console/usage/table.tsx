@@ -16,7 +16,7 @@ import {
   type UsageSums,
 } from './report.js';
 
-export interface UsageTableProps {
+interface UsageTableProps {
   readonly report: UsageReport;
   readonly by: readonly Grouping[];
   /** Null: as the report has them. */

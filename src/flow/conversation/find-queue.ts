@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.js';
 export type FoundValues = readonly (string | null)[] | null;
 
 /** What is looked for in the store. Neither `found` nor `failed` may throw. */
-export interface Search {
+interface Search {
   readonly ask: () => Promise<FoundValues>;
   /** Says at once how much memory it takes from now on. */
   readonly found: (values: FoundValues) => void;

@@ -43,7 +43,7 @@ export function hasChoice({ targets }: Model): boolean {
 }
 
 /** What becomes of the turn that an answer ends. */
-export interface TurnKeeping {
+interface TurnKeeping {
   /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
   readonly keep: Keep | null;
   /** Is shown what passes from the beginning until it is no longer interested, which it says by true. */

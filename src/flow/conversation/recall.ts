@@ -22,7 +22,7 @@ const copies = 4;
 const longestMs = 2000;
 
 /** What a call is that may go on from an earlier one. */
-export interface RecallOptions {
+interface RecallOptions {
   readonly endpoint: Endpoint;
   /** Of the endpoint. */
   readonly conversation: ConversationRules;

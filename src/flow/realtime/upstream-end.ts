@@ -7,7 +7,7 @@ import type { SocketFault } from '../../upstream/socket.js';
 import { closeCode } from '../sockets/close-code.js';
 
 /** What it means that an upstream's side of a session has ended. */
-export interface UpstreamEnd {
+interface UpstreamEnd {
   /** How the attempt has failed; null where it has not, or where the error says it as one about our account. */
   readonly failure: AttemptFailure | null;
   /** Null for an orderly end. */

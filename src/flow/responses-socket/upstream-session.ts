@@ -8,7 +8,7 @@ import { SocketCalls } from '../../upstream/socket-calls.js';
 import type { HeldPart } from '../sockets/session-memory.js';
 
 /** A call to be sent, and what is done where its upstream has no WebSocket. */
-export interface SessionRequest {
+interface SessionRequest {
   readonly target: Target;
   /** Index of the upstream's key. */
   readonly key: number;

@@ -6,7 +6,7 @@ import type { Call } from '../call.js';
 import { socketLines } from '../prepare.js';
 
 /** What a WebSocket is asked for with. */
-export interface SocketShape {
+interface SocketShape {
   readonly protocol: Protocol;
   readonly vendor: VendorHeaders;
   /** Index of the upstream's key; 0 where it has none. */

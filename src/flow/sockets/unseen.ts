@@ -26,7 +26,7 @@ const inVainMs = 30_000;
 const keptFree = 1 / 8;
 
 /** Bytes of the process: all that is resident, and those that are neither V8's nor in buffers. */
-export interface MemoryReading {
+interface MemoryReading {
   resident(): number;
   native(): number;
 }

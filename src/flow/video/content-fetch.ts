@@ -28,7 +28,7 @@ export interface ContentOwner extends UpstreamHandler, Guarded {
   onUnreached(error: GatewayError): void;
 }
 
-export interface WantedContent {
+interface WantedContent {
   readonly asking: Pick<Asking, 'exchange' | 'running'>;
   readonly source: ContentSource;
   /** More header lines of each request. */

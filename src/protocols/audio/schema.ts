@@ -14,7 +14,7 @@ export const speechRequestType = Type.Object({
 });
 
 /** Bodies of other endpoints, told by the member that holds their input. */
-export const speechMixedBody: MixedBody = {
+const speechMixedBody: MixedBody = {
   own: 'input',
   foreign: [
     { key: 'messages', endpoint: 'POST /v1/chat/completions' },

@@ -32,7 +32,7 @@ export const completionsRequestType = Type.Object({
 });
 
 /** Bodies of other endpoints, told by the member that holds their input. */
-export const completionsMixedBody: MixedBody = {
+const completionsMixedBody: MixedBody = {
   own: 'prompt',
   foreign: [
     { key: 'messages', endpoint: 'POST /v1/chat/completions' },

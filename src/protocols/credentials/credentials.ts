@@ -164,7 +164,7 @@ function refusalsFor(wanted: string): Refusals {
 }
 
 /** Lines of a client's head that tell its vendor's upstreams of it: see `HeaderReader`. */
-export interface TellingLines {
+interface TellingLines {
   readonly sharedLines: HeadLines;
   readonly openaiLines: HeadLines;
   readonly anthropicLines: HeadLines;

@@ -23,7 +23,7 @@ export const embeddingsRequestType = Type.Object({ model: name, ...members });
 export const engineEmbeddingsRequestType = Type.Object({ model: text, ...members });
 
 /** Bodies of other endpoints, told by the member that holds their input. */
-export const embeddingsMixedBody: MixedBody = {
+const embeddingsMixedBody: MixedBody = {
   own: 'input',
   foreign: [
     { key: 'messages', endpoint: 'POST /v1/chat/completions' },

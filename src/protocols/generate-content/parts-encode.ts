@@ -19,7 +19,7 @@ export function thoughtPart(text: string): string {
 }
 
 /** What a function is called with. */
-export interface Call {
+interface Call {
   readonly id: string;
   readonly name: string;
   /** JSON text of the arguments. */

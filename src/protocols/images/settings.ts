@@ -4,7 +4,7 @@ import type { ImageFormat, ImageRequest, ImageSize } from './request.js';
 import { mostCount } from './schema.js';
 
 /** The part of a request that is read from members of their own. */
-export type ImageSettings = Pick<
+type ImageSettings = Pick<
   ImageRequest,
   | 'negativePrompt'
   | 'promptExtend'

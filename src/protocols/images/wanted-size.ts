@@ -19,7 +19,7 @@ const block = 16;
 const tolerance = 0.04;
 
 /** The size to ask an upstream for, and which of the client's members it does not say. */
-export interface WantedSize {
+interface WantedSize {
   /** Null where the client leaves it open. */
   readonly size: ImageSize | null;
   readonly leftOut: readonly string[];

@@ -17,7 +17,7 @@ export function withoutBillingLine(system: readonly string[]): readonly string[]
 }
 
 /** A part of a body, as offsets of its bytes. */
-export interface ByteRange {
+interface ByteRange {
   readonly start: number;
   readonly end: number;
 }

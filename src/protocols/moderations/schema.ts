@@ -19,7 +19,7 @@ export const moderationsRequestType = Type.Object({
 });
 
 /** Bodies of other endpoints, told by the member that holds their input. */
-export const moderationsMixedBody: MixedBody = {
+const moderationsMixedBody: MixedBody = {
   own: 'input',
   foreign: [
     { key: 'messages', endpoint: 'POST /v1/chat/completions' },

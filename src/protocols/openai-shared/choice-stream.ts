@@ -33,7 +33,7 @@ const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
 
 /** The part of a `StreamRules` that chat and completions have in common. */
-export interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'findUsageEvent'> {
+interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'findUsageEvent'> {
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
 }

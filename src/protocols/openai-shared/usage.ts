@@ -20,7 +20,7 @@ import {
  * (https://platform.openai.com/docs/api-reference/realtime-server-events/response/done).
  */
 
-export interface UsageReader {
+interface UsageReader {
   /**
    * Finds the last `usage` object in the bytes of an answer or in the end of a stream. A quoted `"usage"` cannot occur
    * inside a JSON string, where its quotes would be escaped, so no parse of the rest is needed.
@@ -39,7 +39,7 @@ export interface UsageReader {
 const usageMember = '"usage"';
 
 /** What a protocol calls the tokens of the input and of the output. */
-export type TokenNames = readonly [input: string, output: string];
+type TokenNames = readonly [input: string, output: string];
 
 const olderNames: TokenNames = ['prompt_tokens', 'completion_tokens'];
 

@@ -21,7 +21,7 @@ export const rerankRequestType = Type.Object({
 });
 
 /** Bodies of other endpoints, told by the member that holds their input. */
-export const rerankMixedBody: MixedBody = {
+const rerankMixedBody: MixedBody = {
   own: 'documents',
   foreign: [
     { key: 'input', endpoint: 'POST /v1/embeddings' },

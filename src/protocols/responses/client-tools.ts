@@ -57,7 +57,7 @@ export function functionOf(tool: JsonObject, type: ClientToolType, name: string)
 }
 
 /** A call of such a tool as that of a function. */
-export interface ClientCall {
+interface ClientCall {
   readonly type: ClientToolType;
   readonly id: string;
   /** JSON text of its arguments. */

@@ -19,7 +19,7 @@ export function failureOf(event: JsonObject): GatewayError {
 }
 
 /** What an event of a stream is: one of the protocol, one that says nothing of the answer, a failure, or another protocol's. */
-export type EventStanding = 'known' | 'silence' | 'failure' | 'foreign';
+type EventStanding = 'known' | 'silence' | 'failure' | 'foreign';
 
 /**
  * @param type its `type`, or its name where it has none

@@ -6,7 +6,7 @@ const defaultLimit = 20;
 const maximumLimit = 100;
 
 /** Which items of a response's input are asked for. */
-export interface ItemPage {
+interface ItemPage {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
   /** Id of the item behind which the page begins; empty for the first page. */

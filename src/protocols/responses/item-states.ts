@@ -5,7 +5,7 @@ import { isObject, type JsonObject, listOf, numberOrNull } from '../../wire/json
  * all items, where upstreams are known to number or name some of them anew.
  */
 
-export type ItemKind = 'message' | 'reasoning' | 'call';
+type ItemKind = 'message' | 'reasoning' | 'call';
 
 /** What has come of an item. */
 export interface ItemState {
@@ -45,7 +45,7 @@ export function kindOf({ type }: JsonObject): ItemKind | null {
 }
 
 /** An item of the last event, with what has come of it before. */
-export interface MatchedItem {
+interface MatchedItem {
   readonly item: JsonObject;
   readonly state: ItemState;
 }

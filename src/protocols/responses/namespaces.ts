@@ -24,7 +24,7 @@ export interface ListedTool {
 }
 
 /** Something that only an upstream of the protocol can run. */
-export interface HostedTool {
+interface HostedTool {
   readonly type: string;
   readonly at: string;
 }

@@ -23,7 +23,7 @@ const rawDelta = `event: response.output_text.delta\ndata: {"type":"response.out
 const rawDeltaEnd = '","logprobs":[]}\n\n';
 
 /** Where a message begins. */
-export interface MessagePlace {
+interface MessagePlace {
   readonly id: string;
   /** Length of the texts of the answer before it. */
   readonly textBefore: number;

@@ -22,7 +22,7 @@ export function messageItem(id: string, status: ItemStatus, parts: string): stri
   return `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`;
 }
 
-export interface TextContent {
+interface TextContent {
   readonly text: string;
   /** JSON texts, with commas. */
   readonly annotations: string;
@@ -81,7 +81,7 @@ export interface CallNaming {
   readonly tools: ReadonlyMap<string, ClientTool> | undefined;
 }
 
-export interface UpstreamCall {
+interface UpstreamCall {
   readonly id: string;
   readonly name: string;
   readonly custom: boolean;

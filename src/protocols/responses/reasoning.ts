@@ -7,7 +7,7 @@ import { type JsonObject, textOrNull } from '../../wire/json.js';
  */
 
 /** A reasoning item as its upstream made it. */
-export interface EncryptedReasoning {
+interface EncryptedReasoning {
   /** Empty where it is not known: clients may leave it out, and must not invent one. */
   readonly id: string;
   readonly content: string;

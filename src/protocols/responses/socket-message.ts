@@ -16,7 +16,7 @@ const ofTheConversation = new Set(['input', 'previous_response_id', 'store']);
 const wanted = '"response.create"';
 
 /** What a client asks for with a message. */
-export interface ClientMessage {
+interface ClientMessage {
   /** Body of the POST that asks for the same. */
   readonly body: Buffer;
   /** Nothing is to be generated: what the message holds is to be known when the next one goes on from it. */
@@ -58,7 +58,7 @@ function membersOf(message: Buffer): FoundMembers | GatewayError {
 }
 
 /** What the body of a message says of the conversation that it belongs to. */
-export interface MessageConversation {
+interface MessageConversation {
   /** JSON texts of the items of its input, with commas between them. */
   readonly items: string;
   /** The response that it goes on from, or null. */
@@ -132,7 +132,7 @@ function itemsOf(input: string): string | null {
 }
 
 /** The response that an event of a stream says to have been made. */
-export interface MadeResponse {
+interface MadeResponse {
   readonly id: string;
   /** JSON texts of its items, with commas between them. */
   readonly items: string;

@@ -13,7 +13,7 @@ const credentials: Readonly<Record<Credential, string>> = {
   'x-goog-api-key': 'x-goog-api-key:',
 };
 
-export interface CurlOptions {
+interface CurlOptions {
   readonly credential: Credential;
   /** The answer is shown as it streams. */
   readonly stream?: boolean;

@@ -9,7 +9,7 @@ import {
   typescriptKey,
 } from './sample.js';
 
-export interface GenerateContentOptions {
+interface GenerateContentOptions {
   readonly model: string;
   readonly stream: boolean;
 }

@@ -19,7 +19,7 @@ const places: Readonly<Record<Exclude<VideoFormat, 'compat'>, Places>> = {
   vendorj: { id: ['data', 'task_id'], state: ['data', 'status'], open: ['in_queue', 'generating'] },
 };
 
-export interface VideoRequests {
+interface VideoRequests {
   readonly create: GatewayRequest;
   /** For the task `taskId`. */
   readonly poll: GatewayRequest;

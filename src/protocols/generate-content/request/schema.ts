@@ -97,7 +97,7 @@ export const generateContentRequestType = spelled({
 });
 
 /** Bodies of other text endpoints, told by the member that holds their input. */
-export const generateContentMixedBody: MixedBody = {
+const generateContentMixedBody: MixedBody = {
   own: 'contents',
   foreign: [
     { key: 'messages', endpoint: 'POST /v1/chat/completions or POST /v1/messages' },

@@ -140,7 +140,7 @@ export const messagesRequestType = Type.Object({
 });
 
 /** Bodies of the other text endpoints, told by the member that holds their input. */
-export const messagesMixedBody: MixedBody = {
+const messagesMixedBody: MixedBody = {
   own: 'messages',
   foreign: [
     { key: 'input', endpoint: 'POST /v1/responses' },

@@ -158,7 +158,7 @@ export const inputTokensRequestType = Type.Object({
 });
 
 /** Bodies of the other text endpoints, told by the member that holds their input. */
-export const responsesMixedBody: MixedBody = {
+const responsesMixedBody: MixedBody = {
   own: 'input',
   foreign: [
     { key: 'messages', endpoint: 'POST /v1/chat/completions' },
