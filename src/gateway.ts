@@ -39,7 +39,7 @@ import { SweepList } from './http/sweep.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
 import { HostClock } from './limits/clock.js';
-import { createLeaseHolder } from './limits/lease-holder.js';
+import { LeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { rateHeaderNames, rateWord } from './limits/rate-headers.js';
 import { attemptRecord, type CallRecord } from './metrics/call-record.js';
@@ -244,7 +244,7 @@ class ComposedGateway implements Gateway {
       hedges: new HedgeBudgets(),
       lacking: new LackingEndpoints(),
       recorder: this.#recorder,
-      limits: createLeaseHolder({
+      limits: new LeaseHolder({
         now: () => hostClock.now(),
         send: sendLease,
         defer: setImmediate,

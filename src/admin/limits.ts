@@ -6,9 +6,9 @@ export interface LimitInUse {
   /** `key:team-a:requests` */
   readonly name: string;
   readonly kind: string;
-  readonly total: number;
-  /** What this host may use of it. */
   readonly limit: number;
+  /** What this host may use of it. */
+  readonly share: number;
   /** Of that, what no worker has. */
   readonly free: number;
   /** What workers that have ended may have used, and will come back. */
@@ -39,7 +39,7 @@ export function limitRoutes(inUse: () => Promise<readonly LimitInUse[]>): readon
   ];
 }
 
-function limitViewOf({ name, kind, total, limit, free, inWindow, used, leased }: LimitInUse): object {
+function limitViewOf({ name, kind, limit, share, free, inWindow, used, leased }: LimitInUse): object {
   const atWorkers = [...leased.values()].reduce((sum, amount) => sum + amount, 0);
-  return { name, kind, limit: total, share: limit, used, free, atWorkers, cooling: inWindow };
+  return { name, kind, limit, share, used, free, atWorkers, cooling: inWindow };
 }

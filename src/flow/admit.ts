@@ -1,7 +1,7 @@
 import type { Key, Model, Price, UnpricedRule } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
-import type { Decision, Denial } from '../limits/decision.js';
+import type { Decision, Denial } from '../limits/admission.js';
 import type { Demand, PoolKind } from '../limits/pool.js';
 import { type CallPools, demandsOf, ownerOf, type PoolOwner, poolsOfKey } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';

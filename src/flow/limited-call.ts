@@ -1,6 +1,7 @@
 import type { Budget, Key, Model } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
-import type { Admission, Pending } from '../limits/decision.js';
+import type { Admission } from '../limits/admission.js';
+import type { WaitingCall } from '../limits/held-pool.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { Demand, Pool } from '../limits/pool.js';
 import { budgetPool, type CallPools } from '../limits/pools.js';
@@ -16,7 +17,7 @@ export class Taking {
   /** Null until it is let in. */
   admission: Admission | null = null;
   /** While it waits to be. */
-  pending: Pending | null = null;
+  pending: WaitingCall | null = null;
   /** The call has ended while it waited: it counts all the same, and gives its place to others as soon as it has one. */
   isOver = false;
   readonly pools: CallPools;

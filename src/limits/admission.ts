@@ -1,40 +1,49 @@
-import type { Admission } from './decision.js';
-import type { HeldPool, HeldPools } from './held-pool.js';
 import { type Demand, isGivenBack, type Pool } from './pool.js';
 
-/** What an admission does with its units when it knows more. */
-export interface AdmissionHost {
-  readonly pools: HeldPools;
-  /** So many units of a window were not used after all. */
-  unuse(held: HeldPool, bucket: number, amount: number): void;
-  /** So many more were used. */
-  overuse(held: HeldPool, amount: number): void;
+/** What becomes of a call's demands. */
+export type Decision = Admission | Denial;
+
+/** The demands cannot be met, and none of them was taken. */
+export interface Denial {
+  readonly outcome: 'denied';
+  /** The pool that has too little. */
+  readonly pool: Pool;
+  /**
+   * `unknown`: there may be more, but nobody has said so in time: the primary did not answer or is gone, or the store
+   * behind it cannot be reached.
+   */
+  readonly reason: 'exhausted' | 'unknown';
+  /** Milliseconds until another try may succeed, as far as that is known; null where none will: a budget is used up. */
+  readonly retryAfterMs: number | null;
+}
+
+/** The one of two denials that a call hears: what is known before what is not, then the longer wait. */
+export function graver(one: Denial | null, other: Denial): Denial {
+  if (one === null) return other;
+  if (one.reason !== other.reason) return one.reason === 'unknown' ? other : one;
+  const waitMs = ({ retryAfterMs }: Denial): number => retryAfterMs ?? Number.POSITIVE_INFINITY;
+  return waitMs(other) > waitMs(one) ? other : one;
+}
+
+/** Whose units an admission holds. */
+interface UnitHolder {
+  /**
+   * Puts right what a call has taken of a pool.
+   * @param bucket when it was taken, in the terms of `SlidingWindow`
+   * @param spare what it did not use of that; below zero where it used more
+   */
+  putRight(pool: Pool, bucket: number, spare: number): void;
   /** Of units that are used up for good, so many are. */
-  spend(held: HeldPool, amount: number): void;
+  spend(pool: Pool, amount: number): void;
   /** The units are given back whose users do that. */
   release(demands: readonly Demand[]): void;
 }
 
-/** A part of a unit counts as a whole one. */
-function wholeUnits(used: number): number {
-  return Math.max(0, Math.ceil(used));
-}
-
-/**
- * Puts right what a call has taken of a pool.
- * @param bucket when it was taken
- * @param spare what it did not use of that; below zero where it used more
- */
-function putRight(host: AdmissionHost, held: HeldPool, bucket: number, spare: number): void {
-  if (spare > 0) host.unuse(held, bucket, spare);
-  else if (spare < 0) host.overuse(held, -spare);
-}
-
-/** A call that holds the units of all its demands, at the worker that leased them. */
-export class LeaseAdmission implements Admission {
+/** A call that is let in: it holds the units of all its demands, at the worker that leased them. */
+export class Admission {
   readonly outcome = 'admitted';
   readonly demands: readonly Demand[];
-  readonly #host: AdmissionHost;
+  readonly #holder: UnitHolder;
   readonly #bucket: number;
   /** What was really used, by demand, where that is known. */
   #used: (number | undefined)[] | null = null;
@@ -42,36 +51,45 @@ export class LeaseAdmission implements Admission {
   #hasFreed = false;
 
   /** @param bucket when its units were taken, in the terms of `SlidingWindow` */
-  constructor(host: AdmissionHost, demands: readonly Demand[], bucket: number) {
-    this.#host = host;
+  constructor(holder: UnitHolder, demands: readonly Demand[], bucket: number) {
+    this.#holder = holder;
     this.demands = demands;
     this.#bucket = bucket;
   }
 
+  /**
+   * Tells how much of a window the call really used, once: what it reserved beyond that is available again, and what it
+   * used beyond what it reserved is taken in addition, even if there is none. Does nothing the second time, for a pool
+   * that was not demanded, and for slots.
+   * @param actual 0 or more; a part of a unit counts as a whole one
+   */
   settle(pool: Pool, actual: number): void {
     let index = 0;
     while (index < this.demands.length && this.demands[index]?.pool.name !== pool.name) index++;
     this.settleAt(index, actual);
   }
 
+  /** The same for the pool that was demanded at an index. */
   settleAt(index: number, actual: number): void {
     const demand = this.demands[index];
     if (demand === undefined || isGivenBack(demand.pool) || !Number.isFinite(actual)) return;
     this.#used ??= new Array(this.demands.length);
     if (this.#used[index] !== undefined) return;
-    const used = wholeUnits(actual);
+    const used = Math.max(0, Math.ceil(actual));
     this.#used[index] = used;
-    const held = this.#host.pools.of(demand.pool);
-    putRight(this.#host, held, this.#bucket, demand.amount - used);
-    if (demand.pool.kind === 'budget') this.#host.spend(held, used);
+    const { pool, amount } = demand;
+    this.#holder.putRight(pool, this.#bucket, amount - used);
+    if (pool.kind === 'budget') this.#holder.spend(pool, used);
   }
 
+  /** Frees the slots alone: what the call has used is not known yet. Does nothing the second time. */
   freeSlots(): void {
     if (this.#hasFreed) return;
     this.#hasFreed = true;
-    this.#host.release(this.demands);
+    this.#holder.release(this.demands);
   }
 
+  /** Frees the slots, and leaves all that was not settled as it was reserved. Does nothing the second time. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -82,6 +100,7 @@ export class LeaseAdmission implements Admission {
     this.freeSlots();
   }
 
+  /** The call does not take place: everything goes back that was not settled or released before. */
   undo(): void {
     for (let index = 0; index < this.demands.length; index++) this.settleAt(index, 0);
     this.release();

@@ -25,16 +25,6 @@ export interface BudgetSourceOptions {
   onAvailable(isAvailable: boolean): void;
 }
 
-/** Where this host has its part of the budgets from. */
-export interface BudgetSource extends ShareSource {
-  /** False while the store does not answer. */
-  readonly isAvailable: boolean;
-  /** The budgets that this host has a part of, or has asked for lately. */
-  pools(): IterableIterator<OwnedPool>;
-  /** Gives back all that is not spent, because the host is about to end. */
-  leave(): Promise<void>;
-}
-
 /** One budget's pool, and what is known of its account. */
 interface Account {
   readonly pool: OwnedPool;
@@ -50,7 +40,7 @@ interface Account {
   lent: number;
   /** What the store was told to be owed, until it is known that it has taken it. */
   debt: Debt | null;
-  /** The total is another: what was reserved by the one before goes back. */
+  /** The limit is another: what was reserved by the one before goes back. */
   isChanged: boolean;
 }
 
@@ -64,14 +54,11 @@ interface Debt {
 }
 
 /**
+ * Where this host has its part of the budgets from.
  * Reserves budgets from their accounts in a store, a slice at a time: only what is reserved there is ever leased to
  * workers, so nothing that happens to this host lets more be spent.
  */
-export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
-  return new StoredBudgets(options);
-}
-
-class StoredBudgets implements BudgetSource {
+export class BudgetSource implements ShareSource {
   readonly until = null;
   readonly isUndivided = false;
   readonly #options: BudgetSourceOptions;
@@ -88,10 +75,12 @@ class StoredBudgets implements BudgetSource {
     this.#options = options;
   }
 
+  /** False while the store does not answer. */
   get isAvailable(): boolean {
     return this.#isAvailable;
   }
 
+  /** The budgets that this host has a part of, or has asked for lately. */
   pools(): IterableIterator<OwnedPool> {
     return this.#known.keys();
   }
@@ -177,6 +166,7 @@ class StoredBudgets implements BudgetSource {
     }
   }
 
+  /** Gives back all that is not spent, because the host is about to end. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     await Promise.all([...this.#known.values()].map((account) => this.#settle(account)));
@@ -234,10 +224,10 @@ class StoredBudgets implements BudgetSource {
     account.debt ??= isBehind(account) ? debtOf(account) : null;
     const { debt } = account;
     const need = needs.reduce((sum, stated) => sum + stated.need, 0) - free;
-    const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.total / reservedParts));
+    const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.limit / reservedParts));
     this.#work(account, async () => {
       const granted = await this.#options.accounts.reserve(pool.name, {
-        total: pool.total,
+        limit: pool.limit,
         least: want === 0 ? 0 : lacks,
         want,
         owed: debt === null ? 0 : debt.lent + debt.behind,
@@ -246,7 +236,7 @@ class StoredBudgets implements BudgetSource {
       });
       if (debt !== null) account.lent -= debt.lent;
       account.debt = null;
-      pool.resize(pool.limit + granted + (debt?.behind ?? 0));
+      pool.resize(pool.share + granted + (debt?.behind ?? 0));
       if (granted > 0 || want === 0) return;
       account.emptyUntil = this.#now() + emptyMs;
       account.emptyFrom = lacks;
@@ -257,7 +247,7 @@ class StoredBudgets implements BudgetSource {
     const { pool } = account;
     const amount = pool.free;
     // At once: nobody may be leased what is on its way back. Where that fails it counts as spent.
-    pool.resize(pool.limit - amount);
+    pool.resize(pool.share - amount);
     this.#work(account, () => this.#options.accounts.giveBack(pool.name, amount, budgetKeptMs));
   }
 
@@ -308,7 +298,7 @@ function lend(account: Account): void {
   const need = pool.asks.reduce((sum, { stated }) => sum + stated.need, 0) - pool.free;
   if (need <= 0) return;
   account.lent += need;
-  pool.resize(pool.limit + need);
+  pool.resize(pool.share + need);
 }
 
 /** Fewer units beside the free ones help none of those who ask. */

@@ -1,4 +1,4 @@
-import type { Decision, Denial, Pending } from './decision.js';
+import type { Decision, Denial } from './admission.js';
 import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
 import { type Demand, type Pool, sliceOf, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
@@ -473,7 +473,7 @@ interface WaitingCallOptions {
 }
 
 /** A call whose demands are not decided. It stands in the line of one pool that has too little for it. */
-export class WaitingCall implements Pending {
+export class WaitingCall {
   readonly outcome = 'pending';
   readonly sequence: number;
   readonly deadline: number;
@@ -503,6 +503,7 @@ export class WaitingCall implements Pending {
     return this.demands[this.demand]?.amount ?? 0;
   }
 
+  /** Gives up: nothing is taken, nobody is called back. Does nothing once the decision was told. */
   cancel(): void {
     if (this.isOver) return;
     this.isOver = true;

@@ -14,8 +14,7 @@
  *    owner with a sweep.
  */
 
-import { type AdmissionHost, LeaseAdmission } from './admission.js';
-import { type Admission, type Decision, type Denial, graver, type Pending } from './decision.js';
+import { Admission, type Decision, type Denial, graver } from './admission.js';
 import { DecidedCalls, type HeldPool, HeldPools, type HeldUnits, WaitingCall } from './held-pool.js';
 import {
   type HolderMessage,
@@ -62,53 +61,19 @@ interface LeaseHolderOptions {
   readonly maxWaitMs?: number;
 }
 
-/** A worker's side of all limits: it holds leased units and decides calls by them. */
-export interface LeaseHolder {
-  /**
-   * Takes the units of all demands where this worker has them, as it has for nearly every call.
-   * @param demands each pool once
-   * @param now by the holder's clock, looked at just now
-   * @returns null where it has not, and then nothing was taken: `acquire` tells more
-   */
-  take(demands: readonly Demand[], now: number): Admission | null;
-  /**
-   * As `take`, and waits for units, or says why not.
-   * @param onDecided called once, later, when the result is `pending` and is not cancelled
-   */
-  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
-  /** Takes the primary's message. */
-  receive(message: OwnerMessage): void;
-  /**
-   * The primary is gone for good: what is held may be used up. Where other workers may have more, `outageRates` decides,
-   * and all else is denied.
-   */
-  disconnect(): void;
-  /** Decides on calls that have waited long enough, and sends idle units back. To be called about every 100 ms. */
-  tick(): void;
-  /** Sends back all that is not in use: the worker is about to end. */
-  close(): void;
-  /** How often it has ticked. */
-  readonly ticks: number;
-  /** What a caller may be told of a limit, as it was a moment ago. */
-  peek(pool: Pool): PoolView;
-  /** The pools of which this worker has used anything lately, or has other units than its slice. */
-  inspect(): HeldUnits[];
-}
-
 const atOnce = (run: () => void): void => run();
 
-/** Makes a holder that has nothing yet. */
-export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
-  return new Holder(options);
-}
-
-class Holder implements LeaseHolder, AdmissionHost {
+/**
+ * A worker's side of all limits: it holds leased units and decides calls by them.
+ * Makes a holder that has nothing yet.
+ */
+export class LeaseHolder {
   readonly #now: () => number;
   readonly #maxWaiting: number;
   readonly #maxWaitMs: number;
   readonly #outageRates: () => 'open' | 'closed';
   readonly #outbox: Outbox;
-  readonly pools = new HeldPools();
+  readonly #pools = new HeldPools();
   /** Those whose units other workers lack, or lacked a moment ago, or that owe some. */
   readonly #recalled = new Set<HeldPool>();
   /** Those with calls that wait. */
@@ -118,6 +83,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** What is held may be used until then. */
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
+  /** How often it has ticked. */
   ticks = 0;
   /** When it last looked at its clock, or was told the time. */
   #seenAt = 0;
@@ -131,13 +97,23 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#maxWaitMs = maxWaitMs;
   }
 
+  /**
+   * Takes the units of all demands where this worker has them, as it has for nearly every call.
+   * @param demands each pool once
+   * @param now by the holder's clock, looked at just now
+   * @returns null where it has not, and then nothing was taken: `acquire` tells more
+   */
   take(demands: readonly Demand[], now: number): Admission | null {
     this.#seenAt = now;
     if (this.#firstShort(demands, ++this.#sequence, now) !== -1) return null;
     return this.#admit(demands, now);
   }
 
-  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
+  /**
+   * As `take`, and waits for units, or says why not.
+   * @param onDecided called once, later, when the result is `pending` and is not cancelled
+   */
+  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | WaitingCall {
     const now = this.#now();
     this.#seenAt = now;
     const sequence = ++this.#sequence;
@@ -158,7 +134,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     // It will lack the others, too, once it has this one: all are asked for at once.
     for (let i = short + 1; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      const held = this.pools.of(pool);
+      const held = this.#pools.of(pool);
       const isWaitedFor = held.asked !== null && held.asked.line.size > 0;
       if (!isWaitedFor && held.isShort(amount, sequence)) this.#ask(held, amount, amount);
     }
@@ -166,9 +142,10 @@ class Holder implements LeaseHolder, AdmissionHost {
     return waiting;
   }
 
+  /** Takes the primary's message. */
   receive({ slices, leases, until, answers, recalls, debts, refilled }: OwnerMessage): void {
     const now = this.#now();
-    if (slices !== undefined) this.pools.setSlices(slices);
+    if (slices !== undefined) this.#pools.setSlices(slices);
     for (const pool of leases ?? []) this.#noteLease(pool);
     if (until !== undefined) {
       this.#until = until ?? Number.POSITIVE_INFINITY;
@@ -177,10 +154,14 @@ class Holder implements LeaseHolder, AdmissionHost {
     for (const answer of answers ?? []) this.#accept(answer, now);
     for (const recall of recalls ?? []) this.#giveUp(recall, now);
     for (const { pool, amount } of debts ?? []) this.#owe(pool, amount, now);
-    for (const name of refilled ?? []) this.pools.get(name)?.asked?.markRefilled();
+    for (const name of refilled ?? []) this.#pools.get(name)?.asked?.markRefilled();
     this.#finish();
   }
 
+  /**
+   * The primary is gone for good: what is held may be used up. Where other workers may have more, `outageRates` decides,
+   * and all else is denied.
+   */
   disconnect(): void {
     this.#isConnected = false;
     this.#outbox.close();
@@ -192,6 +173,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#finish();
   }
 
+  /** Decides on calls that have waited long enough, and sends idle units back. To be called about every 100 ms. */
   tick(): void {
     const now = this.#now();
     this.#seenAt = now;
@@ -212,45 +194,69 @@ class Holder implements LeaseHolder, AdmissionHost {
       this.#recalled.delete(held);
     }
     this.#outbox.tellSpent();
-    for (const held of this.pools.nextSweeps(now)) this.#sweep(held, now);
+    for (const held of this.#pools.nextSweeps(now)) this.#sweep(held, now);
     this.#finish();
   }
 
+  /** Sends back all that is not in use: the worker is about to end. */
   close(): void {
     this.#outbox.tellSpent();
     const now = this.#now();
     // With its end the slices are free by themselves.
-    for (const held of this.pools.values()) if (!held.isSettled(now)) this.#sendBack(held, held.available);
+    for (const held of this.#pools.values()) if (!held.isSettled(now)) this.#sendBack(held, held.available);
     this.#finish();
     // The process may end before the turn does.
     this.#outbox.flushNow();
   }
 
+  /** What a caller may be told of a limit, as it was a moment ago. */
   peek(pool: Pool): PoolView {
-    const held = this.pools.seen(pool);
+    const held = this.#pools.seen(pool);
     return held === null ? untouched(pool) : poolViewOf(pool, held, this.#seenAt);
   }
 
+  /** The pools of which this worker has used anything lately, or has other units than its slice. */
   inspect(): HeldUnits[] {
     const now = this.#now();
     const units: HeldUnits[] = [];
-    for (const held of this.pools.values()) if (!held.isIdle(now)) units.push(held.units());
+    for (const held of this.#pools.values()) if (!held.isIdle(now)) units.push(held.units());
     return units;
   }
 
-  unuse(held: HeldPool, bucket: number, amount: number): void {
-    held.unuse(bucket, amount);
+  /** Of an admission that holds units of this holder, as are the next two. */
+  putRight(pool: Pool, bucket: number, spare: number): void {
+    const held = this.#pools.of(pool);
+    if (spare < 0) this.#overuse(held, -spare);
+    if (spare <= 0) return;
+    held.unuse(bucket, spare);
     if (!held.isWanted) return;
     this.#freed(held, this.#now());
     this.#finish();
   }
 
-  spend(held: HeldPool, amount: number): void {
+  spend(pool: Pool, amount: number): void {
+    const held = this.#pools.of(pool);
     held.spend(amount);
     this.#outbox.spending.add(held);
   }
 
-  overuse(held: HeldPool, amount: number): void {
+  release(demands: readonly Demand[]): void {
+    let isFreed = false;
+    for (let i = 0; i < demands.length; i++) {
+      const { pool, amount } = demands[i] as Demand;
+      if (!isGivenBack(pool)) continue;
+      const held = this.#pools.of(pool);
+      held.inUse -= amount;
+      held.available += amount;
+      if (!held.isWanted) continue;
+      isFreed = true;
+      this.#freed(held, this.#now());
+    }
+    if (isFreed) this.#finish();
+  }
+
+  /** So much is used, whether there is as much or not. */
+  #overuse(held: HeldPool, amount: number): void {
     const now = this.#now();
     held.collect(now);
     held.take(amount, now);
@@ -262,26 +268,11 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.flush();
   }
 
-  release(demands: readonly Demand[]): void {
-    let isFreed = false;
-    for (let i = 0; i < demands.length; i++) {
-      const { pool, amount } = demands[i] as Demand;
-      if (!isGivenBack(pool)) continue;
-      const held = this.pools.of(pool);
-      held.inUse -= amount;
-      held.available += amount;
-      if (!held.isWanted) continue;
-      isFreed = true;
-      this.#freed(held, this.#now());
-    }
-    if (isFreed) this.#finish();
-  }
-
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
   #firstShort(demands: readonly Demand[], sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      const held = this.pools.of(pool);
+      const held = this.#pools.of(pool);
       held.collect(now);
       if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
@@ -292,11 +283,11 @@ class Holder implements LeaseHolder, AdmissionHost {
   #admit(demands: readonly Demand[], now: number): Admission {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      const held = this.pools.of(pool);
+      const held = this.#pools.of(pool);
       held.take(amount, now);
       if (held.runsOut) this.#askAhead(held);
     }
-    return new LeaseAdmission(this, demands, bucketOf(now));
+    return new Admission(this, demands, bucketOf(now));
   }
 
   /** Asks for more units of a pool that will be short soon, so that no call has to wait for them. */
@@ -310,7 +301,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     let denied: Denial | null = null;
     for (const demand of demands) {
       const { pool, amount } = demand;
-      const held = this.pools.of(pool);
+      const held = this.#pools.of(pool);
       held.collect(now);
       const isShort = held.isShort(amount, sequence);
       if (!isShort && (amount === 0 || !this.#isLapsed(pool, now))) continue;
@@ -335,8 +326,8 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** Lets a call in, whatever is held. */
   #admitBeyond(demands: readonly Demand[], now: number): Admission {
-    for (const { pool, amount } of demands) this.overuse(this.pools.of(pool), amount);
-    return new LeaseAdmission(this, demands, bucketOf(now));
+    for (const { pool, amount } of demands) this.#overuse(this.#pools.of(pool), amount);
+    return new Admission(this, demands, bucketOf(now));
   }
 
   /** What is held of it must not be used now. What is spent was reserved for good. */
@@ -354,7 +345,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** Puts a call into the line of the pool that it lacks units of. */
   #wait(waiting: WaitingCall, demand: number): void {
-    const held = this.pools.of((waiting.demands[demand] as Demand).pool);
+    const held = this.#pools.of((waiting.demands[demand] as Demand).pool);
     held.asking.line.insert(waiting, demand);
     this.#awaited.add(held);
     this.#askForLine(held);
@@ -369,18 +360,18 @@ class Holder implements LeaseHolder, AdmissionHost {
   #ask(held: HeldPool, amount: number, least: number): void {
     if (held.asking.isAsking || !this.#isConnected) return;
     this.#outbox.asks.push(held.stateAsk(amount, least, this.#sequence));
-    this.pools.sweepIn(held, sweepTicks);
+    this.#pools.sweepIn(held, sweepTicks);
   }
 
   #accept(answer: PoolAnswer, now: number): void {
-    const held = this.pools.get(answer.pool);
+    const held = this.#pools.get(answer.pool);
     if (held === undefined) {
       if (answer.granted > 0) this.#outbox.returns.push({ pool: answer.pool, amount: answer.granted });
       return;
     }
     held.collect(now);
     held.accept(answer);
-    this.pools.sweepIn(held, sweepTicks);
+    this.#pools.sweepIn(held, sweepTicks);
     // An answer to an earlier ask says nothing of what was asked since.
     const isEnd = answer.short && !held.asking.isAsking;
     if (isEnd) held.asking.markExhausted(answer.retryAt, now);
@@ -390,18 +381,18 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** It has other units of a pool than the slice that it would take for granted. */
   #noteLease({ pool: name, kind, limit, leased }: PoolLease): void {
     const pool = { name, kind, limit };
-    const held = this.pools.get(name) ?? this.pools.add(pool, leased);
-    held.slice = this.pools.sliceOf(pool);
-    this.pools.sweepIn(held, sweepTicks);
+    const held = this.#pools.get(name) ?? this.#pools.add(pool, leased);
+    held.slice = this.#pools.sliceOf(pool);
+    this.#pools.sweepIn(held, sweepTicks);
   }
 
   #giveUp({ pool, kind, limit, number }: PoolRecall, now: number): void {
-    const held = this.pools.of({ name: pool, kind, limit });
+    const held = this.#pools.of({ name: pool, kind, limit });
     const { asking } = held;
     asking.recalledUntil = now + recalledMs;
     asking.isRecalled = true;
     this.#recalled.add(held);
-    this.pools.sweepIn(held, sweepTicks);
+    this.#pools.sweepIn(held, sweepTicks);
     held.collect(now);
     const amount = Math.max(0, held.available);
     held.giveBack(amount);
@@ -413,7 +404,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   #owe(pool: string, amount: number, now: number): void {
-    const held = this.pools.get(pool);
+    const held = this.#pools.get(pool);
     // What it had is on its way back.
     if (held === undefined) return;
     held.asking.owed = Math.min(held.held, held.asking.owed + amount);
@@ -450,7 +441,7 @@ class Holder implements LeaseHolder, AdmissionHost {
         continue;
       }
       const { pool, amount } = waiting.demands[short] as Demand;
-      const lacking = this.pools.of(pool);
+      const lacking = this.#pools.of(pool);
       // The answer says nothing of those who came after the question, and may need less.
       const isAnswered = isEnd && (waiting.sequence <= through || !this.#isConnected);
       if (lacking === held && !isAnswered) break;
@@ -492,7 +483,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     if (line === null) return;
     line.remove(waiting);
     // Those behind it may need less.
-    this.#decideLine(this.pools.of((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
+    this.#decideLine(this.#pools.of((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
   }
 
@@ -504,19 +495,19 @@ class Holder implements LeaseHolder, AdmissionHost {
     if (held.isIdle(now)) {
       held.asked = null;
       this.#recalled.delete(held);
-      if (held.idleSweeps++ < mostIdleSweeps) this.pools.sweepAfter(held, slotTicks);
-      else this.pools.forget(held);
+      if (held.idleSweeps++ < mostIdleSweeps) this.#pools.sweepAfter(held, slotTicks);
+      else this.#pools.forget(held);
       return;
     }
     held.idleSweeps = 0;
     if (!held.isSettled(now)) {
-      this.pools.sweepIn(held, sweepTicks);
+      this.#pools.sweepIn(held, sweepTicks);
       return;
     }
     held.asked = null;
     const lastAt = held.window?.lastAt() ?? null;
     const ticks = lastAt === null ? slotTicks : Math.ceil((lastAt - now) / bucketMs) + 1;
-    this.pools.sweepAfter(held, Math.max(sweepTicks, ticks));
+    this.#pools.sweepAfter(held, Math.max(sweepTicks, ticks));
   }
 
   /** Sends what is to be sent, then tells what was decided. */

@@ -42,13 +42,13 @@ interface LeaseOwnerOptions {
   readonly sliceDivisor?: () => number;
 }
 
-/** One pool's numbers. At every moment `free`, `inWindow` and all of `leased` make `limit`, this host's share. */
+/** One pool's numbers. At every moment `free`, `inWindow` and all of `leased` make `share`. */
 export interface OwnedUnits {
   readonly name: string;
   readonly kind: PoolKind;
   /** The config's limit. */
-  readonly total: number;
   readonly limit: number;
+  readonly share: number;
   readonly free: number;
   readonly inWindow: number;
   readonly leased: ReadonlyMap<number, number>;
@@ -56,44 +56,14 @@ export interface OwnedUnits {
   readonly asks: number;
 }
 
-/** The primary's side of all limits: it owns their units and leases them to workers. */
-export interface LeaseOwner {
-  /**
-   * A worker has begun, which has no units but its slices, of which it is told at once.
-   * @param worker is not used for another process again
-   * @param send must not throw, nor call the owner
-   */
-  join(worker: number, send: (message: OwnerMessage) => void): void;
-  /** Takes a worker's message. One of a worker that is gone is passed over. */
-  receive(worker: number, message: HolderMessage): void;
-  /**
-   * A worker's process has ended. What it had of a window counts as used at this moment; its slots are free. Not to be
-   * called while it may still admit calls, even if it cannot be reached.
-   */
-  gone(worker: number): void;
-  /** Decides what has waited long enough. To be called about every 100 ms. */
-  tick(): void;
-  /**
-   * Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
-   * @param changed the pools of which the limit is another now, as they were
-   */
-  reload(changed: Iterable<Pool>): void;
-  /**
-   * The pools of which workers have other units than their slices, or had within the last minute.
-   * @param names of others that are to be among them
-   */
-  inspect(names?: Iterable<string>): OwnedUnits[];
-}
-
 /** Pools of which a worker is told in one message. */
 const mostAtOnce = 64;
 
-/** Makes the owner of all pools. Nothing is leased yet. */
-export function createLeaseOwner(options: LeaseOwnerOptions): LeaseOwner {
-  return new Owner(options);
-}
-
-class Owner implements LeaseOwner {
+/**
+ * The primary's side of all limits: it owns their units and leases them to workers.
+ * Makes the owner of all pools. Nothing is leased yet.
+ */
+export class LeaseOwner {
   readonly #poolOf: (name: string) => Pool | undefined;
   readonly #now: () => number;
   readonly #shares: ShareSource;
@@ -120,6 +90,11 @@ class Owner implements LeaseOwner {
     });
   }
 
+  /**
+   * A worker has begun, which has no units but its slices, of which it is told at once.
+   * @param worker is not used for another process again
+   * @param send must not throw, nor call the owner
+   */
   join(id: number, send: (message: OwnerMessage) => void): void {
     this.#forgetEnded(this.#now());
     const sliceDivisor = this.#divisorOfNext();
@@ -129,14 +104,15 @@ class Owner implements LeaseOwner {
     const slices: Slices = { sliceDivisor, usedUntil: this.#inheritSlices(sliceDivisor) };
     const leases: PoolLease[] = [];
     for (const pool of this.#pools.values()) {
-      const { name, kind, total } = pool;
-      if (pool.sliceOf(sliceDivisor) === 0) continue;
-      leases.push({ pool: name, kind, limit: total, leased: 0 });
+      const { name, kind, limit } = pool;
+      if (sliceOf(pool, sliceDivisor) === 0) continue;
+      leases.push({ pool: name, kind, limit, leased: 0 });
       this.#due.add(pool);
     }
     send({ type: 'lease-order', slices, leases: someOf(leases) });
   }
 
+  /** Takes a worker's message. One of a worker that is gone is passed over. */
   receive(id: number, { recalled, overdrafts, spent, returns, asks }: HolderMessage): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
@@ -150,6 +126,10 @@ class Owner implements LeaseOwner {
     this.#flush();
   }
 
+  /**
+   * A worker's process has ended. What it had of a window counts as used at this moment; its slots are free. Not to be
+   * called while it may still admit calls, even if it cannot be reached.
+   */
   gone(id: number): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
@@ -165,6 +145,7 @@ class Owner implements LeaseOwner {
     this.#flush();
   }
 
+  /** Decides what has waited long enough. To be called about every 100 ms. */
   tick(): void {
     this.#shares.tick();
     const now = this.#now();
@@ -172,6 +153,10 @@ class Owner implements LeaseOwner {
     this.#flush();
   }
 
+  /**
+   * Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
+   * @param changed the pools of which the limit is another now, as they were
+   */
   reload(changed: Iterable<Pool>): void {
     const now = this.#now();
     // Workers may have their slices of what the limits were.
@@ -181,10 +166,10 @@ class Owner implements LeaseOwner {
       if (++told % mostAtOnce === 0) this.#flush();
     }
     for (const pool of [...this.#pools.values()]) {
-      const total = this.#poolOf(pool.name)?.limit ?? pool.total;
-      if (total === pool.total) continue;
+      const limit = this.#poolOf(pool.name)?.limit ?? pool.limit;
+      if (limit === pool.limit) continue;
       pool.collect(now);
-      pool.total = total;
+      pool.limit = limit;
       this.#shares.changed(pool);
       this.#dun(pool);
       this.#answerAsks(pool, now);
@@ -192,6 +177,10 @@ class Owner implements LeaseOwner {
     this.#flush();
   }
 
+  /**
+   * The pools of which workers have other units than their slices, or had within the last minute.
+   * @param names of others that are to be among them
+   */
   inspect(names: Iterable<string> = []): OwnedUnits[] {
     const before = new Set(this.#pools.keys());
     for (const name of names) this.#open(name);
@@ -199,8 +188,8 @@ class Owner implements LeaseOwner {
       (pool): OwnedUnits => ({
         name: pool.name,
         kind: pool.kind,
-        total: pool.total,
         limit: pool.limit,
+        share: pool.share,
         free: pool.free,
         inWindow: pool.window?.total ?? 0,
         leased: new Map(pool.leased),
@@ -390,7 +379,7 @@ class Owner implements LeaseOwner {
       const worker = this.#workers.get(id);
       // One that is late has a recall to answer yet: more of them would only pile up in its channel.
       if (worker === undefined || id === except || worker.isLate) continue;
-      worker.recalls.push({ pool: pool.name, kind: pool.kind, limit: pool.total, number });
+      worker.recalls.push({ pool: pool.name, kind: pool.kind, limit: pool.limit, number });
       this.#sending.add(worker);
       waitingFor.add(id);
     }
@@ -443,7 +432,7 @@ class Owner implements LeaseOwner {
   #fillSlices(pool: OwnedPool, now: number): boolean {
     let isLacking = false;
     for (const worker of this.#workers.values()) {
-      const missing = pool.sliceOf(worker.sliceDivisor) - (pool.leased.get(worker.id) ?? 0);
+      const missing = sliceOf(pool, worker.sliceDivisor) - (pool.leased.get(worker.id) ?? 0);
       if (missing <= 0) continue;
       const isScarce = pool.asks.length > 0 || now < pool.scarceUntil;
       if (isScarce || pool.usable < missing) isLacking = true;

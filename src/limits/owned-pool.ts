@@ -31,9 +31,9 @@ export class OwnedPool {
   readonly name: string;
   readonly kind: PoolKind;
   /** The config's limit. */
-  total: number;
-  /** What this host may use of it: all, or its share. */
   limit: number;
+  /** What this host may use of it: all, or its share. */
+  share: number;
   /** Units that are in no host's share, as far as is known; below zero where the shares are more than the limit. */
   left = 0;
   /** Units that no worker has; below zero after a limit was lowered, or more was used than was leased. */
@@ -60,8 +60,8 @@ export class OwnedPool {
   constructor({ name, kind, limit }: Pool) {
     this.name = name;
     this.kind = kind;
-    this.total = limit;
     this.limit = limit;
+    this.share = limit;
     this.free = limit;
     const windowMs = windowMsOf[kind];
     this.window = windowMs === null ? null : new SlidingWindow(windowMs);
@@ -82,17 +82,12 @@ export class OwnedPool {
     if (!this.#isQuiet) return false;
     let slices = 0;
     for (const { id, sliceDivisor } of workers) {
-      const slice = this.sliceOf(sliceDivisor);
+      const slice = sliceOf(this, sliceDivisor);
       if (slice === 0) continue;
       if (this.leased.get(id) !== slice) return false;
       slices++;
     }
     return this.leased.size === slices;
-  }
-
-  /** Of a worker: see `sliceOf`. */
-  sliceOf(sliceDivisor: number): number {
-    return sliceOf({ name: this.name, kind: this.kind, limit: this.total }, sliceDivisor);
   }
 
   /** Adds what has come back to the free units. */
@@ -134,7 +129,7 @@ export class OwnedPool {
     const used = Math.min(amount, this.leased.get(worker) ?? 0);
     this.giveBack(worker, used);
     this.free -= used;
-    this.limit -= used;
+    this.share -= used;
   }
 
   /** A worker ended without a word: whatever it had may have been used a moment ago. */
@@ -152,15 +147,15 @@ export class OwnedPool {
   }
 
   /** The host may use another number of units from now on. */
-  resize(limit: number): void {
-    this.#addFree(limit - this.limit);
-    this.limit = limit;
+  resize(share: number): void {
+    this.#addFree(share - this.share);
+    this.share = share;
   }
 
-  /** Units that this host is to give up: its part of what the shares of all are beyond the total. */
+  /** Units that this host is to give up: its part of what the shares of all are beyond the limit. */
   get excess(): number {
     if (this.left >= 0) return 0;
-    return Math.ceil((-this.left * this.limit) / (this.total - this.left));
+    return Math.ceil((-this.left * this.share) / (this.limit - this.left));
   }
 
   /** Units that a worker can be given. */

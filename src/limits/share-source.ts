@@ -1,6 +1,6 @@
 import type { OwnedPool } from './owned-pool.js';
 
-/** Where the owner of the pools has their units from. It gives each pool its `limit`, and takes from what is free. */
+/** Where the owner of the pools has their units from. It gives each pool its `share`, and takes from what is free. */
 export interface ShareSource {
   /**
    * Until when units may be used, in milliseconds of the host's clock; null for no bound. Workers hold to it, too:
@@ -15,7 +15,7 @@ export interface ShareSource {
   isValid(pool: OwnedPool, now: number): boolean;
   /** A pool is in use from now on. */
   add(pool: OwnedPool): void;
-  /** The pool's `total` is another. */
+  /** The pool's `limit` is another. */
   changed(pool: OwnedPool): void;
   /**
    * The asks of a pool want more than is free.
@@ -34,7 +34,7 @@ export interface ShareSource {
 
 /** The owner of the pools, as a source of units sees it. */
 export interface ShareUser {
-  /** The limits of these pools may have changed; what they lacked has come, or will not. */
+  /** The shares of these pools may have changed; what they lacked has come, or will not. */
   onAnswered(pools: readonly OwnedPool[]): void;
   /** Other hosts lack units of these: what workers hold idle is to come back. */
   onWanted(pools: readonly OwnedPool[]): void;
@@ -49,11 +49,11 @@ export const undivided: ShareSource = {
   begin: () => {},
   isValid: () => true,
   add: () => {},
-  changed: (pool) => pool.resize(pool.total),
+  changed: (pool) => pool.resize(pool.limit),
   lack: () => false,
   isAsking: () => false,
   // What was spent of a pool is to be remembered.
-  forget: ({ kind, limit, total }) => kind !== 'budget' || limit === total,
+  forget: ({ kind, share, limit }) => kind !== 'budget' || share === limit,
   flush: () => {},
   tick: () => {},
 };

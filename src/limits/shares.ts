@@ -49,26 +49,15 @@ interface ShareKeeperOptions {
   readonly onAvailable: (isAvailable: boolean) => void;
 }
 
-/** This host's side of limits that several hosts share by a store. */
-export interface ShareKeeper extends ShareSource {
-  /** The store answered within the last moments, or was not asked for long enough to tell. */
-  readonly isAvailable: boolean;
-  /** Gives back what is free, as the last thing that is said. */
-  leave(): void;
-}
+const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
 
 /**
+ * This host's side of limits that several hosts share by a store.
  * Makes the keeper of a host's shares. The host says what it has, and the store believes it: what is given up was taken
  * out of use before, and what is granted is used only after the answer. So a statement, or an answer, can be lost, and
  * the next one sets things right. One statement is under way at a time.
  */
-export function createShareKeeper(options: ShareKeeperOptions): ShareKeeper {
-  return new Keeper(options);
-}
-
-const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
-
-class Keeper implements ShareKeeper {
+export class ShareKeeper implements ShareSource {
   readonly isUndivided = false;
   readonly #options: ShareKeeperOptions;
   #user = deaf;
@@ -115,6 +104,7 @@ class Keeper implements ShareKeeper {
     return this.#isAlone ? null : this.#deadline;
   }
 
+  /** The store answered within the last moments, or was not asked for long enough to tell. */
   get isAvailable(): boolean {
     return !this.#isGone;
   }
@@ -131,12 +121,12 @@ class Keeper implements ShareKeeper {
     const share = new PoolShare(pool, this.#options.now());
     this.#shares.set(pool, share);
     this.#byName.set(pool.name, share);
-    pool.resize(this.#isAlone ? pool.total : 0);
+    pool.resize(this.#isAlone ? pool.limit : 0);
     pool.isCutOff = this.#isGone && !this.#isAlone;
   }
 
   changed(pool: OwnedPool): void {
-    if (this.#isAlone) pool.resize(pool.total);
+    if (this.#isAlone) pool.resize(pool.limit);
     const share = this.#shares.get(pool);
     // The answer says whether the shares are more than the limit now.
     if (share !== undefined) share.isDirty = true;
@@ -145,7 +135,7 @@ class Keeper implements ShareKeeper {
   lack(pool: OwnedPool, now: number): boolean {
     const share = this.#shares.get(pool);
     if (share === undefined || this.#isGone) return false;
-    if (this.#isInTerm(now) && pool.limit >= pool.total) return false;
+    if (this.#isInTerm(now) && pool.share >= pool.limit) return false;
     if (now < share.dryUntil) this.#waiting.add(share);
     else this.#lacking.add(share);
     return true;
@@ -197,6 +187,7 @@ class Keeper implements ShareKeeper {
     return isFound;
   }
 
+  /** Gives back what is free, as the last thing that is said. */
   leave(): void {
     const isSilent = this.#isLeaving || this.#isAlone || this.#isUnderWay;
     this.#isLeaving = true;
@@ -286,7 +277,7 @@ class Keeper implements ShareKeeper {
 
   /** Adds the pools that can be forgotten. */
   #addUnused(pools: Set<OwnedPool>): void {
-    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isUnused) pools.add(pool);
+    for (const { pool } of this.#shares.values()) if (pool.share === 0 && pool.isUnused) pools.add(pool);
   }
 
   #apply(answer: HostAnswer, { shares, pools }: Sent, now: number): void {
@@ -294,7 +285,7 @@ class Keeper implements ShareKeeper {
       const [statement, outcome] = [pools[index], answer.pools[index]];
       if (statement === undefined || outcome === undefined) continue;
       share.accept(statement, outcome.granted, outcome.left, now);
-      if (outcome.granted < statement.need && share.pool.limit < share.pool.total) this.#waiting.add(share);
+      if (outcome.granted < statement.need && share.pool.share < share.pool.limit) this.#waiting.add(share);
       this.#unknown.delete(share);
     }
   }
@@ -367,9 +358,9 @@ class Keeper implements ShareKeeper {
   #standAlone(): void {
     this.#unknown.clear();
     for (const share of this.#shares.values()) {
-      share.isDirty ||= share.pool.limit > 0;
+      share.isDirty ||= share.pool.share > 0;
       share.pool.left = 0;
-      share.pool.resize(share.pool.total);
+      share.pool.resize(share.pool.limit);
     }
   }
 }
@@ -386,7 +377,7 @@ interface Sent {
   readonly pools: readonly PoolStatement[];
 }
 
-/** What a host knows of its share of one pool. The share itself is the pool's `limit`. */
+/** What a host knows of its share of one pool. The share itself is the pool's `share`. */
 class PoolShare {
   readonly pool: OwnedPool;
   /** The store may count more for this host than it has. */
@@ -407,7 +398,7 @@ class PoolShare {
 
   /** Its users have no units, nobody else has any for it, and there is nothing to remember. */
   isDone(now: number): boolean {
-    return this.pool.limit === 0 && !this.isDirty && now >= this.dryUntil;
+    return this.pool.share === 0 && !this.isDirty && now >= this.dryUntil;
   }
 
   /** Other hosts lack units. @returns false where that is known */
@@ -431,7 +422,7 @@ class PoolShare {
   /** There is something to be said of it. */
   isDue(now: number): boolean {
     const { pool } = this;
-    const isOld = pool.limit > 0 && now - this.#statedAt >= restateMs;
+    const isOld = pool.share > 0 && now - this.#statedAt >= restateMs;
     return this.isDirty || isOld || pool.free < 0 || this.hasSurplus(now);
   }
 
@@ -442,7 +433,7 @@ class PoolShare {
 
   /** All that is free is given up, and what is used too much is owned to: the share is what is in use. */
   disown(): void {
-    this.pool.resize(this.pool.limit - this.pool.free);
+    this.pool.resize(this.pool.share - this.pool.free);
     this.isDirty = true;
   }
 
@@ -451,7 +442,7 @@ class PoolShare {
     const { pool } = this;
     if (pool.free < 0) this.disown();
     const surplus = this.#surplus(now);
-    pool.resize(pool.limit - surplus);
+    pool.resize(pool.share - surplus);
     pool.left += surplus;
     this.#idle = 0;
     this.isDirty = true;
@@ -467,8 +458,8 @@ class PoolShare {
     const spare = Math.max(leastSpare, spareSeconds * (want - need));
     return {
       pool: pool.name,
-      limit: pool.total,
-      held: pool.limit,
+      limit: pool.limit,
+      held: pool.share,
       need: lacked,
       least: lacked === 0 ? 0 : Math.max(1, least - pool.usable),
       want: lacked === 0 ? 0 : lacked + spare,
@@ -478,10 +469,10 @@ class PoolShare {
 
   /** The store has answered. */
   accept(statement: PoolStatement, granted: number, left: number, now: number): void {
-    this.isDirty = statement.limit !== this.pool.total;
+    this.isDirty = statement.limit !== this.pool.limit;
     this.#statedAt = now;
     this.pool.left = left;
-    this.pool.resize(this.pool.limit + granted);
+    this.pool.resize(this.pool.share + granted);
     if (granted < statement.need) this.dryUntil = now + dryMs;
   }
 

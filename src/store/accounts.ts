@@ -1,11 +1,11 @@
 /** What is wanted of a budget. Amounts are whole numbers. */
 export interface Reservation {
   /** What the budget is in all. */
-  readonly total: number;
+  readonly limit: number;
   /** Less than this helps nobody. */
   readonly least: number;
   readonly want: number;
-  /** Used already: it is taken even beyond the total. Below zero: it was taken for use before, and is given back. */
+  /** Used already: it is taken even beyond the limit. Below zero: it was taken for use before, and is given back. */
   readonly owed: number;
   /** A name of what is owed that nothing else has: told again, it is not taken again. Null for what is told once. */
   readonly debt: string | null;

@@ -44,7 +44,7 @@ export function createPostgresBudgets(link: PostgresLink): BudgetAccounts {
   return {
     reserve: (account, reservation) => ask(account, { ...reservation, back: 0 }),
     async giveBack(account, back, ttlMs) {
-      await ask(account, { total: 0, least: 1, want: 0, owed: 0, debt: null, ttlMs, back });
+      await ask(account, { limit: 0, least: 1, want: 0, owed: 0, debt: null, ttlMs, back });
     },
     async reservedOf(account) {
       const [row] = await link.ask(statements.read, [toKey(account)]);
@@ -56,8 +56,8 @@ export function createPostgresBudgets(link: PostgresLink): BudgetAccounts {
 }
 
 async function carryOut(link: PostgresLink, changes: readonly Change[]): Promise<void> {
-  const asked = changes.map(({ account, total, least, want, owed, debt, back, ttlMs }) => {
-    const amounts = [total, least, want, owed, back].map((each) => Math.min(each, Number.MAX_SAFE_INTEGER));
+  const asked = changes.map(({ account, limit, least, want, owed, debt, back, ttlMs }) => {
+    const amounts = [limit, least, want, owed, back].map((each) => Math.min(each, Number.MAX_SAFE_INTEGER));
     return [toKey(account), toColumn(account), ...amounts, Math.ceil(ttlMs), debt];
   });
   try {

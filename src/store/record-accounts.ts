@@ -34,12 +34,12 @@ export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'repl
   };
 
   return {
-    async reserve(account, { total, least, want, owed, debt, ttlMs }) {
+    async reserve(account, { limit, least, want, owed, debt, ttlMs }) {
       let granted = 0;
       await update(account, ttlMs, ({ reserved, debts }) => {
         const isKnown = debt !== null && debts.includes(debt);
         const taken = isKnown ? 0 : owed;
-        const left = total - reserved - taken;
+        const left = limit - reserved - taken;
         granted = left < least ? 0 : Math.min(want, left);
         if (granted === 0 && taken === 0) return null;
         const isNew = debt !== null && taken !== 0;

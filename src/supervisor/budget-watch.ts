@@ -19,7 +19,7 @@ const mostRead = 200;
 
 interface BudgetWatchOptions {
   readonly store: Pick<Store, 'create'>;
-  /** The pools of budgets that this host has a part of: what it has reserved and not spent is their limit. */
+  /** The pools of budgets that this host has a part of: what it has reserved and not spent is their share. */
   inUse(): IterableIterator<OwnedBudget>;
   /** What all hosts together have reserved of a budget, in nano-dollars. @throws {GatewayError} of the store */
   reserved(account: string): Promise<number>;
@@ -29,7 +29,7 @@ interface BudgetWatchOptions {
 }
 
 /** A budget as the host knows it, in nano-dollars. */
-type OwnedBudget = Pick<OwnedPool, 'name' | 'total' | 'limit'>;
+type OwnedBudget = Pick<OwnedPool, 'name' | 'limit' | 'share'>;
 
 /** Knows how far budgets are used, of those that calls at this host have asked for. */
 interface BudgetWatch {
@@ -60,13 +60,13 @@ export function createBudgetWatch(options: BudgetWatchOptions): BudgetWatch {
   let round = options.inUse();
   let isLooking = false;
 
-  const read = async ({ name, total, limit }: OwnedBudget): Promise<void> => {
+  const read = async ({ name, limit, share }: OwnedBudget): Promise<void> => {
     const at = name.lastIndexOf(budgetMark);
     const owner = name.slice(0, at);
     const period = name.slice(at + budgetMark.length);
     // What this host has reserved and not spent is spent by nobody.
-    const used = Math.max(0, (await options.reserved(name)) - Math.max(0, limit));
-    const ratio = used / total;
+    const used = Math.max(0, (await options.reserved(name)) - Math.max(0, share));
+    const ratio = used / limit;
     const before = seen.get(owner);
     let told = before?.account === name ? before.told : 0;
     for (const mark of marks) {
@@ -75,7 +75,7 @@ export function createBudgetWatch(options: BudgetWatchOptions): BudgetWatch {
       const isFirst = await store.create(collection, `${name}:${mark}`, '1', budgetKeptMs);
       told = mark;
       if (!isFirst) continue;
-      const usd = { budgetUsd: total / nanosPerDollar, usedUsd: used / nanosPerDollar };
+      const usd = { budgetUsd: limit / nanosPerDollar, usedUsd: used / nanosPerDollar };
       log.warn({ budget: owner, period, percent: mark, ...usd }, `${mark} % of a budget is used`);
     }
     seen.set(owner, { account: name, period, ratio, told });

@@ -5,14 +5,14 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import type { StoreSettings } from '../config/types.js';
 import { type FaultPlace, guard } from '../errors.js';
 import type { KeyChange } from '../keys/managed-key.js';
-import { type BudgetSourceOptions, createBudgetSource } from '../limits/budget-source.js';
+import { BudgetSource, type BudgetSourceOptions } from '../limits/budget-source.js';
 import { HostClock } from '../limits/clock.js';
-import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
+import { LeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
 import type { Pool } from '../limits/pool.js';
 import { allPools, changedPools, createKeyPools, findPool, poolSteps } from '../limits/pools.js';
 import { bothSources, type ShareSource, undivided } from '../limits/share-source.js';
-import { createShareKeeper } from '../limits/shares.js';
+import { ShareKeeper } from '../limits/shares.js';
 import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createShareStore, type WholeStore } from '../store/create.js';
 import { inSlices } from '../wire/steps.js';
@@ -72,7 +72,7 @@ export function createLeases(options: LeasesOptions): Leases {
   const now = () => clock.now();
   const budgets = createBudgets({ ...options, now, whenGone: () => outage.budgets });
   const rates = createRateShares({ settings: config.store, now, whenGone: () => outage.rates, log });
-  const owner = createLeaseOwner({
+  const owner = new LeaseOwner({
     now,
     shares: bothSources(rates.source, budgets),
     poolOf: (name) => pools.get(name) ?? keyPools.get(name),
@@ -154,7 +154,7 @@ function createBudgets({
   now,
   whenGone,
 }: LeasesOptions & Pick<BudgetSourceOptions, 'now' | 'whenGone'>) {
-  return createBudgetSource({
+  return new BudgetSource({
     accounts: store.accounts,
     now,
     whenGone,
@@ -217,7 +217,7 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions): 
   const ready = new Promise<void>((resolve) => {
     onHeard = resolve;
   });
-  const keeper = createShareKeeper({
+  const keeper = new ShareKeeper({
     now,
     host: randomBytes(12).toString('base64url'),
     whenGone,

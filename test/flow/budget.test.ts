@@ -62,7 +62,7 @@ async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void
   /** What is gone of the budget for good, in nano-dollars. */
   const spent = (): number => {
     const [pool] = running.owner.inspect();
-    return pool === undefined ? 0 : usd * dollar - pool.limit;
+    return pool === undefined ? 0 : usd * dollar - pool.share;
   };
   /** Waits until so much is gone: workers tell it a little later. */
   const untilSpent = async (amount: number): Promise<void> => {

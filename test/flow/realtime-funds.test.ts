@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { resolvePrice } from '../../src/config/prices.js';
 import type { Model } from '../../src/config/types.js';
 import { SessionFunds } from '../../src/flow/realtime/funds.js';
-import type { Admission, Decision, Denial } from '../../src/limits/decision.js';
+import { Admission, type Decision, type Denial } from '../../src/limits/admission.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 
 /** A token of output costs one. */
@@ -13,15 +13,15 @@ const unknown: Denial = { outcome: 'denied', pool, reason: 'unknown', retryAfter
 /** A session whose reservations are decided as the test says: with nothing said they are admitted. */
 function start(decisions: Denial[]) {
   const settled: number[] = [];
-  const admission = (demands: readonly Demand[]): Admission => ({
-    outcome: 'admitted',
-    demands,
-    settle: (_pool, actual) => settled.push(actual),
-    settleAt: () => {},
-    freeSlots: () => {},
-    release: () => {},
-    undo: () => {},
-  });
+  const admission = (demands: readonly Demand[]): Admission => {
+    const amount = demands[0]?.amount ?? 0;
+    const holder = {
+      putRight: (_pool: Pool, _bucket: number, spare: number) => settled.push(amount - spare),
+      spend: () => {},
+      release: () => {},
+    };
+    return new Admission(holder, demands, 0);
+  };
   const acquire = (demands: readonly Demand[]): Decision =>
     demands.every(({ amount }) => amount === 0)
       ? admission(demands)
@@ -41,7 +41,13 @@ function start(decisions: Denial[]) {
       throw fault;
     },
   };
-  const funds = new SessionFunds({ limits: { acquire } }, call, [pool], admission([]), () => {});
+  const funds = new SessionFunds(
+    { limits: { acquire } },
+    call,
+    [pool],
+    admission([{ pool, amount: 0 }]),
+    () => {},
+  );
   const respond = (output: number): void => {
     call.usage = { ...call.usage, output: call.usage.output + output };
     funds.pay();

@@ -27,7 +27,7 @@ test('a budget whose store does not answer is told again, and what counted alrea
     },
   };
   const day = 24 * 60 * 60 * 1000;
-  await accounts.reserve('b', { total: 1000, least: 0, want: 0, owed: 500, debt: null, ttlMs: day });
+  await accounts.reserve('b', { limit: 1000, least: 0, want: 0, owed: 500, debt: null, ttlMs: day });
   const book = createTaskBook(store);
   const corrections: CallRecord[] = [];
   const services = {
@@ -67,7 +67,7 @@ test('a task whose process is killed over its budget is settled once, though man
   const settling = settlingWith(store);
   const others = 100;
   const day = 24 * 60 * 60 * 1000;
-  const spent = { total: 1e6, least: 0, want: 0, owed: 1e5, debt: null, ttlMs: day };
+  const spent = { limit: 1e6, least: 0, want: 0, owed: 1e5, debt: null, ttlMs: day };
   await store.accounts.reserve(pool, spent);
   let isTold = false;
   const killed = {

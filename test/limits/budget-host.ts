@@ -1,5 +1,5 @@
-import { type BudgetSource, createBudgetSource } from '../../src/limits/budget-source.js';
-import type { Admission, Decision } from '../../src/limits/decision.js';
+import type { Admission, Decision } from '../../src/limits/admission.js';
+import { BudgetSource } from '../../src/limits/budget-source.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 import type { SimulatedAccounts } from './simulated-accounts.js';
@@ -24,7 +24,7 @@ export interface BudgetHost {
 export function startBudgetHost(options: BudgetHostOptions): BudgetHost {
   const { time, accounts, pools, whenGone = () => 'closed' } = options;
   const told: boolean[] = [];
-  const source = createBudgetSource({
+  const source = new BudgetSource({
     accounts,
     now: () => time.now,
     whenGone,

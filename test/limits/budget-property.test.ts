@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { Admission } from '../../src/limits/decision.js';
+import type { Admission } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc } from '../support/seed.js';
 import { admitted, ask, type BudgetHost, finish, startBudgetHost } from './budget-host.js';

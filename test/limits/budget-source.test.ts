@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { Denial } from '../../src/limits/decision.js';
+import type { Denial } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { admitted, ask, finish, startBudgetHost } from './budget-host.js';
 import type { SimulatedWorker } from './host.js';

@@ -1,5 +1,5 @@
-import { createLeaseHolder, type LeaseHolder } from '../../src/limits/lease-holder.js';
-import { createLeaseOwner, type LeaseOwner } from '../../src/limits/lease-owner.js';
+import { LeaseHolder } from '../../src/limits/lease-holder.js';
+import { LeaseOwner } from '../../src/limits/lease-owner.js';
 import type { HolderMessage, OwnerMessage } from '../../src/limits/messages.js';
 import { type Pool, sliceOf } from '../../src/limits/pool.js';
 import type { ShareSource } from '../../src/limits/share-source.js';
@@ -58,7 +58,7 @@ export class SimulatedHost {
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
     const { shares, sliceDivisor = 0 } = options;
     this.sliceDivisor = sliceDivisor;
-    this.owner = createLeaseOwner({
+    this.owner = new LeaseOwner({
       now: () => this.now,
       poolOf: (name) => this.pools.get(name),
       shares,
@@ -71,7 +71,7 @@ export class SimulatedHost {
     const id = ++this.#ids;
     const worker: SimulatedWorker = {
       id,
-      holder: createLeaseHolder({
+      holder: new LeaseHolder({
         now: () => this.now,
         send: (message) => this.#fromWorker(worker, message),
         maxWaiting: this.#options.maxWaiting,
@@ -133,10 +133,10 @@ export class SimulatedHost {
 
   /** What does not add up at this moment, or null. */
   fault(): string | null {
-    for (const { name, free, inWindow, leased, limit } of this.owner.inspect()) {
+    for (const { name, free, inWindow, leased, share } of this.owner.inspect()) {
       const sum = free + inWindow + [...leased.values()].reduce((total, amount) => total + amount, 0);
-      if (sum !== limit)
-        return `${name}: free ${free} + in the window ${inWindow} + leased make ${sum}, not ${limit}`;
+      if (sum !== share)
+        return `${name}: free ${free} + in the window ${inWindow} + leased make ${sum}, not ${share}`;
       if ([...leased.values()].some((amount) => amount <= 0)) return `${name}: leases nothing`;
     }
     const owned = new Map(this.owner.inspect().map((units) => [units.name, units]));

@@ -1,5 +1,5 @@
 import type { Pool } from '../../src/limits/pool.js';
-import { createShareKeeper, type ShareKeeper } from '../../src/limits/shares.js';
+import { ShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
 import { SimulatedHost } from './host.js';
 import { ShareModel } from './share-model.js';
@@ -56,7 +56,7 @@ export class SimulatedHosts {
     const name = `host-${++this.#count}`;
     const way: Way = { isCut: false, lossOf: 0 };
     const news: boolean[] = [];
-    const keeper = createShareKeeper({
+    const keeper = new ShareKeeper({
       now: () => this.time.now,
       host: name,
       whenGone: () => this.whenGone,
@@ -120,13 +120,13 @@ export class SimulatedHosts {
   }
 
   #fault({ host }: SharedHost): string | null {
-    for (const { limit, name } of host.owner.inspect()) {
-      if (limit < 0) return `${name}: the share is ${limit}`;
+    for (const { share, name } of host.owner.inspect()) {
+      if (share < 0) return `${name}: the share is ${share}`;
     }
     return null;
   }
 }
 
 function unitsOf(host: SimulatedHost, name: string): number {
-  return host.owner.inspect().find((pool) => pool.name === name)?.limit ?? 0;
+  return host.owner.inspect().find((pool) => pool.name === name)?.share ?? 0;
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { Decision, Denial } from '../../src/limits/decision.js';
+import type { Decision, Denial } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 

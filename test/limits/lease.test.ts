@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
-import type { Admission, Decision, Denial, Pending } from '../../src/limits/decision.js';
+import type { Admission, Decision, Denial } from '../../src/limits/admission.js';
+import type { WaitingCall } from '../../src/limits/held-pool.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
@@ -261,7 +262,7 @@ test('a caller that gives up takes nothing, and those behind it are served', (t)
   const { host, workers } = makeHost(1);
   const [worker] = workers as [SimulatedWorker];
   admit(t, host, worker, { pool: tokens, amount: 60 });
-  const large = worker.holder.acquire([{ pool: tokens, amount: 50 }], never) as Pending;
+  const large = worker.holder.acquire([{ pool: tokens, amount: 50 }], never) as WaitingCall;
   const told: string[] = [];
   worker.holder.acquire([{ pool: tokens, amount: 30 }], ({ outcome }) => told.push(outcome));
   large.cancel();
@@ -283,7 +284,7 @@ test('a caller may give up, and others come, while another is told', (t) => {
     third.cancel();
     worker.holder.acquire([{ pool: requests, amount: 8 }], ({ outcome }) => told.push(outcome));
   });
-  const third = worker.holder.acquire([one(requests)], never) as Pending;
+  const third = worker.holder.acquire([one(requests)], never) as WaitingCall;
   host.advance(10);
   t.strictSame(told, ['admitted', 'second', 'admitted']);
   t.equal(unitsOf(worker, requests)?.inWindow, 10);

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import type { Decision } from '../../src/limits/decision.js';
+import type { Decision } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { integersOf } from '../support/seed.js';
 import type { SimulatedWorker } from './host.js';

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
-import type { Decision } from '../../src/limits/decision.js';
+import type { Decision } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
-import { createShareKeeper } from '../../src/limits/shares.js';
+import { ShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
 import { integersOf } from '../support/seed.js';
 import type { SimulatedWorker } from './host.js';
@@ -318,7 +318,7 @@ test('a host that was held up itself does not take the store for gone', (t) => {
   const news: boolean[] = [];
   const answers: ((answer: HostAnswer | null) => void)[] = [];
   let now = 1000;
-  const keeper = createShareKeeper({
+  const keeper = new ShareKeeper({
     now: () => now,
     host: 'a',
     whenGone: () => 'open',

@@ -24,12 +24,12 @@ export class SimulatedAccounts implements BudgetAccounts {
 
   reserve(account: string, reservation: Reservation): Promise<number> {
     this.asked.push(reservation);
-    const { total, least, want, debt } = reservation;
+    const { limit, least, want, debt } = reservation;
     return this.#call(() => {
       const owed = debt !== null && this.#debts.has(debt) ? 0 : reservation.owed;
       if (debt !== null) this.#debts.add(debt);
       const reserved = this.reserved.get(account) ?? 0;
-      const left = total - reserved - owed;
+      const left = limit - reserved - owed;
       const granted = left < least ? 0 : Math.min(want, left);
       this.reserved.set(account, reserved + owed + granted);
       return granted;

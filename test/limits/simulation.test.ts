@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { Admission, Decision } from '../../src/limits/decision.js';
+import type { Admission, Decision } from '../../src/limits/admission.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
-import type { Decision } from '../../src/limits/decision.js';
+import type { Decision } from '../../src/limits/admission.js';
 import { HeldPool } from '../../src/limits/held-pool.js';
-import { createLeaseHolder } from '../../src/limits/lease-holder.js';
+import { LeaseHolder } from '../../src/limits/lease-holder.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
@@ -56,7 +56,7 @@ test('a worker admits within its slice without a message, again and again', (t) 
 
 test('pools of thousands that call at once and fall silent are forgotten some at a time', (t) => {
   let now = 0;
-  const holder = createLeaseHolder({ now: () => now, send: () => {}, outageRates: () => 'closed' });
+  const holder = new LeaseHolder({ now: () => now, send: () => {}, outageRates: () => 'closed' });
   holder.receive({ type: 'lease-order', slices: { sliceDivisor: 4, usedUntil: null } });
   const pools = Array.from({ length: 3500 }, (_, i): Pool => ({ ...requests, name: `key:${i}:requests` }));
   for (const pool of pools) t.equal(holder.take([{ pool, amount: 1 }], now)?.outcome, 'admitted');

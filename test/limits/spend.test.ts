@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { type Admission, type Denial, graver } from '../../src/limits/decision.js';
+import { type Admission, type Denial, graver } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
@@ -30,7 +30,7 @@ function take(host: SimulatedHost, { holder }: SimulatedWorker, amount: number):
 }
 
 /** What is left for good: what was spent is in no share any more. */
-const left = (host: SimulatedHost) => host.owner.inspect()[0]?.limit ?? budget.limit;
+const left = (host: SimulatedHost) => host.owner.inspect()[0]?.share ?? budget.limit;
 
 test('what is spent never comes back, and what was reserved beyond it does', (t) => {
   const { host, workers } = makeHost(2);

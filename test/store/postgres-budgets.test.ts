@@ -12,8 +12,8 @@ t.teardown(() => store.close());
 const { accounts } = store;
 const ttlMs = 60_000;
 const unreadable = /cannot be read/;
-const reservation = (total: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
-  total,
+const reservation = (limit: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
+  limit,
   want,
   least,
   owed,
@@ -30,7 +30,7 @@ test('what is wanted is reserved as long as there is any', { skip }, async (t) =
   t.equal(await accounts.reserve('a', reservation(100, 40, 20)), 20);
   t.equal(await accounts.reserve('a', reservation(100, 40)), 0);
   t.equal(reserved('a'), '100');
-  t.equal(await accounts.reserve('a', reservation(150, 100)), 50, 'another total holds from then on');
+  t.equal(await accounts.reserve('a', reservation(150, 100)), 50, 'another limit holds from then on');
   t.equal(await accounts.reserve('a', reservation(120, 100)), 0);
 });
 

@@ -127,7 +127,7 @@ test('accounts that begin anew and a sweep that removes them do not wait for eac
   const store = open(t, server);
   const names = ['a', 'b'];
   for (const name of names)
-    await store.accounts.reserve(name, { total: 100, least: 1, want: 60, owed: 0, debt: null, ttlMs: dayMs });
+    await store.accounts.reserve(name, { limit: 100, least: 1, want: 60, owed: 0, debt: null, ttlMs: dayMs });
   // The one that is locked last is swept first.
   server.query("UPDATE gateway.records SET expires_at = now() - ascii(id) * interval '1 second'");
   const host = await openSession(t, server);

@@ -11,8 +11,8 @@ import { SharedRecords } from './shared-records.js';
 const ttlMs = 60_000;
 const unavailable = /account of a budget/;
 
-const reservation = (total: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
-  total,
+const reservation = (limit: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
+  limit,
   want,
   least,
   owed,
@@ -58,7 +58,7 @@ test('what is owed is taken in any case, and before all else', async (t) => {
   );
 });
 
-test('another total holds from the next reservation on', async (t) => {
+test('another limit holds from the next reservation on', async (t) => {
   const { accounts } = start();
   t.equal(await accounts.reserve('a', reservation(100, 100)), 100);
   t.equal(await accounts.reserve('a', reservation(150, 100)), 50);

@@ -29,7 +29,7 @@ function stage(records = new Set<string>()) {
     },
     inUse: () =>
       [...pools]
-        .map(([name, { unspent }]) => ({ name, total: 10 * dollar, limit: unspent * dollar }))
+        .map(([name, { unspent }]) => ({ name, limit: 10 * dollar, share: unspent * dollar }))
         .values(),
     reserved(account) {
       state.reads++;

@@ -2,7 +2,7 @@ import type { Test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import type { Gateway, GatewayOptions } from '../../src/gateway.js';
 import { HostClock } from '../../src/limits/clock.js';
-import { createLeaseOwner } from '../../src/limits/lease-owner.js';
+import { LeaseOwner } from '../../src/limits/lease-owner.js';
 import { allPools, findPool } from '../../src/limits/pools.js';
 
 /**
@@ -12,7 +12,7 @@ import { allPools, findPool } from '../../src/limits/pools.js';
 export function ownLimits(t: Pick<Test, 'teardown'>, config: ResolvedConfig, delayMs = 0) {
   const pools = allPools(config);
   const clock = new HostClock();
-  const owner = createLeaseOwner({ now: () => clock.now(), poolOf: (name) => findPool(pools, name) });
+  const owner = new LeaseOwner({ now: () => clock.now(), poolOf: (name) => findPool(pools, name) });
   const timer = setInterval(() => owner.tick(), 100);
   t.teardown(() => clearInterval(timer));
   let count = 0;

@@ -1,5 +1,6 @@
 import { GatewayError, type Guarded, guard } from '../../errors.js';
-import type { Admission, Decision, Pending } from '../../limits/decision.js';
+import type { Admission, Decision } from '../../limits/admission.js';
+import type { WaitingCall } from '../../limits/held-pool.js';
 import type { LeaseHolder } from '../../limits/lease-holder.js';
 import type { Pool } from '../../limits/pool.js';
 import { type Consumption, costSoFar } from '../consumption.js';
@@ -23,7 +24,7 @@ export class SessionFunds {
   /** What pays for the next response: at first what the session was let in with. */
   #held: Admission | null;
   /** While more is asked for. */
-  #pending: Pending | null = null;
+  #pending: WaitingCall | null = null;
   /** In nano-dollars. */
   #paid = 0;
   readonly #onSpent: () => void;
@@ -72,7 +73,7 @@ export class SessionFunds {
     if (decided.outcome !== 'pending') pay(decided);
   }
 
-  #acquire(amount: number, decide: (decision: Decision) => void): Decision | Pending {
+  #acquire(amount: number, decide: (decision: Decision) => void): Decision | WaitingCall {
     const demands = this.#pools.map((pool) => ({ pool, amount: Math.min(amount, pool.limit) }));
     return this.#services.limits.acquire(demands, guard('ipc', this.#call, decide, undefined));
   }

@@ -69,7 +69,7 @@ async function putRight(services: Services, task: VideoTask, until: number): Pro
     // An account remembers only its last debts: two that tell it of many tasks must not be far apart.
     if (performance.now() >= until) return false;
     const debt = task.id.slice(-debtLength);
-    const asked = { total: limit, least: 0, want: 0, owed: nanoUsd, debt, ttlMs: budgetKeptMs };
+    const asked = { limit, least: 0, want: 0, owed: nanoUsd, debt, ttlMs: budgetKeptMs };
     await services.budgets.reserve(pool, asked);
   }
   await services.correct(

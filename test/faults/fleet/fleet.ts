@@ -1,5 +1,5 @@
 import type { Pool } from '../../../src/limits/pool.js';
-import { createShareKeeper } from '../../../src/limits/shares.js';
+import { ShareKeeper } from '../../../src/limits/shares.js';
 import type { HostAnswer, HostStatement } from '../../../src/store/shares.js';
 import { SimulatedHost } from '../../limits/host.js';
 import { SimulatedTime } from '../../limits/time.js';
@@ -39,7 +39,7 @@ export class Fleet {
   constructor({ hosts, workers, pools, store, next }: FleetOptions) {
     this.#store = store;
     for (let number = 0; number < hosts; number++) {
-      const keeper = createShareKeeper({
+      const keeper = new ShareKeeper({
         now: () => this.time.now,
         host: `host-${number}`,
         whenGone: () => 'closed',

@@ -1,4 +1,4 @@
-import type { Decision } from '../../../src/limits/decision.js';
+import type { Decision } from '../../../src/limits/admission.js';
 import { type Pool, windowMsOf } from '../../../src/limits/pool.js';
 import type { SimulatedWorker } from '../../limits/host.js';
 import { type Use, worstMinute } from '../../limits/ledger.js';

@@ -46,7 +46,7 @@ export async function endTask(store: WholeStore, settling: Settling, id: string)
     budgets: [{ pool, limit }],
   };
   const task = sampleTask({ id, state: 'queued', createdAt: now, expiresAt: now + dayMs, charge });
-  const asked = { total: limit, least: 0, want: 0, owed: charged, debt: null, ttlMs: dayMs };
+  const asked = { limit, least: 0, want: 0, owed: charged, debt: null, ttlMs: dayMs };
   await store.accounts.reserve(pool, asked);
   await store.create('tasks', id, JSON.stringify(task), dayMs);
   const booked = await settling.book.find(id);
