@@ -58,41 +58,10 @@ import { startInterruptedSearch } from './usage/interrupted.js';
 import { createLedger, retentionOf } from './usage/ledger.js';
 import { OpenCalls } from './usage/open-calls.js';
 import { appendOnce, type UsageWriter } from './usage/writer.js';
-import { createTaskBook } from './video/book.js';
+import { TaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
 import { requestSeries } from './wire/request-id.js';
 import { createSealer } from './wire/seal.js';
-
-/** One worker's gateway. */
-export interface Gateway {
-  /** @returns the port, which differs from the one asked for when that was 0. */
-  listen(host: string, port: number): Promise<number>;
-  /** Puts another config in force for the calls to come; calls under way keep theirs. */
-  swap(snapshot: Snapshot): void;
-  /** The managed keys are not what they were: sessions end whose key is none any more. */
-  onKeysChanged(): void;
-  /** Takes no more connections, and serves on those that there are. */
-  stopListening(): Promise<void>;
-  /**
-   * Stops accepting and resolves when every call has ended.
-   * @param graceMs for so long what still comes on idle connections is served; a moment unless given
-   */
-  drain(graceMs?: number): Promise<void>;
-  /** Hears of the limits of this host. */
-  receiveLease(message: OwnerMessage): void;
-  /** Nobody owns the limits any more: what is leased may be used up. */
-  loseLeases(): void;
-  /** What was counted since it was last taken, and the numbers of the moment. */
-  metrics(): MetricsSnapshot;
-  /** The same for whoever adds up what it takes: it is forgotten here. */
-  takeMetrics(): MetricsSnapshot;
-  /** Counts and logs a mistake of ours that belongs to no call. Never throws. */
-  reportFault(where: FaultPlace, fault: unknown): void;
-  /** The last calls, and how the targets are. */
-  inspect(): Inspection;
-  /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
-  close(): Promise<void>;
-}
 
 export interface GatewayOptions {
   readonly snapshot: Snapshot;
@@ -115,12 +84,8 @@ const silentMs = { embedded: 60_000, postgres: 15 * 60_000 } as const;
 /** Longest wait for the last entries of the ledger. */
 const lastEntriesMs = 2000;
 
-/** Composes a gateway: the only place that knows every part. */
-export function createGateway(options: GatewayOptions): Gateway {
-  return new ComposedGateway(options);
-}
-
-class ComposedGateway implements Gateway {
+/** One worker's gateway: the only place that knows every part. */
+export class Gateway {
   readonly #log: Logger;
   readonly #managedKeys: ManagedKeySet | null;
   readonly #unixTime = new UnixTime();
@@ -226,7 +191,7 @@ class ComposedGateway implements Gateway {
       upstream,
       dialer,
       sessions: new SessionList(new SessionMemory(() => this.#services.running.snapshot.sockets)),
-      book: createTaskBook(this.#store),
+      book: new TaskBook(this.#store),
       downloads: new Downloads(),
       keepVideo: (task) => this.#videoKeeper.keep(task),
       owned: this.#store.owned,
@@ -347,10 +312,12 @@ class ComposedGateway implements Gateway {
     }
   }
 
+  /** @returns the port, which differs from the one asked for when that was 0. */
   listen(host: string, port: number): Promise<number> {
     return this.#server.listen(host, port);
   }
 
+  /** Puts another config in force for the calls to come; calls under way keep theirs. */
   swap(snapshot: Snapshot): void {
     this.#services.running = runningFrom(snapshot, this.#managedKeys);
     this.#health.setSettings(snapshot.routing);
@@ -361,36 +328,47 @@ class ComposedGateway implements Gateway {
     this.onKeysChanged();
   }
 
+  /** The managed keys are not what they were: sessions end whose key is none any more. */
   onKeysChanged(): void {
     this.#services.sessions.review(this.#services.running);
   }
 
+  /** Takes no more connections, and serves on those that there are. */
   stopListening(): Promise<void> {
     return this.#server.stopListening();
   }
 
+  /**
+   * Stops accepting and resolves when every call has ended.
+   * @param graceMs for so long what still comes on idle connections is served; a moment unless given
+   */
   async drain(graceMs?: number): Promise<void> {
     await this.#server.drain(graceMs);
     await this.#services.unattended.ended();
   }
 
+  /** Hears of the limits of this host. */
   receiveLease(message: OwnerMessage): void {
     this.#services.limits.receive(message);
   }
 
+  /** Counts and logs a mistake of ours that belongs to no call. Never throws. */
   reportFault(where: FaultPlace, fault: unknown): void {
     this.#noteFault(where, fault, undefined);
   }
 
+  /** Nobody owns the limits any more: what is leased may be used up. */
   loseLeases(): void {
     this.#services.limits.disconnect();
   }
 
+  /** What was counted since it was last taken, and the numbers of the moment. */
   metrics(): MetricsSnapshot {
     this.#countAll();
     return this.#recorder.snapshot();
   }
 
+  /** The same for whoever adds up what it takes: it is forgotten here. */
   takeMetrics(): MetricsSnapshot {
     this.#countAll();
     return this.#recorder.take();
@@ -401,6 +379,7 @@ class ComposedGateway implements Gateway {
     this.#ledger.count();
   }
 
+  /** The last calls, and how the targets are. */
   inspect(): Inspection {
     this.#recordQueue.flush();
     this.#unixTime.check();
@@ -416,6 +395,7 @@ class ComposedGateway implements Gateway {
     };
   }
 
+  /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
   async close(): Promise<void> {
     for (const ticker of this.#tickers) clearInterval(ticker);
     this.#ownProcess.close();

@@ -6,7 +6,7 @@ import type { ResolvedConfig } from './config/resolve.js';
 import { snapshotSteps } from './config/snapshot.js';
 import type { Snapshot, Timeouts } from './config/types.js';
 import { guard } from './errors.js';
-import { createGateway, type Gateway } from './gateway.js';
+import { Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
 import type { OwnerMessage } from './limits/messages.js';
@@ -95,7 +95,7 @@ async function start(order: WorkerOrder & { type: 'start' }, told: JoinedParts):
   config = await inSlices(changedConfig(null, told.change()));
   const snapshot = await readySnapshot(config, order.simulatorUrl);
   timeouts = snapshot.timeouts;
-  gateway = createGateway({
+  gateway = new Gateway({
     snapshot,
     log: log.logger,
     lines: log.lines,

@@ -51,51 +51,14 @@ export interface KeyPage {
 }
 
 /**
- * The keys that operators make, change and revoke at run time. Inputs are taken as checked by `key-input.ts`.
- *
+ * The keys in the store, which operators make, change and revoke at run time. Inputs are taken as checked by `key-input.ts`.
  * Every promise rejects with the store's error when it cannot be reached, and then nobody knows whether the change was
  * made; with a {@link GatewayError} `not_found` where there is no such key, and `conflict` where the state of the key
  * does not allow what is asked, or somebody else changed it meanwhile.
- *
  * A change is announced before and after it is made. Who follows the keys reads what is announced at once and again
  * some time later, and so sees also the change of a process that ended in between.
  */
-export interface KeyBook extends KeyFeed {
-  /**
-   * Makes a key. Others know it when the promise resolves, or, when the store was lost after it was made, some time
-   * later. An id is free again when its last key is forgotten.
-   */
-  create(input: NewKey): Promise<IssuedKey>;
-  /**
-   * Lists keys, in no order that means anything, a page at a time. What changes meanwhile may come twice.
-   * @param cursor `next` of the page before; null for the first one
-   * @param limit keys on the page; 100 unless said otherwise, 1000 at most
-   */
-  list(cursor: string | null, limit?: number): Promise<KeyPage>;
-  get(id: string): Promise<BookedKey>;
-  /**
-   * Revokes a key for good; again is nothing. When the promise resolves, everybody who looks at the announcements from
-   * then on refuses the key.
-   * @returns null for a record that could not be read: it is removed
-   */
-  revoke(id: string): Promise<BookedKey | null>;
-  /**
-   * Puts a new key in the place of the old one, which works on for a while, as do those of rotations before whose
-   * grace has not ended: so a rotation whose answer was lost can be done again.
-   * @param graceMs milliseconds; 0 ends all of them at once
-   * @param revision the only one that may be rotated; null for whichever it has
-   */
-  rotate(id: string, graceMs: number, revision?: number | null): Promise<IssuedKey>;
-  /** @param revision the only one that may be changed; null for whichever it has */
-  update(id: string, changes: KeyUpdate, revision?: number | null): Promise<BookedKey>;
-}
-
-/** Keeps managed keys in a store. */
-export function createKeyBook(store: Store, options: KeyBookOptions): KeyBook {
-  return new StoredKeyBook(store, options);
-}
-
-class StoredKeyBook implements KeyBook {
+export class KeyBook implements KeyFeed {
   readonly #store: Store;
   readonly #feed: KeyFeed;
   readonly #taken: (id: string) => boolean;
@@ -130,6 +93,10 @@ class StoredKeyBook implements KeyBook {
     throw new GatewayError('not_found', 'The record of the key cannot be read: revoke it and make another.');
   }
 
+  /**
+   * Makes a key. Others know it when the promise resolves, or, when the store was lost after it was made, some time
+   * later. An id is free again when its last key is forgotten.
+   */
   async create(input: NewKey): Promise<IssuedKey> {
     const id = input.id ?? `key-${randomBytes(9).toString('hex')}`;
     if (this.#taken(id)) throw idTaken();
@@ -157,6 +124,11 @@ class StoredKeyBook implements KeyBook {
     return { key, record };
   }
 
+  /**
+   * Lists keys, in no order that means anything, a page at a time. What changes meanwhile may come twice.
+   * @param cursor `next` of the page before; null for the first one
+   * @param limit keys on the page; 100 unless said otherwise, 1000 at most
+   */
   async list(cursor: string | null, limit = 100): Promise<KeyPage> {
     const page = await this.#store.list(keyCollection, Math.min(Math.max(limit, 1), mostListed), cursor);
     const keys: BookedKey[] = [];
@@ -169,6 +141,11 @@ class StoredKeyBook implements KeyBook {
     return { keys, damaged, next: page.next };
   }
 
+  /**
+   * Revokes a key for good; again is nothing. When the promise resolves, everybody who looks at the announcements from
+   * then on refuses the key.
+   * @returns null for a record that could not be read: it is removed
+   */
   async revoke(id: string): Promise<BookedKey | null> {
     for (let tries = 0; tries < mostTries; tries++) {
       const { record, revision } = await this.#find(id);
@@ -192,6 +169,12 @@ class StoredKeyBook implements KeyBook {
     throw changedMeanwhile();
   }
 
+  /**
+   * Puts a new key in the place of the old one, which works on for a while, as do those of rotations before whose
+   * grace has not ended: so a rotation whose answer was lost can be done again.
+   * @param graceMs milliseconds; 0 ends all of them at once
+   * @param revision the only one that may be rotated; null for whichever it has
+   */
   async rotate(id: string, graceMs: number, revision: number | null = null): Promise<IssuedKey> {
     const key = newKey();
     const { record } = await this.#change(id, revision, (old) => {
@@ -205,6 +188,7 @@ class StoredKeyBook implements KeyBook {
     return { key, record };
   }
 
+  /** @param revision the only one that may be changed; null for whichever it has */
   async update(id: string, changes: KeyUpdate, revision: number | null = null): Promise<BookedKey> {
     const booked = await this.#change(id, revision, (old) => updated(old, changes));
     await this.#announce(id);

@@ -63,10 +63,7 @@ interface LeaseHolderOptions {
 
 const atOnce = (run: () => void): void => run();
 
-/**
- * A worker's side of all limits: it holds leased units and decides calls by them.
- * Makes a holder that has nothing yet.
- */
+/** A worker's side of all limits: it holds leased units and decides calls by them. */
 export class LeaseHolder {
   readonly #now: () => number;
   readonly #maxWaiting: number;

@@ -59,10 +59,7 @@ export interface OwnedUnits {
 /** Pools of which a worker is told in one message. */
 const mostAtOnce = 64;
 
-/**
- * The primary's side of all limits: it owns their units and leases them to workers.
- * Makes the owner of all pools. Nothing is leased yet.
- */
+/** The primary's side of all limits: it owns their units and leases them to workers. */
 export class LeaseOwner {
   readonly #poolOf: (name: string) => Pool | undefined;
   readonly #now: () => number;

@@ -52,8 +52,7 @@ interface ShareKeeperOptions {
 const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
 
 /**
- * This host's side of limits that several hosts share by a store.
- * Makes the keeper of a host's shares. The host says what it has, and the store believes it: what is given up was taken
+ * This host's side of limits that several hosts share by a store. The host says what it has, and the store believes it: what is given up was taken
  * out of use before, and what is granted is used only after the answer. So a statement, or an answer, can be lost, and
  * the next one sets things right. One statement is under way at a time.
  */

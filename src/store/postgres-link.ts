@@ -22,22 +22,6 @@ type CopyToPostgres = (text: string, chunks: readonly Uint8Array[]) => Promise<v
 
 type PostgresWork<T> = (ask: AskPostgres, copy: CopyToPostgres) => Promise<T>;
 
-/** Calls to PostgreSQL that always end in time. */
-export interface PostgresLink {
-  /**
-   * Does a piece of work with a connection that nobody else uses meanwhile.
-   * @param times how often the time of the settings the work may take; the server bounds each statement by itself
-   * @throws {GatewayError} of kind `store_unavailable` when it fails, or is not done in time
-   */
-  call<T>(work: PostgresWork<T>, times?: number): Promise<T>;
-  /** `call` for a single statement. */
-  ask: AskPostgres;
-  /** Lets the calls under way end, and then the connections. */
-  close(): Promise<void>;
-  /** Longest wait of a call, in milliseconds, unless it may take longer. */
-  readonly timeoutMs: number;
-}
-
 interface PostgresLinkOptions {
   readonly settings: PostgresStoreSettings;
   /** Connections at a time, which are made when they are needed. */
@@ -52,11 +36,6 @@ const mostCalls = 4096;
 const idleMs = 60_000;
 /** The system asks whether the other end is there when nothing was heard of it for so long. */
 const keepAliveMs = 10_000;
-
-/** Makes a link. Its server need not be there yet: nothing is connected before the first call. */
-export function createPostgresLink(options: PostgresLinkOptions): PostgresLink {
-  return new PooledLink(options);
-}
 
 /** Where a server of the settings may be, in the order in which they are tried. */
 function placesOf({ host, port, others }: PostgresStoreSettings): readonly PostgresPlace[] {
@@ -88,11 +67,12 @@ export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number,
 }
 
 /**
- * A pool of connections with bounds. While the server cannot be reached, calls are refused at once but for one attempt
+ * Calls to PostgreSQL that always end in time.
+ * A pool of connections with bounds; nothing is connected before the first call. While the server cannot be reached, calls are refused at once but for one attempt
  * after each pause, so that a server that comes back is not stormed. A connection on which anything went wrong ends:
  * the system itself may take a quarter of an hour to notice that one is dead.
  */
-class PooledLink implements PostgresLink {
+export class PostgresLink {
   readonly #options: PostgresLinkOptions;
   readonly #calls = new Set<Promise<unknown>>();
   readonly #prepared = new WeakSet<ClientBase>();
@@ -110,12 +90,19 @@ class PooledLink implements PostgresLink {
     this.#options = options;
   }
 
+  /** Longest wait of a call, in milliseconds, unless it may take longer. */
   get timeoutMs(): number {
     return this.#options.timeoutMs;
   }
 
+  /** `call` for a single statement. */
   readonly ask: AskPostgres = (statement, values) => this.call((ask) => ask(statement, values));
 
+  /**
+   * Does a piece of work with a connection that nobody else uses meanwhile.
+   * @param times how often the time of the settings the work may take; the server bounds each statement by itself
+   * @throws {GatewayError} of kind `store_unavailable` when it fails, or is not done in time
+   */
   async call<T>(work: PostgresWork<T>, times = 1): Promise<T> {
     if (this.#closing !== null) throw storeClosed();
     if (this.#calls.size >= mostCalls) {
@@ -131,6 +118,7 @@ class PooledLink implements PostgresLink {
     }
   }
 
+  /** Lets the calls under way end, and then the connections. */
   close(): Promise<void> {
     this.#closing ??= Promise.allSettled(this.#calls).then(async () => {
       const pool = await this.#pool;

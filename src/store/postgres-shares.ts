@@ -1,5 +1,5 @@
 import type { PostgresStoreSettings } from '../config/types.js';
-import { createPostgresLink, numberOf, textOf } from './postgres-link.js';
+import { numberOf, PostgresLink, textOf } from './postgres-link.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { HostAnswer, HostStatement, ShareAnswer, ShareStore } from './shares.js';
 import { storeUnavailable } from './unavailable.js';
@@ -15,7 +15,7 @@ const wishMs = 1000;
  */
 export function createPostgresShares(settings: PostgresStoreSettings): ShareStore {
   const timeoutMs = Math.min(settings.timeoutMs, longestWaitMs);
-  const link = createPostgresLink({ settings, connections: 1, timeoutMs });
+  const link = new PostgresLink({ settings, connections: 1, timeoutMs });
   return {
     async exchange({ host, number, leaseMs, pools }) {
       const stated = JSON.stringify(pools.map(statedRow));

@@ -4,7 +4,7 @@ import type { ChangeFeed } from './changes.js';
 import type { OwnedRecords } from './owned.js';
 import { createPostgresBudgets } from './postgres-budgets.js';
 import { createPostgresLedger } from './postgres-ledger.js';
-import { createPostgresLink, numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
+import { numberOf, PostgresLink, type Row, textOf } from './postgres-link.js';
 import { createPostgresChanges } from './postgres-notifications.js';
 import { createPostgresOwned } from './postgres-owned.js';
 import { readRisks } from './postgres-risks.js';
@@ -32,9 +32,9 @@ export interface PostgresStore extends Store, Ledger {
  */
 export function createPostgresStore(settings: PostgresStoreSettings): PostgresStore {
   const { timeoutMs } = settings;
-  const records = createPostgresLink({ settings, connections: recordConnections, timeoutMs });
-  const lines = createPostgresLink({ settings, connections: ledgerConnections, timeoutMs });
-  const money = createPostgresLink({ settings, connections: 1, timeoutMs });
+  const records = new PostgresLink({ settings, connections: recordConnections, timeoutMs });
+  const lines = new PostgresLink({ settings, connections: ledgerConnections, timeoutMs });
+  const money = new PostgresLink({ settings, connections: 1, timeoutMs });
   const ledger = createPostgresLedger(lines);
   const owned = createPostgresOwned(records);
   const changes = createPostgresChanges(settings);

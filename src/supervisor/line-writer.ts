@@ -20,25 +20,6 @@ const newline = 0x0a;
 /** How long the last lines are waited for. */
 const lastLinesMs = 500;
 
-/** Takes lines that are to be written soon; never waits for whoever reads them. */
-export interface LineWriter {
-  /** @param line of ASCII characters, with its end */
-  add(line: string): void;
-  /** Has all written that was added. */
-  flush(): void;
-  /** Lines that are not written yet. */
-  waiting(): number;
-  /** Lines that could not be written, or for which there was no room, since the last time that this was asked. */
-  takeDropped(): number;
-  /** Writes what waits. @returns resolves when it is written, or fails, or after half a second without the rest */
-  written(): Promise<void>;
-  /**
-   * Writes what waits as far as it is taken at once: for a process that ends.
-   * @returns false where it would not: a thread waits for a reader that has taken nothing while `written` has waited
-   */
-  writeNow(): boolean;
-}
-
 /** Whole lines, in the order of `bytes`. */
 interface Batch {
   readonly bytes: Buffer;
@@ -47,14 +28,10 @@ interface Batch {
 }
 
 /**
- * Writes to a descriptor that other processes may write to as well: no line is ever mixed with one of theirs, unless it
+ * Takes lines that are to be written soon; never waits for whoever reads them. Writes to a descriptor that other processes may write to as well: no line is ever mixed with one of theirs, unless it
  * is longer than a pipe takes at once.
  */
-export function createLineWriter(fd: number): LineWriter {
-  return new BatchWriter(fd);
-}
-
-class BatchWriter implements LineWriter {
+export class LineWriter {
   readonly #fd: number;
   /** It is a pipe that says when it is full, so that nothing has to wait for it. */
   readonly #refuses: boolean;
@@ -82,6 +59,7 @@ class BatchWriter implements LineWriter {
     this.#mostBytes = fstatSync(fd).isFile() ? Number.POSITIVE_INFINITY : pipeBytes;
   }
 
+  /** @param line of ASCII characters, with its end */
   add(line: string): void {
     if (this.#filling.length + line.length > this.#filling.bytes.length && !this.#renew(line.length)) {
       this.#dropped++;
@@ -108,6 +86,7 @@ class BatchWriter implements LineWriter {
     return spare;
   }
 
+  /** Has all written that was added. */
   flush(): void {
     this.#isAsked = true;
     this.#goOn();
@@ -127,16 +106,19 @@ class BatchWriter implements LineWriter {
     this.#write(batch);
   }
 
+  /** Lines that are not written yet. */
   waiting(): number {
     return this.#waiting;
   }
 
+  /** Lines that could not be written, or for which there was no room, since the last time that this was asked. */
   takeDropped(): number {
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
   }
 
+  /** Writes what waits. @returns resolves when it is written, or fails, or after half a second without the rest */
   written(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
@@ -159,6 +141,10 @@ class BatchWriter implements LineWriter {
     for (const tell of told) tell();
   }
 
+  /**
+   * Writes what waits as far as it is taken at once: for a process that ends.
+   * @returns false where it would not: a thread waits for a reader that has taken nothing while `written` has waited
+   */
   writeNow(): boolean {
     // Whoever has not taken what is under way may take no more.
     if (this.#writing !== null && !this.#refuses) return !this.#isStuck;

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { asciiJson } from '../wire/ascii-json.js';
-import { createLineWriter, type LineWriter } from './line-writer.js';
+import { LineWriter } from './line-writer.js';
 
 /** Names that `LOG_LEVEL` takes. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -17,7 +17,7 @@ export interface Log {
  * @param role who writes: the primary process or a worker
  */
 export function createLog(role: 'primary' | 'worker', level: string): Log {
-  const lines = createLineWriter(1);
+  const lines = new LineWriter(1);
   const logger = pino(
     {
       level,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Changed, KeyDesk } from '../admin/keys.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { announcementCollection } from '../keys/key-announcements.js';
-import { createKeyBook } from '../keys/key-book.js';
+import { KeyBook } from '../keys/key-book.js';
 import { watchKeys } from '../keys/key-watch.js';
 import { toWire, wholeToWire } from '../keys/key-wire.js';
 import type { KeyChange } from '../keys/managed-key.js';
@@ -54,7 +54,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const delivery = createKeyDelivery<ChildProcess>();
   let isKnown = false;
 
-  const book = createKeyBook(withoutMaking(options.store, config().store), {
+  const book = new KeyBook(withoutMaking(options.store, config().store), {
     taken: (id) => config().keys.some((key) => key.id === id),
   });
   const watch = watchKeys(book, {

@@ -51,24 +51,9 @@ interface OperatedGateway {
 }
 
 /** The operators' side of a gateway. */
-export interface Operations {
-  onCollected(child: ChildProcess, collected: Collected): void;
-  onInspected(child: ChildProcess, inspected: Inspected): void;
-  /** @param isPlanned it was to end */
-  onGone(child: ChildProcess, isPlanned: boolean): void;
+export class Operations {
   readonly sources: AdminSources;
-  /** Counts and logs a mistake of ours in this process. */
-  reportFault(where: FaultPlace, fault: unknown): void;
   /** What it remembers and tells of itself while there are operators. */
-  readonly live: Pick<Live, 'start' | 'stop'>;
-}
-
-export function createOperations(gateway: OperatedGateway): Operations {
-  return new GatewayOperations(gateway);
-}
-
-class GatewayOperations implements Operations {
-  readonly sources: AdminSources;
   readonly live: Live;
   readonly #gateway: OperatedGateway;
   readonly #startedAt = Date.now();
@@ -90,6 +75,7 @@ class GatewayOperations implements Operations {
     this.sources = this.#createSources();
   }
 
+  /** Counts and logs a mistake of ours in this process. */
   reportFault(where: FaultPlace, fault: unknown): void {
     this.#faults.set(where, (this.#faults.get(where) ?? 0) + 1);
     this.#gateway.log.error({ where, err: fault }, 'a fault of ours');
@@ -105,6 +91,7 @@ class GatewayOperations implements Operations {
     this.live.onInspected(child, inspected);
   }
 
+  /** @param isPlanned it was to end */
   onGone(child: ChildProcess, isPlanned: boolean): void {
     if (!isPlanned) this.#restarts += 1;
     this.#collector.onGone(child);

@@ -12,12 +12,12 @@ import { createLeases, type Leases } from './leases.js';
 import type { Log } from './log.js';
 import { createManagedKeys, type ManagedKeys } from './managed-keys.js';
 import { type GatewayReport, replacedSignal } from './messages.js';
-import { type AdminAccess, createOperations, type Operations, openAdmin, untilFree } from './operate.js';
+import { type AdminAccess, Operations, openAdmin, untilFree } from './operate.js';
 import { createReloader, type Reloader } from './reload.js';
 import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
 import { tellRisks } from './store-risks.js';
 import { type Claim, claimPlace, type Predecessor } from './take-over.js';
-import { createWorkerPool, type WorkerPool } from './workers.js';
+import { WorkerPool } from './workers.js';
 
 interface SuperviseOptions {
   readonly config: ResolvedConfig;
@@ -126,7 +126,7 @@ class Supervisor {
 
   #createPool(): WorkerPool {
     const { config } = this.#options;
-    return createWorkerPool({
+    return new WorkerPool({
       count: workerCount(config),
       host: config.listen.host,
       port: this.#port,
@@ -159,7 +159,7 @@ class Supervisor {
   }
 
   #createOperations(): Operations {
-    return createOperations({
+    return new Operations({
       version: this.#options.version,
       url: this.#url,
       workers: () => workerCount(this.#reloader.running),

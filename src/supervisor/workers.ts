@@ -40,29 +40,6 @@ interface WorkersOptions {
   onGivenUp(reason: string): void;
 }
 
-export interface WorkerPool {
-  /**
-   * Sets how many workers there are and what they run with, starts those that wait for it, and sends it to those that
-   * run. Where something changes that a worker takes up only when it starts, all are replaced, one after another: the
-   * successor serves before the one before it drains.
-   * @returns resolves when all have it in force, or with the reason why some that were to be replaced were not
-   * @throws Error when a worker cannot put it in force: then all have in force what they had before
-   */
-  apply(config: ResolvedConfig, simulatorUrl: string | null, count: number): Promise<string | null>;
-  /** Tells every worker that serves or drains. @returns to whom it was told */
-  tellAll(order: WorkerOrder): readonly ChildProcess[];
-  /**
-   * Lets requests in flight end, for at most `limitMs`, and waits until every worker is gone.
-   * @param isReplaced another gateway serves the port, so that there is time for clients to go there
-   */
-  drain(limitMs: number, isReplaced: boolean): Promise<void>;
-  /** Gives clients no more time during a drain than at the end of a gateway. */
-  hasten(): void;
-  kill(): void;
-  /** Lets those that serve or drain go on without this process, which is about to end. */
-  orphan(): void;
-}
-
 /**
  * Workers end by themselves at the limit of a drain, tell their clients, and write down what these have used: only one
  * that hangs is killed.
@@ -75,18 +52,14 @@ const stopMs = 5000;
 /** Workers of one place that still drain; the oldest is cut when there are more. */
 const mostLeaving = 4;
 
-/** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
-export function createWorkerPool(options: WorkersOptions): WorkerPool {
-  return new ForkedWorkers(options);
-}
-
 /** What a worker's snapshot is built from. */
 interface RunningConfig {
   readonly config: ResolvedConfig;
   readonly simulatorUrl: string | null;
 }
 
-class ForkedWorkers implements WorkerPool {
+/** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
+export class WorkerPool {
   readonly #options: WorkersOptions;
   readonly #log: Logger;
   readonly #waiting = new Set<ChildProcess>();
@@ -128,6 +101,13 @@ class ForkedWorkers implements WorkerPool {
     this.#places = Array.from({ length: options.count }, () => this.#createPlace());
   }
 
+  /**
+   * Sets how many workers there are and what they run with, starts those that wait for it, and sends it to those that
+   * run. Where something changes that a worker takes up only when it starts, all are replaced, one after another: the
+   * successor serves before the one before it drains.
+   * @returns resolves when all have it in force, or with the reason why some that were to be replaced were not
+   * @throws Error when a worker cannot put it in force: then all have in force what they had before
+   */
   async apply(config: ResolvedConfig, simulatorUrl: string | null, count: number): Promise<string | null> {
     const before = this.#startedWith;
     const next = startSettings(config);
@@ -149,12 +129,17 @@ class ForkedWorkers implements WorkerPool {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
+  /** Tells every worker that serves or drains. @returns to whom it was told */
   tellAll(order: WorkerOrder): readonly ChildProcess[] {
     const heard = [...this.#started, ...this.#leaving].filter((child) => child.connected);
     for (const child of heard) tell(child, order);
     return heard;
   }
 
+  /**
+   * Lets requests in flight end, for at most `limitMs`, and waits until every worker is gone.
+   * @param isReplaced another gateway serves the port, so that there is time for clients to go there
+   */
   async drain(limitMs: number, isReplaced: boolean): Promise<void> {
     this.#isDraining = true;
     this.#conditions.changed();
@@ -180,6 +165,7 @@ class ForkedWorkers implements WorkerPool {
     clearInterval(this.#looking);
   }
 
+  /** Gives clients no more time during a drain than at the end of a gateway. */
   hasten(): void {
     this.#graceMs = graceMs.atEnd;
     this.#tellToDrain(this.#running());
@@ -190,6 +176,7 @@ class ForkedWorkers implements WorkerPool {
     for (const child of this.#running()) child.kill('SIGKILL');
   }
 
+  /** Lets those that serve or drain go on without this process, which is about to end. */
   orphan(): void {
     clearInterval(this.#looking);
     for (const place of this.#places) place.release();

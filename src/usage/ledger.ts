@@ -4,7 +4,7 @@ import type { UsageSettings } from '../config/types.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { Ledger } from '../store/store.js';
 import { dayMs } from './budget.js';
-import { createUsageWriter, type UsageRetention, type UsageWriter } from './writer.js';
+import { type UsageRetention, UsageWriter } from './writer.js';
 
 /** What was lost is logged at most once in so many milliseconds. */
 const tellEveryMs = 10_000;
@@ -22,7 +22,7 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
   let isFailing = false;
   let dropTold = Number.NEGATIVE_INFINITY;
   let untold = 0;
-  return createUsageWriter({
+  return new UsageWriter({
     store,
     record: recorder.recordSums,
     retention: () => retentionOf(settings()),

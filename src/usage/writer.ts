@@ -46,31 +46,6 @@ export interface UsageWriterOptions {
   readonly pauseMs?: number;
 }
 
-/** Writes the usage of a worker to the ledger, in batches, after the calls have ended. */
-export interface UsageWriter {
-  /**
-   * Takes note of a call, of which nothing but words and numbers is kept until they are stored.
-   * @param at whole Unix milliseconds: when it ended
-   * @returns false for one that is given up, and not counted either
-   */
-  add(call: CallRecord, at: number): boolean;
-  /** Has all calls counted that were added: the metrics are about to be read. */
-  count(): void;
-  /** Records that are not in the ledger yet. */
-  waiting(): number;
-  /** What they take up in memory, but for those of the last second. */
-  waitingBytes(): number;
-  /** For how long the oldest of them has waited, in milliseconds; 0 without any. @param now Unix milliseconds */
-  lagMs(now: number): number;
-  /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
-  flush(): Promise<void>;
-  /**
-   * Writes what there is, but gives it up after `withinMs`. Resolves when it is done, and never rejects; records that
-   * are added from then on are given up.
-   */
-  close(withinMs: number): Promise<void>;
-}
-
 const defaultFlushMs = 500;
 const defaultBatchRecords = { pages: 10_000, rows: 2000 } as const;
 const defaultMostWaiting = 100_000;
@@ -88,12 +63,8 @@ interface Chunk {
   readonly settled: (() => void)[];
 }
 
-/** Makes the writer of a worker; it does nothing before the first record. */
-export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
-  return new BatchWriter(options);
-}
-
-class BatchWriter implements UsageWriter {
+/** Writes the usage of a worker to the ledger, in batches, after the calls have ended. */
+export class UsageWriter {
   readonly #options: UsageWriterOptions;
   readonly #flushMs: number;
   readonly #form: CallForm;
@@ -130,6 +101,11 @@ class BatchWriter implements UsageWriter {
     this.#filling = new UsageBatch(this.#table, options.record, this.#form);
   }
 
+  /**
+   * Takes note of a call, of which nothing but words and numbers is kept until they are stored.
+   * @param at whole Unix milliseconds: when it ended
+   * @returns false for one that is given up, and not counted either
+   */
   add(call: CallRecord, at: number): boolean {
     if (this.#closing !== null || !this.#filling.add(call, at)) {
       this.#options.onDropped(1);
@@ -149,23 +125,28 @@ class BatchWriter implements UsageWriter {
     return this.#count > this.#mostWaiting || this.#bytes > this.#mostWaitingBytes;
   }
 
+  /** Has all calls counted that were added: the metrics are about to be read. */
   count(): void {
     this.#filling.count();
   }
 
+  /** Records that are not in the ledger yet. */
   waiting(): number {
     return this.#count + (this.#current?.records ?? 0);
   }
 
+  /** For how long the oldest of them has waited, in milliseconds; 0 without any. @param now Unix milliseconds */
   lagMs(now: number): number {
     const oldest = this.#current ?? this.#full[0] ?? this.#filling;
     return oldest.records === 0 ? 0 : Math.max(0, now - oldest.since);
   }
 
+  /** What they take up in memory, but for those of the last second. */
   waitingBytes(): number {
     return this.#bytes + this.#filling.bytes + (this.#current?.bytes ?? 0);
   }
 
+  /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
   flush(): Promise<void> {
     this.#seal();
     const last = this.#full.at(-1) ?? this.#current;
@@ -176,6 +157,10 @@ class BatchWriter implements UsageWriter {
     return done;
   }
 
+  /**
+   * Writes what there is, but gives it up after `withinMs`. Resolves when it is done, and never rejects; records that
+   * are added from then on are given up.
+   */
   close(withinMs: number): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
       if (this.#timer !== null) clearTimeout(this.#timer);

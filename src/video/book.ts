@@ -55,77 +55,12 @@ interface TaskIds {
   readonly next: string | null;
 }
 
-/** The video tasks of the store. Every promise rejects with the store's error when it cannot be reached. */
-export interface TaskBook {
-  /**
-   * Notes a task before its upstream is asked. Durable when it resolves.
-   * @param request null for one that is not sent again
-   * @returns the id of the task that the same request has made before, or null when the task was noted
-   * @throws {GatewayError} `conflict` when another request is called the same; what the store throws when nobody knows
-   * whether the task was noted, which is forgotten then, as by `discard`
-   */
-  open(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null>;
-  /**
-   * Finds the task that the same request has made before.
-   * @returns its id, or null
-   * @throws {GatewayError} `conflict` when another request is called the same
-   */
-  known(request: OnceRequest): Promise<string | null>;
-  /** Another upstream is asked for a task that is still being submitted. */
-  reopen(task: VideoTask): Promise<void>;
-  /** The task's upstream has answered, or will not. Durable when it resolves. */
-  settle(task: VideoTask): Promise<void>;
-  /** The same, once the store can be reached again: `catchUp` does it. */
-  settleLater(task: VideoTask): void;
-  /**
-   * Forgets a task that no upstream has taken; the same request may then make another. Where the store cannot be
-   * reached, `catchUp` makes up for it.
-   */
-  discard(taskId: string, request: OnceRequest | null): Promise<void>;
-  /** Does what could not be done yet. Never rejects. */
-  catchUp(): Promise<void>;
-  find(id: string): Promise<BookedTask | null>;
-  /**
-   * Changes a task as `change` says, which may be called again when somebody else changed it in between.
-   * @returns the task as it is then, or null when it is gone
-   */
-  update(booked: BookedTask, change: (task: VideoTask) => VideoTask): Promise<VideoTask | null>;
-  /** @returns true for one caller a second, of all processes and hosts */
-  claimPoll(id: string): Promise<boolean>;
-  /**
-   * Tasks that an upstream has taken and that have not ended, or only just, or whose video is yet to be kept.
-   * @param limit of tasks on a page
-   * @param from `next` of the page before; null for the first one
-   */
-  underWay(limit: number, from: string | null): Promise<TaskIds>;
-  /** It is not to be found among those any more. */
-  unwatch(id: string): Promise<void>;
-  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts */
-  claimWatch(id: string, ms: number): Promise<boolean>;
-  /** The same for who fetches its video. */
-  claimKeep(id: string, ms: number): Promise<boolean>;
-  /** Tasks that have ended and whose charge is yet to be put right, and some of which that was done. Pages as above. */
-  owed(limit: number, from: string | null): Promise<TaskIds>;
-  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may put the charge right */
-  claimOwed(id: string, ms: number): Promise<boolean>;
-  /** The task's charge was put right, or needs nothing. @param booked null for a task that is gone */
-  clearOwed(id: string, booked: BookedTask | null): Promise<void>;
-  /** Submissions of which no end was noted. */
-  unsettled(): Promise<readonly Submission[]>;
-  /** Forgets a submission whose end was told. */
-  forget(taskId: string): Promise<void>;
-}
-
 const pollEveryMs = 1000;
 const pageSize = 200;
 const mostUnsettled = 10_000;
 
-/** Keeps tasks in a store. */
-export function createTaskBook(store: Store): TaskBook {
-  return new StoredTaskBook(store);
-}
-
-class StoredTaskBook implements TaskBook {
+/** The video tasks of the store. Every promise rejects with the store's error when it cannot be reached. */
+export class TaskBook {
   readonly #store: Store;
   /** What is still to be done, by the ids of the tasks. */
   readonly #left = new Map<string, () => Promise<void>>();
@@ -134,6 +69,13 @@ class StoredTaskBook implements TaskBook {
     this.#store = store;
   }
 
+  /**
+   * Notes a task before its upstream is asked. Durable when it resolves.
+   * @param request null for one that is not sent again
+   * @returns the id of the task that the same request has made before, or null when the task was noted
+   * @throws {GatewayError} `conflict` when another request is called the same; what the store throws when nobody knows
+   * whether the task was noted, which is forgotten then, as by `discard`
+   */
   async open(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null> {
     try {
       return await this.#note(task, submission, request);
@@ -143,10 +85,16 @@ class StoredTaskBook implements TaskBook {
     }
   }
 
+  /**
+   * Finds the task that the same request has made before.
+   * @returns its id, or null
+   * @throws {GatewayError} `conflict` when another request is called the same
+   */
   known(request: OnceRequest): Promise<string | null> {
     return knownOf(this.#store, request);
   }
 
+  /** Another upstream is asked for a task that is still being submitted. */
   reopen(task: VideoTask): Promise<void> {
     return this.#put(task, () => task);
   }
@@ -168,6 +116,7 @@ class StoredTaskBook implements TaskBook {
     await this.#store.create(taskCollection, task.id, writeTask(put), ttlOf(put));
   }
 
+  /** The task's upstream has answered, or will not. Durable when it resolves. */
   async settle(task: VideoTask): Promise<void> {
     const isWatched = task.upstream.id !== null && task.state !== 'failed';
     await Promise.all([
@@ -177,10 +126,15 @@ class StoredTaskBook implements TaskBook {
     await this.forget(task.id);
   }
 
+  /** The same, once the store can be reached again: `catchUp` does it. */
   settleLater(task: VideoTask): void {
     this.#later(task.id, () => this.settle(task));
   }
 
+  /**
+   * Forgets a task that no upstream has taken; the same request may then make another. Where the store cannot be
+   * reached, `catchUp` makes up for it.
+   */
   async discard(taskId: string, request: OnceRequest | null): Promise<void> {
     const work = () => this.#remove(taskId, request);
     try {
@@ -190,6 +144,7 @@ class StoredTaskBook implements TaskBook {
     }
   }
 
+  /** Does what could not be done yet. Never rejects. */
   async catchUp(): Promise<void> {
     for (const [name, work] of [...this.#left]) {
       try {
@@ -208,6 +163,10 @@ class StoredTaskBook implements TaskBook {
     return record === null || task === null ? null : { task, revision: record.revision };
   }
 
+  /**
+   * Changes a task as `change` says, which may be called again when somebody else changed it in between.
+   * @returns the task as it is then, or null when it is gone
+   */
   async update(booked: BookedTask, change: (task: VideoTask) => VideoTask): Promise<VideoTask | null> {
     let current: BookedTask | null = booked;
     for (let tries = 0; current !== null && tries < mostTries; tries++) {
@@ -224,14 +183,21 @@ class StoredTaskBook implements TaskBook {
     throw new Error(`the task ${current.task.id} is changed all the time`);
   }
 
+  /** @returns true for one caller a second, of all processes and hosts */
   claimPoll(id: string): Promise<boolean> {
     return this.#store.claim(`poll:${id}`, pollEveryMs);
   }
 
+  /**
+   * Tasks that an upstream has taken and that have not ended, or only just, or whose video is yet to be kept.
+   * @param limit of tasks on a page
+   * @param from `next` of the page before; null for the first one
+   */
   underWay(limit: number, from: string | null): Promise<TaskIds> {
     return this.#ids(underWay, limit, from);
   }
 
+  /** Tasks that have ended and whose charge is yet to be put right, and some of which that was done. Pages as above. */
   owed(limit: number, from: string | null): Promise<TaskIds> {
     return this.#ids(owed, limit, from);
   }
@@ -241,22 +207,27 @@ class StoredTaskBook implements TaskBook {
     return { ids: records.map(({ id }) => id), next };
   }
 
+  /** It is not to be found among those any more. */
   unwatch(id: string): Promise<void> {
     return this.#store.remove(underWay, id);
   }
 
+  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts */
   claimWatch(id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`watch:${id}`, ms);
   }
 
+  /** The same for who fetches its video. */
   claimKeep(id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`keep:${id}`, ms);
   }
 
+  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may put the charge right */
   claimOwed(id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`owed:${id}`, ms);
   }
 
+  /** The task's charge was put right, or needs nothing. @param booked null for a task that is gone */
   async clearOwed(id: string, booked: BookedTask | null): Promise<void> {
     if (booked !== null)
       await this.update(booked, (task) => {
@@ -272,6 +243,7 @@ class StoredTaskBook implements TaskBook {
     if (task.isOwed !== undefined) await this.#store.create(owed, task.id, '', ttlOf(task));
   }
 
+  /** Submissions of which no end was noted. */
   async unsettled(): Promise<readonly Submission[]> {
     const found: Submission[] = [];
     let from: string | null = null;
@@ -283,6 +255,7 @@ class StoredTaskBook implements TaskBook {
     return found;
   }
 
+  /** Forgets a submission whose end was told. */
   forget(taskId: string): Promise<void> {
     return this.#store.remove(submissions, taskId);
   }

@@ -3,7 +3,7 @@ import { type Test, test } from 'tap';
 import { type Changed, type KeyDesk, keyRoutes } from '../../src/admin/keys.js';
 import { startAdmin } from '../../src/admin/listener.js';
 import type { ResolvedKey } from '../../src/config/resolve.js';
-import { createKeyBook } from '../../src/keys/key-book.js';
+import { KeyBook } from '../../src/keys/key-book.js';
 import { type FakeCall, fakeData, fakeStore, lost } from '../keys/fake-store.js';
 
 const token = 'a-token-of-operators';
@@ -28,7 +28,7 @@ async function start(
   const data = fakeData();
   const store = fakeStore({ data, before });
   const ids = [...configIds];
-  const book = createKeyBook(store, { taken: (id) => ids.includes(id) });
+  const book = new KeyBook(store, { taken: (id) => ids.includes(id) });
   const changed = async <Outcome>(work: Promise<Outcome>): Promise<Changed<Outcome>> => ({
     outcome: await work,
     inForce: true,

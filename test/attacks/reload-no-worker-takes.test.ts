@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { claimPort } from '../../src/supervisor/port.js';
-import { createWorkerPool } from '../../src/supervisor/workers.js';
+import { WorkerPool } from '../../src/supervisor/workers.js';
 import { configWith, key } from '../supervisor/reloading.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
@@ -57,7 +57,7 @@ test('a config that a worker cannot put in force is in force nowhere, now or in 
   const port = await claimPort('127.0.0.1', 0);
   let serving: readonly number[] = [];
   process.env.LOG_LEVEL = 'silent';
-  const pool = createWorkerPool({
+  const pool = new WorkerPool({
     count: 2,
     host: '127.0.0.1',
     port,

@@ -15,7 +15,7 @@ import type { Test } from 'tap';
 import { WebSocket } from 'ws';
 import { parseConfig } from '../../src/config/load.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
-import { createGateway } from '../../src/gateway.js';
+import { Gateway } from '../../src/gateway.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { startSimulator } from '../../src/simulator/server.js';
 import { eventually, seenWithin } from '../support/eventually.js';
@@ -220,13 +220,14 @@ const lines: Record<string, unknown>[] = [];
 const take = (line: string): number => lines.push(JSON.parse(line));
 const log = pino({ base: null }, { write: take });
 const endless = { teardown: () => {} } as unknown as Test;
-const gateway = ownLimits(endless, config).join((sendLease) =>
-  createGateway({
-    snapshot: buildSnapshot(config, { simulatorUrl }),
-    log,
-    lines: lineSink(take),
-    sendLease,
-  }),
+const gateway = ownLimits(endless, config).join(
+  (sendLease) =>
+    new Gateway({
+      snapshot: buildSnapshot(config, { simulatorUrl }),
+      log,
+      lines: lineSink(take),
+      sendLease,
+    }),
 );
 const port = await gateway.listen('127.0.0.1', 0);
 const url = `http://127.0.0.1:${port}`;

@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { ConfigError } from '../../src/config/problem.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
-import { createGateway } from '../../src/gateway.js';
+import { Gateway } from '../../src/gateway.js';
 import { staysInPlace } from '../../src/wire/head.js';
 import { bytesOf, doors, doorsConfig } from '../support/doors.js';
 import { testConfig } from '../support/gateway.js';
@@ -121,8 +121,9 @@ test('should a value get past every check, the call is refused in its protocol, 
   // Past the checks of the config: all of its upstreams have the one pair.
   for (const { headers } of snapshot.upstreams.values()) (headers as [string, string][])[0] = own;
   const { join } = ownLimits(t, config);
-  const gateway = join((sendLease) =>
-    createGateway({ snapshot, log: pino({ level: 'silent' }), lines: lineSink(() => {}), sendLease }),
+  const gateway = join(
+    (sendLease) =>
+      new Gateway({ snapshot, log: pino({ level: 'silent' }), lines: lineSink(() => {}), sendLease }),
   );
   t.teardown(() => gateway.close());
   const port = await gateway.listen('127.0.0.1', 0);

@@ -6,7 +6,7 @@ import t, { type Test, test } from 'tap';
 import type { Store } from '../../src/store/store.js';
 import { storeUnavailable } from '../../src/store/unavailable.js';
 import { failedTask, submitted } from '../../src/video/advance.js';
-import { type BookedTask, createTaskBook, type Submission, type TaskBook } from '../../src/video/book.js';
+import { type BookedTask, type Submission, TaskBook } from '../../src/video/book.js';
 import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
 import type { VideoTask } from '../../src/video/task.js';
 import { unavailable } from '../suites/store.js';
@@ -58,7 +58,7 @@ for (const [kind, open] of Object.entries(openStores)) {
     });
 
   storeTest('a task is gone when its time is over, and swept', async (t, store) => {
-    const book = createTaskBook(store);
+    const book = new TaskBook(store);
     await book.open(task('short'), thisProcess('short', longMs), null);
     await book.settle(submitted(task('short'), { id: 'up', update: null }, Date.now()));
     await book.open(task('long'), thisProcess('long', longMs), null);
@@ -71,7 +71,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   });
 
   storeTest('a change never brings a task back that has expired', async (t, store) => {
-    const book = createTaskBook(store);
+    const book = new TaskBook(store);
     await book.open(task('short'), thisProcess('short', longMs), null);
     const booked = await expire(book, 'short');
     await eventually(async () => (await book.find('short')) === null);
@@ -86,7 +86,7 @@ for (const [kind, open] of Object.entries(openStores)) {
         // The submission, the task, the request.
         for (const step of [0, 1, 2]) {
           const failing = failingStore(store, () => storeUnavailable('as ordered'));
-          const book = createTaskBook(failing.store);
+          const book = new TaskBook(failing.store);
           failing.fail(step, step + 1, done);
           const name = `call ${step} fails${done ? ' after it was done' : ''}`;
           await unavailable(t, book.open(task('a'), thisProcess('a', longMs), request));
@@ -105,7 +105,7 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('what cannot be forgotten is forgotten later', async (t, store) => {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
-    const book = createTaskBook(failing.store);
+    const book = new TaskBook(failing.store);
     await book.open(task('a'), thisProcess('a', longMs), request);
     failing.fail(0, Number.POSITIVE_INFINITY, false);
     await book.discard('a', request);
@@ -120,7 +120,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   });
 
   storeTest('to forget a task leaves the request to the one that it made before', async (t, store) => {
-    const book = createTaskBook(store);
+    const book = new TaskBook(store);
     await book.open(task('first'), thisProcess('first', longMs), request);
     t.equal(await book.open(task('second'), thisProcess('second', longMs), request), 'first');
     t.equal(await book.find('second'), null);
@@ -134,7 +134,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   });
 
   storeTest('another request under the same name is a conflict, and leaves nothing', async (t, store) => {
-    const book = createTaskBook(store);
+    const book = new TaskBook(store);
     await book.open(task('first'), thisProcess('first', longMs), request);
     const other = { ...request, fingerprint: 'another' };
     const refusal = await book
@@ -148,7 +148,7 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('what cannot be noted of a task that was made is noted later', async (t, store) => {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
-    const book = createTaskBook(failing.store);
+    const book = new TaskBook(failing.store);
     await book.open(task('a'), thisProcess('a', longMs), request);
     const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
     failing.fail(0, Number.POSITIVE_INFINITY, false);
@@ -171,7 +171,7 @@ for (const [kind, open] of Object.entries(openStores)) {
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const zombie = Number(line.toString());
     await eventually(() => /\) Z /.test(readFileSync(`/proc/${zombie}/stat`, 'latin1')));
-    const book = createTaskBook(store);
+    const book = new TaskBook(store);
     await book.open(task('a'), { ...thisProcess('a', longMs), process: zombie }, null);
     await book.open(task('b'), { ...thisProcess('b', longMs), process: parent.pid ?? 0 }, null);
     const found = await endInterrupted(book);
@@ -182,7 +182,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   });
 
   storeTest('of submissions those are ended whose process is gone, each by one process', async (t, store) => {
-    const book = createTaskBook(store);
+    const book = new TaskBook(store);
     const submissions: Record<string, Submission> = {
       dead: dead('dead'),
       'this one': thisProcess('this one', longMs),
@@ -206,7 +206,7 @@ for (const [kind, open] of Object.entries(openStores)) {
       minuteMs,
     );
 
-    const found = await Promise.all([1, 2, 3].map(() => endInterrupted(createTaskBook(store))));
+    const found = await Promise.all([1, 2, 3].map(() => endInterrupted(new TaskBook(store))));
     t.strictSame(
       found
         .flat()
@@ -221,7 +221,7 @@ for (const [kind, open] of Object.entries(openStores)) {
   storeTest(
     'a task whose process was killed before it was watched is watched all the same',
     async (t, store) => {
-      const book = createTaskBook(store);
+      const book = new TaskBook(store);
       await book.open(task('a'), dead('a'), null);
       const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
       const { revision = 0 } = (await book.find('a')) ?? {};
@@ -235,7 +235,7 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('a settlement that is tried again takes nothing back of what followed', async (t, store) => {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
-    const book = createTaskBook(failing.store);
+    const book = new TaskBook(failing.store);
     await book.open(task('a'), thisProcess('a', longMs), null);
     const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
     let hasFailed = false;
@@ -245,15 +245,15 @@ for (const [kind, open] of Object.entries(openStores)) {
         () => true,
         () => false,
       );
-      const booked = await createTaskBook(store).find('a');
+      const booked = await new TaskBook(store).find('a');
       if (hasFailed || booked === null || booked.task.state === 'submitting') continue;
       hasFailed = !isSettled;
-      await createTaskBook(store).update(booked, (known) =>
+      await new TaskBook(store).update(booked, (known) =>
         failedTask(known, { code: 'c', message: 'no' }, Date.now()),
       );
     }
     t.ok(hasFailed, 'the upstream has told of its end between two tries');
-    t.equal((await createTaskBook(store).find('a'))?.task.state, 'failed');
+    t.equal((await new TaskBook(store).find('a'))?.task.state, 'failed');
   });
 }
 

@@ -9,7 +9,7 @@ import { storeUnavailable } from '../../src/store/unavailable.js';
 import { readRow } from '../../src/usage/call-rows.js';
 import { readPage } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
-import { createTaskBook } from '../../src/video/book.js';
+import { TaskBook } from '../../src/video/book.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
@@ -59,7 +59,7 @@ async function corrections(store: WholeStore, ids: readonly string[]): Promise<r
 }
 
 async function owedIds(store: WholeStore): Promise<readonly string[]> {
-  return (await createTaskBook(store).owed(100, null)).ids;
+  return (await new TaskBook(store).owed(100, null)).ids;
 }
 
 for (const [kind, open] of Object.entries(places)) {
@@ -100,7 +100,7 @@ for (const [kind, open] of Object.entries(places)) {
       await eventually(async () => (await owedIds(store)).length === 0, { everyMs: 100 });
       t.equal(await store.accounts.reservedOf(pool), 0);
       t.strictSame(await corrections(store, ids), ids.map((id) => `${id} -${charged}`).sort());
-      for (const id of ids) t.equal((await createTaskBook(store).find(id))?.task.isOwed, undefined);
+      for (const id of ids) t.equal((await new TaskBook(store).find(id))?.task.isOwed, undefined);
     },
   );
 
@@ -109,7 +109,7 @@ for (const [kind, open] of Object.entries(places)) {
     const failing = failingStore(store, () => storeUnavailable('as ordered'));
     // Found, noted to be owed, and the end is written: of that the answer is lost.
     failing.fail(2, 3, true);
-    const deaf = { ...settling, book: createTaskBook(failing.store) };
+    const deaf = { ...settling, book: new TaskBook(failing.store) };
     await unavailable(t, endTask(store, deaf, 'video_a'));
     t.match(await settling.book.find('video_a'), { task: { state: 'failed', isOwed: true } });
     await Promise.all([1, 2, 3].map(() => settleTask(servicesOf(settling), 'video_a')));

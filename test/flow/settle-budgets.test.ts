@@ -6,7 +6,7 @@ import type { BudgetAccounts } from '../../src/store/accounts.js';
 import { createStore } from '../../src/store/create.js';
 import { createRecordAccounts } from '../../src/store/record-accounts.js';
 import { failedTask } from '../../src/video/advance.js';
-import { createTaskBook } from '../../src/video/book.js';
+import { TaskBook } from '../../src/video/book.js';
 import { eventually } from '../support/eventually.js';
 import { charged, endTask, pool, servicesOf, settlingWith } from '../support/tasks/settling.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -28,7 +28,7 @@ test('a budget whose store does not answer is told again, and what counted alrea
   };
   const day = 24 * 60 * 60 * 1000;
   await accounts.reserve('b', { limit: 1000, least: 0, want: 0, owed: 500, debt: null, ttlMs: day });
-  const book = createTaskBook(store);
+  const book = new TaskBook(store);
   const corrections: CallRecord[] = [];
   const services = {
     // Whoever settles it next comes when the time of the one before is over.
@@ -88,7 +88,7 @@ test('a task whose process is killed over its budget is settled once, though man
   await eventually(async () => (await settling.book.owed(1000, null)).ids.length === 1);
   t.equal(await store.accounts.reservedOf(pool), spent.owed);
   // Whoever settles it next comes when the time of the one before is over.
-  const next = { ...settling, book: Object.assign(createTaskBook(store), { claimOwed: async () => true }) };
+  const next = { ...settling, book: Object.assign(new TaskBook(store), { claimOwed: async () => true }) };
   await settleTask(servicesOf(next), idOf(0));
   t.equal(await store.accounts.reservedOf(pool), spent.owed, `not ${charged} less`);
   t.strictSame((await settling.book.owed(10, null)).ids, []);

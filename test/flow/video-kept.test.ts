@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { createStore } from '../../src/store/create.js';
 import { advance, submitted } from '../../src/video/advance.js';
-import { createTaskBook } from '../../src/video/book.js';
+import { TaskBook } from '../../src/video/book.js';
 import { thisProcess } from '../../src/video/recovery.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
@@ -195,7 +195,7 @@ test('a video that is too large is not fetched, but passed on', async (t) => {
 function bookAt(t: Test, path: string) {
   const store = createStore({ kind: 'embedded', path, taskDays: 7 });
   t.teardown(() => store.close());
-  return createTaskBook(store);
+  return new TaskBook(store);
 }
 
 test('a video whose end was written by somebody who did not hear of it is kept by one of all', async (t) => {

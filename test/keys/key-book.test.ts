@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createKeyBook } from '../../src/keys/key-book.js';
+import { KeyBook } from '../../src/keys/key-book.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { type FakeCall, fakeData, fakeStore, lost, refused } from './fake-store.js';
 import { plainInput } from './samples.js';
@@ -13,7 +13,7 @@ function hashOf(key: string): string {
 
 test('a key is made, shown once, and its record holds only a hash', async (t) => {
   const data = fakeData();
-  const book = createKeyBook(fakeStore({ data }), { ...none, now: () => 77 });
+  const book = new KeyBook(fakeStore({ data }), { ...none, now: () => 77 });
   const input = { ...plainInput, id: 'team-a', label: 'Team A', mayRoute: true };
   const { key, record } = await book.create(input);
   t.match(key, /^sk-[\w-]{43}$/);
@@ -27,7 +27,7 @@ test('a key is made, shown once, and its record holds only a hash', async (t) =>
 });
 
 test('an id is given once, and never when the config has it', async (t) => {
-  const book = createKeyBook(fakeStore(), { taken: (id) => id === 'from-file' });
+  const book = new KeyBook(fakeStore(), { taken: (id) => id === 'from-file' });
   await book.create({ ...plainInput, id: 'a' });
   await refused(t, book.create({ ...plainInput, id: 'a' }), { kind: 'conflict', param: 'id' });
   await refused(t, book.create({ ...plainInput, id: 'from-file' }), { kind: 'conflict', param: 'id' });
@@ -36,7 +36,7 @@ test('an id is given once, and never when the config has it', async (t) => {
 });
 
 test('what is not there is not found', async (t) => {
-  const book = createKeyBook(fakeStore(), none);
+  const book = new KeyBook(fakeStore(), none);
   for (const id of ['none', '', '__proto__', 'x'.repeat(5000)]) {
     const calls = [book.get(id), book.revoke(id), book.rotate(id, 0), book.update(id, { label: 'x' })];
     for (const call of calls) await refused(t, call, { kind: 'not_found' });
@@ -45,7 +45,7 @@ test('what is not there is not found', async (t) => {
 
 test('a revoked key stays so and cannot be changed', async (t) => {
   let now = 10;
-  const book = createKeyBook(fakeStore(), { ...none, now: () => now });
+  const book = new KeyBook(fakeStore(), { ...none, now: () => now });
   await book.create({ ...plainInput, id: 'a' });
   await book.rotate('a', 5000);
   t.match(await book.revoke('a'), { record: { revokedAt: 10, former: [] } });
@@ -58,7 +58,7 @@ test('a revoked key stays so and cannot be changed', async (t) => {
 
 test('a rotation gives a new key and lets former ones work on for their grace', async (t) => {
   let now = 0;
-  const book = createKeyBook(fakeStore(), { ...none, now: () => now });
+  const book = new KeyBook(fakeStore(), { ...none, now: () => now });
   const hashes = [(await book.create({ ...plainInput, id: 'a' })).key].map(hashOf);
   const rotate = async (graceMs: number) => {
     const { key, record } = await book.rotate('a', graceMs);
@@ -85,7 +85,7 @@ test('a rotation gives a new key and lets former ones work on for their grace', 
 
 test('an expired key is not rotated, but may be given more time', async (t) => {
   let now = 0;
-  const book = createKeyBook(fakeStore(), { ...none, now: () => now });
+  const book = new KeyBook(fakeStore(), { ...none, now: () => now });
   await book.create({ ...plainInput, id: 'a', expiresAt: 10 });
   now = 10;
   await refused(t, book.rotate('a', 0), { kind: 'conflict' });
@@ -94,7 +94,7 @@ test('an expired key is not rotated, but may be given more time', async (t) => {
 });
 
 test('an update changes what it names, null included, and nothing else', async (t) => {
-  const book = createKeyBook(fakeStore(), none);
+  const book = new KeyBook(fakeStore(), none);
   const limits = { requestsPerMinute: 5, tokensPerMinute: null, concurrent: null };
   const { record } = await book.create({ ...plainInput, id: 'a', label: 'x', limits, expiresAt: 9e15 });
   const { record: changed } = await book.update('a', { limits: null, groups: ['one'], label: undefined });
@@ -103,7 +103,7 @@ test('an update changes what it names, null included, and nothing else', async (
 });
 
 test('a change on an old revision is a conflict', async (t) => {
-  const book = createKeyBook(fakeStore(), none);
+  const book = new KeyBook(fakeStore(), none);
   await book.create({ ...plainInput, id: 'a' });
   const { revision } = await book.get('a');
   const { revision: later } = await book.update('a', { label: 'mine' }, revision);
@@ -115,7 +115,7 @@ test('a change on an old revision is a conflict', async (t) => {
 
 test('a list has every key, page by page, and names what cannot be read', async (t) => {
   const store = fakeStore();
-  const book = createKeyBook(store, none);
+  const book = new KeyBook(store, none);
   const ids = Array.from({ length: 30 }, (_, index) => `k${index}`);
   for (const id of ids) await book.create({ ...plainInput, id });
   await book.revoke('k3');
@@ -139,7 +139,7 @@ test('a list has every key, page by page, and names what cannot be read', async 
 
 test('a record that cannot be read is no key, and revoking it removes it', async (t) => {
   const store = fakeStore();
-  const book = createKeyBook(store, none);
+  const book = new KeyBook(store, none);
   await store.create(collection, 'a', 'nonsense', 60_000);
   for (const call of [book.get('a'), book.rotate('a', 0), book.update('a', {})]) {
     await refused(t, call, { kind: 'not_found', message: /cannot be read/ });
@@ -151,9 +151,9 @@ test('a record that cannot be read is no key, and revoking it removes it', async
 
 test('there are no more keys than there may be, even when they are made at once', async (t) => {
   const data = fakeData();
-  const made = createKeyBook(fakeStore({ data }), { ...none, mostKeys: 10 });
+  const made = new KeyBook(fakeStore({ data }), { ...none, mostKeys: 10 });
   await made.create({ ...plainInput, id: 'first' });
-  const book = createKeyBook(fakeStore({ data }), { ...none, mostKeys: 10 });
+  const book = new KeyBook(fakeStore({ data }), { ...none, mostKeys: 10 });
   const ids = ['first', ...Array.from({ length: 20 }, (_, index) => `k${index}`)];
   const outcomes = await Promise.allSettled(ids.map((id) => book.create({ ...plainInput, id })));
   t.ok(outcomes.filter(({ status }) => status === 'fulfilled').length <= 9);
@@ -170,7 +170,7 @@ test('while the store is lost every call says so, and nothing was made', async (
   const before = () => {
     if (isLost) throw lost();
   };
-  const book = createKeyBook(fakeStore({ data, before }), none);
+  const book = new KeyBook(fakeStore({ data, before }), none);
   const input = { ...plainInput, id: 'a' };
   const calls = [book.create(input), book.get('a'), book.list(null), book.revoke('a'), book.rotate('a', 0)];
   for (const call of calls) await refused(t, call, { kind: 'store_unavailable' });
@@ -187,10 +187,10 @@ test('a key that was made is shown even if the store is lost just then', async (
     if (isLost) throw lost();
   };
   const data = fakeData();
-  const creating = createKeyBook(fakeStore({ data, before, after: cut('create') }), none);
+  const creating = new KeyBook(fakeStore({ data, before, after: cut('create') }), none);
   const { key } = await creating.create({ ...plainInput, id: 'a' });
   isLost = false;
-  const rotating = createKeyBook(fakeStore({ data, before, after: cut('replace') }), none);
+  const rotating = new KeyBook(fakeStore({ data, before, after: cut('replace') }), none);
   t.equal((await rotating.get('a')).record.hash, hashOf(key));
   const { key: next } = await rotating.rotate('a', 0);
   isLost = false;

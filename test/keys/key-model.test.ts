@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'tap';
 import { createKeyShares } from '../../src/config/key-shares.js';
 import type { GatewayError } from '../../src/errors.js';
-import { createKeyBook, type KeyBook } from '../../src/keys/key-book.js';
+import { KeyBook } from '../../src/keys/key-book.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
 import { watchKeys } from '../../src/keys/key-watch.js';
 import { fromWire, toWire, type WireKeys } from '../../src/keys/key-wire.js';
@@ -103,7 +103,7 @@ function expected({ does, id, number }: Step, { keys, now }: World): Outcome {
 async function play(stores: readonly [Store, Store], steps: readonly Step[]): Promise<void> {
   const world: World = { keys: new Map(), now: 1000 };
   const now = () => world.now;
-  const books = stores.map((store) => createKeyBook(store, { taken: (id) => id === 'from-file', now }));
+  const books = stores.map((store) => new KeyBook(store, { taken: (id) => id === 'from-file', now }));
   const [first, second] = books as [KeyBook, KeyBook];
   const set = createManagedKeySet(now);
   const table = createKeyTable(new Map(), {

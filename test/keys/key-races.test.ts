@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { announcedSince, createAnnouncer, readAnnouncements } from '../../src/keys/key-announcements.js';
-import { createKeyBook } from '../../src/keys/key-book.js';
+import { KeyBook } from '../../src/keys/key-book.js';
 import { random } from '../support/seed.js';
 import { type FakeCall, fakeData, fakeStore, refused } from './fake-store.js';
 import { plainInput } from './samples.js';
@@ -17,7 +17,7 @@ async function hesitate(): Promise<void> {
 /** Books of two processes on one store. */
 function twoBooks() {
   const data = fakeData();
-  const make = () => createKeyBook(fakeStore({ data, before: hesitate, after: hesitate }), none);
+  const make = () => new KeyBook(fakeStore({ data, before: hesitate, after: hesitate }), none);
   return [make(), make()] as const;
 }
 

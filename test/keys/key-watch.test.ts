@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createKeyBook } from '../../src/keys/key-book.js';
+import { KeyBook } from '../../src/keys/key-book.js';
 import { type KeyWatchOptions, watchKeys } from '../../src/keys/key-watch.js';
 import type { KeyChange } from '../../src/keys/managed-key.js';
 import { eventually } from '../support/eventually.js';
@@ -24,7 +24,7 @@ function makeWatch(
     calls.push(call);
     await options.before?.(call);
   };
-  const watch = watchKeys(createKeyBook(fakeStore({ data, before }), none), {
+  const watch = watchKeys(new KeyBook(fakeStore({ data, before }), none), {
     everyMs: never,
     onKeys: (change) => told.push(change),
     onFault: (error) => faults.push(error),
@@ -40,7 +40,7 @@ function makeWatch(
 }
 
 function makeBook(data: FakeData, options: Parameters<typeof fakeStore>[0] = {}) {
-  return createKeyBook(fakeStore({ ...options, data }), none);
+  return new KeyBook(fakeStore({ ...options, data }), none);
 }
 
 test('the first look tells everything, and later ones only what changed', async (t) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type Test, test } from 'tap';
-import { createPostgresLink, type PostgresLink } from '../../src/store/postgres-link.js';
+import { PostgresLink } from '../../src/store/postgres-link.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
@@ -11,7 +11,7 @@ const one = { name: 'one', text: 'SELECT 1 AS one' };
 const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
 
 function open(t: Test, port: number, timeoutMs = 5000): PostgresLink {
-  const link = createPostgresLink({ settings: postgresSettings(port), connections: 1, timeoutMs });
+  const link = new PostgresLink({ settings: postgresSettings(port), connections: 1, timeoutMs });
   t.teardown(() => link.close());
   return link;
 }

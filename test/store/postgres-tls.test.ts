@@ -18,8 +18,8 @@ const serverUser = 65_534;
 
 /** Asks the server in a process of its own, since an authority is trusted from the start of one. */
 const script = `
-const { createPostgresLink } = await import(process.argv[1]);
-const link = createPostgresLink({ settings: JSON.parse(process.argv[2]), connections: 1, timeoutMs: 30000 });
+const { PostgresLink } = await import(process.argv[1]);
+const link = new PostgresLink({ settings: JSON.parse(process.argv[2]), connections: 1, timeoutMs: 30000 });
 const text = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
 const told = await link.ask({ name: 'tls', text }, []).then(([row]) => 'tls ' + row.ssl, (error) => String(error.cause?.message));
 process.stdout.write(told);

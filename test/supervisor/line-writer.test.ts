@@ -4,7 +4,7 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { errorCode } from '../../src/errors.js';
-import { createLineWriter } from '../../src/supervisor/line-writer.js';
+import { LineWriter } from '../../src/supervisor/line-writer.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
@@ -48,7 +48,7 @@ test('a file gets every line in its order, however long it is', async (t) => {
   const path = join(temporaryFolder(t), 'log');
   const fd = openSync(path, 'a');
   t.teardown(() => closeSync(fd));
-  const writer = createLineWriter(fd);
+  const writer = new LineWriter(fd);
   const lines = Array.from({ length: 5000 }, (_, number) => `${number} ${'x'.repeat(number % 700)}\n`);
   lines.splice(2000, 0, `${'long '.repeat(40_000)}\n`);
   for (const line of lines) writer.add(line);
@@ -63,7 +63,7 @@ test('what is to be written is, behind full batches, too', async (t) => {
   const path = join(temporaryFolder(t), 'log');
   const fd = openSync(path, 'a');
   t.teardown(() => closeSync(fd));
-  const writer = createLineWriter(fd);
+  const writer = new LineWriter(fd);
   // The first is under way while the others come, which are more than one batch and less than two.
   const lines = Array.from({ length: 230 }, (_, number) => `${number} ${'x'.repeat(300)}\n`);
   for (const line of lines) {
@@ -76,8 +76,8 @@ test('what is to be written is, behind full batches, too', async (t) => {
 
 test('lines that several processes write to one pipe stay whole', async (t) => {
   const script = `
-    const { createLineWriter } = await import(${JSON.stringify(module)});
-    const writer = createLineWriter(1);
+    const { LineWriter } = await import(${JSON.stringify(module)});
+    const writer = new LineWriter(1);
     for (let turn = 0; turn < 100; turn++) {
       for (let line = 0; line < 50; line++)
         writer.add(JSON.stringify({ pid: process.pid, number: turn * 50 + line, text: 'x'.repeat(line * 20) }) + '\\n');
@@ -104,7 +104,7 @@ test('lines that several processes write to one pipe stay whole', async (t) => {
 test('where nobody reads, lines wait up to a bound, those beyond it are counted, and all go on with the reader', async (t) => {
   const pipe = makePipe(t);
   const reader = pipe.read();
-  const writer = createLineWriter(pipe.write());
+  const writer = new LineWriter(pipe.write());
   const rest = 'x'.repeat(1000);
   let added = 0;
   while (added < 30_000) {
@@ -132,7 +132,7 @@ test('where nobody reads, lines wait up to a bound, those beyond it are counted,
 test('a line that was written in part is ended before the next one', async (t) => {
   const pipe = makePipe(t);
   const reader = pipe.read();
-  const writer = createLineWriter(pipe.write());
+  const writer = new LineWriter(pipe.write());
   const long = 'x'.repeat(300_000);
   writer.add(`${long}\n`);
   writer.flush();
@@ -154,7 +154,7 @@ test('a line that was written in part is ended before the next one', async (t) =
 test('lines that wait stay bounded when one was written in part behind which all room is taken', async (t) => {
   const pipe = makePipe(t);
   const reader = pipe.read();
-  const writer = createLineWriter(pipe.write());
+  const writer = new LineWriter(pipe.write());
   writer.add(`${'x'.repeat(300_000)}\n`);
   writer.flush();
   t.ok(takeAll(reader).length > 0);
@@ -175,7 +175,7 @@ test('lines that wait stay bounded when one was written in part behind which all
 test('on a full disk lines are counted, and the writer closes', async (t) => {
   const fd = openSync('/dev/full', 'w');
   t.teardown(() => closeSync(fd));
-  const writer = createLineWriter(fd);
+  const writer = new LineWriter(fd);
   let dropped = 0;
   for (let line = 0; line < 3; line++) writer.add(`${line}\n`);
   writer.flush();
@@ -193,8 +193,8 @@ test('a process ends although nobody reads its lines', async (t) => {
   const pipe = makePipe(t);
   pipe.read();
   const script = `
-    const { createLineWriter } = await import(${JSON.stringify(module)});
-    const writer = createLineWriter(1);
+    const { LineWriter } = await import(${JSON.stringify(module)});
+    const writer = new LineWriter(1);
     for (let line = 0; line < 10_000; line++) writer.add('x'.repeat(1000) + '\\n');
     await writer.written();
     process.exit(writer.waiting() > 0 ? 7 : 0);

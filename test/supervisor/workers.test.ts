@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { type Test, test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { claimPort } from '../../src/supervisor/port.js';
-import { createWorkerPool } from '../../src/supervisor/workers.js';
+import { WorkerPool } from '../../src/supervisor/workers.js';
 import { eventually } from '../support/eventually.js';
 import { testConfig } from '../support/gateway.js';
 import { configWith, key } from './reloading.js';
@@ -24,7 +24,7 @@ test('a worker that does not start with new settings leaves the one before it in
   let look = (): void => {};
   const config = read('localhost.pem');
   process.env.LOG_LEVEL = 'silent';
-  const pool = createWorkerPool({
+  const pool = new WorkerPool({
     count: 1,
     host: '127.0.0.1',
     port: await claimPort('127.0.0.1', 0),
@@ -73,7 +73,7 @@ async function startPool(t: Test, count: number) {
   const port = await claimPort('127.0.0.1', 0);
   const forked = new Set<number | undefined>();
   let serving: readonly number[] = [];
-  const pool = createWorkerPool({
+  const pool = new WorkerPool({
     count,
     host: '127.0.0.1',
     port,

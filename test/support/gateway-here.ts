@@ -4,7 +4,7 @@ import { demoConfig } from '../../src/config/demo.js';
 import { parseConfig } from '../../src/config/load.js';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
-import { createGateway } from '../../src/gateway.js';
+import { Gateway } from '../../src/gateway.js';
 import { Arrivals } from './arrivals.js';
 import type { DemoGateway, DemoOptions, GatewayOptions, LogLine, RunningGateway } from './gateway.js';
 import { testConfig } from './gateway-config.js';
@@ -64,14 +64,15 @@ async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions)
   const sink = lineSink(take);
   const snapshot = buildSnapshot(config, { simulatorUrl });
   const { owner, join } = ownLimits(t, config, leaseDelayMs);
-  const gateway = join((sendLease) =>
-    createGateway({
-      snapshot,
-      log,
-      lines: sink,
-      sendLease,
-      ...(managedKeys === undefined ? {} : { managedKeys }),
-    }),
+  const gateway = join(
+    (sendLease) =>
+      new Gateway({
+        snapshot,
+        log,
+        lines: sink,
+        sendLease,
+        ...(managedKeys === undefined ? {} : { managedKeys }),
+      }),
   );
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());

@@ -14,7 +14,7 @@ import {
   type UsageExport,
 } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
-import { createUsageWriter, UsageBatch } from '../../src/usage/writer.js';
+import { UsageBatch, UsageWriter } from '../../src/usage/writer.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { addRecord, addUsage, ledgerRecord, recordOfLine, uncounted } from './records.js';
 
@@ -41,7 +41,7 @@ for (let hour = 0; hour < 72; hour++) {
   );
 }
 const yearMs = 365 * 86_400_000;
-const writer = createUsageWriter({
+const writer = new UsageWriter({
   store,
   retention: () => ({ lineMs: Date.now(), sumMs: yearMs }),
   record: uncounted,

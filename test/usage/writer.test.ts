@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createUsageWriter, type UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
+import { UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
 import { sumsById, sumTable } from '../suites/ledger-sums.js';
 import { eventually } from '../support/eventually.js';
 import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
@@ -14,7 +14,7 @@ function open(change: Partial<UsageWriterOptions> = {}) {
   const dropped: number[] = [];
   const failures: unknown[] = [];
   const counted: string[] = [];
-  const writer = createUsageWriter({
+  const writer = new UsageWriter({
     store: ledger,
     retention: () => retention,
     record: ({ model, keyId }, calls) => {

@@ -2,7 +2,7 @@ import pino from 'pino';
 import { test } from 'tap';
 import { createStore } from '../../src/store/create.js';
 import { storeUnavailable } from '../../src/store/unavailable.js';
-import { createTaskBook } from '../../src/video/book.js';
+import { TaskBook } from '../../src/video/book.js';
 import { startStoreSweep } from '../../src/video/store-sweep.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -21,7 +21,7 @@ test('a task that cannot be settled holds up no other', async (t) => {
   const sweep = startStoreSweep({
     settings,
     store,
-    book: createTaskBook(store),
+    book: new TaskBook(store),
     log: pino({}, { write: (line: string) => void lines.push(line) }),
     async settle(id) {
       told.push(id);

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { createPostgresLink } from '../../../src/store/postgres-link.js';
+import { PostgresLink } from '../../../src/store/postgres-link.js';
 import { createPostgresShares } from '../../../src/store/postgres-shares.js';
 import type { PostgresServer } from '../../support/postgres.js';
 import type { FleetStore } from './fleet.js';
@@ -47,7 +47,7 @@ export async function openClockedStore(
     taskDays: 1,
   } as const;
   const stores = Array.from({ length: hosts }, () => createPostgresShares(settings));
-  const clock = createPostgresLink({ settings, connections: 1, timeoutMs: 10_000 });
+  const clock = new PostgresLink({ settings, connections: 1, timeoutMs: 10_000 });
   t.teardown(() => Promise.all([clock.close(), ...stores.map((store) => store.close())]));
   // The first exchange makes the tables.
   await stores[0]?.exchange({ host: 'probe', number: 1, leaseMs: 1, pools: [] });

@@ -4,7 +4,7 @@ import { uncounted } from '../../../src/metrics/recorder.js';
 import type { WholeStore } from '../../../src/store/create.js';
 import { appendOnce } from '../../../src/usage/writer.js';
 import { failedTask } from '../../../src/video/advance.js';
-import { createTaskBook } from '../../../src/video/book.js';
+import { TaskBook } from '../../../src/video/book.js';
 import { sampleTask } from '../../video/samples.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -19,7 +19,7 @@ export type Settling = Pick<Services, 'book' | 'budgets' | 'correct'>;
 
 export function settlingWith(store: WholeStore): Settling {
   return {
-    book: createTaskBook(store),
+    book: new TaskBook(store),
     budgets: store.accounts,
     async correct(call) {
       const retention = { lineMs: dayMs, sumMs: dayMs };
