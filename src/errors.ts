@@ -166,6 +166,11 @@ interface ErrorDetails {
   readonly cause?: unknown;
 }
 
+/** What `retry-after` may say of a wait: whole seconds, and one at least. */
+export function retrySeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
+}
+
 /** The code of an error of Node or the system (`ENOENT`), or an empty string. */
 export function errorCode(fault: unknown): string {
   return fault instanceof Error && 'code' in fault && typeof fault.code === 'string' ? fault.code : '';

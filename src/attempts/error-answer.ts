@@ -8,8 +8,8 @@ import {
 } from '../protocols/error-formats/vendor-account-error.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { vendorStatus } from '../video/upstream-formats/native-error.js';
-import { isObject, parseJson } from '../wire/json.js';
-import { retryAfterMsOf, statusError } from './told-error.js';
+import { isObject } from '../wire/json.js';
+import { parseErrorBody, retryAfterMsOf, statusError } from './told-error.js';
 
 /*
  * Whose business an answer is that tells of an error: our account's, the upstream's or the caller's. One with an error
@@ -53,8 +53,8 @@ export function toldStatus({ source, status, vendorAccountStatus }: GatewayError
  */
 export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Buffer): ErrorAnswer {
   const { status } = head;
-  const retryAfterMs = retryAfterMsOf(head, body);
-  const parsed = parseAnswer(body);
+  const parsed = parseErrorBody(body);
+  const retryAfterMs = retryAfterMsOf(head, parsed);
   const numbered = isObject(parsed) ? vendorStatus(upstream.kind, parsed) : null;
   const account = numbered ?? vendorAccountStatusOf(status, parsed);
   if (account !== null) return { status: account, error: refusal(account, status, body), retryAfterMs };
@@ -69,10 +69,4 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
 
 function refusal(account: VendorAccountStatus, status: number, body: Buffer): GatewayError {
   return vendorAccountError(account, `status ${status}: ${body.toString('utf8', 0, longestCause)}`);
-}
-
-/** Null for what is no JSON object, and no list of them: some upstreams put theirs into one. */
-function parseAnswer(body: Buffer): unknown {
-  const value = body.length === 0 ? null : parseJson(body.toString('utf8'));
-  return isObject(value) || (Array.isArray(value) && value.some(isObject)) ? value : null;
 }

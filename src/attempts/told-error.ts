@@ -1,6 +1,6 @@
 import { type ErrorKind, GatewayError } from '../errors.js';
 import type { ResponseHead, UpstreamFailure, UpstreamFailureReason } from '../upstream/client.js';
-import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '../wire/json.js';
+import { isObject, type JsonObject, parseJson, textOrNull } from '../wire/json.js';
 
 const longestMessage = 2000;
 /** Milliseconds as they are written in a header. */
@@ -64,8 +64,9 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
  */
 export function statusError(head: ResponseHead, body: Buffer, unrepeatable = false): GatewayError {
   const { status } = head;
-  const { message, code } = wordsOf(body);
-  const retryAfterMs = retryAfterMsOf(head, body);
+  const parsed = parseErrorBody(body);
+  const { message, code } = wordsOf(parsed);
+  const retryAfterMs = retryAfterMsOf(head, parsed);
   return new GatewayError(
     kinds[status] ?? (status < 500 ? 'invalid_request' : 'upstream_error'),
     message ?? `The upstream answered with status ${status}.`,
@@ -80,20 +81,19 @@ export function statusError(head: ResponseHead, body: Buffer, unrepeatable = fal
 /**
  * Milliseconds after which an upstream wants to be asked again, by `retry-after-ms`, which Azure's OpenAI service sends,
  * `retry-after` where that is no number above zero, or what the error itself says; null where nothing says anything.
- * @param body as much of it as has come
+ * @param parsed its body, by `parseErrorBody`
  */
-export function retryAfterMsOf(head: ResponseHead, body: Buffer): number | null {
+export function retryAfterMsOf(head: ResponseHead, parsed: unknown): number | null {
   const text = head.get('retry-after-ms') ?? '';
   const ms = decimal.test(text) ? Number(text) : 0;
   if (ms > 0) return ms;
   const seconds = secondsOf(head.get('retry-after'));
-  return seconds === null ? retryDelayMsOf(body) : seconds * 1000;
+  return seconds === null ? retryDelayMsOf(parsed) : seconds * 1000;
 }
 
 /** Milliseconds of the `RetryInfo` (google.rpc, error_details.proto) that Google's errors have in place of a header, or null. */
-function retryDelayMsOf(body: Buffer): number | null {
-  if (!body.includes('"retryDelay"')) return null;
-  const error = firstObject(body.toString('utf8'))?.error;
+function retryDelayMsOf(parsed: unknown): number | null {
+  const error = firstObject(parsed)?.error;
   const details = isObject(error) && Array.isArray(error.details) ? error.details : [];
   for (const detail of details) {
     const [, seconds] = retryDelay.exec(isObject(detail) ? (textOrNull(detail.retryDelay) ?? '') : '') ?? [];
@@ -110,18 +110,24 @@ function secondsOf(value: string | null): number | null {
   return Number.isFinite(waited) ? Math.max(0, Math.ceil(waited)) : null;
 }
 
-/** Some upstreams put their error into an array. */
-function firstObject(text: string): JsonObject | null {
-  const start = text.trimStart();
-  if (!start.startsWith('[')) return parseObject(start);
-  const value = parseJson(start);
-  return Array.isArray(value) ? (value.find(isObject) ?? null) : null;
+/**
+ * Parses the body of an error, as much of it as has come.
+ * @returns null for what is no JSON object, and no list with one: some upstreams put theirs into one
+ */
+export function parseErrorBody(body: Buffer): unknown {
+  const value = body.length === 0 ? null : parseJson(body.toString('utf8'));
+  return firstObject(value) === null ? null : value;
+}
+
+function firstObject(parsed: unknown): JsonObject | null {
+  const first: unknown = Array.isArray(parsed) ? parsed.find(isObject) : parsed;
+  return isObject(first) ? first : null;
 }
 
 /** Every protocol has the message of an error in the same place. */
-function wordsOf(body: Buffer): { readonly message: string | null; readonly code: string | null } {
-  const parsed = firstObject(body.toString('utf8'));
-  const error = isObject(parsed?.error) ? parsed.error : parsed;
-  const message = textOrNull(error?.message) ?? textOrNull(parsed?.error) ?? textOrNull(parsed?.detail);
+function wordsOf(parsed: unknown): { readonly message: string | null; readonly code: string | null } {
+  const answer = firstObject(parsed);
+  const error = isObject(answer?.error) ? answer.error : answer;
+  const message = textOrNull(error?.message) ?? textOrNull(answer?.error) ?? textOrNull(answer?.detail);
   return { message: message?.slice(0, longestMessage) ?? null, code: textOrNull(error?.code) };
 }

@@ -1,5 +1,5 @@
 import type { Key, Model, Price, UnpricedRule } from '../config/types.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, retrySeconds } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/admission.js';
 import type { Demand, PoolKind } from '../limits/pool.js';
@@ -246,13 +246,9 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
 }
 
 function overLimit({ pool, retryAfterMs }: Denial): GatewayError {
-  const retryAfter = secondsOf(retryAfterMs ?? 0);
+  const retryAfter = retrySeconds(retryAfterMs ?? 0);
   const message = `The limit of ${pool.limit} ${unitTexts[pool.kind]} for ${ownerTexts[ownerOf(pool)]} is reached: try again in ${retryAfter} s.`;
   return new GatewayError('rate_limit_exceeded', message, { retryAfter, limit: pool.kind });
-}
-
-function secondsOf(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1000));
 }
 
 /** The store did not answer, or not in time, or the primary process did not, or is gone: a worker cannot tell which. */
@@ -266,12 +262,12 @@ const undecided = new GatewayError(
 function overBudget({ pool, endsAt }: PeriodBudget, { retryAfterMs }: Denial): GatewayError {
   const budget = `The budget of ${ownerTexts[ownerOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
   if (retryAfterMs !== null) {
-    const retryAfter = secondsOf(retryAfterMs);
+    const retryAfter = retrySeconds(retryAfterMs);
     const message = `${budget} is taken by calls under way: try again in ${retryAfter} s.`;
     return new GatewayError('budget_exceeded', message, { retryAfter, limit: 'budget' });
   }
   const message = `${budget} is used up, or has too little left for this call; the next one begins at ${new Date(endsAt).toISOString()}.`;
-  const retryAfter = secondsOf(endsAt - Date.now());
+  const retryAfter = retrySeconds(endsAt - Date.now());
   return new GatewayError('budget_exceeded', message, { retryAfter, limit: 'budget', unrepeatable: true });
 }
 

@@ -4,7 +4,7 @@ import { Attempts } from '../attempts/attempts.js';
 import { anyTarget, type RouteRequest } from '../attempts/choose.js';
 import { parseWishes, type TargetWishes } from '../attempts/wishes.js';
 import type { Protocol, Target } from '../config/types.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, retrySeconds } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
@@ -113,7 +113,7 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
       atHeader,
     );
   throw new GatewayError('overloaded', 'No upstream of this model can take calls at the moment.', {
-    retryAfter: Math.max(1, Math.ceil((at - now) / 1000)),
+    retryAfter: retrySeconds(at - now),
   });
 }
 

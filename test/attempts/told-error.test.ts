@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { retryAfterMsOf } from '../../src/attempts/told-error.js';
+import { parseErrorBody, retryAfterMsOf } from '../../src/attempts/told-error.js';
 import { parseHead } from '../../src/wire/head.js';
 
 test('when an upstream wants to be asked again is read from either header, the more exact one first', async (t) => {
@@ -8,7 +8,7 @@ test('when an upstream wants to be asked again is read from either header, the m
     const bytes = Buffer.from(['HTTP/1.1 429 Too Many Requests', ...lines, '', ''].join('\r\n'));
     const head = parseHead(bytes, 0, bytes.length, false);
     if (head === null || typeof head === 'string') throw new Error('no head');
-    return retryAfterMsOf(head, Buffer.from(body));
+    return retryAfterMsOf(head, parseErrorBody(Buffer.from(body)));
   };
   t.equal(told(), null);
   t.equal(told('retry-after: 7'), 7000);

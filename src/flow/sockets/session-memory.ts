@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { SocketSettings } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
+import { GatewayError, retrySeconds } from '../../errors.js';
 import type { SocketRooms } from '../../http/socket.js';
 
 /** What a socket takes that is open and at rest. */
@@ -288,7 +288,7 @@ function tooManySessions(most: number): GatewayError {
 }
 
 function barred(leftMs: number): GatewayError {
-  const seconds = Math.ceil(leftMs / 1000);
+  const seconds = retrySeconds(leftMs);
   return new GatewayError(
     'rate_limit_exceeded',
     `WebSockets of this key were closed for what their unfinished messages held: it may open others in ${seconds} s.`,

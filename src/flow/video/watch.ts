@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { retryAfterMsOf } from '../../attempts/told-error.js';
+import { parseErrorBody, retryAfterMsOf } from '../../attempts/told-error.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
@@ -140,7 +140,9 @@ export class TaskWatch {
   async #ask(asking: Asking, request: CollectedRequest): Promise<Answered | UpstreamFailure> {
     const answer = await askAlone(this.#services, asking, request, this.#cancels);
     const restMs =
-      isFailure(answer) || answer.head.status < 400 ? null : retryAfterMsOf(answer.head, answer.body);
+      isFailure(answer) || answer.head.status < 400
+        ? null
+        : retryAfterMsOf(answer.head, parseErrorBody(answer.body));
     if (restMs !== null)
       this.#resting.set(request.upstream.name, performance.now() + Math.min(restMs, longestRestMs));
     return answer;
