@@ -176,7 +176,10 @@ export function errorCode(fault: unknown): string {
   return fault instanceof Error && 'code' in fault && typeof fault.code === 'string' ? fault.code : '';
 }
 
-/** An error as data: what happened, and what its caller may know of it. */
+/**
+ * An error as data: what happened, and what its caller may know of it. What makes one ends in `Error`; a `Failure` is
+ * what has become of an attempt, a connection or a task, of which nobody was told yet.
+ */
 export class GatewayError extends Error {
   readonly kind: ErrorKind;
   readonly status: number;

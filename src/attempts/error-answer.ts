@@ -1,6 +1,6 @@
 import type { Upstream } from '../config/types.js';
 import { GatewayError } from '../errors.js';
-import { secretFailure } from '../protocols/error-formats/own-secrets.js';
+import { secretError } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountStatusOf } from '../protocols/error-formats/vendor-account.js';
 import {
   type VendorAccountStatus,
@@ -13,9 +13,9 @@ import { parseErrorBody, retryAfterMsOf, statusError } from './told-error.js';
 
 /*
  * Whose business an answer is that tells of an error: our account's, the upstream's or the caller's. One with an error
- * status is read by `readErrorAnswer`, one with an error inside a good status by its protocol (`failureOf`, and
- * `upstreamError` of `error-formats/`) and then by `toldStatus`. By the status that these give, `verdict` says whether
- * another target is asked, and `outcome` what it says of this one. What the caller is told is in `told-error`.
+ * status is read by `readErrorAnswer`, one with an error inside a good status by `upstreamError` of its protocol or of
+ * `error-formats/`, and then by `toldStatus`. By the status that these give, `verdict` says whether another target is
+ * asked, and `outcome` what it says of this one. What the caller is told is in `told-error`.
  */
 
 const longestCause = 8192;
@@ -57,16 +57,16 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
   const retryAfterMs = retryAfterMsOf(head, parsed);
   const numbered = isObject(parsed) ? vendorStatus(upstream.kind, parsed) : null;
   const account = numbered ?? vendorAccountStatusOf(status, parsed);
-  if (account !== null) return { status: account, error: refusal(account, status, body), retryAfterMs };
+  if (account !== null) return { status: account, error: accountError(account, status, body), retryAfterMs };
   const judged = judgedStatus(status);
   // Pages of what stands in between, an echo of our own request: the status alone is told.
   if (status > highestStatus)
     return { status: judged, error: new GatewayError('upstream_error'), retryAfterMs };
   // The status says whose mistake it is: a caller who gets an upstream to echo our key costs the key nothing.
-  const passes = parsed !== null && secretFailure(body.toString('utf8'), upstream.secrets) === null;
+  const passes = parsed !== null && secretError(body.toString('utf8'), upstream.secrets) === null;
   return { status: judged, error: passes ? null : statusError(head, nothing), retryAfterMs };
 }
 
-function refusal(account: VendorAccountStatus, status: number, body: Buffer): GatewayError {
+function accountError(account: VendorAccountStatus, status: number, body: Buffer): GatewayError {
   return vendorAccountError(account, `status ${status}: ${body.toString('utf8', 0, longestCause)}`);
 }

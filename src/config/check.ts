@@ -1,6 +1,6 @@
 import { isObject } from '../wire/json.js';
 import { checkRules } from './check-rules.js';
-import { type ConfigFiles, errorCode, isKeyOf, pairProblem } from './files.js';
+import { type ConfigFiles, codeText, isKeyOf, pairProblem } from './files.js';
 import { refusedHeaders, token, unpassable, unreturnable } from './headers.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
@@ -483,7 +483,7 @@ function baseUrlProblem(baseUrl: string): string | null {
   try {
     url = new URL(baseUrl);
   } catch (error) {
-    return `is not a valid URL (${errorCode(error)})`;
+    return `is not a valid URL (${codeText(error)})`;
   }
   if (url.username !== '' || url.password !== '') return 'may not hold credentials; put them into apiKeys';
   if (baseUrl.includes('?')) return 'may not hold a query';

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { errorCode as codeOf } from '../errors.js';
+import { errorCode } from '../errors.js';
 
 /** What came of reading something: its text, or why there is none. Never both. */
 export type Read =
@@ -88,7 +88,7 @@ function readSecret(name: string): Read {
     return { text: utf8.decode(bytes).replace(/\r?\n$/, ''), problem: null };
   } catch (error) {
     if (error instanceof TypeError) return failed(`${name} is no UTF-8 text`);
-    return failed(`${name} cannot be read (${errorCode(error)})`);
+    return failed(`${name} cannot be read (${codeText(error)})`);
   }
 }
 
@@ -122,13 +122,13 @@ function readText(name: string): Read {
       return { text: null, problem: `the file has more than ${longestFile} bytes` };
     return { text: bytes.toString('utf8'), problem: null };
   } catch (error) {
-    return { text: null, problem: `the file cannot be read (${errorCode(error)})` };
+    return { text: null, problem: `the file cannot be read (${codeText(error)})` };
   }
 }
 
 /** The system's short word for an error: `ENOENT`. Its message might quote a value that is not ours to show. */
-export function errorCode(error: unknown): string {
-  return codeOf(error) || 'unknown error';
+export function codeText(error: unknown): string {
+  return errorCode(error) || 'unknown error';
 }
 
 /** Whether a private key is that of a certificate, the first of its chain. Both were parsed before. */
@@ -142,6 +142,6 @@ export function pairProblem(cert: string, key: string): string | null {
     createSecureContext({ cert, key });
     return null;
   } catch (error) {
-    return `the certificate and the key cannot be used together (${errorCode(error)})`;
+    return `the certificate and the key cannot be used together (${codeText(error)})`;
   }
 }

@@ -6,7 +6,7 @@ import { Settings } from 'typebox/system';
 import { compileValidator } from '../schema/validator.js';
 import { isObject } from '../wire/json.js';
 import { crossProblems } from './check.js';
-import { type ConfigFiles, createConfigFiles, errorCode, type Read } from './files.js';
+import { type ConfigFiles, codeText, createConfigFiles, type Read } from './files.js';
 import { ConfigError, formatPath, type Problem, propertyOf, suggest } from './problem.js';
 import { type ResolvedConfig, resolveConfig } from './resolve.js';
 import { type ConfigFile, configSchema } from './schema.js';
@@ -31,7 +31,7 @@ export function loadConfig(path: string, environment: Environment): ResolvedConf
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new ConfigError([{ path: '', message: `${path} cannot be read (${errorCode(error)})` }]);
+    throw new ConfigError([{ path: '', message: `${path} cannot be read (${codeText(error)})` }]);
   }
   const created = Math.floor(Date.now() / 1000);
   return parseConfig(text, { environment, directory: dirname(resolve(path)), created });

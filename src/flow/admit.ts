@@ -34,7 +34,7 @@ import type { Services } from './services.js';
  *   `attempts/told-error`); of a video's file by `video/content-relay`, of a response over a WebSocket by
  *   `protocols/responses/socket-message`
  * an upstream's own inside a 200: `isLimitWord` of `protocols/error-formats/upstream-error` knows the words, and
- *   `failureOf` of `protocols/messages`, `generate-content` and `responses`, `protocols/images/answer-decode` and
+ *   `upstream-error` of `protocols/messages`, `generate-content` and `responses`, `protocols/images/answer-decode` and
  *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
  */
 

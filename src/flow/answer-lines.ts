@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { secretFailure } from '../protocols/error-formats/own-secrets.js';
+import { secretError } from '../protocols/error-formats/own-secrets.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { isReturned, returnedInitials } from '../wire/passed-headers.js';
 import type { Call } from './call.js';
@@ -21,7 +21,7 @@ function passedLine(name: string, value: string, isLimited: boolean): string {
 
 /** Some servers name a request after what it was sent with. */
 function holdsSecret({ target }: Call, value: string): boolean {
-  return target !== null && secretFailure(value, target.upstream.secrets) !== null;
+  return target !== null && secretError(value, target.upstream.secrets) !== null;
 }
 
 /** The same for a line of any answer. Most are good, and may hold what looks like an account's name. */

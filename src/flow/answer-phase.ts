@@ -1,7 +1,7 @@
 import type { OwnSecrets } from '../config/types.js';
 import { GatewayError } from '../errors.js';
-import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
-import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
+import { encodedKeyError } from '../protocols/error-formats/own-secrets.js';
+import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Beginning, beginningBytes, Gather } from '../stream/gather.js';
 import type { ResponseHead } from '../upstream/client.js';
@@ -135,7 +135,7 @@ export function decide(
 const longestError = 64 * 1024;
 
 /** Why an answer is of no use for a call, or null. */
-export function answerRefusal(head: ResponseHead, streamed: boolean): GatewayError | null {
+export function answerError(head: ResponseHead, streamed: boolean): GatewayError | null {
   if (head.status >= 300 && head.status < 400)
     return new GatewayError('upstream_error', 'The upstream answered with a redirect.');
   // What the client could decode was decoded there, and its header is gone.
@@ -187,7 +187,7 @@ function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
  * @param first its first bytes, or all of it where `isWhole`
  * @param isJson else it may be any text or a sound, but no page
  */
-function contentRefusal(
+function contentError(
   head: ResponseHead,
   first: Buffer,
   { isWhole, isJson }: { readonly isWhole: boolean; readonly isJson: boolean },
@@ -214,25 +214,25 @@ export function beginningOf(head: ResponseHead, secrets: OwnSecrets): Beginning 
  * pass.
  * @param isMedium it is called an image or a sound: a text in its place is an error, whose words count
  */
-export function beginningFailure(first: Buffer, isMedium: boolean, secrets: OwnSecrets): GatewayError | null {
-  const failure = encodedKeyFailure(first, secrets);
+export function beginningError(first: Buffer, isMedium: boolean, secrets: OwnSecrets): GatewayError | null {
+  const failure = encodedKeyError(first, secrets);
   if (failure !== null || !isMedium || !looksLikeText(first)) return failure;
   const text = first.toString('utf8', textStart(first), longestError);
-  return vendorAccountFailureOf(text, 'error', secrets);
+  return vendorAccountErrorOf(text, 'error', secrets);
 }
 
 /**
  * Why an answer of a good status cannot be passed on, or null.
  * @param first its first bytes, or all of it where `isWhole`
  */
-export function unfitRefusal(
+export function unfitError(
   head: ResponseHead,
   first: Buffer,
   { isWhole, answersJson, secrets }: { isWhole: boolean; answersJson: boolean; secrets: OwnSecrets },
 ): GatewayError | null {
   const isJson = answersJson && !isMedia(head);
-  const failure = isJson ? null : beginningFailure(first, isMedia(head), secrets);
-  return failure ?? contentRefusal(head, first, { isWhole, isJson });
+  const failure = isJson ? null : beginningError(first, isMedia(head), secrets);
+  return failure ?? contentError(head, first, { isWhole, isJson });
 }
 
 function startsAsJson(type: string | null): boolean {

@@ -14,7 +14,7 @@ import type { Deadlines } from '../upstream/client.js';
 import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
-import { costRefusal, costsMore } from '../wire/json-cost.js';
+import { costError, costsMore } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { GivenUpTokens } from './consumption.js';
 import type { LimitedCall } from './limited-call.js';
@@ -166,7 +166,7 @@ export class Call implements Guarded, OpenCall<Call> {
   jsonBody(): Buffer {
     const body = this.wholeBody();
     const { bodyValues } = this.running.snapshot.limits;
-    if (costsMore(body, bodyValues)) throw costRefusal('request body', bodyValues);
+    if (costsMore(body, bodyValues)) throw costError('request body', bodyValues);
     return body;
   }
 

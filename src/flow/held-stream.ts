@@ -3,7 +3,7 @@ import type { FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
-import { answerRefusal, type BegunStream, endedUnbegun, isEventStream, lastEvent } from './answer-phase.js';
+import { answerError, type BegunStream, endedUnbegun, isEventStream, lastEvent } from './answer-phase.js';
 import type { Relay } from './relay.js';
 
 /** More than this is not held back: what begins so is taken for an answer. */
@@ -43,7 +43,7 @@ export class HeldStream implements UpstreamHandler {
   }
 
   onHead(head: ResponseHead): void {
-    const refusal = answerRefusal(head, true);
+    const refusal = answerError(head, true);
     if (refusal === null && head.status < 400 && isEventStream(head)) {
       this.#head = head;
       this.#state = 'held';

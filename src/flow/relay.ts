@@ -27,7 +27,7 @@ import {
 import { answerLines, streamLines } from './answer-lines.js';
 import {
   type Answering,
-  answerRefusal,
+  answerError,
   type BegunStream,
   type Bytes,
   beginningOf,
@@ -43,7 +43,7 @@ import {
   takenAs,
   tooLarge,
   type Undecided,
-  unfitRefusal,
+  unfitError,
   type Whole,
   waiting,
 } from './answer-phase.js';
@@ -125,7 +125,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   onHead(head: ResponseHead): void {
     const transform = this.#noteHead(head);
     if (transform.streamsUnasked && !this.committed) this.#streamed = isEventStream(head);
-    const refusal = answerRefusal(head, this.#streamed);
+    const refusal = answerError(head, this.#streamed);
     if (refusal !== null) giveUp(this, refusal);
     else this.phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
@@ -319,7 +319,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.call.route.endpoint?.answersJson !== false;
-    const refusal = unfitRefusal(head, first, { isWhole, answersJson, secrets: this.#secrets });
+    const refusal = unfitError(head, first, { isWhole, answersJson, secrets: this.#secrets });
     if (refusal !== null) giveUp(this, refusal);
     return refusal !== null;
   }

@@ -1,6 +1,6 @@
 import type { OwnSecrets } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
-import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
+import { encodedKeyError } from '../protocols/error-formats/own-secrets.js';
 import { looksLikeText, textWithin } from '../wire/plain-text.js';
 
 const firstBytes = 4096;
@@ -106,6 +106,6 @@ export class Beginning {
   failureIn(chunk: Buffer): GatewayError | null {
     if (this.#seen >= this.#searched) return null;
     this.#seen += chunk.length;
-    return encodedKeyFailure(chunk, this.#secrets);
+    return encodedKeyError(chunk, this.#secrets);
   }
 }

@@ -16,8 +16,8 @@ import {
 } from '../conversation/stream-rules.js';
 import { type MadeMedia, type Usage, withCharges } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { keyAt, keyFailure, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
-import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
+import { keyAt, keyError, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
+import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
 import { skipSpace } from '../wire/json-skip.js';
@@ -198,7 +198,7 @@ export class ObservedTransform implements AnswerTransform {
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
     const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
-    const ofKey = keyFailure(all, this.#observed.secrets);
+    const ofKey = keyError(all, this.#observed.secrets);
     if (ofKey !== null) return ofKey;
     const verdict = this.#rules.judgeStart(all);
     if (verdict === 'silence' && all.length < earlyBytes) {
@@ -301,7 +301,7 @@ export class ObservedTransform implements AnswerTransform {
   #failureOf(text: string): GatewayError | null {
     const { event, data } = parseEvent(text);
     if (data === null || data === endMark) return null;
-    return vendorAccountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#observed.secrets);
+    return vendorAccountErrorOf(data, event === 'error' ? 'error' : 'strange', this.#observed.secrets);
   }
 
   /**
@@ -318,7 +318,7 @@ export class ObservedTransform implements AnswerTransform {
       const next = firstEventEnd(run, at, run.length);
       const { data } = parseEvent(run.toString('utf8', start, next === -1 ? run.length : next));
       const standing = found === 'name' ? 'error' : 'own';
-      const error = data === null ? null : vendorAccountFailureOf(data, standing, this.#observed.secrets);
+      const error = data === null ? null : vendorAccountErrorOf(data, standing, this.#observed.secrets);
       if (error !== null) {
         this.withheldError = error;
         return run.subarray(0, start);
@@ -417,7 +417,7 @@ export class ObservedTransform implements AnswerTransform {
     const { estimates, seconds } = this.#rules.metering;
     const usage = this.#rules.usageOf(body);
     const hasOutput = usage !== null && usage.output > 0;
-    const ofVendorAccount = keyFailure(body, this.#observed.secrets) ?? this.#wholeFailure(body, hasOutput);
+    const ofVendorAccount = keyError(body, this.#observed.secrets) ?? this.#wholeFailure(body, hasOutput);
     if (ofVendorAccount !== null) throw ofVendorAccount;
     if (this.#watch != null) this.#show(body, false);
     this.#usage = usage;
@@ -439,7 +439,7 @@ export class ObservedTransform implements AnswerTransform {
       return secrets.keys.some((key) => body.includes(key)) ? vendorAccountError(401, '') : null;
     const isOwn = this.#rules.marks.some((mark) => body.includes(mark));
     if (isOwn && !hasOutput && !hasError(body)) return null;
-    const failure = vendorAccountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
+    const failure = vendorAccountErrorOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
     return failure ?? (isOwn ? null : this.#errorInPlace(body));
   }
 

@@ -19,8 +19,8 @@ import type { AnswerRestorer } from '../conversation/fit/fitted.js';
 import type { Keep } from '../conversation/kept-turns.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { keyFailure, tellable } from '../protocols/error-formats/own-secrets.js';
-import { toldError, vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
+import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
+import { toldError, vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
 import { eventEnd, parseEvent } from '../wire/sse.js';
@@ -150,7 +150,7 @@ export class TranslatedTransform implements AnswerTransform {
 
   whole(body: Buffer): Buffer {
     const { ours, context, restorer, secrets } = this.#parts;
-    const ofKey = keyFailure(body, secrets);
+    const ofKey = keyError(body, secrets);
     if (ofKey !== null) throw ofKey;
     const answer = this.#decodeAnswer(body.toString('utf8'));
     this.usage = answer.usage ?? estimatedUsage(this.#parts.inputEstimate, answerTokens(answer));
@@ -167,7 +167,7 @@ export class TranslatedTransform implements AnswerTransform {
         throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
       const answer = theirs.decodeAnswer(parsed, source);
       // One that says nothing may be an error in a form of its own.
-      const failure = saysNothing(answer) ? vendorAccountFailureOf(text, 'own', secrets) : null;
+      const failure = saysNothing(answer) ? vendorAccountErrorOf(text, 'own', secrets) : null;
       if (failure !== null) throw failure;
       return answer;
     } catch (fault) {
@@ -247,7 +247,7 @@ class StreamTranslation {
   }
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
-    const ofKey = keyFailure(run, this.#secrets);
+    const ofKey = keyError(run, this.#secrets);
     if (ofKey !== null) return ofKey;
     for (let at = 0; at < run.length && !this.isOver; ) {
       at = this.#decode(run, at);
@@ -263,7 +263,7 @@ class StreamTranslation {
   }
 
   pass(run: Buffer): Buffer {
-    const ofKey = keyFailure(run, this.#secrets);
+    const ofKey = keyError(run, this.#secrets);
     if (ofKey !== null) return this.#breakOff(ofKey);
     this.hasPassed = true;
     let at = this.#judgedTo;
@@ -355,7 +355,7 @@ class StreamTranslation {
     const found = decoded.at(-1);
     const isError = found?.kind === 'error';
     if (!isError && ((found !== undefined && found.kind !== 'start') || data.length > longestError)) return;
-    const error = vendorAccountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
+    const error = vendorAccountErrorOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
     if (isError) decoded.pop();
     const told = error ?? (isError ? tellable(found.error, this.#secrets) : null);
     if (told !== null) decoded.push({ kind: 'error', error: told });

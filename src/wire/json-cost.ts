@@ -56,7 +56,7 @@ export function costsMore(body: Buffer, most: number): boolean {
 }
 
 /** What the sender of a text that costs more is told. @param what it is */
-export function costRefusal(what: 'request body' | 'event', most: number): GatewayError {
+export function costError(what: 'request body' | 'event', most: number): GatewayError {
   return new GatewayError(
     'invalid_request_body',
     `The ${what} has more than ${most} values (each array, object and name of a member counts as ${containerCost}): send ` +

@@ -5,7 +5,7 @@ import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { failureError } from '../../attempts/told-error.js';
 import { type Holder, isHolder, isLegalId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
-import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
+import { keyError } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import {
   deletedResponse,
@@ -158,7 +158,7 @@ async function passOn(
   if (told !== null) throw told;
   const { status } = answer.head;
   const text = answer.body.toString('utf8');
-  const ofKey = keyFailure(answer.body, upstream.secrets);
+  const ofKey = keyError(answer.body, upstream.secrets);
   if (ofKey !== null) throw ofKey;
   if (parseObject(text) === null) throw new GatewayError('upstream_error');
   if (action === 'delete' && status < 300) await services.owned?.drop(ownerOf(call.key), id);

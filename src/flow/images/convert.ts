@@ -8,7 +8,7 @@ import { LeftOut } from '../../conversation/left-out.js';
 import { joinMade } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
-import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
+import { keyError } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { type ImageAnswer, missingBytes, usageOfAnswer, withBytes } from '../../protocols/images/answer.js';
@@ -22,7 +22,7 @@ import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { account } from '../account.js';
 import { answerLines, streamLines } from '../answer-lines.js';
-import { answerRefusal } from '../answer-phase.js';
+import { answerError } from '../answer-phase.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { WaitingClient } from '../attend.js';
 import { rateBound } from '../body-rate.js';
@@ -348,11 +348,11 @@ function unusable(error: GatewayError): FailedAttempt {
 /** The images of an answer, or what is wrong with it. */
 function readImageAnswer(target: Target, answer: Answered): ImageAnswer | GatewayError {
   const { head, body } = answer;
-  const refusal = answerRefusal(head, false);
+  const refusal = answerError(head, false);
   if (refusal !== null) return refusal;
   if (head.status >= 400) return answer.refusal?.error ?? statusError(head, body);
   // In a URL as a rule, by which clients would fetch the image.
-  const ofKey = keyFailure(body, target.upstream.secrets);
+  const ofKey = keyError(body, target.upstream.secrets);
   if (ofKey !== null) return ofKey;
   try {
     return target.images === 'dashscope' ? readDashscopeAnswer(body) : readOpenaiAnswer(body);
@@ -364,7 +364,7 @@ function readImageAnswer(target: Target, answer: Answered): ImageAnswer | Gatewa
 
 /** The client can be given the answer as it is. */
 function isPlain({ head }: Answered): boolean {
-  return answerRefusal(head, false) === null;
+  return answerError(head, false) === null;
 }
 
 /** Some upstreams give a data URL where base64 is asked for. What looks like one elsewhere only costs a rewriting. */

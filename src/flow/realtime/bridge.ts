@@ -11,7 +11,7 @@ import {
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import { errorEvent, vendorAccountFailureIn } from '../../protocols/realtime/error-event.js';
+import { errorEvent, vendorAccountErrorOfMessage } from '../../protocols/realtime/error-event.js';
 import { mayTellUsage } from '../../protocols/realtime/event-type.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { OpenUsage } from '../../protocols/realtime/open-usage.js';
@@ -199,7 +199,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (client === null && (this.#leftAs === null || this.#over)) return;
     const call = this.#call;
     if (call.answeredAt === 0) call.answeredAt = performance.now();
-    const failure = vendorAccountFailureIn(data, isBinary, call.target.upstream.secrets);
+    const failure = vendorAccountErrorOfMessage(data, isBinary, call.target.upstream.secrets);
     if (failure !== null) {
       this.#refuseFor(failure, closeCode.internal);
       return;

@@ -1,7 +1,7 @@
 import { masked } from '../../attempts/secrets.js';
 import type { Upstream } from '../../config/types.js';
 import { type AttemptFailure, GatewayError } from '../../errors.js';
-import { vendorAccountFailureOfClose } from '../../protocols/error-formats/vendor-account.js';
+import { vendorAccountErrorOfClose } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { SocketFault } from '../../upstream/socket.js';
 import { closeCode } from '../sockets/close-code.js';
@@ -42,7 +42,7 @@ export function failureOf({ failure }: UpstreamEnd, hasStalled: boolean): Attemp
  * @param isWithin a response is under way, of which the rest will not come
  */
 export function endOfClose(code: number, reason: string, isWithin: boolean, upstream: Upstream): UpstreamEnd {
-  const told = vendorAccountFailureOfClose(code, reason, upstream.secrets);
+  const told = vendorAccountErrorOfClose(code, reason, upstream.secrets);
   if (isVendorAccountError(told)) return { failure: null, error: told, code: closeCode.internal };
   const isCut = isWithin && code === closeCode.goingAway;
   if (orderly.has(code) && !isCut && told === null) return { failure: null, error: null, code: null };

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { OwnSecrets, Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
+import { secretError } from '../../protocols/error-formats/own-secrets.js';
 import { isPrivateName, isPublicAddress } from '../../upstream/address.js';
 import type { BookedTask } from '../../video/book.js';
 import type { ShowContext, TaskFailure, VideoTask } from '../../video/task.js';
@@ -46,7 +46,7 @@ export function upstreamOf(call: Pick<Call, 'running'>, task: VideoTask): Upstre
 
 /** What is told in place of a task's failure whose words hold a secret of ours; null for one that may be told. */
 export function secretOf(failure: TaskFailure | null, secrets: OwnSecrets): GatewayError | null {
-  return failure === null ? null : secretFailure(`${failure.code}\n${failure.message}`, secrets);
+  return failure === null ? null : secretError(`${failure.code}\n${failure.message}`, secrets);
 }
 
 /** A task as its clients are shown it: without an address that is of no use to them, in whose place is the gateway's. */
@@ -82,7 +82,7 @@ export function isForClients(url: string, upstream: Upstream | null): boolean {
 }
 
 function holdsKey(url: string, { secrets }: Upstream): boolean {
-  return secretFailure(url, secrets)?.vendorAccountStatus === 401;
+  return secretError(url, secrets)?.vendorAccountStatus === 401;
 }
 
 function hostOf({ origin }: Upstream): string {

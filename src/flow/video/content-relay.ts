@@ -4,7 +4,7 @@ import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/told-error.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
+import { secretError } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { Beginning, Gather } from '../../stream/gather.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
@@ -24,7 +24,7 @@ import {
 } from '../../wire/range.js';
 import { account } from '../account.js';
 import { timingLine } from '../answer-lines.js';
-import { beginningFailure } from '../answer-phase.js';
+import { beginningError } from '../answer-phase.js';
 import { type Answered, ask, type CollectedRequest } from '../ask.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, CallOutcome } from '../call.js';
@@ -270,7 +270,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   #endDoubt({ head, isFromStart }: Doubt, first: Buffer): void {
     this.#doubted = null;
     const { secrets } = this.#request.source.upstream;
-    const error = beginningFailure(first, true, secrets);
+    const error = beginningError(first, true, secrets);
     const other = otherThanVideo(head, first, isFromStart);
     if (error !== null) this.#refuseFor(error);
     else if (other !== null) this.#refuse(other);
@@ -316,8 +316,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   #answer(status: number, head: ResponseHead, lines: string, length: number): void {
     const { exchange } = this.#call;
     const type = head.contentType ?? '';
-    const isTold =
-      mediaType.test(type) && secretFailure(type, this.#request.source.upstream.secrets) === null;
+    const isTold = mediaType.test(type) && secretError(type, this.#request.source.upstream.secrets) === null;
     const all =
       `\r\ncontent-type: ${isTold ? type : this.#request.contentType}` +
       '\r\nx-content-type-options: nosniff' +

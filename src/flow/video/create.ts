@@ -34,7 +34,7 @@ import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
 import { ownLines, passedLines, timingLine } from '../answer-lines.js';
-import { answerRefusal } from '../answer-phase.js';
+import { answerError } from '../answer-phase.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
@@ -412,7 +412,7 @@ class Submitting implements Asker, ExchangeListener {
     }
     let made: VideoTask;
     try {
-      const unreadable = answerRefusal(head, false);
+      const unreadable = answerError(head, false);
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
       made = submitted(task, readCreated(choice, body), Date.now());
@@ -448,7 +448,7 @@ class Submitting implements Asker, ExchangeListener {
     const body = ours === null ? answer.body : nothing;
     const call = this.#call;
     const isOwn = upstreamFormatOf(target.upstream.kind) === this.#request.format;
-    const refusal = answerRefusal(head, false);
+    const refusal = answerError(head, false);
     if (refusal !== null) throw refusal;
     const error = statusError(head, body, unrepeatable);
     // What may not be tried again is told in our words, which say so.
@@ -545,7 +545,7 @@ function readCreated(
 
 /** What is wrong by a good answer's own words, so that no task was made; else null. */
 function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
-  if (answerRefusal(head, false) !== null) return null;
+  if (answerError(head, false) !== null) return null;
   try {
     readCreated(choice, body);
     return null;

@@ -7,7 +7,7 @@ import { beginKept, isKept, isKeptType, type PartFile, sweepKept } from '../../v
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { noLines } from '../../wire/head.js';
-import { beginningFailure } from '../answer-phase.js';
+import { beginningError } from '../answer-phase.js';
 import type { Services } from '../services.js';
 import { askAlone, askingAbout } from './asking.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
@@ -278,7 +278,7 @@ class VideoFetch implements ContentOwner {
     const { secrets } = this.#wanted.source.upstream;
     const problem = this.#isJudged
       ? this.#beginning.failureIn(piece)
-      : (beginningFailure(piece, true, secrets) ??
+      : (beginningError(piece, true, secrets) ??
         otherThanVideo(head, piece, true) ??
         this.#beginning.failureIn(piece));
     this.#isJudged = true;

@@ -37,7 +37,7 @@ export function readings(words: string): readonly string[] {
  * Our key is nobody else's to name, so whatever quotes it is about our account there. What others may know is kept
  * back and no more: else a caller could bring a key into disrepute with it.
  */
-export function secretFailure(words: string, { keys, encoded, others }: OwnSecrets): GatewayError | null {
+export function secretError(words: string, { keys, encoded, others }: OwnSecrets): GatewayError | null {
   const texts = readings(words);
   const holds = (secret: string): boolean => texts.some((text) => text.includes(secret));
   if (keys.some(holds) || encoded.some(holds)) return vendorAccountError(401, words);
@@ -60,14 +60,14 @@ export function keyAt(bytes: Buffer, { marks }: OwnSecrets): number {
 }
 
 /** What a client is told in place of an answer that holds a key of ours, or null. */
-export function keyFailure(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
+export function keyError(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
   return keyAt(bytes, secrets) === -1 ? null : quotedKeyError();
 }
 
 /** The same, for what may be of any encoding. */
-export function encodedKeyFailure(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
+export function encodedKeyError(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
   const isWide = secrets.marks.some(({ wide }) => bytes.includes(wide));
-  return isWide ? quotedKeyError() : keyFailure(bytes, secrets);
+  return isWide ? quotedKeyError() : keyError(bytes, secrets);
 }
 
 /** Of what was found, nothing is told to the log either. */
@@ -78,7 +78,7 @@ export function quotedKeyError(): GatewayError {
 /** The same for an error that was made of an upstream's words. @returns what may be told */
 export function tellable(error: GatewayError, secrets: OwnSecrets): GatewayError {
   if (isVendorAccountError(error)) return error;
-  const failure = secretFailure(`${error.message}\n${error.code ?? ''}\n${error.param ?? ''}`, secrets);
+  const failure = secretError(`${error.message}\n${error.code ?? ''}\n${error.param ?? ''}`, secrets);
   if (failure === null || failure.vendorAccountStatus !== null) return failure ?? error;
   return new GatewayError(error.kind, failure.message, {
     answered: { status: error.status, code: null },

@@ -1,6 +1,6 @@
 import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { vendorAccountFailure } from './vendor-account.js';
+import { vendorAccountErrorIn } from './vendor-account.js';
 
 /**
  * What vendors call too many requests, in lower case, with spaces, in capitals: `rate_limit_error`, `RateLimitReached`,
@@ -45,7 +45,7 @@ const faultStatuses: ReadonlyMap<unknown, ErrorKind> = new Map([
  * @returns null for a member that is absent or says nothing
  */
 export function upstreamError(error: unknown): GatewayError | null {
-  const ofVendorAccount = vendorAccountFailure(error);
+  const ofVendorAccount = vendorAccountErrorIn(error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   if (typeof error === 'string') return error === '' ? null : new GatewayError('upstream_error', error);
   if (!isObject(error)) return null;

@@ -5,7 +5,7 @@
 import type { OwnSecrets } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseJson, textOrNull } from '../../wire/json.js';
-import { secretFailure, tellable } from './own-secrets.js';
+import { secretError, tellable } from './own-secrets.js';
 import {
   isVendorAccountError,
   type VendorAccountStatus,
@@ -147,7 +147,7 @@ const closeCodes: ReadonlyMap<number, VendorAccountStatus> = new Map([
 ]);
 
 /** What the end of a WebSocket says of the gateway's account, or null. Words of a reason count wherever they stand. */
-export function vendorAccountFailureOfClose(
+export function vendorAccountErrorOfClose(
   code: number,
   reason: string,
   secrets: OwnSecrets,
@@ -160,12 +160,12 @@ export function vendorAccountFailureOfClose(
     /api[ _-]?key|credential|organi[sz]ation|billing|current quota|\baccount\b/i.test(reason);
   const status = closeCodes.get(code) ?? (isAbout ? 401 : null);
   return status === null
-    ? secretFailure(reason, secrets)
+    ? secretError(reason, secrets)
     : vendorAccountError(status, `closed with ${code}: ${reason}`);
 }
 
 /** The failure that an `error` member tells of the gateway's account, or null. */
-export function vendorAccountFailure(error: unknown): GatewayError | null {
+export function vendorAccountErrorIn(error: unknown): GatewayError | null {
   const status = firstStatus(errorsIn(error, {}));
   return status === null ? null : vendorAccountError(status, JSON.stringify(error));
 }
@@ -174,7 +174,7 @@ export function vendorAccountFailure(error: unknown): GatewayError | null {
  * What a whole answer of a good status, an event's data or a message says of the gateway's account, or by which it
  * would get out: an error with our secrets in it. Null for what may pass.
  */
-export function vendorAccountFailureOf(
+export function vendorAccountErrorOf(
   text: string,
   standing: Standing,
   secrets: OwnSecrets,
@@ -183,13 +183,13 @@ export function vendorAccountFailureOf(
   const status = firstStatus(errors);
   if (status !== null) return vendorAccountError(status, text);
   if (errors.length === 0 && standing === 'own') return null;
-  const failure = secretFailure(text, secrets);
+  const failure = secretError(text, secrets);
   return errors.length > 0 || failure?.vendorAccountStatus === 401 ? failure : null;
 }
 
 /** What may be told of an answer of a good status that came to an error: by its text it may be about our account. */
 export function toldError(error: GatewayError, text: string, secrets: OwnSecrets): GatewayError {
-  const ofVendorAccount = vendorAccountFailureOf(text, 'strange', secrets);
+  const ofVendorAccount = vendorAccountErrorOf(text, 'strange', secrets);
   return isVendorAccountError(ofVendorAccount) ? ofVendorAccount : tellable(error, secrets);
 }
 

@@ -10,7 +10,7 @@ import {
   textOrNull,
 } from '../../wire/json.js';
 import { tellsOfLimit, upstreamError } from '../error-formats/upstream-error.js';
-import { vendorAccountFailure } from '../error-formats/vendor-account.js';
+import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
 
 /**
@@ -63,7 +63,7 @@ const refusals = /^(?:DataInspectionFailed|InvalidParameter|InvalidURL)/i;
 function failureOf(answer: JsonObject): GatewayError | null {
   const code = filledOrNull(answer.code);
   if (code === null || isObject(answer.output)) return null;
-  const ofVendorAccount = vendorAccountFailure(answer);
+  const ofVendorAccount = vendorAccountErrorIn(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
   if (tellsOfLimit(answer)) return answeredAs('rate_limit_exceeded', message);

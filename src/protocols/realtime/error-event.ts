@@ -3,8 +3,8 @@ import type { GatewayError } from '../../errors.js';
 import { textStart } from '../../wire/json-skip.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 import { openaiError } from '../error-formats/openai.js';
-import { encodedKeyFailure, keyFailure } from '../error-formats/own-secrets.js';
-import { vendorAccountFailureOf } from '../error-formats/vendor-account.js';
+import { encodedKeyError, keyError } from '../error-formats/own-secrets.js';
+import { vendorAccountErrorOf } from '../error-formats/vendor-account.js';
 
 /**
  * The server event that tells a client of an error of the gateway's own.
@@ -32,12 +32,12 @@ const openBracket = 0x5b;
  * What an upstream's message says of the gateway's account there, or would tell of it; null for what may pass.
  * @param isBinary a sound, where it does not look like a text
  */
-export function vendorAccountFailureIn(
+export function vendorAccountErrorOfMessage(
   message: Buffer,
   isBinary: boolean,
   secrets: OwnSecrets,
 ): GatewayError | null {
-  const ofKey = isBinary ? encodedKeyFailure(message, secrets) : keyFailure(message, secrets);
+  const ofKey = isBinary ? encodedKeyError(message, secrets) : keyError(message, secrets);
   if (ofKey !== null || message.length > longest || (isBinary && !looksLikeText(message))) return ofKey;
   const start = textStart(message);
   const type = ownType(message, start);
@@ -45,7 +45,7 @@ export function vendorAccountFailureIn(
   // A type decides nothing else: what comes twice counts as its reader takes it.
   if (isOwn && !errorMarks.some((mark) => message.includes(mark))) return null;
   const standing = isOwn ? 'own' : message[start] === openBrace ? 'strange' : 'error';
-  return vendorAccountFailureOf(message.toString('utf8', start), standing, secrets);
+  return vendorAccountErrorOf(message.toString('utf8', start), standing, secrets);
 }
 
 /** The type of an event of the protocol's own, all of which have a dot in it; null for anything else. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../errors.js';
 import { isObject, parseJson } from '../../wire/json.js';
-import { costRefusal, costsMore, usualCost } from '../../wire/json-cost.js';
+import { costError, costsMore, usualCost } from '../../wire/json-cost.js';
 import { skipSpace } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
@@ -140,7 +140,7 @@ const notJson = new GatewayError(
   'The event is not valid JSON in UTF-8, or is nested too deep.',
 );
 
-const tooCostly = costRefusal('event', usualCost);
+const tooCostly = costError('event', usualCost);
 
 const notObject = new GatewayError(
   'invalid_json',

@@ -1,6 +1,6 @@
 import { isHttpUrl } from '../../conversation/media-source.js';
 import { GatewayError } from '../../errors.js';
-import { vendorAccountFailure } from '../../protocols/error-formats/vendor-account.js';
+import { vendorAccountErrorIn } from '../../protocols/error-formats/vendor-account.js';
 import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../wire/json.js';
 import type { TaskFailure, TaskUpdate, VideoResult, VideoTask } from '../task.js';
 
@@ -139,7 +139,7 @@ export function fromSeconds(value: unknown): number | null {
 
 /** Why a task failed, from a code that is a word or a number; null where neither code nor message is there. */
 export function failureOrNull(code: unknown, message: unknown, type?: unknown): TaskFailure | null {
-  const ofVendorAccount = vendorAccountFailure({ code, message, type });
+  const ofVendorAccount = vendorAccountErrorIn({ code, message, type });
   // The account is the gateway's, and none of its clients' business.
   if (ofVendorAccount !== null) return { code: 'generation_failed', message: ofVendorAccount.message };
   const word = typeof code === 'number' ? String(code) : (textOrNull(code) ?? '');

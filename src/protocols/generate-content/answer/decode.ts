@@ -4,9 +4,9 @@ import { tagSignature } from '../../../conversation/signature.js';
 import { withCharges } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { failureOf } from '../failure.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
+import { upstreamError } from '../upstream-error.js';
 import { decodeFinish, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
 
@@ -16,7 +16,7 @@ import { decodeUsage } from './usage.js';
  * @throws {GatewayError} `upstream_error` for a body without any candidate, or what its `error` says
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
-  if (isObject(body.error)) throw failureOf(body.error);
+  if (isObject(body.error)) throw upstreamError(body.error);
   const candidates = candidatesOf(body);
   if (candidates.length === 0) {
     if (!isBlocked(body))

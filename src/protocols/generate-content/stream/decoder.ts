@@ -7,9 +7,9 @@ import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
 import { decodeFinish, isReason } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
-import { failureOf, nameForeign, notGenerateContent } from '../failure.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
+import { nameForeign, notGenerateContent, upstreamError } from '../upstream-error.js';
 import { isResponse } from './rules.js';
 
 /** What has come of a candidate. */
@@ -51,7 +51,7 @@ class BlockDecoder implements StreamDecoder {
     if (this.#isOver || data.trim() === '[DONE]') return;
     const block = parseObject(data);
     if (block !== null && isObject(block.error)) {
-      this.#fail(failureOf(block.error), out);
+      this.#fail(upstreamError(block.error), out);
     } else if (block === null || !isResponse(block)) {
       this.#fail(notGenerateContent(nameForeign(block)), out);
     } else {

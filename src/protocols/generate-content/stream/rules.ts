@@ -5,7 +5,7 @@ import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';
-import { failureOf, nameForeign, notGenerateContent } from '../failure.js';
+import { nameForeign, notGenerateContent, upstreamError } from '../upstream-error.js';
 
 /** How many of a stream's last blocks tell how it ended: some upstreams send the usage, or sources, after the reason. */
 const finalEvents = 4;
@@ -62,7 +62,7 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
       // The tail may have cut into it.
       if (start === 0 && namesReason(tail.subarray(0, end), false)) complete = true;
     } else if (isObject(block.error)) {
-      return { state: 'failed', usage, error: failureOf(block.error) };
+      return { state: 'failed', usage, error: upstreamError(block.error) };
     } else if (hasReason(block)) {
       complete = true;
     }
@@ -78,7 +78,7 @@ export function isResponse(block: JsonObject): boolean {
 }
 
 function judgeBlock(block: JsonObject | null): 'meaningful' | GatewayError {
-  if (block !== null && isObject(block.error)) return failureOf(block.error);
+  if (block !== null && isObject(block.error)) return upstreamError(block.error);
   if (block !== null && isResponse(block)) return 'meaningful';
   return notGenerateContent(nameForeign(block));
 }

@@ -4,9 +4,9 @@ import { tagSignature } from '../../../conversation/signature.js';
 import { resultsIn } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
-import { failureOf } from '../failure.js';
 import { isSearchCall, queryOf, sourceOf } from '../search-blocks.js';
 import { nameOfBlock } from '../server-blocks.js';
+import { upstreamError } from '../upstream-error.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
@@ -16,7 +16,7 @@ import { decodeUsage } from './usage.js';
  * @throws {GatewayError} `upstream_error` for a body without content, or what its `error` says
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
-  if (isObject(body.error)) throw failureOf(body);
+  if (isObject(body.error)) throw upstreamError(body);
   const { content } = body;
   if (!isList(content)) throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   const parts: AnswerPart[] = [];

@@ -7,8 +7,8 @@ import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../.
 import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
-import { failureOf, isForeign, nameEvent, notMessages } from '../failure.js';
 import { SearchReader } from '../search-reader.js';
+import { isForeign, nameEvent, notMessages, upstreamError } from '../upstream-error.js';
 
 /** A call whose block is open. */
 interface OpenCall {
@@ -93,7 +93,7 @@ class MessagesDecoder implements StreamDecoder {
 
   /** Events of other protocols are ignored, too, in a stream that has begun as one of this protocol. */
   #other(body: JsonObject, type: string | null, out: StreamEvent[]): void {
-    if (type === 'error' || isObject(body.error)) this.#fail(failureOf(body), out);
+    if (type === 'error' || isObject(body.error)) this.#fail(upstreamError(body), out);
     else if (type === null || (!this.#isStarted && isForeign(type, body)))
       this.#fail(notMessages(nameEvent(body, type)), out);
   }

@@ -4,7 +4,7 @@ import type { GatewayError } from '../../../errors.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { lastUsage } from '../answer/usage.js';
-import { failureOf, isForeign, nameEvent, notMessages } from '../failure.js';
+import { isForeign, nameEvent, notMessages, upstreamError } from '../upstream-error.js';
 
 /** How many of the last events are looked at for the one that ends the stream: pings and comments may follow it. */
 const finalEvents = 4;
@@ -28,7 +28,7 @@ function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful
   const body = parseObject(data);
   if (body === null) return notMessages('an event that is not a JSON object');
   const type = textOrNull(body.type) ?? event;
-  if (type === 'error' || isObject(body.error)) return failureOf(body);
+  if (type === 'error' || isObject(body.error)) return upstreamError(body);
   if (isForeign(type, body)) return notMessages(nameEvent(body, type));
   return isServersOwn(type, body) ? 'silence' : 'meaningful';
 }
@@ -41,7 +41,8 @@ export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnd
     const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
     const { event, data } = parseEvent(tail.toString('utf8', start, end));
     const type = event ?? typeOf(data);
-    if (type === 'error') return { state: 'failed', usage, error: failureOf(parseObject(data ?? '') ?? {}) };
+    if (type === 'error')
+      return { state: 'failed', usage, error: upstreamError(parseObject(data ?? '') ?? {}) };
     if (type === 'message_stop') state = 'complete';
     end = start;
   }

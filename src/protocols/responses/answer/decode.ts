@@ -8,11 +8,11 @@ import type {
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, placeOf, textOrNull } from '../../../wire/json.js';
-import { failureOf } from '../failure.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
 import { isSearch, searchesOf } from '../search-item.js';
+import { upstreamError } from '../upstream-error.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
@@ -25,7 +25,7 @@ import { decodeUsage } from './usage.js';
  * @throws {GatewayError} for an answer that failed or is none of the protocol
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
-  if (isObject(body.error) || body.status === 'failed') throw failureOf(body);
+  if (isObject(body.error) || body.status === 'failed') throw upstreamError(body);
   if (!Array.isArray(body.output)) {
     throw new GatewayError('upstream_error', "The upstream's answer is not of the responses protocol.");
   }

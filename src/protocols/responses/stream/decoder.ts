@@ -14,10 +14,10 @@ import {
 import { citationOf, givenCallId, inputOf, logprobsOf, partsOfItem, signatureOf } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
-import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
 import { joinedTexts } from '../request/decode.js';
 import { isSearch } from '../search-item.js';
+import { foreignEvent, notResponses, standingOf, upstreamError } from '../upstream-error.js';
 
 /** Most characters of a call's arguments that may come before its name. */
 const mostEarly = 8 * 1024 * 1024;
@@ -57,7 +57,7 @@ class ResponseDecoder implements StreamDecoder {
       case 'silence':
         break;
       case 'failure':
-        this.#fail(failureOf(body), out);
+        this.#fail(upstreamError(body), out);
         break;
       case 'foreign':
         this.#fail(foreignEvent(type), out);

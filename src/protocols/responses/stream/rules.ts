@@ -4,7 +4,7 @@ import { parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, wholeNumber } from '../../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { usageOfStream } from '../answer/usage.js';
-import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
+import { foreignEvent, notResponses, standingOf, upstreamError } from '../upstream-error.js';
 
 /** How many of the last events are looked at for the one that ends the stream: `[DONE]` and comments may follow it. */
 const finalEvents = 4;
@@ -49,7 +49,7 @@ function judgeEvent(run: Buffer, start: number, end: number): 'silence' | 'meani
     case 'silence':
       return 'silence';
     case 'failure':
-      return failureOf(body);
+      return upstreamError(body);
     case 'foreign':
       return foreignEvent(type);
   }
@@ -80,7 +80,7 @@ export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
   const isFailed = word.type === 'error' || word.type === 'response.failed';
   if (!isFailed) return { state: 'complete', usage, error: null };
   const { data } = parseEvent(tail.toString('utf8', word.start, word.end));
-  return { state: 'failed', usage, error: failureOf(parseObject(data ?? '') ?? {}) };
+  return { state: 'failed', usage, error: upstreamError(parseObject(data ?? '') ?? {}) };
 }
 
 /** An event that ends a stream, by its type and place. */

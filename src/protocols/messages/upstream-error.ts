@@ -2,11 +2,11 @@ import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol
 import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { tellsOfLimit } from '../error-formats/upstream-error.js';
-import { vendorAccountFailure } from '../error-formats/vendor-account.js';
+import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 
 /**
  * What the protocol's own types of errors are here; any other is the upstream's failure. Those about the gateway's key,
- * account or rights are told apart before (`vendorAccountFailure`): a `permission_error` that is left is about what was
+ * account or rights are told apart before (`vendorAccountErrorIn`): a `permission_error` that is left is about what was
  * asked.
  */
 const kinds: Readonly<Record<string, ErrorKind>> = {
@@ -24,9 +24,9 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
  * The failure that an `error` event, or an answer in its place, tells of.
  * @param body its parsed data, of any shape
  */
-export function failureOf(body: JsonObject): GatewayError {
+export function upstreamError(body: JsonObject): GatewayError {
   const error = isObject(body.error) ? body.error : body;
-  const ofVendorAccount = vendorAccountFailure(error);
+  const ofVendorAccount = vendorAccountErrorIn(error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const type = textOrNull(error.type) ?? '';
   const known = Object.hasOwn(kinds, type) ? kinds[type] : undefined;

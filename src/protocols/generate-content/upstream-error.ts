@@ -1,7 +1,7 @@
 import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { tellsOfLimit } from '../error-formats/upstream-error.js';
-import { vendorAccountFailure } from '../error-formats/vendor-account.js';
+import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 
 /** What the vendor's errors mean, by their `status` (google.rpc.Code) and by their `code`. */
 const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
@@ -28,8 +28,8 @@ const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
 ]);
 
 /** The failure that the `error` of a body or of a stream's block tells of. */
-export function failureOf(error: JsonObject): GatewayError {
-  const ofVendorAccount = vendorAccountFailure(error);
+export function upstreamError(error: JsonObject): GatewayError {
+  const ofVendorAccount = vendorAccountErrorIn(error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   // The number is the closer word of the two: several of them have one name.
   const known = kinds.get(error.code) ?? kinds.get(error.status);

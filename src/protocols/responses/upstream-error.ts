@@ -2,17 +2,17 @@ import { isServersOwn } from '../../conversation/event-protocol.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { toldAs } from '../error-formats/upstream-error.js';
-import { vendorAccountFailure } from '../error-formats/vendor-account.js';
+import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import { nameOfType } from './refusals.js';
 
 /**
  * The failure that an `error` or `response.failed` event tells of, or an answer in their place.
  * @param event its parsed data, of any shape
  */
-export function failureOf(event: JsonObject): GatewayError {
+export function upstreamError(event: JsonObject): GatewayError {
   const response = isObject(event.response) ? event.response : event;
   const error = isObject(response.error) ? response.error : response;
-  const ofVendorAccount = vendorAccountFailure(error) ?? vendorAccountFailure(response.error);
+  const ofVendorAccount = vendorAccountErrorIn(error) ?? vendorAccountErrorIn(response.error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const words = textOrNull(error.message) ?? textOrNull(response.error);
   return toldAs(error, words || 'The upstream answered with an error.');
