@@ -52,6 +52,25 @@ export interface Endpoint extends StreamRules {
   readonly once: OnceRule;
 }
 
+/** What holds of an endpoint that says nothing else. */
+export const plainEndpoint = {
+  upstreamQuery: null,
+  modelInBody: true,
+  usageOnRequest: false,
+  outputLimit: null,
+  mayLack: false,
+  translation: null,
+  otherForm: null,
+  streamsUnasked: false,
+  answersJson: true,
+  amender: null,
+  conversation: null,
+  usageAtStart: null,
+  marksEnd: null,
+  lastNumber: null,
+  findUsageEvent: () => null,
+} as const satisfies Partial<Endpoint>;
+
 /** Names of fields of a request body. */
 export interface OutputLimit {
   /** Names of the object of the body that they stand in; null for the body itself. */
@@ -135,3 +154,11 @@ export interface Translation {
    */
   readonly restore: (body: JsonObject, sealer: Sealer, target: TargetOptions) => JsonObject | null;
 }
+
+/** What holds of a translation that says nothing else. */
+export const plainTranslation = {
+  mediaByUrl: true,
+  answerHere: null,
+  unwrap: null,
+  mayLackSignature: null,
+} as const satisfies Partial<Translation>;

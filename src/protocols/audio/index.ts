@@ -10,7 +10,7 @@ import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
-import type { Endpoint } from '../endpoint.js';
+import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { never } from '../once.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
@@ -109,17 +109,9 @@ function errorOf(event: string | null, data: string): GatewayError | null {
 }
 
 const audio = {
+  ...plainEndpoint,
   protocol: 'audio',
-  upstreamQuery: null,
-  modelInBody: true,
-  usageOnRequest: false,
-  outputLimit: null,
   answersJson: false,
-  mayLack: false,
-  translation: null,
-  otherForm: null,
-  amender: null,
-  conversation: null,
   once: never,
 } as const;
 
@@ -132,10 +124,7 @@ const streaming = {
   streamsUnasked: true,
   marks,
   judgeStart,
-  usageAtStart: null,
   marksEnd,
-  lastNumber: null,
-  findUsageEvent: () => null,
 } as const;
 
 /** `POST /v1/audio/transcriptions` */
@@ -152,7 +141,6 @@ export const translations: Endpoint = {
   ...audio,
   ...wholeAnswers(transcriptUsage, ofTranscripts),
   marks,
-  streamsUnasked: false,
   upstreamPath: () => '/audio/translations',
 };
 

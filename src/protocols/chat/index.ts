@@ -1,6 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
-import { bodyOutputLimit, type Endpoint } from '../endpoint.js';
+import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
 import { chatOnce } from '../once.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -45,37 +45,25 @@ export const chatCodec: TextCodec = {
 
 /** `POST /v1/chat/completions` */
 export const chat: Endpoint = {
+  ...plainEndpoint,
   protocol: 'chat',
   upstreamPath: () => '/chat/completions',
-  upstreamQuery: null,
-  modelInBody: true,
   usageOnRequest: true,
   outputLimit: bodyOutputLimit,
-  streamsUnasked: false,
-  answersJson: true,
-  mayLack: false,
   marks,
   judgeStart,
-  usageAtStart: null,
   marksEnd,
-  lastNumber: null,
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
   metering: growingMetering,
   translation: {
+    ...plainTranslation,
     protocol: 'chat',
     codec: chatCodec,
     schema: chatRequest,
-    mediaByUrl: true,
-    answerHere: null,
-    unwrap: null,
     carriedMarks,
-    mayLackSignature: null,
     restore,
   },
-  otherForm: null,
-  amender: null,
-  conversation: null,
   once: chatOnce,
 };

@@ -1,5 +1,5 @@
 import { growingMetering } from '../../conversation/stream-rules.js';
-import { bodyOutputLimit, type Endpoint } from '../endpoint.js';
+import { bodyOutputLimit, type Endpoint, plainEndpoint } from '../endpoint.js';
 import { never } from '../once.js';
 import { createChoiceStream, endsWithMark, lastUsage } from '../openai-shared/choice-stream.js';
 
@@ -11,27 +11,17 @@ const { marks, judgeStart, judgeEnd, findUsageEvent } = createChoiceStream({
 
 /** `POST /v1/completions` */
 export const completions: Endpoint = {
+  ...plainEndpoint,
   protocol: 'completions',
   upstreamPath: () => '/completions',
-  upstreamQuery: null,
-  modelInBody: true,
   usageOnRequest: true,
   outputLimit: { ...bodyOutputLimit, choices: ['n', 'best_of'], each: 'prompt' },
-  streamsUnasked: false,
-  answersJson: true,
-  mayLack: false,
   marks,
   judgeStart,
-  usageAtStart: null,
   marksEnd: endsWithMark,
-  lastNumber: null,
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
   metering: growingMetering,
-  translation: null,
-  otherForm: null,
-  amender: null,
-  conversation: null,
   once: never,
 };

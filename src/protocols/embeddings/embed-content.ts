@@ -1,4 +1,4 @@
-import type { Endpoint, OtherForm } from '../endpoint.js';
+import { type Endpoint, type OtherForm, plainEndpoint } from '../endpoint.js';
 import { modelPath } from '../model-path.js';
 import { never } from '../once.js';
 import { contentOnOpenai, contentsOnOpenai, googleRules } from './forms.js';
@@ -11,20 +11,12 @@ export const batchEmbedContents: Endpoint = googleEndpoint('batchEmbedContents',
 
 function googleEndpoint(operation: string, otherForm: OtherForm): Endpoint {
   return {
+    ...plainEndpoint,
     ...googleRules,
     protocol: 'embeddings',
     upstreamPath: (model) => `${modelPath(model)}:${operation}`,
-    upstreamQuery: null,
     modelInBody: false,
-    usageOnRequest: false,
-    outputLimit: null,
-    streamsUnasked: false,
-    answersJson: true,
-    mayLack: false,
-    translation: null,
-    conversation: null,
     otherForm,
-    amender: null,
     once: never,
   };
 }

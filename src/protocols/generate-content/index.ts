@@ -4,7 +4,7 @@ import { tokenMarks } from '../../conversation/signature.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { outputMembers } from '../../wire/routed-members.js';
-import type { Endpoint } from '../endpoint.js';
+import { type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
 import { modelPath } from '../model-path.js';
 import { generateContentOnce, never } from '../once.js';
 import { googleSchemas } from '../schema-rules.js';
@@ -52,61 +52,46 @@ export const generateContentCodec: TextCodec = {
 
 /** `POST /v1beta/models/{model}:generateContent`, and `:streamGenerateContent` for streams. */
 export const generateContent: Endpoint = {
+  ...plainEndpoint,
   protocol: 'generateContent',
   upstreamPath: (model, stream) =>
     modelPath(model) + (stream ? ':streamGenerateContent?alt=sse' : ':generateContent'),
-  upstreamQuery: null,
   modelInBody: false,
-  usageOnRequest: false,
   outputLimit: {
     within: outputMembers.configs,
     fields: ['maxOutputTokens', 'max_output_tokens'],
     choices: ['candidateCount', 'candidate_count'],
     each: null,
   },
-  streamsUnasked: false,
-  answersJson: true,
-  mayLack: false,
   marks,
   judgeStart,
-  usageAtStart: null,
   marksEnd,
-  lastNumber: null,
   judgeEnd,
-  findUsageEvent: () => null,
   usageOf: lastUsage,
   noteCharges,
   metering: growingMetering,
   translation: {
+    ...plainTranslation,
     protocol: 'generateContent',
     codec: generateContentCodec,
     schema: generateContentRequest,
     mediaByUrl: false,
-    answerHere: null,
-    unwrap: null,
     carriedMarks: tokenMarks,
-    mayLackSignature: null,
     restore,
   },
-  otherForm: null,
-  amender: null,
-  conversation: null,
   once: generateContentOnce,
 };
 
 /** `POST /v1beta/models/{model}:countTokens`. */
 export const countTokens: Endpoint = {
+  ...plainEndpoint,
   ...wholeAnswers(() => null, reportedMetering),
   protocol: 'generateContent',
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
-  upstreamQuery: null,
   modelInBody: false,
-  usageOnRequest: false,
-  outputLimit: null,
-  streamsUnasked: false,
-  answersJson: true,
   mayLack: true,
   translation: {
+    ...plainTranslation,
     protocol: 'generateContent',
     codec: generateContentCodec,
     schema: countTokensRequest,
@@ -114,12 +99,8 @@ export const countTokens: Endpoint = {
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
     carriedMarks: tokenMarks,
-    mayLackSignature: null,
     restore,
   },
-  otherForm: null,
-  amender: null,
-  conversation: null,
   once: never,
 };
 

@@ -2,7 +2,7 @@ import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { queryParameter } from '../../wire/query.js';
-import { bodyOutputLimit, type Endpoint } from '../endpoint.js';
+import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
 import { messagesOnce, never } from '../once.js';
 import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -54,66 +54,48 @@ export const messagesCodec: TextCodec = {
 
 /** `POST /v1/messages` */
 export const messages: Endpoint = {
+  ...plainEndpoint,
   protocol: 'messages',
   upstreamPath: () => '/messages',
   upstreamQuery: queryOfBeta,
-  modelInBody: true,
-  usageOnRequest: false,
   outputLimit: bodyOutputLimit,
-  streamsUnasked: false,
-  answersJson: true,
-  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: firstUsage,
-  marksEnd: null,
-  lastNumber: null,
   judgeEnd,
-  findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: growingMetering,
   translation: {
+    ...plainTranslation,
     protocol: 'messages',
     codec: messagesCodec,
     schema: messagesRequest,
-    mediaByUrl: true,
-    answerHere: null,
-    unwrap: null,
     carriedMarks,
     mayLackSignature,
     restore,
   },
-  otherForm: null,
-  amender: null,
   conversation: messagesConversation,
   once: messagesOnce,
 };
 
 /** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
 export const countTokens: Endpoint = {
+  ...plainEndpoint,
   ...wholeAnswers(() => null, reportedMetering),
   protocol: 'messages',
   upstreamPath: () => '/messages/count_tokens',
   upstreamQuery: queryOfBeta,
-  modelInBody: true,
-  usageOnRequest: false,
-  outputLimit: null,
-  streamsUnasked: false,
-  answersJson: true,
   mayLack: true,
   translation: {
+    ...plainTranslation,
     protocol: 'messages',
     codec: messagesCodec,
     schema: countTokensRequest,
-    mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
-    unwrap: null,
     carriedMarks,
     mayLackSignature,
     restore,
   },
-  otherForm: null,
-  amender: null,
   conversation: countTokensConversation,
   once: never,
 };

@@ -1,5 +1,5 @@
 import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
-import type { Endpoint } from '../endpoint.js';
+import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { never } from '../once.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 
@@ -8,19 +8,9 @@ const { lastUsage } = createInputUsageReader();
 
 /** `POST /v1/moderations` */
 export const moderations: Endpoint = {
+  ...plainEndpoint,
   ...wholeAnswers(lastUsage, reportedMetering, ['"results"']),
   protocol: 'moderations',
   upstreamPath: () => '/moderations',
-  upstreamQuery: null,
-  modelInBody: true,
-  usageOnRequest: false,
-  outputLimit: null,
-  streamsUnasked: false,
-  answersJson: true,
-  mayLack: false,
-  translation: null,
-  otherForm: null,
-  amender: null,
-  conversation: null,
   once: never,
 };

@@ -5,25 +5,16 @@ import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire
 import { scanBody } from '../../wire/json-scan.js';
 import { lastObjectStart, type NumberNames, numberNames, readNumbers } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
-import type { Endpoint } from '../endpoint.js';
+import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { never } from '../once.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
+  ...plainEndpoint,
   ...wholeAnswers(rerankUsage, inputMetering, ['"results"']),
   protocol: 'rerank',
   upstreamPath: () => '/rerank',
-  upstreamQuery: null,
-  modelInBody: true,
-  usageOnRequest: false,
-  outputLimit: null,
-  streamsUnasked: false,
-  answersJson: true,
-  mayLack: false,
-  translation: null,
-  otherForm: null,
   amender: rerankAmender,
-  conversation: null,
   once: never,
 };
 

@@ -1,7 +1,7 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
 import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
-import { bodyOutputLimit, type Endpoint } from '../endpoint.js';
+import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
 import { never, responsesOnce } from '../once.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -56,68 +56,46 @@ const compactCodec: TextCodec = { ...responsesCodec, decodeRequest: decodeCompac
 
 /** `POST /v1/responses` */
 export const responses: Endpoint = {
+  ...plainEndpoint,
   protocol: 'responses',
   upstreamPath: () => '/responses',
-  upstreamQuery: null,
-  modelInBody: true,
-  usageOnRequest: false,
   outputLimit: bodyOutputLimit,
-  streamsUnasked: false,
-  answersJson: true,
-  mayLack: false,
   marks,
   judgeStart,
-  usageAtStart: null,
   marksEnd,
   lastNumber,
   judgeEnd,
-  findUsageEvent: () => null,
   usageOf: usageOfAnswer,
   wholeBytes: noteBytes,
   noteCharges,
   metering: conversationMetering,
   translation: {
+    ...plainTranslation,
     protocol: 'responses',
     codec: responsesCodec,
     schema: responsesRequest,
-    mediaByUrl: true,
-    answerHere: null,
-    unwrap: null,
     carriedMarks,
-    mayLackSignature: null,
     restore,
   },
-  otherForm: null,
-  amender: null,
   conversation: responsesConversation,
   once: responsesOnce,
 };
 
 /** `POST /v1/responses/compact` */
 export const compactResponses: Endpoint = {
+  ...plainEndpoint,
   ...wholeAnswers(usageOfAnswer, conversationMetering),
   protocol: 'responses',
   upstreamPath: () => '/responses/compact',
-  upstreamQuery: null,
-  modelInBody: true,
-  usageOnRequest: false,
-  outputLimit: null,
-  streamsUnasked: false,
-  answersJson: true,
   mayLack: true,
   translation: {
+    ...plainTranslation,
     protocol: 'responses',
     codec: compactCodec,
     schema: compactRequest,
-    mediaByUrl: true,
-    answerHere: null,
-    unwrap: null,
     carriedMarks,
-    mayLackSignature: null,
     restore,
   },
-  otherForm: null,
-  amender: null,
   conversation: compactConversation,
   once: never,
 };
@@ -127,30 +105,21 @@ export const compactResponses: Endpoint = {
  * https://platform.openai.com/docs/api-reference/responses/input-tokens
  */
 export const countInputTokens: Endpoint = {
+  ...plainEndpoint,
   ...wholeAnswers(() => null, reportedMetering),
   protocol: 'responses',
   upstreamPath: () => '/responses/input_tokens',
-  upstreamQuery: null,
-  modelInBody: true,
-  usageOnRequest: false,
-  outputLimit: null,
-  streamsUnasked: false,
-  answersJson: true,
   mayLack: true,
   translation: {
+    ...plainTranslation,
     protocol: 'responses',
     codec: responsesCodec,
     schema: inputTokensRequest,
-    mediaByUrl: true,
     answerHere: (request) =>
       JSON.stringify({ object: 'response.input_tokens', input_tokens: estimateTokens(request) }),
-    unwrap: null,
     carriedMarks,
-    mayLackSignature: null,
     restore,
   },
-  amender: null,
-  otherForm: null,
   conversation: compactConversation,
   once: never,
 };
