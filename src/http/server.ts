@@ -18,8 +18,7 @@ import { Exchange, type ExchangeHost } from './exchange.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
 import { type SocketLimits, takeSockets } from './socket.js';
 import { SweepList } from './sweep.js';
-import { TurnWrites } from './turn-writes.js';
-import { AtOnce, UwsResponse } from './uws-response.js';
+import { AtOnce, TurnWrites, UwsResponse } from './uws-response.js';
 
 interface ServerOptions {
   readonly words: HeaderWords;

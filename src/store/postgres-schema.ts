@@ -1,6 +1,21 @@
 import type { ClientBase } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
-import { migrations } from './postgres-migrations.js';
+import { budgetChanges } from './postgres-budget-changes.js';
+import { callTables } from './postgres-call-tables.js';
+import { ledgerTables } from './postgres-ledger-tables.js';
+import { limitTables } from './postgres-limit-tables.js';
+import { ownedTables } from './postgres-owned-tables.js';
+import { recordTables } from './postgres-record-tables.js';
+
+/**
+ * What makes the tables of a store, in order. One that was ever released stays as it is: what is to be different
+ * becomes another behind it.
+ */
+export const migrations: readonly string[] = [
+  [recordTables, ledgerTables, ownedTables, limitTables].join('\n'),
+  callTables,
+  budgetChanges,
+];
 
 /** Drawn by lot: of locks that programs agree on, this one is for whoever makes or changes the tables. */
 const migrationLock = 7_240_813_322_017_345n;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { test } from 'tap';
 import type { WebSocket } from 'ws';
-import { OpenUsage } from '../../src/protocols/realtime/open-usage.js';
+import { OpenUsage } from '../../src/protocols/realtime/usage.js';
 import { costOf } from '../support/cost.js';
 import { settled } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';

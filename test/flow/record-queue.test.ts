@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { RecordQueue } from '../../src/flow/record-queue.js';
+import { RecordQueue } from '../../src/flow/account.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { callRecord } from '../support/call-record.js';
 

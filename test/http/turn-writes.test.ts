@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { type Test, test } from 'tap';
 import type { Exchange } from '../../src/http/exchange.js';
-import { mostHeldBytes, TurnWrites } from '../../src/http/turn-writes.js';
+import { mostHeldBytes, TurnWrites } from '../../src/http/uws-response.js';
 import { hear, startServer, turns, Wire } from './http-server.js';
 import { hashOf, MB, noise } from './uploads.js';
 

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { Type } from 'typebox';
+import { withShared } from '../../src/schema/compile.js';
 import { asSchema } from '../../src/schema/node.js';
-import { withShared } from '../../src/schema/shared.js';
 import { compileValidator } from '../../src/schema/validator.js';
 
 const part = Type.Object({ text: Type.String(), of: Type.Optional(Type.Object({ name: Type.String() })) });

@@ -8,7 +8,7 @@ import type { StoreSettings } from '../../src/config/types.js';
 import { createStore, type WholeStore } from '../../src/store/create.js';
 import { exportStore, importStore } from '../../src/store/move.js';
 import { clientConfig } from '../../src/store/postgres-link.js';
-import { migrations } from '../../src/store/postgres-migrations.js';
+import { migrations } from '../../src/store/postgres-schema.js';
 import { thisProcess } from '../../src/store/process-mark.js';
 import type { CallRows, LedgerBatch } from '../../src/store/store.js';
 import { writeRows } from '../../src/usage/call-rows.js';

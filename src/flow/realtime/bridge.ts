@@ -14,8 +14,7 @@ import { isVendorAccountError } from '../../protocols/error-formats/vendor-accou
 import { errorEvent, vendorAccountErrorOfMessage } from '../../protocols/realtime/error-event.js';
 import { mayTellUsage } from '../../protocols/realtime/event-type.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
-import { OpenUsage } from '../../protocols/realtime/open-usage.js';
-import { secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
+import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
 import type { CallOutcome, RoutedCall, SessionCall } from '../call.js';

@@ -1,7 +1,10 @@
-import type { Usage } from '../../conversation/usage.js';
-import { isObject, numberOrNull, parseObject } from '../../wire/json.js';
+import { tokensOf } from '../../conversation/estimate-usage.js';
+import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
+import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
+import { afterColon, endOfString } from '../../wire/json-skip.js';
+import { rawTextWeight } from '../../wire/text-weight.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
-import { responseDone, transcribed, typeOfEvent } from './event-type.js';
+import { responseDone, transcribed, typeBytes, typeOfEvent } from './event-type.js';
 
 const reader = createUsageReader(tokenNames);
 /** A response's usage is that of a member of its event, and its metadata may say anything. */
@@ -21,4 +24,150 @@ export function secondsOfEvent(event: Buffer): number {
   if (typeOfEvent(event) !== transcribed) return 0;
   const usage = parseObject(event.toString('utf8'))?.usage;
   return isObject(usage) ? Math.max(0, numberOrNull(usage.seconds) ?? 0) : 0;
+}
+
+const begun = 'response.created';
+const ofResponse = Buffer.from('"response.');
+const anyDelta = Buffer.from('.delta"');
+const audioDelta = Buffer.from('audio.delta"');
+const transcribing = 'conversation.item.input_audio_transcription.delta';
+const untranscribed = 'conversation.item.input_audio_transcription.failed';
+/** Of sound that a model makes: one for 50 ms (https://platform.openai.com/docs/guides/realtime-costs). */
+const tokensPerSecond = 20;
+const weightOfToken = 4;
+
+/** What an upstream has begun and not told the usage of: responses, or a transcript of what was said. */
+export class OpenUsage {
+  #responses = 0;
+  #isTranscribing = false;
+  #bytesPerSecond = usualBytesPerSecond;
+  /** What deltas have shown of the responses under way: seconds of sound, and text by `textWeight`. */
+  #seconds = 0;
+  #weight = 0;
+
+  get isOpen(): boolean {
+    return this.#responses > 0 || this.#isTranscribing;
+  }
+
+  /** Responses are under way, and the upstream can be asked to end them. */
+  get hasResponse(): boolean {
+    return this.#responses > 0;
+  }
+
+  /** The output that responses under way have shown so far, as it is thought to count; null for none. */
+  get shown(): Usage | null {
+    const audioOutput = Math.ceil(this.#seconds * tokensPerSecond);
+    const output = audioOutput + tokensOf(this.#weight);
+    if (output === 0) return null;
+    const usage = { input: 0, output, cached: 0, cacheWritten: 0, reasoning: 0 };
+    return withCharges(usage, { parts: { ...noParts, audioOutput } });
+  }
+
+  /** Takes note of a server event that may tell of usage, in their order. @param told the usage that it tells of */
+  note(event: Buffer, told: Usage | null): void {
+    switch (typeOfEvent(event)) {
+      case begun:
+        this.#responses++;
+        this.#bytesPerSecond = audioBytesPerSecond(event);
+        break;
+      case responseDone:
+        this.#endResponse(told);
+        break;
+      case transcribing:
+        this.#isTranscribing = true;
+        break;
+      case transcribed:
+      case untranscribed:
+        this.#isTranscribing = false;
+        break;
+      default:
+        this.noteDelta(event);
+    }
+  }
+
+  /** Takes note of any other server event, for what it shows of a response. */
+  noteDelta(event: Buffer): void {
+    if (this.#responses === 0) return;
+    const type = typeBytes(event);
+    if (!type.includes(anyDelta) || !type.includes(ofResponse)) return;
+    if (type.includes(audioDelta)) this.#seconds += audioBytesOf(event) / this.#bytesPerSecond;
+    else this.#weight += textWeightOf(event);
+  }
+
+  /** What was shown of it is told now, and what is left is of the others. */
+  #endResponse(told: Usage | null): void {
+    this.#responses = Math.max(0, this.#responses - 1);
+    const audio = told?.parts?.audioOutput ?? 0;
+    const text = (told?.output ?? 0) - audio;
+    const isNoneLeft = this.#responses === 0;
+    this.#seconds = isNoneLeft ? 0 : Math.max(0, this.#seconds - audio / tokensPerSecond);
+    this.#weight = isNoneLeft ? 0 : Math.max(0, this.#weight - weightOfToken * text);
+  }
+}
+
+/*
+ * What a response has made by the deltas that have passed, for one whose `response.done` never comes
+ * (https://platform.openai.com/docs/api-reference/realtime-server-events/response). Sound is base64 of one channel: of
+ * 16 bits a sample for PCM, of 8 bits and 8 kHz for G.711.
+ */
+
+const delta = Buffer.from('"delta"');
+const quote = 0x22;
+const g711BytesPerSecond = 8000;
+const bytesOfSample = 2;
+const usualRate = 24_000;
+/** An upstream that names another rate is not believed: the seconds would be as long or short as it likes. */
+const lowestRate = 8000;
+const highestRate = 48_000;
+/** An event of a response that has only begun is far shorter. */
+const longestBegun = 64 * 1024;
+/** A longer text is not looked at letter by letter. */
+const longestRead = 64 * 1024;
+
+/** What the sound of responses is taken for where nothing is known of its format. */
+const usualBytesPerSecond = bytesOfSample * usualRate;
+
+/** @param created the event with which a response begins, which names its format @returns bytes of a second of sound */
+function audioBytesPerSecond(created: Buffer): number {
+  const event = created.length > longestBegun ? null : parseObject(created.toString('utf8'));
+  const response = memberOf(event, 'response');
+  const format = memberOf(memberOf(memberOf(response, 'audio'), 'output'), 'format');
+  switch (format?.type ?? response?.output_audio_format) {
+    case 'audio/pcmu':
+    case 'audio/pcma':
+    case 'g711_ulaw':
+    case 'g711_alaw':
+      return g711BytesPerSecond;
+    default: {
+      const rate = numberOrNull(format?.rate) ?? usualRate;
+      return bytesOfSample * (rate >= lowestRate && rate <= highestRate ? rate : usualRate);
+    }
+  }
+}
+
+function memberOf(object: JsonObject | null, name: string): JsonObject | null {
+  const member = object?.[name];
+  return isObject(member) ? member : null;
+}
+
+/** @returns bytes of sound in an event's `delta`; 0 where it has none */
+function audioBytesOf(event: Buffer): number {
+  const start = deltaStart(event);
+  const end = start === -1 ? -1 : event.indexOf(quote, start);
+  return end === -1 ? 0 : Math.floor(((end - start) * 3) / 4);
+}
+
+/** @returns the `textWeight` of an event's `delta`; 0 where it has none */
+function textWeightOf(event: Buffer): number {
+  const start = deltaStart(event);
+  const end = start === -1 ? -1 : endOfString(event, start);
+  if (end === -1) return 0;
+  return end - start > longestRead ? end - start : rawTextWeight(event.toString('latin1', start, end));
+}
+
+/** Offset of the first byte of a delta, behind its quote, or -1 where it is no string. */
+function deltaStart(event: Buffer): number {
+  const at = event.indexOf(delta);
+  const start = at === -1 ? -1 : afterColon(event, at + delta.length - 1);
+  return start !== -1 && event[start] === quote ? start + 1 : -1;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { decodeSchema } from '../../../src/protocols/generate-content/schema-decode.js';
+import { decodeSchema } from '../../../src/protocols/generate-content/request/decode.js';
 import { encodeSchema } from '../../../src/protocols/generate-content/schema-encode.js';
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';

@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import { type Keep, type Recalled, writeHolder } from '../../../src/conversation/kept-turns.js';
-import { messagesConversation } from '../../../src/protocols/messages/conversation.js';
-import { readKept } from '../../../src/protocols/messages/kept.js';
+import { messagesConversation, readKept } from '../../../src/protocols/messages/conversation.js';
 
 const plenty = 1_000_000;
 const rules = messagesConversation;

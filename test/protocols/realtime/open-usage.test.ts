@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { noParts, type Usage } from '../../../src/conversation/usage.js';
-import { OpenUsage } from '../../../src/protocols/realtime/open-usage.js';
+import { OpenUsage } from '../../../src/protocols/realtime/usage.js';
 
 const bytes = (event: object): Buffer => Buffer.from(JSON.stringify(event));
 const pcm = { audio: { output: { format: { type: 'audio/pcm', rate: 24_000 } } } };

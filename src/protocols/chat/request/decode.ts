@@ -22,7 +22,6 @@ import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/
 import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
-import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch } from '../search-options.js';
@@ -463,4 +462,27 @@ function customTool(definition: unknown, at: string): Tool {
 function inputFormat(format: unknown): JsonObject | null {
   if (!isObject(format) || format.type === 'text') return null;
   return isObject(format.grammar) ? { type: format.type, ...format.grammar } : format;
+}
+
+/**
+ * Reads `cache_control`, which clients of chat send for messages upstreams: on a part, on a message as its last part's,
+ * on a tool or on its function. What the vendor does not document is none.
+ * Sources: https://openrouter.ai/docs/guides/best-practices/prompt-caching, https://docs.litellm.ai/docs/completion/prompt_caching
+ */
+function cacheMarkOf(value: JsonObject): CacheMark | null {
+  const control = value.cache_control;
+  if (!isObject(control) || control.type !== 'ephemeral') return null;
+  return { ttl: control.ttl === '5m' || control.ttl === '1h' ? control.ttl : null };
+}
+
+/** The part with the mark, if there is one. */
+function marked<Part extends Cacheable>(part: Part, cache: CacheMark | null): Part {
+  return cache === null ? part : { ...part, cache };
+}
+
+/** The parts of a message, of which the last bears the message's own mark. */
+function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonObject): Part[] {
+  const cache = cacheMarkOf(message);
+  const last = parts.at(-1);
+  return cache === null || last === undefined ? [...parts] : [...parts.slice(0, -1), marked(last, cache)];
 }

@@ -4,6 +4,7 @@ import type { LeftOut } from '../../../conversation/left-out.js';
 import type {
   AssistantPart,
   Cacheable,
+  CacheMark,
   ConversationRequest,
   Effort,
   MediaPart,
@@ -21,7 +22,6 @@ import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, settingName, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
-import { cacheControl, withCacheControl } from '../cache-control.js';
 import { legalCallId } from '../call-ids.js';
 import { encodeSearch, searchName } from '../search-tool.js';
 
@@ -470,4 +470,19 @@ function encodeToolChoice(choice: ToolChoice | null, parallelCalls: boolean | nu
     case 'allowed':
       return { type: choice.required ? 'any' : 'auto', disable_parallel_tool_use: single };
   }
+}
+
+/** The value of `cache_control`; undefined for what bears no mark. */
+function cacheControl(cache: CacheMark | null | undefined): JsonObject | undefined {
+  if (!cache) return undefined;
+  return cache.ttl === null ? { type: 'ephemeral' } : { type: 'ephemeral', ttl: cache.ttl };
+}
+
+/**
+ * Writes the mark of a part into its block.
+ * @param block JSON text of an object
+ */
+function withCacheControl(block: string, { cache }: Cacheable): string {
+  const control = cacheControl(cache);
+  return control === undefined ? block : `${block.slice(0, -1)},"cache_control":${JSON.stringify(control)}}`;
 }

@@ -22,13 +22,35 @@ import { untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf } from '../client-tools.js';
 import { asCompaction, isCompaction, keptContents, openCompaction } from '../compact.js';
 import { nameOfItem, nameOfPart } from '../left-out.js';
-import { clientTools, foundTools, listTools, type ToolList, upstreamName } from '../namespaces.js';
+import {
+  clientTools,
+  foundTools,
+  listTools,
+  type ToolList,
+  type ToolSource,
+  upstreamName,
+} from '../namespaces.js';
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
 import { invalid, missing, ofType, wrongType } from '../refusals.js';
 import { decodeSearch } from '../search-tool.js';
-import { toolSources } from '../tool-sources.js';
 import { decodeTool, decodeToolChoice } from '../tools-decode.js';
+
+/** Items of an input that bring tools with them: agents add some as they go, and a search for tools has found some. */
+const bringTools: readonly unknown[] = ['additional_tools', 'tool_search_output'];
+
+/**
+ * Where a body declares tools, in the order in which they count.
+ * @param body of `POST /v1/responses`, of any shape
+ */
+function toolSources({ tools, input }: JsonObject): ToolSource[] {
+  const sources: ToolSource[] = [{ tools, at: 'tools' }];
+  listOf(input).forEach((item, index) => {
+    if (isObject(item) && bringTools.includes(item.type))
+      sources.push({ tools: item.tools, at: `input[${index}].tools` });
+  });
+  return sources;
+}
 
 /** Settings that a response repeats. */
 const echoed = [
