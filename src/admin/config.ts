@@ -41,7 +41,12 @@ export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
   ];
 }
 
-function* configTexts(desk: ConfigDesk): Generator<string, void, undefined> {
+/**
+ * Shows the running config in the form of its file, with its defaults filled in, in short texts one after the other. What
+ * the file does not say and no default fills in is not there. Keys, hashes, tokens, the secret, values of headers,
+ * whoever signs in by a URL, and certificates are hidden, whether they stood in the file or came from the environment.
+ */
+export function* configTexts(desk: ConfigDesk): Generator<string, void, undefined> {
   const config = desk.running();
   const said = { path: desk.path, generation: desk.generation() };
   const rest = { ...restView(config), groups: byName(config.groups, groupView) };
@@ -67,20 +72,6 @@ export const hiddenText = '•••';
  * Every property is named here one by one, so one that the config is given later is not shown before somebody has
  * said here that it may be.
  */
-
-/**
- * Shows a config in the form of its file, with its defaults filled in. What the file does not say and no default
- * fills in is undefined, and so not in its JSON. Keys, hashes, tokens, the secret, values of headers, whoever signs in
- * by a URL, and certificates are hidden, whether they stood in the file or came from the environment.
- */
-export function configView(config: ResolvedConfig): object {
-  return {
-    ...restView(config),
-    models: byName(config.models, modelView),
-    groups: byName(config.groups, groupView),
-    keys: config.keys.map(keyView),
-  };
-}
 
 /** All but what there may be thousands of. */
 function restView(config: ResolvedConfig): object {

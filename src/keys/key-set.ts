@@ -1,5 +1,5 @@
 import type { Key } from '../config/types.js';
-import type { ActiveKey, KeyChange, ManagedKey } from './managed-key.js';
+import type { ActiveKey, KeyChange } from './managed-key.js';
 
 /** One hash under which a managed key is known: each has one, and more for a while after rotations. */
 export interface KeyEntry {
@@ -93,28 +93,6 @@ export function createKeyResolver(shareOf: KeyShares): KeyResolver {
     pools: null,
     ...shareOf(key.groups),
   });
-}
-
-/**
- * Puts the keys of the config file and the managed ones into one table, for who needs it whole: a key table looks into
- * both instead. Revoked and expired ones are left out, and so are managed keys whose id or hash the config file has.
- * @param now Unix milliseconds
- */
-export function mergeKeys(
-  configKeys: ReadonlyMap<string, Key>,
-  managed: readonly ManagedKey[],
-  resolve: KeyResolver,
-  now: number = Date.now(),
-): ReadonlyMap<string, Key> {
-  const ids = new Set([...configKeys.values()].map(({ id }) => id));
-  const merged = new Map(configKeys);
-  for (const key of managed) {
-    if (key.revokedAt !== null || ids.has(key.id)) continue;
-    for (const entry of entriesOf(key, now)) {
-      if (!merged.has(entry.hash)) merged.set(entry.hash, resolve(entry));
-    }
-  }
-  return merged;
 }
 
 function entriesOf(key: ActiveKey, now: number): Mutable<KeyEntry>[] {

@@ -31,6 +31,8 @@ import { type Demand, isGivenBack, type Pool } from './pool.js';
 import { type PoolView, poolViewOf, untouched } from './pool-view.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
 
+/** A call waits for units at most so long. */
+const mostWaitMs = 1000;
 /** After a recall, what becomes idle goes back at once for so long. */
 const recalledMs = 1000;
 /** How often the pools are swept of which more than a slice is held, in ticks. */
@@ -57,8 +59,6 @@ interface LeaseHolderOptions {
   readonly outageRates: () => 'open' | 'closed';
   /** Calls that may wait for units of one pool. Default 1,000. */
   readonly maxWaiting?: number;
-  /** Milliseconds that a call waits at most. Default 1,000. */
-  readonly maxWaitMs?: number;
 }
 
 const atOnce = (run: () => void): void => run();
@@ -67,7 +67,6 @@ const atOnce = (run: () => void): void => run();
 export class LeaseHolder {
   readonly #now: () => number;
   readonly #maxWaiting: number;
-  readonly #maxWaitMs: number;
   readonly #outageRates: () => 'open' | 'closed';
   readonly #outbox: Outbox;
   readonly #pools = new HeldPools();
@@ -86,12 +85,11 @@ export class LeaseHolder {
   #seenAt = 0;
 
   constructor(options: LeaseHolderOptions) {
-    const { now, send, defer = atOnce, outageRates, maxWaiting = 1000, maxWaitMs = 1000 } = options;
+    const { now, send, defer = atOnce, outageRates, maxWaiting = 1000 } = options;
     this.#now = now;
     this.#outbox = new Outbox(send, defer);
     this.#outageRates = outageRates;
     this.#maxWaiting = maxWaiting;
-    this.#maxWaitMs = maxWaitMs;
   }
 
   /**
@@ -122,7 +120,7 @@ export class LeaseHolder {
     const onCancel = (cancelled: WaitingCall) => this.#cancel(cancelled);
     const waiting = new WaitingCall({
       sequence,
-      deadline: now + this.#maxWaitMs,
+      deadline: now + mostWaitMs,
       demands,
       onDecided,
       onCancel,

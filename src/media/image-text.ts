@@ -26,11 +26,6 @@ export function readImageText(text: string, at: string): ImageSource {
   return { kind: 'bytes', bytes, mediaType: declaredImageType(null, bytes), filename: null, at };
 }
 
-/** The image as a `data:` URL (RFC 2397). */
-export function dataUrl(image: Pick<ImageBytes, 'bytes' | 'mediaType'>): string {
-  return `${dataScheme}${image.mediaType};base64,${base64Of(image)}`;
-}
-
 /** The bytes of the image in base64, with padding. */
 export function base64Of({ bytes }: Pick<ImageBytes, 'bytes'>): string {
   return bytes.toString('base64');

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { GatewayError } from '../../src/errors.js';
 import type { ImageBytes } from '../../src/media/image.js';
-import { base64Of, base64OfDataUrl, dataUrl, readImageText } from '../../src/media/image-text.js';
+import { base64Of, base64OfDataUrl, readImageText } from '../../src/media/image-text.js';
 import { fc } from '../support/seed.js';
 
 const png = Buffer.from('89504e470d0a1a0a0000000d', 'hex');
@@ -28,6 +28,10 @@ const written = fc
     const lines = lineLength === null ? [whole] : (whole.match(new RegExp(`.{1,${lineLength}}`, 'g')) ?? []);
     return { bytes: Buffer.from(bytes), text: lines.join(lineEnd) };
   });
+
+/** The image as a `data:` URL (RFC 2397). */
+const dataUrl = (image: Pick<ImageBytes, 'bytes' | 'mediaType'>): string =>
+  `data:${image.mediaType};base64,${base64Of(image)}`;
 
 test('base64 alone and in data URLs gives the bytes, however it is written', async () => {
   fc.assert(

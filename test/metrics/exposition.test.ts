@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { exposition, primaryGauge } from '../../src/metrics/exposition.js';
+import { expositionTexts, primaryGauge } from '../../src/metrics/exposition.js';
 import { counterFamilies, gaugeFamilies, histogramFamilies } from '../../src/metrics/families.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
@@ -44,7 +44,7 @@ test('everything that was counted is written, with names that say their kind', a
   recorder.recordFault('timer');
   const totals = createTotals();
   totals.update(1, recorder.snapshot());
-  const families = parseText(exposition(totals.merged(), primary));
+  const families = parseText([...expositionTexts(totals.merged(), primary)].join(''));
 
   for (const name of Object.keys(counterFamilies)) {
     t.equal(families.get(name)?.type, 'counter', name);
@@ -66,7 +66,7 @@ test('everything that was counted is written, with names that say their kind', a
 });
 
 test('the primary process tells what only it knows', async (t) => {
-  const families = parseText(exposition(createTotals().merged(), primary));
+  const families = parseText([...expositionTexts(createTotals().merged(), primary)].join(''));
   t.same(families.get('gateway_build_info')?.samples, [
     { name: 'gateway_build_info', labels: { version: '1.2.3', node: 'v20.20.2' }, value: 1 },
   ]);
@@ -79,7 +79,7 @@ test('the primary process tells what only it knows', async (t) => {
 });
 
 test('counters without labels are there from the start, and families without series are not', async (t) => {
-  const families = parseText(exposition(createTotals().merged(), primary));
+  const families = parseText([...expositionTexts(createTotals().merged(), primary)].join(''));
   t.equal(families.get('gateway_ledger_dropped_total')?.samples[0]?.value, 0);
   t.equal(families.get('gateway_own_seconds')?.samples.at(-1)?.value, 0);
   t.notOk(families.has('gateway_requests_total'));

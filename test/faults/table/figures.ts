@@ -1,4 +1,4 @@
-import { exposition } from '../../../src/metrics/exposition.js';
+import { expositionTexts } from '../../../src/metrics/exposition.js';
 import { parseText } from '../../metrics/parse-text.js';
 import type { RunningGateway } from '../../support/gateway.js';
 
@@ -22,7 +22,7 @@ export interface Figures {
 
 /** Reads the text that operators scrape. */
 export function figuresOf({ gateway }: RunningGateway): Figures {
-  const families = parseText(exposition(gateway.metrics(), primary));
+  const families = parseText([...expositionTexts(gateway.metrics(), primary)].join(''));
   const find = (family: string, wanted: Readonly<Record<string, string>>) =>
     (families.get(family)?.samples ?? []).filter(({ labels }) =>
       Object.entries(wanted).every(([name, value]) => labels[name] === value),
