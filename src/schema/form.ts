@@ -2,6 +2,7 @@ import { type TObject, Type } from 'typebox';
 import { GatewayError } from '../errors.js';
 import { MemberGuard } from '../wire/member-guard.js';
 import type { PartRules } from '../wire/part-names.js';
+import { missingValue } from '../wire/reading.js';
 import { type CompiledSchema, compileSchema } from './compile.js';
 import { asSchema, type SchemaNode } from './node.js';
 
@@ -100,9 +101,7 @@ export function checkForm(schema: FormSchema, fields: readonly Field[], files: r
   const values = checkParts(schema, fields, files, schema.whole);
   for (const name of schema.files) {
     if (files.some((file) => baseOf(file.name) === name)) continue;
-    throw new GatewayError('missing_parameter', `Missing required parameter '${name}': expected a file.`, {
-      param: name,
-    });
+    throw missingValue(name, 'a file');
   }
   return values;
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.js';
+import type { GatewayError } from '../errors.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import { isObject, type JsonObject, numberOrNull } from '../wire/json.js';
 import { wrongValue } from '../wire/reading.js';
@@ -40,13 +40,6 @@ export function placeOf(body: JsonObject, names: readonly [string, ...string[]])
 /** @throws {GatewayError} of status 400 naming the first member that is not of the schema */
 export function requireBody(schema: CompiledSchema, body: JsonObject): void {
   if (!schema.check(body)) throw schema.explain(body);
-}
-
-/** The 400 for a member that must be there. */
-export function missingMember(at: string, wanted: string): GatewayError {
-  return new GatewayError('missing_parameter', `Missing required parameter '${at}': expected ${wanted}.`, {
-    param: at,
-  });
 }
 
 const decimal = /^\d{1,9}(?:\.\d{1,9})?$/;

@@ -6,13 +6,12 @@ import type { CompiledSchema } from '../schema/compile.js';
 import { name, nullable, record, text } from '../schema/members.js';
 import { type JsonObject, numberOrNull, textOrNull } from '../wire/json.js';
 import type { GuardSpec } from '../wire/member-guard.js';
-import { wrongValue } from '../wire/reading.js';
+import { missingValue, wrongValue } from '../wire/reading.js';
 import {
   hasValue,
   lengthIn,
   type Member,
   memberOf,
-  missingMember,
   modelMembers,
   readCount,
   requireBody,
@@ -154,7 +153,7 @@ function readSharedMembers(passed: VideoRequest): VideoRequest {
   const image = readImage(memberOf({ image: body.image }, 'image'));
   const imageTail = readImage(memberOf(body, 'image_tail'));
   const prompt = textOrNull(body.prompt);
-  if (operation === 'text' && prompt === null) throw missingMember('prompt', 'a text');
+  if (operation === 'text' && prompt === null) throw missingValue('prompt', 'a text');
   if (operation === 'text' && prompt === '') throw wrongValue('prompt', 'a non-empty text');
   if (unreadLength !== null) throw wrongLength(unreadLength);
   return {

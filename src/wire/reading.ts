@@ -5,9 +5,26 @@ import { type JsonObject, numberOrNull } from './json.js';
  * How the decoders of client bodies read members whose types the schemas leave open.
  */
 
+/** The 400 for a member that is not there. @param at its path in the client's body, as of those below */
+export function missingValue(at: string, wanted: string): GatewayError {
+  return new GatewayError('missing_parameter', `Missing required parameter '${at}': expected ${wanted}.`, {
+    param: at,
+  });
+}
+
+/** The 400 for a value of another type than the one that is wanted. */
+export function wrongType(at: string, wanted: string): GatewayError {
+  return new GatewayError('invalid_request', `Invalid type for '${at}': expected ${wanted}.`, { param: at });
+}
+
 /** The 400 for a value that the schema lets through and that means nothing. */
 export function wrongValue(at: string, wanted: string): GatewayError {
-  return new GatewayError('invalid_value', `Invalid value for '${at}': expected ${wanted}.`, { param: at });
+  return invalidValue(at, `expected ${wanted}`);
+}
+
+/** The same. @param why a part of a sentence */
+export function invalidValue(at: string, why: string): GatewayError {
+  return new GatewayError('invalid_value', `Invalid value for '${at}': ${why}.`, { param: at });
 }
 
 /** The 400 for a field of a form that comes as a file. */

@@ -75,3 +75,11 @@ export function tellsOfLimit({ code, type }: JsonObject): boolean {
 export function isLimitWord(code: unknown): boolean {
   return typeof code === 'string' ? limitWord.test(code) : code === 429;
 }
+
+/** The error for a stream of another protocol than the upstream's. @param what it has, in words */
+export function foreignStream(protocol: string, what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the ${protocol} protocol: it has ${what}.`,
+  );
+}

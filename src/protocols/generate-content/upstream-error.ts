@@ -1,4 +1,4 @@
-import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
+import { answeredAs, type ErrorKind, type GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
@@ -35,14 +35,6 @@ export function upstreamError(error: JsonObject): GatewayError {
   const known = kinds.get(error.code) ?? kinds.get(error.status);
   const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
   return answeredAs(kind, textOrNull(error.message) || 'The upstream answered with an error.');
-}
-
-/** The error for a stream of something else. @param what stood where a response was expected, for the message */
-export function notGenerateContent(what: string): GatewayError {
-  return new GatewayError(
-    'unsupported_stream_event',
-    `The upstream's stream is not of the generateContent protocol: it has ${what}.`,
-  );
 }
 
 /** Names what a block is that is none of the protocol's. */

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
-import { wrongValue } from '../../wire/reading.js';
+import { missingValue, wrongValue } from '../../wire/reading.js';
 import {
   type ImageOperation,
   type ImageRequest,
@@ -120,11 +120,7 @@ function decodeReference(reference: unknown, at: string): ImageSource {
     );
   }
   if (url === null) {
-    throw new GatewayError(
-      'missing_parameter',
-      `Missing required parameter '${at}.image_url': expected the URL of an image or a data URL.`,
-      { param: `${at}.image_url` },
-    );
+    throw missingValue(`${at}.image_url`, 'the URL of an image or a data URL');
   }
   if (typeof url !== 'string') throw wrongValue(`${at}.image_url`, 'a string');
   return readImageText(url, `${at}.image_url`);
@@ -132,24 +128,14 @@ function decodeReference(reference: unknown, at: string): ImageSource {
 
 function requireModel({ model }: JsonObject): string {
   if (typeof model === 'string' && model !== '') return model;
-  throw new GatewayError(
-    'missing_parameter',
-    "Missing required parameter 'model': expected a non-empty string.",
-    {
-      param: 'model',
-    },
-  );
+  throw missingValue('model', 'a non-empty string');
 }
 
 function requirePrompt(prompt: string, at: string): string {
   if (prompt === '') {
-    throw new GatewayError(
-      'missing_parameter',
-      at === 'prompt'
-        ? "Missing required parameter 'prompt': expected a non-empty string."
-        : `'${at}' has no text: expected an item with a 'text' that says what the image is to be.`,
-      { param: at },
-    );
+    if (at === 'prompt') throw missingValue(at, 'a non-empty string');
+    const message = `'${at}' has no text: expected an item with a 'text' that says what the image is to be.`;
+    throw new GatewayError('missing_parameter', message, { param: at });
   }
   // A pair of surrogates is one character.
   if (prompt.length > longestPrompt && [...prompt].length > longestPrompt)

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
-import { upstreamError } from '../error-formats/upstream-error.js';
+import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /** How many of a stream's last events tell how it ended: comments and `[DONE]` may follow the last image. */
@@ -42,12 +42,15 @@ export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError
 function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful' | GatewayError {
   if (data.trim() === '[DONE]') return 'silence';
   const body = parseObject(data);
-  if (body === null) return notImages('an event that is not a JSON object');
+  if (body === null) return foreignStream('images', 'an event that is not a JSON object');
   const type = textOrNull(body.type) ?? event;
   if (type !== null && ownType.test(type)) return 'meaningful';
   if (type === 'keepalive' || type === 'ping') return 'silence';
   if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return failureOf(body);
-  return notImages(type === null ? 'an event without a type' : `an event of type ${type.slice(0, 64)}`);
+  return foreignStream(
+    'images',
+    type === null ? 'an event without a type' : `an event of type ${type.slice(0, 64)}`,
+  );
 }
 
 /** The failure is in `error`, or it is the event itself. */
@@ -96,13 +99,6 @@ function isRemains(text: string): boolean {
 
 function headOf(run: Buffer, start: number): string {
   return run.toString('latin1', start, Math.min(run.length, start + headBytes)).trimStart();
-}
-
-function notImages(what: string): GatewayError {
-  return new GatewayError(
-    'unsupported_stream_event',
-    `The upstream's stream is not of the images protocol: it holds ${what}.`,
-  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
-import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
+import { answeredAs, type ErrorKind, type GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
@@ -32,14 +32,6 @@ export function upstreamError(body: JsonObject): GatewayError {
   const known = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
   const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
   return answeredAs(kind, textOrNull(error.message) || 'The upstream answered with an error.');
-}
-
-/** The failure of a stream that is not of the protocol. */
-export function notMessages(what: string): GatewayError {
-  return new GatewayError(
-    'unsupported_stream_event',
-    `The upstream's stream is not of the messages protocol: it has ${what}.`,
-  );
 }
 
 /** Whether an event is neither one of the protocol nor one of a server's own. */

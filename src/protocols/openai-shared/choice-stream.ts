@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { objectAfterKey } from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
-import { upstreamError } from '../error-formats/upstream-error.js';
+import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
 
 /*
@@ -154,14 +154,6 @@ function hasFinished(choice: unknown): boolean {
 function remainsFinished(remains: string): boolean {
   const at = remains.lastIndexOf(finishedKey);
   return at !== -1 && givenReason.test(remains.slice(at + finishedKey.length));
-}
-
-/** The failure of a stream of something else. @param what it holds */
-export function foreignStream(protocol: string, what: string): GatewayError {
-  return new GatewayError(
-    'unsupported_stream_event',
-    `The upstream's stream is not of the ${protocol} protocol: it has ${what}.`,
-  );
 }
 
 const endMark = 'data:[DONE]';

@@ -1,9 +1,9 @@
 import type { Tool, ToolChoice } from '../../conversation/request.js';
 import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { invalidValue, missingValue } from '../../wire/reading.js';
 import { untranslatable } from '../unsupported.js';
 import { functionOf } from './client-tools.js';
 import { chosenType, type ListedTool, type ToolList, upstreamName } from './namespaces.js';
-import { invalid, missing } from './refusals.js';
 import { isSearchTool } from './search-tool.js';
 
 /** Deeper schemas are not looked through. */
@@ -36,7 +36,7 @@ export function decodeToolChoice(choice: unknown, list: ToolList, leftOut: Set<s
   if (choice === undefined || choice === null) return null;
   if (choice === 'none' || choice === 'auto' || choice === 'required') return { mode: choice };
   if (typeof choice === 'string')
-    throw invalid('tool_choice', 'expected "none", "auto", "required" or an object');
+    throw invalidValue('tool_choice', 'expected "none", "auto", "required" or an object');
   if (!isObject(choice)) throw untranslatable('tool_choice');
   if (choice.type === 'allowed_tools') return decodeAllowed(choice, list, leftOut);
   const name = chosenName(choice, 'tool_choice', list);
@@ -65,7 +65,7 @@ function decodeAllowed(choice: JsonObject, list: ToolList, leftOut: Set<string>)
 function chosenName(choice: JsonObject, at: string, list: ToolList): string | null {
   if (choice.type !== 'function' && choice.type !== 'custom') return chosenType(list, choice);
   if (typeof choice.name === 'string') return upstreamName(list, choice.namespace, choice.name);
-  throw missing(`${at}.name`, 'a string');
+  throw missingValue(`${at}.name`, 'a string');
 }
 
 /**

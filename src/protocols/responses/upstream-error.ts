@@ -1,7 +1,7 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
-import { GatewayError } from '../../errors.js';
+import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { toldAs } from '../error-formats/upstream-error.js';
+import { foreignStream, toldAs } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import { nameOfType } from './refusals.js';
 
@@ -35,13 +35,8 @@ export function standingOf(type: string | null, body: JsonObject): EventStanding
 
 /** The failure of a stream with an event that is none of the protocol. @param type null for one without */
 export function foreignEvent(type: string | null): GatewayError {
-  return notResponses(type === null ? 'an event without a type' : `an event of type ${nameOfType(type)}`);
-}
-
-/** The failure of a stream that is not of the protocol. @param what it holds */
-export function notResponses(what: string): GatewayError {
-  return new GatewayError(
-    'unsupported_stream_event',
-    `The upstream's stream is not of the responses protocol: it holds ${what}.`,
+  return foreignStream(
+    'responses',
+    type === null ? 'an event without a type' : `an event of type ${nameOfType(type)}`,
   );
 }

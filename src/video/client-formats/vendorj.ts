@@ -4,9 +4,9 @@ import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
 import { type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
-import { wrongValue } from '../../wire/reading.js';
+import { missingValue, wrongValue } from '../../wire/reading.js';
 import { vendorjCode } from '../failure-codes.js';
-import { framesPerSecond, missingMember, requireBody, wrongLength } from '../members.js';
+import { framesPerSecond, requireBody, wrongLength } from '../members.js';
 import { bareRequest, lengthOf, readOrPass } from '../request.js';
 import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { videoUrl } from './generic.js';
@@ -47,11 +47,11 @@ const datePattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
 export function readAction(query: { get(name: string): string | null | undefined }): 'submit' | 'result' {
   const action = query.get('Action') ?? '';
   const wanted = `'${Object.keys(actions).join("' or '")}' in the query`;
-  if (action === '') throw missingMember('Action', wanted);
+  if (action === '') throw missingValue('Action', wanted);
   if (action !== 'CVSync2AsyncSubmitTask' && action !== 'CVSync2AsyncGetResult')
     throw wrongValue('Action', wanted);
   const version = query.get('Version') ?? '';
-  if (version === '') throw missingMember('Version', "a date such as '2022-08-31' in the query");
+  if (version === '') throw missingValue('Version', "a date such as '2022-08-31' in the query");
   if (!datePattern.test(version)) throw wrongValue('Version', "a date such as '2022-08-31'");
   return actions[action];
 }
@@ -65,7 +65,7 @@ export function readAction(query: { get(name: string): string | null | undefined
 export function readVendorjSubmit(body: JsonObject, defaultModel: string | null = null): VideoRequest {
   requireBody(passedSchema, body);
   const model = textOrNull(body.req_key) || defaultModel;
-  if (model === null) throw missingMember('req_key', 'the name of a model');
+  if (model === null) throw missingValue('req_key', 'the name of a model');
   const hasImage = listOf(body.binary_data_base64).length + listOf(body.image_urls).length > 0;
   const passed: VideoRequest = {
     ...bareRequest('vendorj', model, body),
@@ -84,7 +84,7 @@ function readSubmission(passed: VideoRequest): VideoRequest {
     ...readImages(body, 'image_urls'),
   ];
   const prompt = textOrNull(body.prompt) || null;
-  if (image === null && prompt === null) throw missingMember('prompt', 'a text');
+  if (image === null && prompt === null) throw missingValue('prompt', 'a text');
   if (passed.unreadLength !== null) throw wrongLength(passed.unreadLength);
   const seed = numberOrNull(body.seed);
   return {

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
-import { wrongValue } from '../../wire/reading.js';
-import { hasValue, missingMember, requireBody } from '../members.js';
+import { missingValue, wrongValue } from '../../wire/reading.js';
+import { hasValue, requireBody } from '../members.js';
 import { bareRequest, readSharedBody, vendorkBodyType, videoGuarded } from '../request.js';
 import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { genericCreated, genericShown, videoSeconds, videoUrl } from './generic.js';
@@ -31,7 +31,7 @@ export function readVendorkBody(body: JsonObject, operation: 'text' | 'image'): 
   if (externalId !== null && externalId.length > longestExternalId)
     throw wrongValue('external_task_id', `a text of at most ${longestExternalId} characters`);
   if (operation === 'image' && !hasValue(body.image) && !hasValue(body.image_tail))
-    throw missingMember('image', 'a URL or base64: this path makes videos from images');
+    throw missingValue('image', 'a URL or base64: this path makes videos from images');
   return readSharedBody(bodySchema, { ...bareRequest('vendork', modelOf(body), body), externalId });
 }
 
@@ -40,7 +40,7 @@ function modelOf({ model, model_name: modelName }: JsonObject): string {
   if (isText(model) && isText(modelName) && model !== modelName)
     throw wrongValue('model_name', "the same name as 'model'");
   const name = isText(modelName) ? modelName : model;
-  if (!isText(name)) throw missingMember('model', "the name of a model, here or as 'model_name'");
+  if (!isText(name)) throw missingValue('model', "the name of a model, here or as 'model_name'");
   return name;
 }
 

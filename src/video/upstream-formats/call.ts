@@ -1,7 +1,8 @@
 import type { ImageSource } from '../../media/image.js';
 import { base64Of } from '../../media/image-text.js';
 import type { JsonObject } from '../../wire/json.js';
-import { missingMember, placeOf } from '../members.js';
+import { missingValue } from '../../wire/reading.js';
+import { placeOf } from '../members.js';
 import type { VideoCall, VideoFormat, VideoRequest } from '../task.js';
 import { unsayable } from '../unsayable.js';
 
@@ -26,7 +27,7 @@ export function imageText(image: ImageSource | null): string | undefined {
  * @throws {GatewayError} of status 400 where the client gave none
  */
 export function promptFor({ prompt }: VideoRequest): string {
-  if (prompt === null) throw missingMember('prompt', "a text, which this model's upstream needs");
+  if (prompt === null) throw missingValue('prompt', "a text, which this model's upstream needs");
   return prompt;
 }
 

@@ -4,12 +4,13 @@ import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type Usage, withCharges } from '../../../conversation/usage.js';
 import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
+import { foreignStream } from '../../error-formats/upstream-error.js';
 import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
 import { decodeFinish, isReason } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
-import { nameForeign, notGenerateContent, upstreamError } from '../upstream-error.js';
+import { nameForeign, upstreamError } from '../upstream-error.js';
 import { isResponse } from './rules.js';
 
 /** What has come of a candidate. */
@@ -53,7 +54,7 @@ class BlockDecoder implements StreamDecoder {
     if (block !== null && isObject(block.error)) {
       this.#fail(upstreamError(block.error), out);
     } else if (block === null || !isResponse(block)) {
-      this.#fail(notGenerateContent(nameForeign(block)), out);
+      this.#fail(foreignStream('generateContent', nameForeign(block)), out);
     } else {
       this.#read(block, out);
     }

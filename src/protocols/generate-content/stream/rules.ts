@@ -3,9 +3,10 @@ import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { foreignStream } from '../../error-formats/upstream-error.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';
-import { nameForeign, notGenerateContent, upstreamError } from '../upstream-error.js';
+import { nameForeign, upstreamError } from '../upstream-error.js';
 
 /** How many of a stream's last blocks tell how it ended: some upstreams send the usage, or sources, after the reason. */
 const finalEvents = 4;
@@ -80,7 +81,7 @@ export function isResponse(block: JsonObject): boolean {
 function judgeBlock(block: JsonObject | null): 'meaningful' | GatewayError {
   if (block !== null && isObject(block.error)) return upstreamError(block.error);
   if (block !== null && isResponse(block)) return 'meaningful';
-  return notGenerateContent(nameForeign(block));
+  return foreignStream('generateContent', nameForeign(block));
 }
 
 function hasReason({ candidates, promptFeedback }: JsonObject): boolean {

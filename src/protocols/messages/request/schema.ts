@@ -3,6 +3,7 @@ import { GatewayError } from '../../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import { flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
+import { missingValue } from '../../../wire/reading.js';
 
 const textBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
 const base64Source = Type.Object({
@@ -182,10 +183,9 @@ export const passedMessagesRequest = withConversation(
 export const passedCountTokensRequest = withConversation(Type.Object(passedConversation));
 
 function withConversation(schema: TSchema): CompiledSchema {
-  return requiring(compileSchema(schema, messagesMixedBody, members.guard.spec), hasConversation, () => {
-    const message = "Missing required parameter 'messages': expected an array.";
-    return new GatewayError('missing_parameter', message, { param: 'messages' });
-  });
+  return requiring(compileSchema(schema, messagesMixedBody, members.guard.spec), hasConversation, () =>
+    missingValue('messages', 'an array'),
+  );
 }
 
 function hasConversation(body: unknown): boolean {

@@ -3,8 +3,9 @@ import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversat
 import type { GatewayError } from '../../../errors.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { foreignStream } from '../../error-formats/upstream-error.js';
 import { lastUsage } from '../answer/usage.js';
-import { isForeign, nameEvent, notMessages, upstreamError } from '../upstream-error.js';
+import { isForeign, nameEvent, upstreamError } from '../upstream-error.js';
 
 /** How many of the last events are looked at for the one that ends the stream: pings and comments may follow it. */
 const finalEvents = 4;
@@ -26,10 +27,10 @@ export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError
 
 function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful' | GatewayError {
   const body = parseObject(data);
-  if (body === null) return notMessages('an event that is not a JSON object');
+  if (body === null) return foreignStream('messages', 'an event that is not a JSON object');
   const type = textOrNull(body.type) ?? event;
   if (type === 'error' || isObject(body.error)) return upstreamError(body);
-  if (isForeign(type, body)) return notMessages(nameEvent(body, type));
+  if (isForeign(type, body)) return foreignStream('messages', nameEvent(body, type));
   return isServersOwn(type, body) ? 'silence' : 'meaningful';
 }
 

@@ -16,6 +16,7 @@ import type {
 } from '../../../conversation/request.js';
 import type { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { untranslatable } from '../../unsupported.js';
@@ -32,7 +33,7 @@ import {
 } from '../namespaces.js';
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
-import { invalid, missing, ofType, wrongType } from '../refusals.js';
+import { ofType } from '../refusals.js';
 import { decodeSearch } from '../search-tool.js';
 import { decodeTool, decodeToolChoice } from '../tools-decode.js';
 
@@ -165,14 +166,14 @@ function refuseServerState(body: JsonObject): void {
   if (body.background === true) throw untranslatable('background');
   if (Array.isArray(body.instructions)) throw untranslatable('instructions', 'as a list of items');
   if ((body.input ?? null) !== null) return;
-  throw missing('input', 'a string or an array');
+  throw missingValue('input', 'a string or an array');
 }
 
 function decodeFormat(format: unknown): OutputFormat | null {
   if (!isObject(format) || format.type === 'text') return null;
   if (format.type === 'json_object') return { kind: 'object' };
   if (format.type !== 'json_schema') throw untranslatable('text.format', ofType(format.type));
-  if (!isObject(format.schema)) throw missing('text.format.schema', 'an object');
+  if (!isObject(format.schema)) throw missingValue('text.format.schema', 'an object');
   return {
     kind: 'schema',
     name: textOrNull(format.name),
@@ -187,7 +188,7 @@ function decodeReasoning(value: unknown): Reasoning | null {
   const word = textOrNull(value.effort);
   const effort = word === null ? null : effortOfWord(word);
   if (word !== null && effort === null)
-    throw invalid('reasoning.effort', `'${word.slice(0, 64)}' is no effort`);
+    throw invalidValue('reasoning.effort', `'${word.slice(0, 64)}' is no effort`);
   const wanted = textOrNull(value.summary) ?? textOrNull(value.generate_summary);
   const summary = wanted === 'none' ? null : wanted;
   if (effort === null && summary === null) return null;
@@ -314,14 +315,14 @@ function fileSource(part: JsonObject, at: string): MediaSource {
 /** The bytes of a file come as a data URL or as base64 alone. */
 function bytesOfFile(data: string, name: string | null, at: string): MediaSource {
   if (hasScheme(data, 'data:')) return decodeDataUrl(data, at);
-  if (data.slice(0, schemeCharacters).includes(':')) throw invalid(at, 'expected base64 or a data URL');
+  if (data.slice(0, schemeCharacters).includes(':')) throw invalidValue(at, 'expected base64 or a data URL');
   const mediaType = name?.toLowerCase().endsWith('.pdf') ? 'application/pdf' : 'application/octet-stream';
   return { kind: 'data', mediaType, data };
 }
 
 function noSource(part: JsonObject, at: string, member: string): GatewayError {
   if (typeof part.file_id === 'string' && part.file_id !== '') return untranslatable(`${at}.file_id`);
-  return missing(`${at}.${member}`, 'the bytes or the URL of what is sent');
+  return missingValue(`${at}.${member}`, 'the bytes or the URL of what is sent');
 }
 
 /** What a client's input says. */
@@ -359,7 +360,7 @@ function decodeInput(input: unknown, context: InputContext): DecodedInput {
     if (!isObject(item)) throw wrongType(at, 'an object');
     if (item.type !== 'compaction_trigger') reader.read(item, at);
     else if (index === items.length - 1) wantsCompaction = true;
-    else throw invalid(at, `an item of type 'compaction_trigger' must be the last one`);
+    else throw invalidValue(at, `an item of type 'compaction_trigger' must be the last one`);
   });
   const { system, turns } = reader;
   return { system, turns, wantsCompaction };
@@ -478,7 +479,7 @@ class InputReader {
 
   #call(item: JsonObject, call: { input: string; custom: boolean; at: string }): void {
     const { id, tokens } = requireCallId(item, call.at);
-    if (typeof item.name !== 'string') throw missing(`${call.at}.name`, 'a string');
+    if (typeof item.name !== 'string') throw missingValue(`${call.at}.name`, 'a string');
     this.#addCall({ id, name: upstreamName(this.#context.list, item.namespace, item.name), ...call }, tokens);
   }
 
@@ -535,5 +536,5 @@ export function joinedTexts(parts: unknown): string {
 
 function requireCallId(item: JsonObject, at: string): CutId {
   if (typeof item.call_id === 'string' && item.call_id !== '') return cutId(item.call_id);
-  throw missing(`${at}.call_id`, 'a non-empty string');
+  throw missingValue(`${at}.call_id`, 'a non-empty string');
 }

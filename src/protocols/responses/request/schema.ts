@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { GatewayError } from '../../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import {
   flag,
@@ -14,6 +13,7 @@ import {
 } from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
 import { MemberGuard } from '../../../wire/member-guard.js';
+import { missingValue } from '../../../wire/reading.js';
 import { routedMembers } from '../../../wire/routed-members.js';
 
 const contentTypes = ['input_text', 'input_image', 'input_file', 'output_text', 'refusal'];
@@ -226,12 +226,9 @@ export const passedInputTokensRequest = compileSchema(
 
 /** A check that there is an input besides, here or at the upstream. */
 function withInput(members: CompiledSchema): CompiledSchema {
-  return requiring(members, hasInput, () => {
-    const expected = "expected a string or an array, or 'previous_response_id', 'conversation' or 'prompt'.";
-    return new GatewayError('missing_parameter', `Missing required parameter 'input': ${expected}`, {
-      param: 'input',
-    });
-  });
+  return requiring(members, hasInput, () =>
+    missingValue('input', "a string or an array, or 'previous_response_id', 'conversation' or 'prompt'"),
+  );
 }
 
 function hasInput(body: unknown): boolean {

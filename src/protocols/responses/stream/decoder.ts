@@ -11,13 +11,14 @@ import {
   parseObject,
   textOrNull,
 } from '../../../wire/json.js';
+import { foreignStream } from '../../error-formats/upstream-error.js';
 import { citationOf, givenCallId, inputOf, logprobsOf, partsOfItem, signatureOf } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
 import { joinedTexts } from '../request/decode.js';
 import { isSearch } from '../search-item.js';
-import { foreignEvent, notResponses, standingOf, upstreamError } from '../upstream-error.js';
+import { foreignEvent, standingOf, upstreamError } from '../upstream-error.js';
 
 /** Most characters of a call's arguments that may come before its name. */
 const mostEarly = 8 * 1024 * 1024;
@@ -49,7 +50,7 @@ class ResponseDecoder implements StreamDecoder {
     if (this.#isOver || data === '[DONE]') return;
     const body = parseObject(data);
     if (body === null) {
-      this.#fail(notResponses('an event that is not a JSON object'), out);
+      this.#fail(foreignStream('responses', 'an event that is not a JSON object'), out);
       return;
     }
     const type = textOrNull(body.type) ?? event;

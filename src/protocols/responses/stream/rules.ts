@@ -3,8 +3,9 @@ import type { GatewayError } from '../../../errors.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, wholeNumber } from '../../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { foreignStream } from '../../error-formats/upstream-error.js';
 import { usageOfStream } from '../answer/usage.js';
-import { foreignEvent, notResponses, standingOf, upstreamError } from '../upstream-error.js';
+import { foreignEvent, standingOf, upstreamError } from '../upstream-error.js';
 
 /** How many of the last events are looked at for the one that ends the stream: `[DONE]` and comments may follow it. */
 const finalEvents = 4;
@@ -41,7 +42,7 @@ function judgeEvent(run: Buffer, start: number, end: number): 'silence' | 'meani
   const { event, data } = parseEvent(run.toString('utf8', start, end));
   if (data === null) return 'silence';
   const body = parseObject(data);
-  if (body === null) return notResponses('an event that is not a JSON object');
+  if (body === null) return foreignStream('responses', 'an event that is not a JSON object');
   const type = textOrNull(body.type) ?? event;
   switch (standingOf(type, body)) {
     case 'known':
