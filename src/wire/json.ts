@@ -100,3 +100,23 @@ export function quoted(text: string): string {
 function hasSpecial(text: string): boolean {
   return text.includes('\n') || text.includes('"') || special.test(text);
 }
+
+/**
+ * Changes the objects of a list, and leaves all else in it as it stands.
+ * @param change gives an object as it is to be, the same one where nothing is to do, or null to leave it out
+ * @returns null for a list in which nothing is changed, and for what is no list
+ */
+export function changedObjects(
+  list: unknown,
+  change: (entry: JsonObject) => JsonObject | null,
+): unknown[] | null {
+  if (!isList(list)) return null;
+  const entries: unknown[] = [];
+  let isChanged = false;
+  for (const entry of list) {
+    const next = isObject(entry) ? change(entry) : entry;
+    isChanged ||= next !== entry;
+    if (next !== null || entry === null) entries.push(next);
+  }
+  return isChanged ? entries : null;
+}

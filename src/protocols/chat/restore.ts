@@ -1,6 +1,6 @@
 import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import { tokenIn, tokenMarks } from '../../conversation/signature.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { changedObjects, type JsonObject } from '../../wire/json.js';
 import { signatureBeside } from './carried.js';
 
 /** Of tokens in ids or beside calls; see `Translation.carriedMarks`. */
@@ -11,22 +11,14 @@ export const carriedMarks = [carryingMark, ...tokenMarks];
  * other upstreams gave them: the vendors bound their length.
  */
 export function restore(body: JsonObject): JsonObject | null {
-  if (!Array.isArray(body.messages)) return null;
-  let isChanged = false;
-  const messages = body.messages.map((message: unknown) => {
-    const restored = isObject(message) ? restoreMessage(message) : message;
-    isChanged ||= restored !== message;
-    return restored;
-  });
-  return isChanged ? { ...body, messages } : null;
+  const messages = changedObjects(body.messages, restoreMessage);
+  return messages === null ? null : { ...body, messages };
 }
 
 function restoreMessage(message: JsonObject): JsonObject {
   const restored = withBareId(message, 'tool_call_id');
-  const { tool_calls: calls } = message;
-  if (!Array.isArray(calls)) return restored;
-  const own = calls.map((call: unknown) => (isObject(call) ? restoreCall(call) : call));
-  return own.some((call, index) => call !== calls[index]) ? { ...restored, tool_calls: own } : restored;
+  const calls = changedObjects(message.tool_calls, restoreCall);
+  return calls === null ? restored : { ...restored, tool_calls: calls };
 }
 
 function restoreCall(call: JsonObject): JsonObject {

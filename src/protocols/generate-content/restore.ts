@@ -1,5 +1,5 @@
 import { untagSignature } from '../../conversation/signature.js';
-import { isList, isObject, type JsonObject } from '../../wire/json.js';
+import { changedObjects, isList, isObject, type JsonObject } from '../../wire/json.js';
 import { unsigned } from './request/encode.js';
 import { keyOf, memberOf, repeated, snakeCase } from './spelling.js';
 
@@ -24,14 +24,9 @@ export function restore(body: JsonObject): JsonObject | null {
     const restored = restore(wrapped);
     return restored === null ? null : { ...body, [keyOf(body, wrapper)]: restored };
   }
-  let isChanged = false;
-  const contents: unknown[] = [];
-  for (const [content] of repeated(body.contents, 'contents')) {
-    const restored = isObject(content) ? restoreContent(content) : content;
-    if (restored !== content) isChanged = true;
-    if (restored !== null || content === null) contents.push(restored);
-  }
-  return isChanged ? { ...body, contents } : null;
+  const given = repeated(body.contents, 'contents').map(([content]) => content);
+  const contents = changedObjects(given, restoreContent);
+  return contents === null ? null : { ...body, contents };
 }
 
 /** @returns the content itself when there is nothing to do, and null when nothing is left of it */

@@ -1,7 +1,7 @@
 import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
-import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { changedObjects, isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { afterColon } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
@@ -28,7 +28,7 @@ export function mayLackSignature(body: Buffer): boolean {
  * and a message of the assistant that had nothing else. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
-  const messages = changed(body.messages, restoreMessage);
+  const messages = changedObjects(body.messages, restoreMessage);
   if (messages === null) return null;
   const restored = { ...body, messages };
   return target.adaptiveThinking || mayThink(messages) ? restored : withoutThinking(restored);
@@ -64,25 +64,9 @@ function clearsThinking({ type }: JsonObject): boolean {
   return typeof type === 'string' && type.startsWith('clear_thinking_');
 }
 
-/**
- * @param change gives an entry as it is to be, the same one where nothing is to do, or null to leave it out
- * @returns the list with what was changed, or null for one without change, or what is no list
- */
-function changed(list: unknown, change: (entry: JsonObject) => JsonObject | null): unknown[] | null {
-  if (!isList(list)) return null;
-  const entries: unknown[] = [];
-  let isChanged = false;
-  for (const entry of list) {
-    const next = isObject(entry) ? change(entry) : entry;
-    isChanged ||= next !== entry;
-    if (next !== null || entry === null) entries.push(next);
-  }
-  return isChanged ? entries : null;
-}
-
 function restoreMessage(message: JsonObject): JsonObject | null {
   const searches = ownSearches(message.content);
-  const content = changed(message.content, (block) => restoreBlock(block, searches));
+  const content = changedObjects(message.content, (block) => restoreBlock(block, searches));
   if (content === null) return message;
   return content.length === 0 ? null : { ...message, content };
 }

@@ -1,6 +1,6 @@
 import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import { tokenMarks, untagSignature } from '../../conversation/signature.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { changedObjects, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
 import { openReasoning } from './reasoning.js';
@@ -22,15 +22,8 @@ export const carriedMarks = [...tokenMarks, carryingMark, sealMark, ownSearchMar
  * read it either, and so is a search that another vendor ran. Ids of calls lose the tokens that they carry.
  */
 export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
-  const { input } = body;
-  if (!Array.isArray(input)) return null;
-  let restored: unknown[] | null = null;
-  input.forEach((item: unknown, index) => {
-    const own = isObject(item) ? restoreItem(item, sealer) : item;
-    if (own !== item) restored ??= input.slice(0, index);
-    if (own !== null || item === null) restored?.push(own);
-  });
-  return restored === null ? null : { ...body, input: restored };
+  const input = changedObjects(body.input, (item) => restoreItem(item, sealer));
+  return input === null ? null : { ...body, input };
 }
 
 /** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
