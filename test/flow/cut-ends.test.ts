@@ -158,6 +158,7 @@ test('a client that does not read gets what was written before its connection br
   const bytes = Buffer.concat(received);
   const all = bytes.toString('latin1');
   t.equal(bytes.filter((byte) => byte === 0x7e).length, text.length);
-  t.match(all.slice(-2000), '"error":{"code":504');
+  // Where the client is slow to read, the last words come in chunks of a byte.
+  t.match(all.slice(-2000).replace(/\r\n[0-9a-f]+\r\n/g, ''), '"error":{"code":504');
   t.notOk(all.endsWith('0\r\n\r\n'));
 });
