@@ -1,51 +1,21 @@
 import type { ErrorKind, GatewayError } from '../../errors.js';
-import type { ErrorFormat } from './error-format.js';
+import { type ErrorFormat, type ErrorWords, wordOf } from './error-format.js';
 
-type AnthropicErrorType =
-  | 'invalid_request_error'
-  | 'authentication_error'
-  | 'permission_error'
-  | 'conflict_error'
-  | 'not_found_error'
-  | 'request_too_large'
-  | 'rate_limit_error'
-  | 'timeout_error'
-  | 'api_error'
-  | 'overloaded_error';
-
-const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
-  invalid_request: 'invalid_request_error',
-  invalid_value: 'invalid_request_error',
-  missing_parameter: 'invalid_request_error',
-  previous_response_not_found: 'invalid_request_error',
-  unsupported_parameter: 'invalid_request_error',
-  thread_unsupported_request: 'invalid_request_error',
-  invalid_json: 'invalid_request_error',
-  invalid_request_body: 'invalid_request_error',
-  invalid_api_key: 'authentication_error',
-  permission_denied: 'permission_error',
-  model_not_found: 'not_found_error',
-  not_found: 'not_found_error',
-  item_not_found: 'not_found_error',
-  thread_not_found: 'not_found_error',
-  unknown_url: 'not_found_error',
-  method_not_allowed: 'invalid_request_error',
-  conflict: 'conflict_error',
-  request_timeout: 'timeout_error',
-  request_too_large: 'request_too_large',
-  unsupported_media_type: 'invalid_request_error',
-  upgrade_required: 'invalid_request_error',
-  range_not_satisfiable: 'invalid_request_error',
-  rate_limit_exceeded: 'rate_limit_error',
-  budget_exceeded: 'rate_limit_error',
-  client_closed: 'invalid_request_error',
-  internal_error: 'api_error',
-  not_implemented: 'api_error',
-  overloaded: 'overloaded_error',
-  store_unavailable: 'api_error',
-  upstream_error: 'api_error',
-  unsupported_stream_event: 'api_error',
-  upstream_timeout: 'timeout_error',
+/** https://platform.claude.com/docs/en/api/errors */
+const errorTypes: ErrorWords<string> = {
+  kinds: { overloaded: 'overloaded_error' },
+  statuses: {
+    401: 'authentication_error',
+    403: 'permission_error',
+    404: 'not_found_error',
+    408: 'timeout_error',
+    409: 'conflict_error',
+    413: 'request_too_large',
+    429: 'rate_limit_error',
+    504: 'timeout_error',
+  },
+  client: 'invalid_request_error',
+  server: 'api_error',
 };
 
 /** Kinds that the SDK's threads know by `error.details.error_code`, and get over by themselves. */
@@ -53,7 +23,7 @@ const detailed: ReadonlySet<ErrorKind> = new Set(['thread_not_found', 'thread_un
 
 function errorBody(error: GatewayError, requestId: string): string {
   const details = detailed.has(error.kind) ? `,"details":{"error_code":${JSON.stringify(error.code)}}` : '';
-  return `{"type":"error","error":{"type":"${errorTypes[error.kind]}","message":${JSON.stringify(error.message)}${details}},"request_id":${JSON.stringify(requestId)}}`;
+  return `{"type":"error","error":{"type":"${wordOf(errorTypes, error.kind)}","message":${JSON.stringify(error.message)}${details}},"request_id":${JSON.stringify(requestId)}}`;
 }
 
 /** The messages protocol. */

@@ -1,5 +1,5 @@
 import type { RateFamily } from '../../config/types.js';
-import type { GatewayError } from '../../errors.js';
+import { type ErrorKind, errorTable, type GatewayError } from '../../errors.js';
 
 /** How a vendor writes errors, and what goes around them in its answers. */
 export interface ErrorFormat {
@@ -23,4 +23,19 @@ export interface ErrorFormat {
   readonly requestIdHeader: string | null;
   /** In which family's headers its SDKs read the limits of their key; null for none. */
   readonly rateHeaders: RateFamily | null;
+}
+
+/** What a format calls errors: by their kind, else by its status in `errorTable`, else by whose fault they are. */
+export interface ErrorWords<Word> {
+  readonly kinds: Readonly<Partial<Record<ErrorKind, Word>>>;
+  readonly statuses: Readonly<Partial<Record<number, Word>>>;
+  /** Of any other status below 500. */
+  readonly client: Word;
+  readonly server: Word;
+}
+
+/** @returns what an error of the kind is called */
+export function wordOf<Word>({ kinds, statuses, client, server }: ErrorWords<Word>, kind: ErrorKind): Word {
+  const { status } = errorTable[kind];
+  return kinds[kind] ?? statuses[status] ?? (status < 500 ? client : server);
 }

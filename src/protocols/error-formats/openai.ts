@@ -1,53 +1,18 @@
-import type { ErrorKind, GatewayError } from '../../errors.js';
-import type { ErrorFormat } from './error-format.js';
+import type { GatewayError } from '../../errors.js';
+import { type ErrorFormat, type ErrorWords, wordOf } from './error-format.js';
 
-type OpenaiErrorType =
-  | 'invalid_request_error'
-  | 'insufficient_quota'
-  | 'permission_error'
-  | 'rate_limit_error'
-  | 'server_error';
-
-const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
-  invalid_request: 'invalid_request_error',
-  invalid_value: 'invalid_request_error',
-  missing_parameter: 'invalid_request_error',
-  previous_response_not_found: 'invalid_request_error',
-  unsupported_parameter: 'invalid_request_error',
-  thread_unsupported_request: 'invalid_request_error',
-  invalid_json: 'invalid_request_error',
-  invalid_request_body: 'invalid_request_error',
-  invalid_api_key: 'invalid_request_error',
-  permission_denied: 'permission_error',
-  model_not_found: 'invalid_request_error',
-  not_found: 'invalid_request_error',
-  item_not_found: 'invalid_request_error',
-  thread_not_found: 'invalid_request_error',
-  unknown_url: 'invalid_request_error',
-  method_not_allowed: 'invalid_request_error',
-  conflict: 'invalid_request_error',
-  request_timeout: 'invalid_request_error',
-  request_too_large: 'invalid_request_error',
-  unsupported_media_type: 'invalid_request_error',
-  upgrade_required: 'invalid_request_error',
-  range_not_satisfiable: 'invalid_request_error',
-  rate_limit_exceeded: 'rate_limit_error',
-  budget_exceeded: 'insufficient_quota',
-  client_closed: 'invalid_request_error',
-  internal_error: 'server_error',
-  not_implemented: 'invalid_request_error',
-  overloaded: 'server_error',
-  store_unavailable: 'server_error',
-  upstream_error: 'server_error',
-  unsupported_stream_event: 'server_error',
-  upstream_timeout: 'server_error',
+const errorTypes: ErrorWords<string> = {
+  kinds: { budget_exceeded: 'insufficient_quota', not_implemented: 'invalid_request_error' },
+  statuses: { 403: 'permission_error', 429: 'rate_limit_error' },
+  client: 'invalid_request_error',
+  server: 'server_error',
 };
 
 /** The JSON text of the `error` object of chat-family bodies. */
 export function openaiError(error: GatewayError): string {
   // The SDKs' users look at `param` to tell a wrong model from a wrong path: both are 404.
   const param = error.param ?? (error.kind === 'model_not_found' ? 'model' : null);
-  return `{"message":${JSON.stringify(error.message)},"type":"${errorTypes[error.kind]}","param":${JSON.stringify(param)},"code":${JSON.stringify(error.code)}}`;
+  return `{"message":${JSON.stringify(error.message)},"type":"${wordOf(errorTypes, error.kind)}","param":${JSON.stringify(param)},"code":${JSON.stringify(error.code)}}`;
 }
 
 /** Everything OpenAI-shaped: chat, responses and the rest of `/v1`, and every path that is nobody else's. */
