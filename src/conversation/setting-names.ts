@@ -13,16 +13,27 @@ export type Setting =
   | 'detail'
   | 'serving';
 /** More that an encoder may have to leave out for a target. */
-type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'topK' | 'stop' | 'signature';
+type DroppableSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'topK' | 'stop' | 'signature';
+/** Settings that some protocol cannot say and that may not be dropped. */
+export type RefusableSetting = 'candidates' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
 
-/**
- * What each protocol calls them; a protocol that lacks a setting never asks for it. What may not be dropped is in
- * `protocols/unsupported.ts`.
- */
-const droppableNames: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSetting, string>>>>> = {
+type Names = Readonly<Record<RefusableSetting, string> & Partial<Record<DroppableSetting, string>>>;
+
+const usual = {
+  candidates: 'n',
+  logprobs: 'logprobs',
+  logitBias: 'logit_bias',
+  toolChoice: 'tool_choice',
+  prefill: 'messages',
+  temperature: 'temperature',
+  topP: 'top_p',
+  strict: 'strict',
+} as const;
+
+/** What each protocol calls settings, as a caller writes them; of one that it lacks it never asks to leave it out. */
+const names: Readonly<Record<TextProtocolName, Names>> = {
   chat: {
-    temperature: 'temperature',
-    topP: 'top_p',
+    ...usual,
     topK: 'top_k',
     seed: 'seed',
     presencePenalty: 'presence_penalty',
@@ -30,32 +41,34 @@ const droppableNames: Readonly<Record<TextProtocolName, Partial<Readonly<Record<
     verbosity: 'verbosity',
     user: 'user',
     parallelCalls: 'parallel_tool_calls',
-    strict: 'strict',
     detail: 'detail',
     stop: 'stop',
     signature: 'reasoning_content',
   },
   responses: {
-    temperature: 'temperature',
-    topP: 'top_p',
+    ...usual,
+    logprobs: 'include',
+    prefill: 'input',
     verbosity: 'text.verbosity',
     user: 'user',
     parallelCalls: 'parallel_tool_calls',
-    strict: 'strict',
     detail: 'detail',
     signature: 'encrypted_content',
   },
   messages: {
-    temperature: 'temperature',
-    topP: 'top_p',
+    ...usual,
     topK: 'top_k',
     user: 'metadata.user_id',
     parallelCalls: 'tool_choice.disable_parallel_tool_use',
-    strict: 'strict',
     stop: 'stop_sequences',
     signature: 'signature',
   },
   generateContent: {
+    candidates: 'generationConfig.candidateCount',
+    logprobs: 'generationConfig.responseLogprobs',
+    logitBias: 'logitBias',
+    toolChoice: 'toolConfig.functionCallingConfig',
+    prefill: 'contents',
     signature: 'thoughtSignature',
     stop: 'generationConfig.stopSequences',
     temperature: 'generationConfig.temperature',
@@ -67,11 +80,16 @@ const droppableNames: Readonly<Record<TextProtocolName, Partial<Readonly<Record<
   },
 };
 
+/** What a client of the protocol calls the setting. */
+export function settingName(from: TextProtocolName, setting: RefusableSetting): string {
+  return names[from][setting];
+}
+
 /** Tells the name of a setting that is left out as the client wrote it. */
 export function leaveOut(
   { from }: Pick<ConversationRequest, 'from'>,
-  setting: NamedSetting,
+  setting: DroppableSetting,
   leftOut: LeftOut,
 ): void {
-  leftOut.add(droppableNames[from][setting] ?? setting);
+  leftOut.add(names[from][setting] ?? setting);
 }

@@ -1,46 +1,7 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
+import { type RefusableSetting, settingName } from '../conversation/setting-names.js';
 import { GatewayError } from '../errors.js';
-
-/** Settings that some protocol cannot say and that may not be dropped. */
-type RefusableSetting = 'candidates' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
-
-/** What the setting is called in each protocol, as a caller writes it. */
-const refusableNames: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting, string>>>> = {
-  chat: {
-    candidates: 'n',
-    logprobs: 'logprobs',
-    logitBias: 'logit_bias',
-    toolChoice: 'tool_choice',
-    prefill: 'messages',
-  },
-  responses: {
-    candidates: 'n',
-    logprobs: 'include',
-    logitBias: 'logit_bias',
-    toolChoice: 'tool_choice',
-    prefill: 'input',
-  },
-  messages: {
-    candidates: 'n',
-    logprobs: 'logprobs',
-    logitBias: 'logit_bias',
-    toolChoice: 'tool_choice',
-    prefill: 'messages',
-  },
-  generateContent: {
-    candidates: 'generationConfig.candidateCount',
-    logprobs: 'generationConfig.responseLogprobs',
-    logitBias: 'logitBias',
-    toolChoice: 'toolConfig.functionCallingConfig',
-    prefill: 'contents',
-  },
-};
-
-/** What a client of the protocol calls the setting. */
-export function settingName(from: TextProtocolName, setting: RefusableSetting): string {
-  return refusableNames[from][setting];
-}
 
 /**
  * The 400 for a setting that the upstream's protocol cannot say.

@@ -15,13 +15,13 @@ import type {
   ToolChoice,
   ToolResultPart,
 } from '../../../conversation/request.js';
-import { leaveOut } from '../../../conversation/setting-names.js';
+import { leaveOut, settingName } from '../../../conversation/setting-names.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { refuseHostedTools, settingName, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
 import { encodeSearch, searchName } from '../search-tool.js';
 
