@@ -6,7 +6,8 @@ import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
 import type { WaitingClient } from './attend.js';
 
-interface FileBounds {
+/** What bounds the fetching of the files of a call. */
+export interface FetchBounds {
   /** Bytes of all files together. */
   readonly maxBytes: number;
   /** Milliseconds for all of them together. */
@@ -40,7 +41,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, hosts, dialer, owner, rate, hold }: FileBounds,
+  { maxBytes, timeoutMs, hosts, dialer, owner, rate, hold }: FetchBounds,
   waiting: Pick<WaitingClient, 'cancel'>,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;

@@ -1,13 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest, MediaPart, TextPart, Turn, UserPart } from '../conversation/request.js';
-import { GatewayError, type Guarded, guard } from '../errors.js';
-import type { Dialer } from '../upstream/dialer.js';
+import { GatewayError, guard } from '../errors.js';
 import { type Downloaded, download } from '../upstream/download.js';
-import type { RateBound } from '../upstream/least-rate.js';
-import type { RemoteOptions } from '../upstream/remote-url.js';
 import { rateBound } from './body-rate.js';
 import { type Call, timeLeft } from './call.js';
+import type { FetchBounds } from './fetch-files.js';
 import { mediaHosts } from './own-address.js';
 import type { Services } from './services.js';
 
@@ -22,25 +20,6 @@ const fetchShare = 8;
 const mostMedia = 32;
 /** For one of them. */
 const longestMs = 20_000;
-
-interface FetchBounds {
-  /** For all media of a call together. */
-  readonly maxBytes: number;
-  /** For all of them. */
-  readonly timeoutMs: number;
-  /** Where they may be. */
-  readonly hosts: RemoteOptions;
-  readonly dialer: Dialer;
-  /** For what it is fetched. */
-  readonly owner: Guarded;
-  /** How slow each of them may be. */
-  readonly rate: RateBound;
-  /**
-   * What is fetched is about to take up so many bytes of memory in all.
-   * @throws {GatewayError} when there is no room for them
-   */
-  readonly hold: (bytes: number) => void;
-}
 
 /**
  * The bounds for what a call needs at a target.

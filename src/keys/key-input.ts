@@ -1,16 +1,8 @@
 import type { Budget, RateLimits } from '../config/types.js';
-import { isObject, isPeriod, isPositive, isSum, keyIdPattern } from './managed-key.js';
+import { isObject, isPeriod, isPositive, isSum, keyIdPattern, type ManagedKey } from './managed-key.js';
 
 /** What an operator says of a key. */
-interface KeySettings {
-  readonly label: string;
-  readonly groups: readonly string[];
-  readonly limits: RateLimits | null;
-  readonly budget: Budget | null;
-  readonly mayRoute: boolean;
-  /** Unix milliseconds, or null for never. */
-  readonly expiresAt: number | null;
-}
+type KeySettings = Pick<ManagedKey, 'label' | 'groups' | 'limits' | 'budget' | 'mayRoute' | 'expiresAt'>;
 
 export interface NewKey extends KeySettings {
   /** Null for one that is made up. */

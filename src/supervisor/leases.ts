@@ -199,7 +199,7 @@ interface RateSharesOptions {
   readonly settings: StoreSettings;
   /** The host's clock. */
   readonly now: () => number;
-  /** See `ShareKeeperOptions.whenGone`. */
+  /** See the options of `ShareKeeper`. */
   readonly whenGone: () => 'open' | 'closed';
   readonly log: Logger;
 }

@@ -33,7 +33,7 @@ export interface HostOptions {
   readonly time?: SimulatedTime;
   /** Where its units come from. */
   readonly shares?: ShareSource;
-  /** See `LeaseOwnerOptions`: workers have slices of their pools. */
+  /** See the options of `LeaseOwner`: workers have slices of their pools. */
   readonly sliceDivisor?: number;
 }
 
@@ -45,7 +45,7 @@ export class SimulatedHost {
   readonly sent: (HolderMessage | OwnerMessage)[] = [];
   /** Units that were overdrawn, with the time. */
   readonly overdrafts: { readonly pool: string; readonly at: number; readonly amount: number }[] = [];
-  /** Of the slices of the next worker: see `LeaseOwnerOptions`. */
+  /** Of the slices of the next worker: see the options of `LeaseOwner`. */
   sliceDivisor: number;
   readonly #options: HostOptions;
   readonly #time: SimulatedTime;
