@@ -6,6 +6,7 @@ import {
   exportUsage,
   reportUsage,
   type UsageGrouping,
+  type UsageQuery,
   type UsageReport,
   type UsageRow,
 } from '../usage/queries.js';
@@ -67,11 +68,7 @@ async function report(store: Pick<Ledger, 'readSums'>, query: URLSearchParams): 
   return format === 'csv' ? csvReport(found, groupBy) : jsonReport(found, { firstDay, lastDay, groupBy });
 }
 
-interface ReportScope {
-  readonly firstDay: string;
-  readonly lastDay: string;
-  readonly groupBy: readonly UsageGrouping[];
-}
+type ReportScope = Pick<UsageQuery, 'firstDay' | 'lastDay' | 'groupBy'>;
 
 function jsonReport(
   { rows, total, complete }: UsageReport,

@@ -17,6 +17,7 @@ import type {
   FetchSettings,
   Group,
   KeptVideos,
+  Key,
   ListenTls,
   OnLeave,
   Price,
@@ -90,16 +91,10 @@ export interface ResolvedModel {
   readonly created: number;
 }
 
-export interface ResolvedKey {
-  readonly id: string;
-  readonly hash: string;
-  readonly groups: readonly string[];
-  /** Unix milliseconds, or null. */
-  readonly expiresAt: number | null;
-  readonly limits: RateLimits | null;
-  readonly budget: Budget | null;
-  readonly mayRoute: boolean;
-}
+export type ResolvedKey = Pick<
+  Key,
+  'id' | 'hash' | 'groups' | 'expiresAt' | 'limits' | 'budget' | 'mayRoute'
+>;
 
 /**
  * A config that was checked, with every default filled in and every file that it names read. It is plain JSON: this

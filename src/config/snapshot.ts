@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
+import type { Origin } from '../upstream/origin.js';
 import { initialsOf } from '../wire/head.js';
 import { needleOf } from '../wire/json-skip.js';
 import { atOnce, type Steps } from '../wire/steps.js';
@@ -284,15 +284,7 @@ function* buildKeys(
   return { keys, keyIds };
 }
 
-interface OriginOptions {
-  readonly ca: string | null;
-  readonly verify: boolean;
-  readonly serverName: string | null;
-  readonly clientCertificate: ClientCertificate | null;
-  readonly proxy: EgressProxy | null;
-  readonly maxConnections: number;
-  readonly maxWaiting: number;
-}
+type OriginOptions = Omit<Origin, 'identity' | 'secure' | 'host' | 'port' | 'authority'>;
 
 /**
  * Makes the origin of a base URL. Its identity holds all that makes one connection as good as another: scheme, host,

@@ -1,25 +1,15 @@
-import type { OutputSpans } from '../schema/accept.js';
+import type { Accepted, OutputSpans } from '../schema/accept.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import { isObject } from '../wire/json.js';
 import { type BodySpans, scanBody } from '../wire/json-scan.js';
-import { type FoundMembers, lookThrough, noMembers } from '../wire/member-guard.js';
+import { lookThrough, noMembers } from '../wire/member-guard.js';
 import { goingOnMembers } from '../wire/routed-members.js';
 import { parseBody } from '../wire/skeleton.js';
 
 /** What the later phases need to know of a request body that has passed its endpoint's schema. */
-export interface ValidatedBody {
-  readonly scan: BodySpans;
-  /** Empty where the body names none. */
-  readonly model: string;
-  readonly stream: boolean;
-  /** True when the client itself asked for the usage chunk. */
-  readonly includeUsage: boolean;
+export interface ValidatedBody extends Omit<Accepted, 'output'> {
   /** Null where nobody has looked for it. */
   readonly output: OutputSpans | null;
-  /** It has a member by which a body goes on from an earlier call. */
-  readonly goesOn: boolean;
-  /** What the body has beside what is read of it. */
-  readonly members: FoundMembers;
 }
 
 /**

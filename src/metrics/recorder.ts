@@ -1,4 +1,5 @@
 import type { Target } from '../config/types.js';
+import type { Usage } from '../conversation/usage.js';
 import type { FaultPlace } from '../errors.js';
 import { type CallRecord, isCall } from './call-record.js';
 import { noLabel } from './families.js';
@@ -42,12 +43,7 @@ export interface CountedCalls
   readonly usage: TokenCounts | null;
 }
 
-export interface TokenCounts {
-  readonly input: number;
-  readonly output: number;
-  readonly cached: number;
-  readonly reasoning: number;
-}
+export type TokenCounts = Pick<Usage, 'input' | 'output' | 'cached' | 'reasoning'>;
 
 /** What one worker counts. Only `snapshot` costs more than some look-ups. */
 export interface Recorder {

@@ -35,6 +35,7 @@ export interface Accepted {
   readonly output: OutputSpans;
   /** It has a member of `goingOnMembers` that is not null. */
   readonly goesOn: boolean;
+  /** What the body has beside what is read of it. */
   readonly members: FoundMembers;
 }
 

@@ -36,7 +36,7 @@ export interface UsageFilter {
   readonly model?: string | null;
 }
 
-interface UsageQuery extends UsageFilter {
+export interface UsageQuery extends UsageFilter {
   /** First and last day in UTC, both included, as `2026-03-09`. */
   readonly firstDay: string;
   readonly lastDay: string;

@@ -4,12 +4,7 @@ import type { TaskCharge, VideoTask } from './task.js';
 const longestSeconds = 3600;
 
 /** What puts a charge right: each amount is added to that of the charge. */
-interface Correction {
-  readonly nanoUsd: number;
-  readonly seconds: number;
-  /** Null where it is not known what the target costs. */
-  readonly paidNanoUsd: number | null;
-}
+type Correction = Pick<TaskCharge, 'nanoUsd' | 'seconds' | 'paidNanoUsd'>;
 
 /** What puts right what a task was charged that has ended: one that failed is free, and a video costs what it lasts. */
 export function correctionOf(task: VideoTask, charge: TaskCharge): Correction {

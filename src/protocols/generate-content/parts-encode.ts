@@ -1,4 +1,5 @@
 import { objectArguments } from '../../conversation/call-arguments.js';
+import type { ToolCallPart } from '../../conversation/request.js';
 import { tokenAsBytes } from '../../conversation/signature.js';
 import { quoted } from '../../wire/json.js';
 
@@ -19,13 +20,7 @@ export function thoughtPart(text: string): string {
 }
 
 /** What a function is called with. */
-interface Call {
-  readonly id: string;
-  readonly name: string;
-  /** JSON text of the arguments. */
-  readonly input: string;
-  readonly custom: boolean;
-}
+type Call = Pick<ToolCallPart, 'id' | 'name' | 'input' | 'custom'>;
 
 /** A function call. Arguments that are no object, as upstreams do write them, are put into one. */
 export function callPart({ id, name, input, custom }: Call, signature: string | null): string {

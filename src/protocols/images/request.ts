@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.js';
-import type { ImageSource } from '../../media/image.js';
+import type { ImageFile, ImageSource } from '../../media/image.js';
 import type { JsonObject } from '../../wire/json.js';
 
 export type ImageOperation = 'generate' | 'edit';
@@ -19,11 +19,8 @@ export type ImageFormat = 'url' | 'b64_json';
 export const imageMembers = ['images', 'image', 'mask'] as const;
 
 /** A file of a form. */
-export interface NamedFile {
+export interface NamedFile extends ImageFile {
   readonly name: string;
-  readonly filename: string | null;
-  readonly contentType: string | null;
-  readonly data: Buffer;
 }
 
 /** What a client asks for, in whichever form. */

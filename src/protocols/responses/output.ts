@@ -1,6 +1,6 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { legalCarryingId } from '../../conversation/carrying-id.js';
-import type { ClientTool } from '../../conversation/request.js';
+import type { ClientTool, ToolCallPart } from '../../conversation/request.js';
 import { quoted } from '../../wire/json.js';
 import { type ClientToolType, clientCallMembers } from './client-tools.js';
 import { legalCallId } from './ids.js';
@@ -81,11 +81,7 @@ export interface CallNaming {
   readonly tools: ReadonlyMap<string, ClientTool> | undefined;
 }
 
-interface UpstreamCall {
-  readonly id: string;
-  readonly name: string;
-  readonly custom: boolean;
-}
+type UpstreamCall = Pick<ToolCallPart, 'id' | 'name' | 'custom'>;
 
 /** What the ids of the items begin with. */
 const idPrefixes = { function: 'fc', custom: 'ctc', tool_search: 'tsc', local_shell: 'lsh' } as const;
