@@ -83,9 +83,18 @@ const round = fc
     return turns;
   });
 
-/** Turns that begin with the user's and have one of the user's after each of the assistant's. */
+/** Turns that begin with the user's and have one of the user's after each of the assistant's, with calls of an id each. */
 export const turnsArbitrary: fc.Arbitrary<Turn[]> = fc
   .array(fc.tuple(userTurn, fc.option(systemTurn), fc.option(round)), { minLength: 1, maxLength: 5 })
   .map((rounds) =>
     rounds.flatMap(([user, system, turns]) => [user, ...(system === null ? [] : [system]), ...(turns ?? [])]),
-  );
+  )
+  .filter((turns) => {
+    const ids = turns.flatMap(idsOfCalls);
+    return new Set(ids).size === ids.length;
+  });
+
+function idsOfCalls(turn: Turn): string[] {
+  if (turn.role !== 'assistant') return [];
+  return turn.parts.flatMap((part) => (part.kind === 'toolCall' ? [part.id] : []));
+}
