@@ -1,18 +1,15 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import type { HeldRecord } from './record-format.js';
 import type { StoredCall } from './store.js';
 
 /** What a store holds, in the order in which it is written; claims, which last for seconds, are no part of it. */
 export type DumpEntry = RecordEntry | OwnedEntry | LedgerEntry | LineEntry | CallEntry | SumEntry;
 
-export interface RecordEntry {
+/** Times are Unix milliseconds, as in all entries. */
+export interface RecordEntry extends HeldRecord {
   readonly type: 'record';
   readonly collection: string;
-  readonly id: string;
-  readonly value: string;
-  readonly revision: number;
-  /** Unix milliseconds, as in all entries. */
-  readonly expiresAt: number;
 }
 
 /** A record of an owner, of whom only the SHA-256 is known; so it is with a long id. */

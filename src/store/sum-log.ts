@@ -1,6 +1,7 @@
 import { withinSafe } from './ledger-format.js';
 import { collectionKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
+import type { LedgerSums } from './store.js';
 
 /*
  * What batches add to the sums of a ledger, one entry for each batch, until it is merged into the sums themselves. To
@@ -11,13 +12,9 @@ import type { Bytes } from './records.js';
  */
 
 /** What one batch adds. */
-interface SumLogEntry {
+interface SumLogEntry extends Omit<LedgerSums, 'ttlMs'> {
   /** Of its sums: Unix milliseconds. */
   readonly expiresAt: number;
-  readonly ids: readonly string[];
-  readonly names: readonly string[];
-  /** As in `LedgerSums`. */
-  readonly values: Float64Array;
 }
 
 /** What a log adds to one sum. */
