@@ -15,18 +15,39 @@ interface ClientTraits {
   readonly objectArguments: boolean;
   /** An answer is held to its schema though the client does not say so: the protocol has no word for it. */
   readonly strictAnswers: boolean;
+  /** Its vendor answers a conversation in which there are instructions at the most. */
+  readonly mayBeSilent: boolean;
 }
 
 const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
-  chat: { signatures: 'call', returnsReasoning: false, objectArguments: false, strictAnswers: false },
-  responses: { signatures: 'field', returnsReasoning: true, objectArguments: false, strictAnswers: false },
-  messages: { signatures: 'shown', returnsReasoning: true, objectArguments: true, strictAnswers: true },
+  chat: {
+    signatures: 'call',
+    returnsReasoning: false,
+    objectArguments: false,
+    strictAnswers: false,
+    mayBeSilent: true,
+  },
+  responses: {
+    signatures: 'field',
+    returnsReasoning: true,
+    objectArguments: false,
+    strictAnswers: false,
+    mayBeSilent: true,
+  },
+  messages: {
+    signatures: 'shown',
+    returnsReasoning: true,
+    objectArguments: true,
+    strictAnswers: true,
+    mayBeSilent: false,
+  },
   // Calls come whole, and are written as objects.
   generateContent: {
     signatures: 'field',
     returnsReasoning: false,
     objectArguments: false,
     strictAnswers: false,
+    mayBeSilent: true,
   },
 };
 

@@ -27,6 +27,8 @@ export interface RequestRules {
   readonly uniqueCalls: 'answer' | 'conversation';
   /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
   readonly firstTurn: 'any' | 'noCall' | 'user';
+  /** A conversation may be of instructions alone. */
+  readonly instructionsAlone: boolean;
   /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */
   readonly cacheBreakpoints: number;
   /** An answer may be begun in the request; `option`: by models that do not adapt their thinking. */

@@ -88,11 +88,8 @@ export interface StreamRules {
   readonly lastNumber: ((bytes: Buffer) => number | null) | null;
   /** Judges an ended stream by its last bytes (cut at `tailBytes`, so perhaps inside an event) and what was noted. */
   judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding;
-  /**
-   * Looks in whole events for the one that only a caller who asked for usage expects.
-   * @returns its place in `run`, or null
-   */
-  findUsageEvent(run: Buffer): { readonly start: number; readonly end: number } | null;
+  /** @returns whole events without what only a caller who asked for usage expects */
+  hideUsage(run: Buffer): Buffer;
   /** Usage in the body of an answer that was not streamed, or null. */
   usageOf(body: Buffer): Usage | null;
   /** A whole answer of up to so many bytes is gathered before it leaves, so that all of it is noted; absent for the usual. */
@@ -117,7 +114,7 @@ export function wholeAnswers(
     marksEnd: null,
     lastNumber: null,
     judgeEnd: () => ({ state: 'complete', usage: null, error: null }),
-    findUsageEvent: () => null,
+    hideUsage: (run) => run,
     usageOf,
     metering,
   };

@@ -68,7 +68,7 @@ export const plainEndpoint = {
   usageAtStart: null,
   marksEnd: null,
   lastNumber: null,
-  findUsageEvent: () => null,
+  hideUsage: (run) => run,
 } as const satisfies Partial<Endpoint>;
 
 /** Names of fields of a request body. */

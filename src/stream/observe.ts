@@ -240,10 +240,7 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#watch != null) this.#show(run, true);
     const { keep } = this.#observed;
     if (keep !== null && this.#holds(keep, run)) return nothing;
-    if (!this.#observed.hideUsage) return run;
-    const hidden = this.#rules.findUsageEvent(run);
-    if (hidden === null) return run;
-    return Buffer.concat([run.subarray(0, hidden.start), run.subarray(hidden.end)]);
+    return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
   }
 
   #noteCharges(run: Buffer): void {

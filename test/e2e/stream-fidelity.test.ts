@@ -38,6 +38,8 @@ const contentEvent = eventOf(
     .tuple(anyText, anyJson)
     .chain(([content, extra]) => textOf({ id: 'c', ...choicesOf({ content }), usage: null, extra })),
 );
+/** As it is written beside a content: no text has a quote that is not escaped. */
+const unasked = /, "usage" :\s*null/g;
 const comment = lineEnd.map((end) => `: a "usage" and {"choices":[]}${end}${end}`);
 const finishEvent = eventOf(textOf(choicesOf({}, 'stop')));
 const usageEvent = eventOf(
@@ -102,7 +104,7 @@ for (const asked of [true, false]) {
         const before = opening + events.join('') + finish;
         next = { bytes: Buffer.from(before + usage + done), pace: how };
         const answer = await exchange(gateway.port, chatRequest(body));
-        const expected = before + (asked ? usage : '') + done;
+        const expected = asked ? before + usage + done : before.replaceAll(unasked, '') + done;
         if (answer.status !== 200 || answer.body !== expected) {
           throw new Error(`${answer.status} ${JSON.stringify(answer.body)}\nnot ${JSON.stringify(expected)}`);
         }

@@ -1,3 +1,4 @@
+import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { AssistantPart, ConversationRequest, Turn, UserPart } from '../request.js';
 import type { Fitted } from './fitted.js';
@@ -8,11 +9,24 @@ const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The convers
 /**
  * A history that was shortened may begin with the assistant, which the messages API refuses
  * (https://platform.claude.com/docs/en/api/messages: the first message is the user's), and generateContent where it
- * begins with a call (a function call has to follow a turn of the user).
+ * begins with a call (a function call has to follow a turn of the user). Instructions without a turn are answered by
+ * OpenAI's chat API, and refused by the three others.
  */
-export function fitFirstTurn(request: ConversationRequest, { firstTurn }: RequestRules): Fitted | null {
-  const wanting = firstTurn !== 'any' && lacksUser(request.turns, firstTurn === 'noCall');
+export function fitFirstTurn(request: ConversationRequest, rules: RequestRules): Fitted | null {
+  const { firstTurn } = rules;
+  const wanting =
+    isSilent(request, rules) || (firstTurn !== 'any' && lacksUser(request.turns, firstTurn === 'noCall'));
   return wanting ? { request: { ...request, turns: [filler, ...request.turns] }, restorer: null } : null;
+}
+
+/** Nothing of the turns would be written, by a client whose vendor takes that, for a vendor who does not. */
+function isSilent(request: ConversationRequest, { firstTurn, instructionsAlone }: RequestRules): boolean {
+  if (!clientTraitsOf(request).mayBeSilent) return false;
+  if (instructionsAlone && request.system.some((text) => text !== '')) return false;
+  const isWritten = { any: () => true, noCall: isNotEmpty, user: saysSomething }[firstTurn];
+  return request.turns.every((turn) =>
+    turn.role === 'system' ? isBlank(turn.text) : !turn.parts.some(isWritten),
+  );
 }
 
 /** @param inCalls the assistant may begin with anything but a call, and blank texts are written, too */
@@ -26,7 +40,7 @@ function lacksUser(turns: readonly Turn[], inCalls: boolean): boolean {
   return false;
 }
 
-function isNotEmpty(part: UserPart): boolean {
+function isNotEmpty(part: AssistantPart | UserPart): boolean {
   return part.kind !== 'text' || part.text !== '';
 }
 

@@ -12,7 +12,7 @@ import { chatRequest } from './request/schema.js';
 import { carriedMarks, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { findUsageEvent, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+import { hideUsage, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
@@ -24,6 +24,7 @@ export const chatCodec: TextCodec = {
     callArguments: 'text',
     uniqueCalls: 'answer',
     firstTurn: 'any',
+    instructionsAlone: true,
     cacheBreakpoints: 0,
     prefill: 'always',
     stop: { most: 4, blank: true },
@@ -54,7 +55,7 @@ export const chat: Endpoint = {
   judgeStart,
   marksEnd,
   judgeEnd,
-  findUsageEvent,
+  hideUsage,
   usageOf: lastUsage,
   metering: growingMetering,
   translation: {

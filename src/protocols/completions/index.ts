@@ -4,7 +4,7 @@ import { never } from '../once.js';
 import { createChoiceStream, endsWithMark, lastUsage } from '../openai-shared/choice-stream.js';
 
 /** How a stream of this protocol is judged as it passes; see `StreamRules`. */
-const { marks, judgeStart, judgeEnd, findUsageEvent } = createChoiceStream({
+const { marks, judgeStart, judgeEnd, hideUsage } = createChoiceStream({
   protocol: 'completions',
   chunkObject: 'text_completion',
 });
@@ -20,7 +20,7 @@ export const completions: Endpoint = {
   judgeStart,
   marksEnd: endsWithMark,
   judgeEnd,
-  findUsageEvent,
+  hideUsage,
   usageOf: lastUsage,
   metering: growingMetering,
   once: never,

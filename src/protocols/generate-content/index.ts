@@ -31,6 +31,7 @@ export const generateContentCodec: TextCodec = {
     callArguments: 'object',
     uniqueCalls: 'answer',
     firstTurn: 'noCall',
+    instructionsAlone: false,
     cacheBreakpoints: 0,
     prefill: 'always',
     stop: { most: 5, blank: true },

@@ -28,6 +28,7 @@ export const messagesCodec: TextCodec = {
     callArguments: 'object',
     uniqueCalls: 'conversation',
     firstTurn: 'user',
+    instructionsAlone: false,
     cacheBreakpoints: 4,
     prefill: 'option',
     stop: { most: Number.POSITIVE_INFINITY, blank: false },

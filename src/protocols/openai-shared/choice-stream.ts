@@ -2,7 +2,15 @@ import { isServersOwn } from '../../conversation/event-protocol.js';
 import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import { objectAfterKey } from '../../wire/json-skip.js';
+import {
+  afterColon,
+  endOfString,
+  endOfValue,
+  isSpace,
+  mostDepth,
+  objectAfterKey,
+  skipSpace,
+} from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
@@ -26,6 +34,12 @@ export const { lastUsage, usageAt } = createUsageReader();
 /** With a choice in it: an event of an error may have an empty list. */
 const choiceMarks = marksOf('"choices":[{', '"choices": [{');
 const usageKey = Buffer.from('"usage"');
+const nullLength = 4;
+const lowerN = 0x6e;
+const comma = 0x2c;
+const closeBrace = 0x7d;
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
 /** How many of a stream's last events tell how it ended: the last choice, its usage, and `[DONE]`, with some room. */
 const finalEvents = 4;
 /** In the remains of an event that the tail cut into. A quoted key cannot occur inside a string. */
@@ -33,7 +47,7 @@ const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
 
 /** The part of a `StreamRules` that chat and completions have in common. */
-interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'findUsageEvent'> {
+interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideUsage'> {
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
 }
@@ -78,19 +92,71 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
     return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
   }
 
-  function findUsageEvent(run: Buffer): { start: number; end: number } | null {
-    for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, at + usageKey.length)) {
-      const value = objectAfterKey(run, at, usageKey.length);
-      if (value === -1 || usageAt(run, value) === null) continue;
-      const start = lastEventEnd(run, 0, at);
-      const end = eventEnd(run, at);
-      const chunk = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
-      if (chunk !== null && Array.isArray(chunk.choices) && chunk.choices.length === 0) return { start, end };
-    }
-    return null;
-  }
+  return { marks: choiceMarks, judgeStart, judgeEnd, hideUsage };
+}
 
-  return { marks: choiceMarks, judgeStart, judgeEnd, findUsageEvent };
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Takes out of whole events what stands in them because usage was asked for: the event of it, and the `null` that OpenAI
+ * writes in its place in each event before (https://platform.openai.com/docs/api-reference/chat/create, `stream_options`),
+ * which the clients of other vendors do not know.
+ */
+function hideUsage(run: Buffer): Buffer {
+  let kept: Buffer | null = null;
+  let length = 0;
+  let from = 0;
+  for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, at + usageKey.length)) {
+    if (at < from) continue;
+    const hidden = usageEvent(run, at) ?? nullUsage(run, at);
+    if (hidden === null) continue;
+    kept ??= Buffer.allocUnsafe(run.length);
+    length += run.copy(kept, length, from, hidden.start);
+    from = hidden.end;
+  }
+  if (kept === null) return run;
+  length += run.copy(kept, length, from);
+  return kept.subarray(0, length);
+}
+
+/** The event that has usage and no choice, or null. @param at where its key is */
+function usageEvent(run: Buffer, at: number): Span | null {
+  const value = objectAfterKey(run, at, usageKey.length);
+  if (value === -1 || usageAt(run, value) === null) return null;
+  const start = lastEventEnd(run, 0, at);
+  const end = eventEnd(run, at);
+  const chunk = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
+  return chunk !== null && Array.isArray(chunk.choices) && chunk.choices.length === 0 ? { start, end } : null;
+}
+
+/** A member of a chunk itself that is null, with the comma before or behind it, or null. @param at where its key is */
+function nullUsage(run: Buffer, at: number): Span | null {
+  const value = afterColon(run, at + usageKey.length - 1);
+  if (value === -1 || run[value] !== lowerN) return null;
+  const end = value + nullLength;
+  if (!isOutermost(run, end)) return null;
+  let before = at - 1;
+  while (isSpace(run[before] as number)) before--;
+  if (run[before] === comma) return { start: before, end };
+  const behind = skipSpace(run, end);
+  return run[behind] === comma ? { start: at, end: skipSpace(run, behind + 1) } : null;
+}
+
+/** Whether the object whose members go on at an offset ends with its line: one within another does not. */
+function isOutermost(run: Buffer, from: number): boolean {
+  let at = skipSpace(run, from);
+  while (run[at] === comma) {
+    const key = endOfString(run, skipSpace(run, at + 1) + 1);
+    const value = key === -1 ? -1 : afterColon(run, key);
+    const end = value === -1 ? -1 : endOfValue(run, value, mostDepth);
+    if (end === -1) return false;
+    at = skipSpace(run, end);
+  }
+  const next = run[at + 1];
+  return run[at] === closeBrace && (next === undefined || next === lineFeed || next === carriageReturn);
 }
 
 /**

@@ -13,3 +13,11 @@ export function hashOf(text: string): string {
 export function userId(user: string): string {
   return user.length > longestUser ? hashOf(user) : user;
 }
+
+/** Longest id of a call that OpenAI takes in chat: its own answer to a longer one names the length. */
+const longestChatCallId = 40;
+
+/** The id of a call as chat takes it, of a longer one what always stands for it: a call and its result still meet. */
+export function chatCallId(id: string): string {
+  return id.length > longestChatCallId ? `call_${hashOf(id)}` : id;
+}

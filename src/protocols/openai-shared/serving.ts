@@ -14,7 +14,8 @@ export function decodeServing(body: JsonObject): JsonObject | undefined {
   let serving: Record<string, unknown> | undefined;
   for (const name of servingMembers) {
     const value = body[name] ?? null;
-    const saysNothing = value === null || (isObject(value) && Object.keys(value).length === 0);
+    const saysNothing =
+      value === null || value === '' || (isObject(value) && Object.keys(value).length === 0);
     if (saysNothing) continue;
     serving ??= {};
     serving[name] = value;

@@ -27,6 +27,7 @@ export const responsesCodec: TextCodec = {
     callArguments: 'text',
     uniqueCalls: 'conversation',
     firstTurn: 'any',
+    instructionsAlone: false,
     cacheBreakpoints: 0,
     prefill: 'never',
     stop: { most: 0, blank: true },

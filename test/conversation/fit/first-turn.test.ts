@@ -12,8 +12,9 @@ const assistant = (...parts: AssistantPart[]): Turn => ({ role: 'assistant', par
 const user: Turn = { role: 'user', parts: [text] };
 const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The conversation begins here.)' }] };
 
+const ofMessages = { ...plain, from: 'messages' as const };
 const added = (firstTurn: RequestRules['firstTurn'], ...turns: Turn[]): boolean => {
-  const { request } = fittedBy(fitFirstTurn, { ...plain, turns }, { ...anything, firstTurn });
+  const { request } = fittedBy(fitFirstTurn, { ...ofMessages, turns }, { ...anything, firstTurn });
   return request.turns !== turns && request.turns[0]?.role === 'user' && request.turns.length > turns.length;
 };
 
@@ -48,4 +49,26 @@ test('where only a call may not come first, a text may', async (t) => {
   t.ok(added('noCall', assistant(text), assistant(call)), 'turns in a row are one content');
   t.notOk(added('noCall', assistant(text), user, assistant(call)));
   t.notOk(added('any', assistant(call)));
+});
+
+test('instructions alone, which OpenAI answers, are no conversation for others', async (t) => {
+  const silent: Partial<RequestRules> = { instructionsAlone: false };
+  const given = (rules: Partial<RequestRules>, ...turns: Turn[]) =>
+    fittedBy(fitFirstTurn, { ...plain, from: 'chat', system: ['s'], turns }, { ...anything, ...rules });
+  t.strictSame(given(silent).request.turns, [filler]);
+  const empty: Turn = { role: 'user', parts: [{ kind: 'text', text: '' }] };
+  t.strictSame(given({ ...silent, firstTurn: 'noCall' }, empty).request.turns, [filler, empty]);
+  const said: Turn = { role: 'user', parts: [blank] };
+  t.strictSame(given({ ...silent, firstTurn: 'user' }, said).request.turns, [filler, said]);
+  t.strictSame(given({ ...silent, firstTurn: 'noCall' }, said).request.turns, [said], 'it is written there');
+  t.strictSame(given(silent, empty).request.turns, [empty], 'it is written there');
+  t.strictSame(given({}).request.turns, [], 'a chat upstream takes them');
+  const nothing = { ...plain, from: 'generateContent' as const, system: [], turns: [] };
+  t.strictSame(fittedBy(fitFirstTurn, nothing, anything).request.turns, [filler], 'not even instructions');
+  t.strictSame(
+    fittedBy(fitFirstTurn, { ...ofMessages, system: ['s'], turns: [] }, { ...anything, ...silent }).request
+      .turns,
+    [],
+    'Anthropic refuses it of its own clients',
+  );
 });

@@ -11,6 +11,7 @@ export const anything: RequestRules = {
   callArguments: 'text',
   uniqueCalls: 'conversation',
   firstTurn: 'any',
+  instructionsAlone: true,
   cacheBreakpoints: 0,
   prefill: 'always',
   stop: { most: 100, blank: true },

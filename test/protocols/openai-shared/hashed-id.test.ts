@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { hashOf, userId } from '../../../src/protocols/openai-shared/hashed-id.js';
+import { chatCallId, hashOf, userId } from '../../../src/protocols/openai-shared/hashed-id.js';
 
 test('a long id of a user becomes another that always stands for it', async (t) => {
   t.equal(userId('u'.repeat(64)), 'u'.repeat(64));
@@ -8,4 +8,10 @@ test('a long id of a user becomes another that always stands for it', async (t) 
   t.equal(userId('u'.repeat(65)), hashed);
   t.equal(hashed, hashOf('u'.repeat(65)));
   t.not(userId('u'.repeat(66)), hashed);
+});
+
+test('a long id of a call becomes another, as long as chat takes it', async (t) => {
+  t.equal(chatCallId('c'.repeat(40)), 'c'.repeat(40));
+  t.equal(chatCallId('c'.repeat(41)), `call_${hashOf('c'.repeat(41))}`);
+  t.equal(chatCallId('c'.repeat(41)).length, 37);
 });

@@ -56,5 +56,5 @@ test('the other protocols tell that they left it out', async (t) => {
 
 test('what says nothing is neither written nor told', async (t) => {
   const nothing = Object.fromEntries(Object.keys(serving).map((name) => [name, null]));
-  t.equal(ofChat({ ...nothing, metadata: {} }).serving, undefined);
+  t.equal(ofChat({ ...nothing, metadata: {}, prompt_cache_key: '' }).serving, undefined);
 });

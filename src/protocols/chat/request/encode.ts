@@ -16,7 +16,7 @@ import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { userId } from '../../openai-shared/hashed-id.js';
+import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
 import { encodeSearch } from '../search-options.js';
@@ -201,6 +201,7 @@ function addOtherTurns(
 
 /** @param moved takes the result's media, which a tool message cannot hold */
 function toolMessage(result: ToolResultPart, moved: (TextPart | MediaPart)[]): string {
+  const callId = chatCallId(result.callId);
   const texts: string[] = [];
   const media: MediaPart[] = [];
   for (const part of result.content) {
@@ -209,11 +210,11 @@ function toolMessage(result: ToolResultPart, moved: (TextPart | MediaPart)[]): s
   }
   let text = texts.join('\n');
   if (media.length > 0) {
-    moved.push({ kind: 'text', text: `Attachments of the result of tool call ${result.callId}:` }, ...media);
+    moved.push({ kind: 'text', text: `Attachments of the result of tool call ${callId}:` }, ...media);
     if (text === '') text = 'See the attachments in the next user message.';
   }
   if (result.isError) text = `Error: ${text}`;
-  return `{"role":"tool","tool_call_id":${JSON.stringify(result.callId)},"content":${quoted(text)}}`;
+  return `{"role":"tool","tool_call_id":${JSON.stringify(callId)},"content":${quoted(text)}}`;
 }
 
 /**
@@ -266,7 +267,7 @@ function addReasoning(part: ReasoningPart, model: string, reasoning: Map<Reasoni
 function toolCall({ id, name, input, custom }: ToolCallPart): string {
   const type = custom ? 'custom' : 'function';
   const call = `"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${quoted(input)}`;
-  return `{"id":${JSON.stringify(id)},"type":"${type}","${type}":{${call}}}`;
+  return `{"id":${JSON.stringify(chatCallId(id))},"type":"${type}","${type}":{${call}}}`;
 }
 
 /** Writes one entry of `tools`. */

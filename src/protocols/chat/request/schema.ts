@@ -93,8 +93,8 @@ export const chatRequestType = Type.Object({
   presence_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
   frequency_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
   n: nullable(Type.Integer({ minimum: 1, maximum: 128 })),
-  // Clients send an empty list for "none".
-  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+  // Clients send an empty list for "none"; OpenAI takes 4, others more.
+  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String())])),
   seed: nullable(Type.Integer()),
   logit_bias: nullable(mapOf(Type.Number({ minimum: -100, maximum: 100 }))),
   logprobs: flag,

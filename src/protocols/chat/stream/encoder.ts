@@ -157,9 +157,10 @@ interface WrittenCall extends CallStart {
 
 /**
  * Clients of vendors that stream each call in one piece, and so take every piece for a call: xAI's and Mistral's (their
- * providers of the AI SDK; `@mistralai/mistralai` with what is built on it).
+ * providers of the AI SDK; `@mistralai/mistralai` and `mistralai` for Python, with what is
+ * built on them).
  */
-const names = ['ai-sdk/xai/', 'ai-sdk/mistral/', 'mistralai'];
+const names = ['ai-sdk/xai/', 'ai-sdk/mistral/', 'mistral-client-', 'mistralai'];
 
 /** @param userAgent how a client names itself */
 function takesWholeCalls(userAgent = ''): boolean {

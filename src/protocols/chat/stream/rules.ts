@@ -8,5 +8,5 @@ import {
 export const streamParts: ChoiceStreamParts = { protocol: 'chat', chunkObject: 'chat.completion.chunk' };
 
 /** How a stream of this protocol is judged as it passes; see `StreamRules`. */
-export const { marks, judgeStart, judgeEnd, findUsageEvent } = createChoiceStream(streamParts);
+export const { marks, judgeStart, judgeEnd, hideUsage } = createChoiceStream(streamParts);
 export const marksEnd = endsWithMark;

@@ -427,11 +427,15 @@ function isBare(part: JsonObject): boolean {
   return Object.keys(part).every((key) => part[key] === null || key === keyOf(part, 'thoughtSignature'));
 }
 
-/** A text or a medium, or null for a text that is empty. */
+/** What tools that the vendor runs leave in a conversation: it is left out, and `readMembers` tells of it. */
+const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
+
+/** A text or a medium, or null for a text that is empty and for what a tool of the vendor's left there. */
 function spokenPart(part: JsonObject, at: string): TextPart | MediaPart | null {
   if (typeof part.text === 'string') return part.text === '' ? null : { kind: 'text', text: part.text };
   const media = decodeMedia(part, at);
   if (media !== null) return media;
+  if (servedParts.some((name) => isObject(memberOf(part, name)))) return null;
   const [key] = Object.keys(part);
   throw key === undefined
     ? wrongValue(at, "an object with 'text', 'inlineData' or another kind of data")

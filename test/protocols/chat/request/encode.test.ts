@@ -265,6 +265,17 @@ test('a tool call and its result, as the protocol spells them', async (t) => {
   );
 });
 
+test('a call and its result have the same id where the client has a longer one than chat takes', async (t) => {
+  const id = 'chatcmpl-tool-0123456789abcdef0123456789abcdef';
+  const [{ tool_calls: calls }, { tool_call_id: answered }, { content }] = messages(
+    assistant(call(id)),
+    user(result(id, [medium('image', 'image/png')])),
+  ) as [{ tool_calls: { id: string }[] }, { tool_call_id: string }, { content: { text: string }[] }];
+  t.match(answered, /^call_[\w-]{32}$/);
+  t.equal(calls[0]?.id, answered);
+  t.equal(content[0]?.text, `Attachments of the result of tool call ${answered}:`);
+});
+
 test('results go before what the user says, in whichever turn of a row they stand', async (t) => {
   t.strictSame(
     messages(

@@ -79,6 +79,7 @@ test('a client that takes each piece for a call gets each call in one, unless it
   for (const client of [
     'ai-sdk/xai/5.0.12 ai-sdk/provider-utils/5.0.81 runtime/node.js/v24.21.0',
     'ai-sdk/mistral/3.0.69 ai-sdk/provider-utils/4.0.40',
+    'mistral-client-typescript/2.7.0',
     'speakeasy-sdk/typescript 2.7.0 2.884.13 1.0.0 @mistralai/mistralai',
   ])
     t.strictSame(

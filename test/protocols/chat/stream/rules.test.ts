@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { lastUsage } from '../../../../src/protocols/chat/answer/usage.js';
 import { createDecoder } from '../../../../src/protocols/chat/stream/decoder.js';
-import { findUsageEvent, judgeEnd, judgeStart } from '../../../../src/protocols/chat/stream/rules.js';
+import { hideUsage, judgeEnd, judgeStart } from '../../../../src/protocols/chat/stream/rules.js';
 import { parseEvent } from '../../../../src/wire/sse.js';
 import { chatEvent, doneEvent, usageEvent } from '../../../support/upstream.js';
 
@@ -132,18 +132,44 @@ test('an error may be a text alone', async (t) => {
   t.equal(judgeStart(run('data: {"error":"","choices":[]}\n\n')), 'meaningful');
 });
 
-test('the usage chunk is found among others, and only that', async (t) => {
+const hidden = (text: string): string => hideUsage(run(text)).toString();
+
+test('the usage chunk is taken out from among others, and only that', async (t) => {
   const before = chatEvent({ content: 'the "usage":{"prompt_tokens":1} of words' });
-  const found = findUsageEvent(run(before + usageEvent + doneEvent));
-  t.same(found, { start: Buffer.byteLength(before), end: Buffer.byteLength(before + usageEvent) });
-  const spaced = usageEvent.replaceAll('":', '": ');
-  t.same(findUsageEvent(run(spaced)), { start: 0, end: spaced.length });
-  t.equal(findUsageEvent(run(before + chatEvent({}, 'stop') + doneEvent)), null);
-  const filters = 'data: {"choices":[],"prompt_filter_results":[{}]}\n\n';
-  t.equal(findUsageEvent(run(filters)), null);
-  const inLastChunk =
-    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}\n\n';
-  t.equal(findUsageEvent(run(inLastChunk)), null, 'a chunk with a choice is kept');
+  t.equal(hidden(before + usageEvent + doneEvent), before + doneEvent);
+  t.equal(hidden(usageEvent.replaceAll('":', '": ')), '');
+  const kept = [
+    before + chatEvent({}, 'stop') + doneEvent,
+    'data: {"choices":[],"prompt_filter_results":[{}]}\n\n',
+    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}\n\n',
+  ];
+  for (const text of kept) t.equal(hidden(text), text);
+  const bytes = run(before);
+  t.equal(hideUsage(bytes), bytes, 'nothing is copied');
+});
+
+test('a usage of null is taken out of the chunks themselves, wherever it stands', async (t) => {
+  const delta = '"choices":[{"index":0,"delta":{"content":"a ,\\"usage\\":null}"}}]';
+  const cases = [
+    [`data: {"id":"1",${delta},"usage":null}\n\n`, `data: {"id":"1",${delta}}\n\n`],
+    [
+      `data: {${delta},"usage":null,"obfuscation":"a}\\""}\r\n\r\n`,
+      `data: {${delta},"obfuscation":"a}\\""}\r\n\r\n`,
+    ],
+    [`data: {"usage": null, ${delta}}\n\n`, `data: {${delta}}\n\n`],
+    [`data: {${delta} , "usage" : null }\n\n`, `data: {${delta}  }\n\n`],
+  ] as const;
+  for (const [told, left] of cases) t.equal(hidden(told), left);
+  const all = (index: 0 | 1) => cases.map((each) => each[index]).join('');
+  t.equal(hidden(all(0) + usageEvent + doneEvent), all(1) + doneEvent, 'of many in one run');
+  const kept = [
+    `data: {"choices":[{"index":0,"delta":{"step":{"id":1,"usage":null}}}]}\n\n`,
+    `data: {${delta},"usage":nul}\n\n`,
+    `data: {${delta},"usage":null`,
+    'data: {"usage":null}\n\n',
+    ': "usage":null\n\n',
+  ];
+  for (const text of kept) t.equal(hidden(text), text);
 });
 
 test('usage is the last whole object of that name', async (t) => {

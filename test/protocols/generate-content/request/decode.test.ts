@@ -186,6 +186,23 @@ test('tools of the vendor are told from functions', async (t) => {
   t.same(search, plainSearch('googleSearch', 'tools[1].googleSearch'));
 });
 
+test('what tools of the vendor left in a conversation is left out, and named', async (t) => {
+  const { turns, leftOut } = decode({
+    contents: [
+      user('a'),
+      model(
+        { executableCode: { code: '1' }, thoughtSignature: 'c2ln' },
+        { code_execution_result: { output: '1' } },
+        { text: 'b' },
+      ),
+      model({ toolCall: { id: '1' } }, { toolResponse: { id: '1' } }),
+    ],
+  });
+  t.match(turns, [{ role: 'user' }, { role: 'assistant', parts: [{ kind: 'reasoning' }, { text: 'b' }] }]);
+  t.equal(turns.length, 2);
+  t.strictSame(leftOut, ['executableCode', 'code_execution_result', 'toolCall', 'toolResponse']);
+});
+
 test('what no other protocol can say is refused by its path', async (t) => {
   const bodies: [JsonObject, string][] = [
     [{ cachedContent: 'cachedContents/1' }, 'cachedContent'],
@@ -196,11 +213,6 @@ test('what no other protocol can say is refused by its path', async (t) => {
     [{ generationConfig: { speechConfig: {} } }, 'generationConfig.speechConfig'],
     [{ systemInstruction: { parts: [{ inlineData: {} }] } }, 'systemInstruction.parts[0]'],
     [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0]'],
-    [
-      { contents: [user('a'), model({ executableCode: { code: '1' } })] },
-      'contents[1].parts[0].executableCode',
-    ],
-    [{ contents: [model({ codeExecutionResult: {} })] }, 'contents[0].parts[0].codeExecutionResult'],
     [{ contents: [{ parts: [{ madeUp: 1 }] }] }, 'contents[0].parts[0].madeUp'],
     [
       { contents: [{ parts: [{ fileData: { fileUri: 'gs://b/a.png' } }] }] },

@@ -348,8 +348,8 @@ test('what the protocol cannot say is refused by the field of the client', async
   const refusals: [Partial<ConversationRequest>, string][] = [
     [{ logitBias: { 50256: -100 } }, 'logit_bias'],
     [{ hostedTools: [{ type: 'web_search', at: 'tools[0]' }] }, 'tools[0]'],
-    [{ turns: [] }, 'messages'],
-    [{ turns: [says('')] }, 'messages'],
+    [{ from: 'messages', turns: [] }, 'messages'],
+    [{ from: 'messages', turns: [says('')] }, 'messages'],
   ];
   for (const [given, param] of refusals) {
     const refusal = refusalOf(() => encode(given));
