@@ -168,3 +168,8 @@ CREATE VIEW ledger_totals AS
     SELECT ledger, id, amounts FROM ledger_sum_changes WHERE expires_at > now()
   ) rows, jsonb_each_text(amounts) GROUP BY ledger, id, key;
 `;
+
+/** What is to be added to the sums of one key is found without reading what all others have to add. */
+export const sumChangesById = `
+CREATE INDEX ledger_sum_changes_by_id ON ledger_sum_changes (ledger, id);
+`;

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.js';
 import { checkBatch, checkSumRange, writerTtlMs } from './ledger-format.js';
 import { callLedger } from './postgres-call-tables.js';
 import { copyCalls, createPostgresCalls } from './postgres-calls.js';
-import { numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
+import { numberOf, type PostgresLink, type Row, type Statement, textOf } from './postgres-link.js';
 import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { Ledger, LedgerBatch, LedgerSums, LinePage, SumPage } from './store.js';
@@ -57,8 +57,12 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
     },
     async readSums(ledger, range, limit, from) {
       checkSumRange(range);
-      const bounds = [toColumn(range.from), range.until === null ? null : toColumn(range.until)];
-      return sumPage(await link.ask(statements.sums, [ledger, ...bounds, from, limit + 1]), limit);
+      const asked = [ledger, toColumn(range.from), from, limit + 1];
+      const rows =
+        range.until === null
+          ? await link.ask(sumsToTheEnd, asked)
+          : await link.ask(sumsUntil, [...asked, toColumn(range.until)]);
+      return sumPage(rows, limit);
     },
     async sweep() {
       for (const row of await link.ask(statements.ledgers, [])) await mergeAll(textOf(row.ledger));
@@ -208,21 +212,6 @@ WHERE ledger = $1 AND at >= ${time('$2')} AND at > last_gone($1) AND at < coales
 AND (at > ${time('$2')} OR (writer, batch, place) > ($4, $5, $6))
 ORDER BY ledger_lines.at, writer, batch, place LIMIT $7`,
   },
-  sums: {
-    name: 'ledger_sums',
-    // As many of the sums as a page has, and beside them what was added since to any of them.
-    text: `WITH parts AS (
-  (SELECT id, amounts FROM ledger_sums WHERE ledger = $1 AND id >= greatest($2, $4)
-    AND ($3::text IS NULL OR id < $3) AND ($4::text IS NULL OR id > $4) AND expires_at > now() ORDER BY id LIMIT $5)
-  UNION ALL
-  SELECT id, amounts FROM ledger_sum_changes WHERE ledger = $1 AND id >= greatest($2, $4)
-    AND ($3::text IS NULL OR id < $3) AND ($4::text IS NULL OR id > $4) AND expires_at > now()
-), totals AS (
-  SELECT id, key, greatest(-9007199254740991, least(9007199254740991, sum(value::numeric))) AS total
-  FROM parts, jsonb_each_text(amounts) GROUP BY id, key
-)
-SELECT id, jsonb_object_agg(key, total) AS amounts FROM totals GROUP BY id ORDER BY id LIMIT $5`,
-  },
   ledgers: { name: 'ledger_names', text: 'SELECT ledger FROM ledgers' },
   sweepLines: { name: 'ledger_sweep_lines', text: 'SELECT sweep_lines()' },
   sweepCalls: {
@@ -232,3 +221,24 @@ SELECT id, jsonb_object_agg(key, total) AS amounts FROM totals GROUP BY id ORDER
   sweepSums: { name: 'ledger_sweep_sums', text: sweepOf('ledger_sums', 'ledger, id') },
   sweepWriters: { name: 'ledger_sweep_writers', text: sweepOf('ledger_writers', 'ledger, writer') },
 } as const;
+
+/**
+ * As many of the sums as a page has, and beside them what was added since to any of them.
+ * @param end a condition that has a plan of its own: one that may hold no bound would be looked at row by row
+ */
+const sumPageOf = (name: string, end: string): Statement => ({
+  name,
+  text: `WITH parts AS (
+  (SELECT id, amounts FROM ledger_sums WHERE ledger = $1 AND id >= greatest($2, $3)
+    AND ($3::text IS NULL OR id > $3)${end} AND expires_at > now() ORDER BY id LIMIT $4)
+  UNION ALL
+  SELECT id, amounts FROM ledger_sum_changes WHERE ledger = $1 AND id >= greatest($2, $3)
+    AND ($3::text IS NULL OR id > $3)${end} AND expires_at > now()
+), totals AS (
+  SELECT id, key, greatest(-9007199254740991, least(9007199254740991, sum(value::numeric))) AS total
+  FROM parts, jsonb_each_text(amounts) GROUP BY id, key
+)
+SELECT id, jsonb_object_agg(key, total) AS amounts FROM totals GROUP BY id ORDER BY id LIMIT $4`,
+});
+const sumsToTheEnd = sumPageOf('ledger_sums', '');
+const sumsUntil = sumPageOf('ledger_sums_until', ' AND id < $5');

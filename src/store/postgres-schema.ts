@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
 import { budgetChanges } from './postgres-budget-changes.js';
 import { callTables } from './postgres-call-tables.js';
-import { ledgerTables } from './postgres-ledger-tables.js';
+import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
 import { limitTables } from './postgres-limit-tables.js';
 import { ownedTables } from './postgres-owned-tables.js';
 import { recordTables } from './postgres-record-tables.js';
@@ -15,6 +15,7 @@ export const migrations: readonly string[] = [
   [recordTables, ledgerTables, ownedTables, limitTables].join('\n'),
   callTables,
   budgetChanges,
+  sumChangesById,
 ];
 
 /** Drawn by lot: of locks that programs agree on, this one is for whoever makes or changes the tables. */
