@@ -17,6 +17,8 @@ export interface KeyWatchOptions {
   readonly onKeys: (change: KeyChange) => void;
   /** Is told once when looks begin to fail, with the error, and once, with null, when they work again. */
   readonly onFault?: (error: unknown) => void;
+  /** Is told of keys that are not revoked in the store any more, as after a restore. They stay revoked here. */
+  readonly onRevived?: (ids: readonly string[]) => void;
   /** Is told once of records that cannot be read: they are no keys. */
   readonly onDamaged?: (ids: readonly string[]) => void;
 }
@@ -34,6 +36,8 @@ interface KeyWatch {
   stop(): Promise<void>;
 }
 
+/** Revoked keys whose records are gone are remembered up to so many, the latest. */
+const mostGone = 10_000;
 /** More announced keys than these are not looked at again one by one. */
 const mostSecondLooks = 10_000;
 
@@ -58,6 +62,8 @@ class PollingWatch implements KeyWatch {
   readonly #secondLookMs: number;
   readonly #wholeEveryMs: number;
   readonly #known = new Map<string, FoundKey>();
+  /** Revoked keys without a record: while a database is restored there may be none for a moment. */
+  readonly #gone = new Map<string, FoundKey>();
   /** Undefined before the first look. */
   #position: string | null | undefined;
   #wholeAt = Number.NEGATIVE_INFINITY;
@@ -188,12 +194,15 @@ class PollingWatch implements KeyWatch {
     const put: ManagedKey[] = [];
     const removed: string[] = [];
     const damaged: string[] = [];
+    const revived: string[] = [];
     for (const id of ids) {
       const old = this.#known.get(id);
-      const now = merge(old, found.get(id));
+      const one = found.get(id);
+      const now = merge(old ?? this.#gone.get(id), one);
       if (now === old) continue;
-      if (now === undefined) this.#known.delete(id);
+      if (now === undefined) this.#forget(id, old);
       else this.#known.set(id, now);
+      if (isActive(one) && !isActive(now)) revived.push(id);
       if (now?.record === null) damaged.push(id);
       if (isActive(now)) put.push(now.record);
       else if (isActive(old)) removed.push(id);
@@ -201,7 +210,17 @@ class PollingWatch implements KeyWatch {
     this.#tell(
       this.#isUntold ? { whole: true, put: this.active(), removed: [] } : { whole: false, put, removed },
     );
-    if (damaged.length > 0 && !this.#isStopped) this.#options.onDamaged?.(damaged);
+    if (this.#isStopped) return;
+    if (damaged.length > 0) this.#options.onDamaged?.(damaged);
+    if (revived.length > 0) this.#options.onRevived?.(revived);
+  }
+
+  #forget(id: string, old: FoundKey | undefined): void {
+    this.#known.delete(id);
+    if (old?.record == null || old.record.revokedAt === null) return;
+    this.#gone.set(id, old);
+    const [oldest] = this.#gone.keys();
+    if (this.#gone.size > mostGone && oldest !== undefined) this.#gone.delete(oldest);
   }
 
   #tell(change: KeyChange): void {

@@ -55,3 +55,60 @@ BEGIN
   END LOOP;
 END $$;
 `;
+
+/**
+ * By the last statement of each process the tables tell whether they are older than what it was told: after a restore, or
+ * at a standby that lagged. What was reserved is then what anybody knows that it was.
+ */
+export const budgetWriters = `
+CREATE TABLE budget_writers (
+  writer text COLLATE "C" PRIMARY KEY,
+  number bigint NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+
+-- As change_budgets, for a process that was answered its statement number known. Gives what is reserved in all beside what
+-- was granted, and where that statement is not known here nothing but a row at 0.
+CREATE FUNCTION write_budgets(
+  by_writer text, by_number bigint, known bigint, writer_ttl bigint, asked json, first_revision bigint, most_debts integer
+) RETURNS TABLE (at bigint, granted bigint, reserved bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  last bigint;
+BEGIN
+  SELECT w.number INTO last FROM budget_writers w WHERE w.writer = by_writer FOR UPDATE;
+  IF known > coalesce(last, 0) THEN
+    at := 0;
+    RETURN NEXT;
+    RETURN;
+  END IF;
+  INSERT INTO budget_writers AS w VALUES (by_writer, by_number, now() + milliseconds(writer_ttl))
+    ON CONFLICT (writer) DO UPDATE
+    SET number = greatest(w.number, excluded.number), expires_at = excluded.expires_at;
+  FOR at, granted IN SELECT c.at, c.granted FROM change_budgets(asked, first_revision, most_debts) c LOOP
+    SELECT budget_reserved(r.value) INTO reserved FROM records r
+      WHERE r.collection = 'budgets' AND r.key = asked->(at - 1)::integer->>0;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+
+-- Accounts as somebody knows them: key, id, what was reserved, how long they are kept in milliseconds. What is more here
+-- stays, and so does what cannot be read.
+CREATE FUNCTION restate_budgets(stated json, first_revision bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  each record;
+BEGIN
+  FOR each IN
+    SELECT s->>0 AS key, s->>1 AS id, (s->>2)::bigint AS reserved,
+      now() + milliseconds((s->>3)::double precision) AS until
+    FROM json_array_elements(stated) s ORDER BY (s->>0) COLLATE "C"
+  LOOP
+    INSERT INTO records AS r VALUES
+      ('budgets', each.key, each.id, format('{"version":1,"reserved":%s}', each.reserved), first_revision, each.until)
+      ON CONFLICT (collection, key) DO UPDATE
+      SET value = CASE WHEN r.expires_at <= now() THEN excluded.value
+          ELSE (r.value::jsonb || jsonb_build_object('reserved', each.reserved))::text END,
+        revision = r.revision + 1, expires_at = greatest(r.expires_at, excluded.expires_at)
+      WHERE r.expires_at <= now() OR budget_reserved(r.value) < each.reserved;
+  END LOOP;
+END $$;
+`;

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
-import { budgetChanges } from './postgres-budget-changes.js';
+import { budgetChanges, budgetWriters } from './postgres-budget-changes.js';
 import { callTables } from './postgres-call-tables.js';
 import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
 import { limitTables } from './postgres-limit-tables.js';
@@ -16,6 +16,7 @@ export const migrations: readonly string[] = [
   callTables,
   budgetChanges,
   sumChangesById,
+  budgetWriters,
 ];
 
 /** Drawn by lot: of locks that programs agree on, this one is for whoever makes or changes the tables. */

@@ -35,6 +35,7 @@ export function createPostgresStore(settings: PostgresStoreSettings): PostgresSt
   const lines = new PostgresLink({ settings, connections: ledgerConnections, timeoutMs });
   const money = new PostgresLink({ settings, connections: 1, timeoutMs });
   const ledger = createPostgresLedger(lines);
+  const budgets = createPostgresBudgets(money);
   const owned = createPostgresOwned(records);
   const changes = createPostgresChanges(settings);
   return {
@@ -47,17 +48,19 @@ export function createPostgresStore(settings: PostgresStoreSettings): PostgresSt
     readLines: ledger.readLines,
     readSums: ledger.readSums,
     owned: owned.records,
-    accounts: createPostgresBudgets(money),
+    accounts: budgets.accounts,
     changes,
     risks: () => readRisks(records),
     async sweep() {
       await sweepInSteps(records, statements.sweepRecords);
       await sweepInSteps(records, statements.sweepClaims);
       await records.ask(statements.sweepShares, []);
+      await budgets.sweep();
       await owned.sweep();
       await ledger.sweep();
     },
     async close() {
+      budgets.close();
       await Promise.all([...[records, lines, money].map((link) => link.close()), changes.close()]);
     },
   };

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
 import type { Changed, KeyDesk } from '../admin/keys.js';
 import type { ResolvedConfig } from '../config/resolve.js';
+import { GatewayError } from '../errors.js';
 import { announcementCollection } from '../keys/key-announcements.js';
 import { KeyBook } from '../keys/key-book.js';
 import { watchKeys } from '../keys/key-watch.js';
@@ -18,6 +19,8 @@ const firstLookMs = 3000;
 const ownLookMs = 1000;
 /** How often keys are looked at where the store tells of changes itself. */
 const heardEveryMs = 500;
+/** A revocation that the store does not take is told again after so long. */
+const againMs = 1000;
 
 interface ManagedKeysOptions {
   readonly store: Store & Pick<WholeStore, 'changes'>;
@@ -53,10 +56,22 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const { log, config } = options;
   const delivery = createKeyDelivery<ChildProcess>();
   let isKnown = false;
+  let isStopped = false;
 
   const book = new KeyBook(withoutMaking(options.store, config().store), {
     taken: (id) => config().keys.some((key) => key.id === id),
   });
+  /** The store has gone back to before a revocation: hosts that start from now on would not know of it. */
+  const revokeAgain = (id: string): void => {
+    book.revoke(id).then(
+      () => log.warn({ key: id }, 'the store had forgotten that the key is revoked, and was told'),
+      (error: unknown) => {
+        // Nothing is left to be revoked of a key that is gone.
+        if (error instanceof GatewayError && error.kind === 'not_found') return;
+        if (!isStopped) setTimeout(() => revokeAgain(id), againMs).unref();
+      },
+    );
+  };
   const watch = watchKeys(book, {
     ...(options.store.changes === null ? {} : { everyMs: heardEveryMs }),
     onKeys(change) {
@@ -70,6 +85,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       else
         log.warn({ err: error }, 'the keys in the store cannot be read; those that are known stay in force');
     },
+    onRevived: (ids) => ids.forEach(revokeAgain),
     onDamaged: (keys) => log.error({ keys }, 'keys in the store are damaged and let nobody in'),
   });
   const endListening = options.store.changes?.listen((collection) => {
@@ -122,6 +138,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     onApplied: delivery.onApplied,
     onGone: delivery.onGone,
     stop() {
+      isStopped = true;
       endListening?.();
       void watch.stop();
     },

@@ -19,6 +19,7 @@ function makeWatch(
   const told: KeyChange[] = [];
   const faults: unknown[] = [];
   const damaged: string[] = [];
+  const revived: string[] = [];
   const calls: FakeCall[] = [];
   const before = async (call: FakeCall): Promise<void> => {
     calls.push(call);
@@ -29,6 +30,7 @@ function makeWatch(
     onKeys: (change) => told.push(change),
     onFault: (error) => faults.push(error),
     onDamaged: (ids) => damaged.push(...ids),
+    onRevived: (ids) => revived.push(...ids),
     ...options,
   });
   /** What was told since the last time, as ids. */
@@ -36,7 +38,7 @@ function makeWatch(
     told
       .splice(0)
       .map(({ whole, put, removed }) => ({ whole, put: put.map(({ id }) => id).sort(), removed }));
-  return { watch, told, faults, damaged, calls, news };
+  return { watch, told, faults, damaged, revived, calls, news };
 }
 
 function makeBook(data: FakeData, options: Parameters<typeof fakeStore>[0] = {}) {
@@ -263,7 +265,7 @@ test('a key that was seen as revoked stays so, even if its store goes back in ti
   const data = fakeData();
   const book = makeBook(data);
   const { record } = await book.create({ ...plainInput, id: 'a' });
-  const { watch, news } = makeWatch(data, { wholeEveryMs: 0, secondLookMs: 0 });
+  const { watch, news, revived } = makeWatch(data, { wholeEveryMs: 0, secondLookMs: 0 });
   const stored = data.collections.get(collection)?.get('a');
   if (stored === undefined) throw new Error('the key was made');
   const earlier = { ...stored };
@@ -271,8 +273,15 @@ test('a key that was seen as revoked stays so, even if its store goes back in ti
   await book.revoke('a');
   await watch.refresh();
   news();
-  data.collections.get(collection)?.set('a', earlier);
+  t.same(revived, []);
+  data.collections.get(collection)?.set('a', { ...earlier });
   await watch.refresh();
+  t.same(revived, ['a'], 'it is said that the store does not know of it');
+  data.collections.get(collection)?.delete('a');
+  await watch.refresh();
+  data.collections.get(collection)?.set('a', { ...earlier });
+  await watch.refresh();
+  t.same(revived, ['a', 'a'], 'also when there was no record for a moment');
   t.same(news(), []);
   t.same(watch.active(), []);
   data.collections.get(collection)?.delete('a');

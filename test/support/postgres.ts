@@ -24,6 +24,10 @@ export interface PostgresServer {
   readonly url: string;
   /** Runs a statement of SQL. @returns the lines that `psql` writes, columns with `|` between them */
   query(sql: string): string;
+  /** @returns what `pg_dump` writes of a schema */
+  dump(schema: string): string;
+  /** Puts a schema back to what a dump of it says, at once and under whoever uses it. */
+  restore(schema: string, dump: string): void;
   /** Processor time that all of its processes have taken so far. */
   cpuSeconds(): number;
   /** All of its processes: to be stopped and continued. */
@@ -163,6 +167,15 @@ function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
   const { bin, folder, port } = place;
   let child = first;
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
+  const run = (program: string, args: readonly string[], input = ''): string =>
+    execFileSync(join(bin, program), ['-h', folder, '-p', `${port}`, '-U', 'postgres', ...args], {
+      ...runAs,
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: 'pipe',
+      input,
+    });
+  const quiet = ['-XAtq', '-v', 'ON_ERROR_STOP=1'];
   const crash = async (): Promise<void> => {
     if (!isRunning()) return;
     const exited = once(child, 'exit');
@@ -173,12 +186,10 @@ function createServerHandle(first: ChildProcess, place: Place): PostgresServer {
   return {
     port,
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    query: (sql) =>
-      execFileSync(
-        join(bin, 'psql'),
-        ['-h', folder, '-p', `${port}`, '-U', 'postgres', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-c', sql],
-        { ...runAs, cwd: folder, encoding: 'utf8', stdio: 'pipe' },
-      ).trimEnd(),
+    query: (sql) => run('psql', [...quiet, '-c', sql]).trimEnd(),
+    dump: (schema) => run('pg_dump', ['-n', schema]),
+    restore: (schema, dump) =>
+      void run('psql', [...quiet, '-1', '-f', '-'], `DROP SCHEMA "${schema}" CASCADE;\n${dump}`),
     cpuSeconds: () => [child.pid, ...childrenOf(child.pid)].reduce((sum: number, pid) => sum + cpuOf(pid), 0),
     signal: (signal) => void signalAll(child, signal),
     limitFiles(bytes) {
