@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { failureError } from '../../attempts/told-error.js';
 import { GatewayError } from '../../errors.js';
@@ -14,29 +15,38 @@ import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
 import { renewedUrl } from './poll.js';
 
-/** Videos that a worker fetches at once, of all upstreams and of one: one that hangs holds up no other. */
-const mostAtOnce = 8;
-const mostOfUpstream = 2;
-/** Of an upstream's videos that wait for that: the watch over tasks tells of the others again. */
+/** Videos that a worker fetches at once, of all hosts and of one: some that hang hold up no other. */
+const mostAtOnce = 64;
+const mostOfHost = 2;
+/** Of a host's videos that wait for that: the watch over tasks tells of the others again. */
 const mostWaiting = 50;
-/** What somebody has begun to fetch nobody else does within this time. Behind it, a fetch that was cut is begun anew. */
+/**
+ * What somebody has begun to fetch nobody else does within this time, and it is done or given up by then. Behind it, a
+ * fetch that was cut is begun anew.
+ */
 const claimMs = 10 * 60 * 1000;
 /** Some upstreams have a video a moment after they say so. */
 const tries = 3;
 const againMs = 2000;
-const longestMs = 60 * 60 * 1000;
 const sweepEveryMs = 60_000;
+
+/** A task whose video is to be kept. */
+interface Kept {
+  readonly task: VideoTask;
+  /** Where the video is, with its port. */
+  readonly host: string;
+}
 
 /** Fetches the videos of tasks that have ended, each once, and keeps the folder within its bounds. */
 export class VideoKeeper {
   readonly #services: Services;
   readonly #log: Logger;
-  readonly #waiting: VideoTask[] = [];
+  readonly #waiting: Kept[] = [];
   /** Ids of those that wait or are under way. */
   readonly #known = new Set<string>();
   readonly #cancels = new Set<() => void>();
   readonly #timer: NodeJS.Timeout;
-  readonly #underWay = new Set<VideoTask>();
+  readonly #underWay = new Set<Kept>();
   #isOver = false;
 
   constructor(services: Services, log: Logger) {
@@ -51,9 +61,10 @@ export class VideoKeeper {
    */
   keep(task: VideoTask): void {
     if (this.#services.running.snapshot.videos === null || this.#isOver || this.#known.has(task.id)) return;
-    if (countOf(this.#waiting, task) >= mostWaiting) return;
+    const host = hostOf(this.#services, task);
+    if (countOf(this.#waiting, host) >= mostWaiting) return;
     this.#known.add(task.id);
-    this.#waiting.push(task);
+    this.#waiting.push({ task, host });
     this.#start();
   }
 
@@ -66,13 +77,13 @@ export class VideoKeeper {
 
   #start(): void {
     while (this.#underWay.size < mostAtOnce && !this.#isOver) {
-      const next = this.#waiting.findIndex((task) => countOf(this.#underWay, task) < mostOfUpstream);
+      const next = this.#waiting.findIndex(({ host }) => countOf(this.#underWay, host) < mostOfHost);
       if (next === -1) return;
-      for (const task of this.#waiting.splice(next, 1)) {
-        this.#underWay.add(task);
-        void this.#keep(task).finally(() => {
-          this.#underWay.delete(task);
-          this.#known.delete(task.id);
+      for (const kept of this.#waiting.splice(next, 1)) {
+        this.#underWay.add(kept);
+        void this.#keep(kept.task).finally(() => {
+          this.#underWay.delete(kept);
+          this.#known.delete(kept.task.id);
           this.#start();
         });
       }
@@ -82,9 +93,10 @@ export class VideoKeeper {
   /** Never rejects. */
   async #keep(task: VideoTask): Promise<void> {
     const { book } = this.#services;
+    const until = performance.now() + claimMs;
     try {
       if (!(await book.claimKeep(task.id, claimMs))) return;
-      await this.#tryToKeep(task);
+      await this.#tryToKeep(task, until);
       // Else it is found by another process, or by the next one of this host.
       if (!this.#isOver) await book.unwatch(task.id);
     } catch (fault) {
@@ -94,15 +106,16 @@ export class VideoKeeper {
   }
 
   /** @throws {GatewayError} of the store */
-  async #tryToKeep(task: VideoTask): Promise<void> {
+  async #tryToKeep(task: VideoTask, until: number): Promise<void> {
     let url: string | null = null;
     for (let left = tries - 1; ; left--) {
       try {
-        await this.#fetch(task, url);
+        await this.#fetch(task, url, until - performance.now());
         return;
       } catch (error) {
         if (this.#isOver) return;
-        if (left === 0 || !(error instanceof GatewayError)) {
+        const isLate = performance.now() + againMs >= until;
+        if (left === 0 || isLate || !(error instanceof GatewayError)) {
           this.#log.warn({ task: task.id, err: error }, 'a video could not be kept');
           return;
         }
@@ -132,15 +145,22 @@ export class VideoKeeper {
 
   /**
    * @param url in place of that in the task, or null
+   * @param longestMs of each answer
    * @throws {GatewayError} of the upstream; anything else of the folder
    */
-  async #fetch(task: VideoTask, url: string | null): Promise<void> {
+  async #fetch(task: VideoTask, url: string | null, longestMs: number): Promise<void> {
     const { videos } = this.#services.running.snapshot;
     if (videos === null || (await isKept(videos, task.id))) return;
     const known = sourceOf(this.#services, task, videoVariant(''));
     const source = known.kind === 'url' && url !== null ? { ...known, url } : known;
     const part = await beginKept(videos, task.id);
-    const fetch = new VideoFetch(this.#services, { task, source, part, fileBytes: videos.fileBytes });
+    const fetch = new VideoFetch(this.#services, {
+      task,
+      source,
+      part,
+      fileBytes: videos.fileBytes,
+      longestMs,
+    });
     const cancel = (): void => fetch.cancel();
     this.#cancels.add(cancel);
     try {
@@ -165,11 +185,20 @@ export class VideoKeeper {
   }
 }
 
-/** How many of some tasks are of the upstream of another one. */
-function countOf(tasks: Iterable<VideoTask>, { upstream: { name } }: VideoTask): number {
+function countOf(videos: Iterable<Kept>, host: string): number {
   let count = 0;
-  for (const { upstream } of tasks) if (upstream.name === name) count++;
+  for (const video of videos) if (video.host === host) count++;
   return count;
+}
+
+/** @returns the name of its upstream where that has nothing to fetch */
+function hostOf(services: Services, task: VideoTask): string {
+  try {
+    const source = sourceOf(services, task, videoVariant(''));
+    return source.kind === 'path' ? source.upstream.origin.authority : new URL(source.url).host;
+  } catch {
+    return task.upstream.name;
+  }
 }
 
 interface Wanted {
@@ -177,6 +206,7 @@ interface Wanted {
   readonly source: ContentSource;
   readonly part: PartFile;
   readonly fileBytes: number;
+  readonly longestMs: number;
 }
 
 /** Fetches one file, no faster than it can be written. Nothing of it is in memory but one piece. */
@@ -194,7 +224,7 @@ class VideoFetch implements ContentOwner {
   #isOver = false;
 
   constructor(services: Services, wanted: Wanted) {
-    const { source, task } = wanted;
+    const { source, task, longestMs } = wanted;
     this.#wanted = wanted;
     this.#beginning = new Beginning(source.upstream.secrets);
     const asking = askingAbout(services, task);
