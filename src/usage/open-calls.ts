@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { ProcessMark } from '../store/process-mark.js';
@@ -109,6 +110,23 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     else if (call.isListed) this.#unlink(call);
   }
 
+  /**
+   * Has a call's record written now, however short the call: what it has used is about to be told elsewhere, and its line
+   * is not to be lost beside that. Never rejects: where the store does not take it, nothing else is lost than before.
+   */
+  async keep(call: Call): Promise<void> {
+    if (call.accounted || this.#isClosed) return;
+    if (call.isListed) this.#unlink(call);
+    if (call.openRecord === null) this.#enter(call, performance.now());
+    const record = call.openRecord;
+    if (record === null) return;
+    record.calls.set(call, null);
+    do {
+      if (this.#writing === null) this.#begin(record, performance.now());
+      await this.#writing;
+    } while (record.calls.get(call) === null);
+  }
+
   /** Takes note of the calls that have become long, and writes a record if one is due. @param now of `performance.now()` */
   tick(now: number): void {
     if (this.#isClosed) return;
@@ -118,10 +136,13 @@ export class OpenCalls<Call extends OpenCall<Call>> {
     }
     if (this.#writing !== null) return;
     const due = this.#due(now);
-    if (due === null) return;
-    this.#writing = this.#write(due, now)
+    if (due !== null) this.#begin(due, now);
+  }
+
+  #begin(record: OpenRecord<Call>, now: number): void {
+    this.#writing = this.#write(record, now)
       .catch((fault: unknown) => {
-        due.isChanged = true;
+        record.isChanged = true;
         // The store is gone, as its other users tell.
         if (!(fault instanceof GatewayError)) this.#options.onFault(fault);
       })

@@ -5,7 +5,7 @@ import { loadKey } from '../support/load/request.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
-import { startRawUpstream } from '../support/upstream.js';
+import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { chatBody, startUsageGateway, type UsageGateway, type UsageLine } from '../support/usage-gateway.js';
 
 const idOf = (response: Response): string => response.headers.get('x-request-id') ?? '';
@@ -100,6 +100,20 @@ test('a kill of all processes leaves the calls to the next start', async (t) => 
   const second = await startUsageGateway(t, { upstreamUrl, store, workers: 2 });
   for (const id of ids) isCharged(t, await theLine(second, id), 11);
   t.equal(interrupted(await second.lines()).length, 3);
+});
+
+test('a video whose creation was answered just before a kill of all processes is charged, once', async (t) => {
+  const store = { kind: 'embedded', path: temporaryFolder(t) };
+  const { url } = await startRawUpstream(t, ({ socket }) =>
+    socket.write(jsonAnswer(200, '{"id":"theirs","status":"queued"}')),
+  );
+  const first = await startUsageGateway(t, { upstreamUrl: url, store, workers: 1 });
+  const made = await first.post('/v1/videos', { model: 'm', prompt: 'a fox', seconds: '8' });
+  t.equal(made.status, 200);
+  await first.gateway.end();
+  const second = await startUsageGateway(t, { upstreamUrl: url, store, workers: 1 });
+  const line = await theLine(second, idOf(made));
+  t.match(line, { protocol: 'video', model: 'm', units: 1, mediaSeconds: 8, costNanoUsd: 0.81e9 });
 });
 
 test('a long call that ends has its own line and no other, when its worker is killed later', async (t) => {

@@ -92,7 +92,7 @@ function fixture(t: Test, writer = dead): Fixture {
     series,
     writer,
     soFar: told,
-    unixTime: (time) => epoch + time,
+    unixTime: (time) => epoch + Math.round(time),
     lagMs: () => made.lag,
     onFault: (fault) => faults.push(fault),
   });
@@ -169,6 +169,32 @@ test('a call has a record from its tenth second on, with what is known, until it
   t.same(await open.records(), []);
   t.equal((await open.store.list(openCallsCollection, 10, null)).records.length, 0);
   t.same(open.faults, []);
+});
+
+test('a short call that is to be kept has a record at once, with what it has used by then', async (t) => {
+  const open = fixture(t);
+  const calls = ['a', 'b', 'c'].map((id) => new TestCall(id, 0));
+  for (const call of calls) open.calls.add(call);
+  await Promise.all(calls.map((call) => open.calls.keep(call)));
+  t.strictSame(
+    (await open.records()).map(({ requestId }) => requestId).sort(),
+    calls.map(({ id }) => id),
+  );
+  for (const call of calls) call.output = 70;
+  await open.calls.keep(calls[1] as TestCall);
+  const [, kept] = (await open.records()).toSorted((a, b) => (a.requestId < b.requestId ? -1 : 1));
+  t.equal(kept?.outputTokens, 70, 'and what it has used since');
+  for (const call of calls) call.end(open.calls, performance.now());
+  await open.tick(performance.now() + 20_000);
+  t.same(await open.records(), []);
+
+  open.failing = 'before';
+  const unkept = new TestCall('d', 0);
+  await open.calls.keep(unkept);
+  t.same(open.faults, [], 'a store that fails holds up nobody');
+  open.failing = 'no';
+  await open.tick(performance.now() + 40_000);
+  t.match(await open.records(), [{ requestId: unkept.id }]);
 });
 
 test('many long calls share records, and there are no more than so many', async (t) => {

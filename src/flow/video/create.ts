@@ -428,6 +428,8 @@ class Submitting implements Asker, ExchangeListener {
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
+    // First, so that a task that is in the book has the line of its call, too, whatever is killed.
+    await this.#services.openCalls.keep(call);
     await this.#settle(made);
     if (hasEnded(made)) onEnded(this.#services, made);
     const { format } = this.#request;
