@@ -2,6 +2,7 @@ import type { ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
 import type { PostgresPlace, PostgresStoreSettings } from '../config/types.js';
 import { backOffBefore } from './back-off.js';
 import { CopyQuery } from './postgres-copy.js';
+import { refuseSharedSessions } from './postgres-pooler.js';
 import { prepareConnection, ReadOnlyServer } from './postgres-schema.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
@@ -77,6 +78,8 @@ export class PostgresLink {
   readonly #calls = new Set<Promise<unknown>>();
   readonly #prepared = new WeakSet<ClientBase>();
   #pool: Promise<Pool> | null = null;
+  /** The pool of which it is known that nothing shares its sessions. */
+  #direct: Promise<Pool> | null = null;
   #failure: unknown = null;
   /** Since a server was reached that takes changes. */
   #failures = 0;
@@ -182,8 +185,10 @@ export class PostgresLink {
   /** @param opened the pool that the connection is of: by now others may have gone on to another */
   async #prepare(opened: Promise<Pool>, client: PoolClient): Promise<PoolClient> {
     try {
-      if (!this.#prepared.has(client))
+      if (!this.#prepared.has(client)) {
+        await this.#refusePooler(opened, client);
         await prepareConnection(client, this.#options.settings, this.#options.timeoutMs);
+      }
       this.#prepared.add(client);
       this.#failures = 0;
       return client;
@@ -192,6 +197,21 @@ export class PostgresLink {
       if (error instanceof ReadOnlyServer) this.#leave(opened, error);
       throw error;
     }
+  }
+
+  /** Once for each pool: what is between the two does not change with each connection. */
+  async #refusePooler(opened: Promise<Pool>, client: PoolClient): Promise<void> {
+    if (this.#direct === opened) return;
+    const { settings, timeoutMs } = this.#options;
+    const { default: pg } = await import('pg');
+    await refuseSharedSessions(client, async () => {
+      const bounds = { query_timeout: timeoutMs };
+      const other = new pg.Client({ ...clientConfig(settings, timeoutMs, this.#tries), ...bounds });
+      other.on('error', () => {});
+      await other.connect();
+      return other;
+    });
+    this.#direct = opened;
   }
 
   async #connect(opened: Promise<Pool>): Promise<PoolClient> {
