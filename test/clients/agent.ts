@@ -30,6 +30,7 @@ export const agentModels: readonly string[] = [
   'gpt-6-luna',
   'gpt-6-sol',
   'gpt-6.1-sol',
+  'gpt-6.2-sol',
 ];
 
 const platform = `${process.platform}-${process.arch}`;

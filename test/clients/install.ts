@@ -10,7 +10,7 @@ export const packages = {
   agents: {
     '@anthropic-ai/claude-code': '2.1.332',
     '@google/gemini-cli': '0.61.0',
-    '@openai/codex': '0.169.0',
+    '@openai/codex': '0.171.0',
     'opencode-ai': '1.18.33',
   },
   'ai-sdk': {
