@@ -83,7 +83,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   flowing = true;
   /** Runs while the first event of an answer has a time of its own. */
   firstTokenTimer: NodeJS.Timeout | undefined;
-  #heardAt: number;
+  /** A number from the start: V8 makes a new object of each that is put where there was none. */
+  #heardAt = 0;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
     super();

@@ -127,6 +127,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly eventBytes = eventBytes;
   readonly exactErrors: boolean;
   readonly isCut = false;
+  readonly keep: Keep | null;
   held: HeldEnd | null = null;
   readonly toldError = null;
   withheldError: GatewayError | null = null;
@@ -170,6 +171,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#observed = observed;
     this.#rules = observed.rules;
     this.#watch = observed.watch ?? null;
+    this.keep = observed.keep;
     const isGathered = observed.amend !== null || observed.keep !== null;
     this.wholeBytes = isGathered ? amendedBytes : (observed.rules.wholeBytes ?? wholeBytes);
     this.divisible = observed.amend === null;
@@ -177,12 +179,8 @@ export class ObservedTransform implements AnswerTransform {
     this.exactErrors = observed.exactErrors ?? true;
   }
 
-  get keep(): Keep | null {
-    return this.#observed.keep;
-  }
-
   get kept(): number {
-    return this.#observed.keep?.gathered?.() ?? 0;
+    return this.keep?.gathered?.() ?? 0;
   }
 
   /** What follows the last event would come behind what waits. */
@@ -238,7 +236,7 @@ export class ObservedTransform implements AnswerTransform {
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null && !this.#ended) this.#noteEnd(run, this.#rules.marksEnd(run));
     if (this.#watch != null) this.#show(run, true);
-    const { keep } = this.#observed;
+    const { keep } = this;
     if (keep !== null && this.#holds(keep, run)) return nothing;
     return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
   }

@@ -1,6 +1,6 @@
 /** How a connection to an origin comes about: directly or through a proxy, plain or in TLS. */
 import { connect, type OnReadOpts, type Socket } from 'node:net';
-import { type Guarded, guard } from '../errors.js';
+import { type Guarded, guard, handFault } from '../errors.js';
 import type { Dialer } from './dialer.js';
 import type { Origin } from './origin.js';
 import { connectSecure, secureTunnel } from './secure.js';
@@ -47,12 +47,15 @@ export function dial(origin: Origin, dialer: Dialer, reading: Reading, listener:
   const onread: OnReadOpts | undefined = isBuffered
     ? {
         buffer: origin.secure ? Buffer.allocUnsafeSlow(reading.ownBytes) : reading.sharedBuffer,
-        callback: guard(
-          'upstream',
-          listener,
-          (length, buffer) => listener.onRead(buffer as Buffer, length),
-          false,
-        ),
+        // As `guard` has it, but with no call between: it runs for each read.
+        callback: (length, buffer) => {
+          try {
+            return listener.onRead(buffer as Buffer, length);
+          } catch (fault) {
+            handFault(listener, 'upstream', fault);
+            return false;
+          }
+        },
       }
     : undefined;
   const { host, port } = origin;

@@ -223,11 +223,14 @@ function remainsFinished(remains: string): boolean {
 }
 
 const endMark = 'data:[DONE]';
+const closeBracket = 0x5d;
 
 /** Whether whole events end with the mark behind which nothing comes; see `StreamRules.marksEnd`. */
 export function endsWithMark(run: Buffer): boolean {
   let end = run.length;
   while (end > 0 && (run[end - 1] === 10 || run[end - 1] === 13)) end--;
+  // Most events end as JSON objects do.
+  if (run[end - 1] !== closeBracket) return false;
   const last = run.toString('latin1', Math.max(0, end - endMark.length - 1), end);
   // The space behind the colon may be left out.
   return last.replace(' ', '').endsWith(endMark);
