@@ -43,6 +43,7 @@ const beginBytes = 256;
 /** A quoted text cannot stand inside another one. */
 const errorKey = Buffer.from('"error');
 const errorWord = errorKey.subarray(1);
+const errorWordEnd = errorWord.subarray(1);
 /** What is an error is short. */
 const longestError = 64 * 1024;
 /** Runs of a stream in which its beginning is looked for. */
@@ -52,6 +53,7 @@ const mostBehind = 4096;
 const endMark = '[DONE]';
 const colon = 0x3a;
 const space = 0x20;
+const letterE = 0x65;
 const letterN = 0x6e;
 const letterS = 0x73;
 const quote = 0x22;
@@ -72,6 +74,14 @@ function hasError(body: Buffer): boolean {
 function isJson(body: Buffer): boolean {
   const first = body[skipSpace(body, 0)];
   return first === openBrace || first === openBracket;
+}
+
+/** Where the word stands next, or -1. Found by its end, whose first letter is rarer than its own. */
+function nextErrorWord(run: Buffer, from: number): number {
+  for (let at = run.indexOf(errorWordEnd, from); at !== -1; at = run.indexOf(errorWordEnd, at + 1)) {
+    if (at > from && run[at - 1] === letterE) return at - 1;
+  }
+  return -1;
 }
 
 /** How the word stands in an event: as a name or value that is not followed by null, as the event's name, or else. */
@@ -116,8 +126,6 @@ interface Failure {
   /** Where it begins. */
   readonly start: number;
   readonly error: GatewayError;
-  /** Nothing of the protocol's own stands before it. */
-  readonly isFirst: boolean;
 }
 
 /** Passes an answer on as it comes, and reads its usage and whether it has ended. */
@@ -203,8 +211,8 @@ export class ObservedTransform implements AnswerTransform {
       this.#early = Buffer.from(all);
       return verdict;
     }
-    const failure = this.#failureIn(all);
-    if (failure?.isFirst) return failure.error;
+    const failure = this.#failureAtStart(all);
+    if (failure !== null) return failure;
     if (verdict instanceof GatewayError) return tellable(verdict, this.#observed.secrets);
     return 'meaningful';
   }
@@ -226,7 +234,7 @@ export class ObservedTransform implements AnswerTransform {
       this.withheldError = failure.error;
       run = run.subarray(0, failure.start);
     }
-    if (run.includes(errorWord)) run = this.#withoutVendorAccount(run);
+    if (nextErrorWord(run, 0) !== -1) run = this.#withoutVendorAccount(run);
     this.#noteCharges(run);
     this.#tail ??= new Tail();
     this.#tail.add(run);
@@ -280,21 +288,31 @@ export class ObservedTransform implements AnswerTransform {
   #failureIn(run: Buffer): Failure | null {
     this.#own ??= new OwnEvents(this.#rules.marks);
     const isPlain = hasPlainLines(run);
-    let isFirst = true;
-    let from = 0;
-    for (let start = 0; ; from = start) {
-      start = this.#own.strangeFrom(run, from, isPlain);
+    for (let from = 0; ; ) {
+      const start = this.#own.strangeFrom(run, from, isPlain);
       if (start === -1) return null;
-      isFirst &&= start === from;
-      const end = eventEnd(run, start);
-      const error = end - start > longestError ? null : this.#failureOf(run.toString('utf8', start, end));
-      if (error !== null) return { start, error, isFirst };
-      start = end;
+      from = eventEnd(run, start);
+      const error = this.#failureOf(run, start, from);
+      if (error !== null) return { start, error };
     }
   }
 
-  #failureOf(text: string): GatewayError | null {
-    const { event, data } = parseEvent(text);
+  /** The same where nothing of the protocol's own stands before it. */
+  #failureAtStart(run: Buffer): GatewayError | null {
+    this.#own ??= new OwnEvents(this.#rules.marks);
+    for (let start = 0; start < run.length; ) {
+      const end = eventEnd(run, start);
+      if (this.#own.has(run, start, end)) return null;
+      const error = this.#failureOf(run, start, end);
+      if (error !== null) return error;
+      start = end;
+    }
+    return null;
+  }
+
+  #failureOf(run: Buffer, start: number, end: number): GatewayError | null {
+    if (end - start > longestError) return null;
+    const { event, data } = parseEvent(run.toString('utf8', start, end));
     if (data === null || data === endMark) return null;
     return vendorAccountErrorOf(data, event === 'error' ? 'error' : 'strange', this.#observed.secrets);
   }
@@ -305,7 +323,7 @@ export class ObservedTransform implements AnswerTransform {
    */
   #withoutVendorAccount(run: Buffer): Buffer {
     let from = 0;
-    for (let at = run.indexOf(errorWord); at !== -1; at = run.indexOf(errorWord, at)) {
+    for (let at = nextErrorWord(run, 0); at !== -1; at = nextErrorWord(run, at)) {
       const found = errorAt(run, at);
       at += errorWord.length;
       if (found === null) continue;

@@ -31,20 +31,15 @@ export class OwnEvents {
       let end = isPlain && this.#isMarked(run, at) ? endBehind(run, at) : -1;
       if (end === -1) {
         end = eventEnd(run, start);
-        if (!this.#find(run, start, end)) return start;
+        if (!this.has(run, start, end)) return start;
       }
       start = end;
     }
     return -1;
   }
 
-  #isMarked(run: Buffer, at: number): boolean {
-    const mark = this.#mark;
-    for (let i = 0; i < mark.length; i++) if (run[at + i] !== mark[i]) return false;
-    return mark.length > 0;
-  }
-
-  #find(run: Buffer, start: number, end: number): boolean {
+  /** Whether the event of these bytes is one of the protocol's own. */
+  has(run: Buffer, start: number, end: number): boolean {
     const event = run.subarray(start, end);
     for (const mark of this.#marks) {
       const at = event.indexOf(mark);
@@ -54,6 +49,12 @@ export class OwnEvents {
       return true;
     }
     return false;
+  }
+
+  #isMarked(run: Buffer, at: number): boolean {
+    const mark = this.#mark;
+    for (let i = 0; i < mark.length; i++) if (run[at + i] !== mark[i]) return false;
+    return mark.length > 0;
   }
 }
 
