@@ -60,7 +60,6 @@ import { appendOnce, type UsageWriter } from './usage/writer.js';
 import { TaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
 import { requestSeries } from './wire/request-id.js';
-import { createSealer } from './wire/seal.js';
 
 export interface GatewayOptions {
   readonly snapshot: Snapshot;
@@ -446,7 +445,6 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
       ),
     ),
     proxies: proxies === null ? null : trustedProxies(proxies),
-    sealer: createSealer(snapshot.secret),
     errorFormatForPath: createErrorFormatForPath(snapshot.vendors),
   };
 }

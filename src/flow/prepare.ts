@@ -35,6 +35,7 @@ import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { contains } from '../wire/json-skip.js';
 import { KeptHead, NumberedHead, type RequestHeadLines } from '../wire/numbered-head.js';
+import { createSealer, type Sealer } from '../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import { type Asking, answerId, type Call, type GatewayPath } from './call.js';
 import {
@@ -241,8 +242,7 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
   if (!call.running.snapshot.translates || translation === null || !mayNeedRestoring(translation, body))
     return null;
   const parsed = parseObject(body.toString('utf8'));
-  const changed =
-    parsed === null ? null : translation.restore(parsed, call.running.sealer, target.translation);
+  const changed = parsed === null ? null : translation.restore(parsed, sealerOf(call), target.translation);
   return changed === null ? null : Buffer.from(JSON.stringify(changed));
 }
 
@@ -259,12 +259,16 @@ export function mayNeedRestoring({ carriedMarks, mayLackSignature }: Translation
 export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
   const parsed = call.parsedBody();
   if (!schema.check(parsed)) throw schema.explain(parsed);
-  const { sealer } = call.running;
   return codec.decodeRequest(
     unwrap === null ? parsed : unwrap(parsed),
     call.validated?.stream ?? false,
-    sealer,
+    sealerOf(call),
   );
+}
+
+/** Seals what the client of a call carries, for the key whose call it is: another key cannot have it opened. */
+function sealerOf({ running, key }: Pick<Call, 'running' | 'key'>): Sealer {
+  return createSealer(running.snapshot.secret, key?.id);
 }
 
 /**
@@ -359,7 +363,7 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
     compaction: request.compaction,
     searches,
     lost,
-    sealer: call.running.sealer,
+    sealer: sealerOf(call),
     framing: call.framing,
   };
 }

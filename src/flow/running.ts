@@ -4,7 +4,6 @@ import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
-import type { Sealer } from '../wire/seal.js';
 
 /** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
 export interface Running {
@@ -13,6 +12,5 @@ export interface Running {
   readonly router: Router<Route>;
   /** Null where nobody wants to know the addresses of clients. */
   readonly proxies: TrustedProxies | null;
-  readonly sealer: Sealer;
   readonly errorFormatForPath: (method: string, path: string) => ErrorFormat;
 }

@@ -1,11 +1,11 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { needleOf } from './json-skip.js';
 
 /** Closes texts that clients carry for the gateway and that nobody else may read or change. */
 export interface Sealer {
   /** @returns printable text without spaces */
   seal(text: string): string;
-  /** @returns the text, or null for what was not sealed with this secret, or was changed */
+  /** @returns the text, or null for what was not sealed with this secret for its owner, or was changed */
   open(sealed: string): string | null;
 }
 
@@ -17,15 +17,21 @@ const nonceBytes = 12;
 const checkBytes = 16;
 
 /**
- * Makes a sealer (AES-256-GCM, the key derived by HKDF from the secret).
+ * Makes a sealer (AES-256-GCM, the key derived by HKDF from the secret and the owner, when it is first needed).
  * @param secret Long and random. Gateways with the same secret open each other's texts.
+ * @param owner Whose texts they are: they do not open for any other. Texts of nobody, as all were in earlier releases,
+ *   open for everybody.
  */
-export function createSealer(secret: string): Sealer {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'model-gateway sealed text', 32));
+export function createSealer(secret: string, owner = ''): Sealer {
+  let own: Buffer | null = null;
+  const ownKey = (): Buffer => {
+    own ??= keyOf(secret, owner);
+    return own;
+  };
   return {
     seal(text) {
       const nonce = randomBytes(nonceBytes);
-      const encryption = createCipheriv(cipher, key, nonce);
+      const encryption = createCipheriv(cipher, ownKey(), nonce);
       const sealed = Buffer.concat([encryption.update(text, 'utf8'), encryption.final()]);
       return tag + Buffer.concat([nonce, encryption.getAuthTag(), sealed]).toString('base64url');
     },
@@ -33,14 +39,26 @@ export function createSealer(secret: string): Sealer {
       if (!sealed.startsWith(tag)) return null;
       const bytes = Buffer.from(sealed.slice(tag.length), 'base64url');
       if (bytes.length < nonceBytes + checkBytes) return null;
-      const decryption = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes));
-      decryption.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + checkBytes));
-      try {
-        const opened = decryption.update(bytes.subarray(nonceBytes + checkBytes));
-        return Buffer.concat([opened, decryption.final()]).toString('utf8');
-      } catch {
-        return null;
-      }
+      return opened(bytes, ownKey()) ?? (owner === '' ? null : opened(bytes, keyOf(secret, '')));
     },
   };
+}
+
+const purpose = 'model-gateway sealed text';
+
+/** Of an owner's name the digest counts, since HKDF takes no long ones. */
+function keyOf(secret: string, owner: string): Buffer {
+  const info = owner === '' ? purpose : `${purpose} of ${createHash('sha256').update(owner).digest('hex')}`;
+  return Buffer.from(hkdfSync('sha256', secret, '', info, 32));
+}
+
+function opened(bytes: Buffer, key: Buffer): string | null {
+  const decryption = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes));
+  decryption.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + checkBytes));
+  try {
+    const text = decryption.update(bytes.subarray(nonceBytes + checkBytes));
+    return Buffer.concat([text, decryption.final()]).toString('utf8');
+  } catch {
+    return null;
+  }
 }

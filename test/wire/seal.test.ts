@@ -23,3 +23,14 @@ test('what was changed or is not sealed at all does not open', async (t) => {
   for (let end = 0; end < sealed.length - 2; end++) t.equal(sealer.open(sealed.slice(0, end)), null);
   t.equal(sealer.open('gAAAA-of-someone-else'), null);
 });
+
+test('a text of an owner opens for nobody else, and one of nobody for everybody', async (t) => {
+  const secret = 'a secret that is long enough to be one';
+  const [one, other] = [createSealer(secret, 'one'), createSealer(secret, 'x'.repeat(5000))];
+  t.equal(createSealer(secret, 'one').open(one.seal('summary')), 'summary');
+  t.equal(other.open(other.seal('summary')), 'summary');
+  t.equal(other.open(one.seal('summary')), null);
+  t.equal(one.open(other.seal('summary')), null);
+  t.equal(sealer.open(one.seal('summary')), null);
+  t.equal(one.open(sealer.seal('summary')), 'summary', 'as earlier releases have sealed it');
+});
