@@ -185,8 +185,8 @@ export class RequestHead {
   contentType = '';
   contentEncoding = '';
   upgrade = '';
-  // Of the next five the first line counts, where there are several.
   host = '';
+  // Of the next four the first line counts, where there are several.
   range = '';
   ifRange = '';
   ifNoneMatch = '';
@@ -231,7 +231,10 @@ export class RequestHead {
   /** Bytes announced by `content-length`, or -1. */
   contentLength = -1;
   chunked = false;
-  /** Why the body's framing cannot be trusted (RFC 9112 section 6.3), or null. Such a connection is closed. */
+  /**
+   * Why the body's framing (RFC 9112 section 6.3) or the host that is meant (section 3.2) cannot be trusted, or null.
+   * Such a connection is closed.
+   */
   framingFault: string | null = null;
 }
 
@@ -281,6 +284,7 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.Host:
       if (head.host === '') head.host = value;
+      else head.framingFault = 'The request has more than one host header.';
       break;
     case Slot.Range:
       if (head.range === '') head.range = value;

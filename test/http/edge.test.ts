@@ -30,7 +30,7 @@ async function receivedUntilClose(port: number, bytes: Buffer): Promise<string> 
   return received;
 }
 
-test('a request whose framing cannot be trusted is refused and its connection closed', async (t) => {
+test('a request whose framing or host cannot be trusted is refused and its connection closed', async (t) => {
   const { gateway, upstream } = await start(t);
   const smuggled = `GET /v1/models HTTP/1.1\r\nhost: x\r\n${authorization}\r\n`;
   const refused = {
@@ -39,6 +39,7 @@ test('a request whose framing cannot be trusted is refused and its connection cl
     'two codings': 'transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n',
     'another coding': 'transfer-encoding: xchunked\r\n',
     'a list of codings': 'transfer-encoding: gzip, chunked\r\n',
+    'two hosts': 'host: y\r\ncontent-length: 0\r\n',
   };
   for (const [name, headers] of Object.entries(refused)) {
     const alone = await receivedUntilClose(gateway.port, post(headers, '0\r\n\r\n'));
