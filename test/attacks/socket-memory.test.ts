@@ -140,6 +140,12 @@ test('what an upstream has yet to take stays counted after the end of its sessio
   );
 });
 
+interface SocketsToAdd {
+  readonly bytes?: number;
+  readonly answers?: boolean;
+  readonly fault?: ((thrown: unknown) => void) | null;
+}
+
 /** Sockets that hold what a test says, in a process whose memory is theirs and no other. */
 function stage() {
   const memory = new SessionMemory(() => settings);
@@ -156,7 +162,9 @@ function stage() {
     grow(bytes: number) {
       native += bytes;
     },
-    add(keyId: string, count: number, { bytes = 0, answers = true } = {}) {
+    /** @param options `fault` hears what is thrown by whatever a socket is asked */
+    add(keyId: string, count: number, options: SocketsToAdd = {}) {
+      const { bytes = 0, answers = true, fault = null } = options;
       const sockets = open.get(keyId) ?? new Set();
       open.set(keyId, sockets);
       for (let number = 0; number < count; number++) {
@@ -165,8 +173,12 @@ function stage() {
         const client = {
           isOpen: true,
           countedBytes: 0,
-          silence: (at: number) => (askedAt === 0 ? 0 : at - askedAt),
-          ask: (at: number) => {
+          silence(at: number) {
+            if (fault !== null) throw new Error('silence');
+            return askedAt === 0 ? 0 : at - askedAt;
+          },
+          ask(at: number) {
+            if (fault !== null) throw new Error('ask');
             if (!answers && askedAt === 0) askedAt = at;
           },
           cut: () => {
@@ -180,6 +192,7 @@ function stage() {
           key: { id: keyId, expiresAt: null },
           modelName: null,
           client,
+          onFault: (_where: unknown, thrown: unknown) => fault?.(thrown),
         } as unknown as OpenSession;
         sockets.add(client);
         sessions.add(session, running);
@@ -255,6 +268,16 @@ test('much that comes within one turn is looked at then, and costs those that ho
   sockets.arrive(2 * mebibyte);
   t.ok(sockets.held() <= settings.heldBytes, `${sockets.held()} bytes are held`);
   t.ok(sockets.left('honest') >= 95, `${sockets.left('honest')} are left`);
+});
+
+test('a socket of which nothing can be told ends, and the others are looked at all the same', async (t) => {
+  const sockets = stage();
+  const faults: unknown[] = [];
+  sockets.add('broken', 1, { answers: false, fault: (fault) => faults.push(fault) });
+  sockets.add('hostile', 12, { bytes: 16 * mebibyte, answers: false });
+  sockets.pass(2000);
+  t.equal(sockets.left('hostile'), 4);
+  t.ok(faults.length > 0);
 });
 
 test('what sockets held is forgotten once none is open', async (t) => {

@@ -204,7 +204,7 @@ for (const each of passed) {
 }
 
 const translatedBodies = [
-  [chat, { stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
+  [chat, { temperature: 3 }, 'temperature'],
   [chat, { messages: [{ role: 'user', content: 7 }] }, 'messages[0].content'],
   [responses, { input: {} }, 'input'],
   [anthropic, { thinking: { type: 'enabled', budget_tokens: 1 } }, 'thinking.budget_tokens'],
@@ -247,7 +247,7 @@ test('a mixed model serves what only its own protocol says by the target that sp
       },
     },
   });
-  const body = JSON.stringify({ model: 'm', messages, stop: ['a', 'b', 'c', 'd', 'e'] });
+  const body = JSON.stringify({ model: 'm', messages, temperature: 3 });
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
   t.equal(await answer.text(), '{"ok":true}');
   t.equal(other.requests.length, 0);

@@ -79,18 +79,18 @@ export class SessionList {
   /** Tells the sessions that are open; one that is opened after it ends at once. */
   drain(): void {
     this.#draining = true;
-    this.#each((session) => session.drain());
+    this.each((session) => session.drain());
   }
 
   shutDown(): void {
-    this.#each((session) => session.shutDown());
+    this.each((session) => session.shutDown());
   }
 
   /** Ends the sessions whose keys are none any more in what runs now, or may not use their models. */
   review(running: Running): void {
     this.#expiresAt = Number.POSITIVE_INFINITY;
     const now = Date.now();
-    this.#each((session) => this.#check(session, running, now));
+    this.each((session) => this.#check(session, running, now));
   }
 
   /** To be called often: ends the sessions whose keys have expired. */
@@ -105,7 +105,8 @@ export class SessionList {
     else if (key?.expiresAt != null) this.#expiresAt = Math.min(this.#expiresAt, key.expiresAt);
   }
 
-  #each(tell: (session: OpenSession) => void): void {
+  /** Tells each that is open now. A fault in that ends the session that it is about, and no other. */
+  each(tell: (session: OpenSession) => void): void {
     for (const session of [...this.#open]) {
       try {
         tell(session);

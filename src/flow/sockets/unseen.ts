@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
+import { handFault } from '../../errors.js';
 import type { ClientSocket } from '../../http/socket.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionList } from './sessions.js';
@@ -78,7 +79,7 @@ export class UnseenMemory {
       return;
     }
     if (!this.#measure(isSlow)) return;
-    for (const { client } of this.#sessions.all()) client?.ask(now, patienceMs / 2);
+    this.#sessions.each(({ client }) => client?.ask(now, patienceMs / 2));
     this.#relieve(now);
   }
 
@@ -219,7 +220,11 @@ export class UnseenMemory {
     const { most, least } = yieldBytes;
     const worth = Math.max(least, Math.min(most, this.#memory.unseenBytes / (4 * this.#sessions.size)));
     const before = this.#reading.native();
-    client.cut();
+    try {
+      client.cut();
+    } catch (fault) {
+      handFault(client, 'socket', fault);
+    }
     const back = before - this.#reading.native();
     if (back < worth) {
       this.#inVain.set(keyId, (this.#inVain.get(keyId) ?? 0) + 1);
@@ -241,12 +246,12 @@ export class UnseenMemory {
 
   #socketsByKey(isMeant: (client: ClientSocket) => boolean): Map<string, ClientSocket[]> {
     const byKey = new Map<string, ClientSocket[]>();
-    for (const { key, client } of this.#sessions.all()) {
-      if (client === null || !isMeant(client)) continue;
+    this.#sessions.each(({ key, client }) => {
+      if (client === null || !isMeant(client)) return;
       const sockets = byKey.get(key.id);
       if (sockets === undefined) byKey.set(key.id, [client]);
       else sockets.push(client);
-    }
+    });
     return byKey;
   }
 }

@@ -2,15 +2,7 @@ import { isServersOwn } from '../../conversation/event-protocol.js';
 import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import {
-  afterColon,
-  endOfString,
-  endOfValue,
-  isSpace,
-  mostDepth,
-  objectAfterKey,
-  skipSpace,
-} from '../../wire/json-skip.js';
+import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
@@ -35,8 +27,11 @@ export const { lastUsage, usageAt } = createUsageReader();
 const choiceMarks = marksOf('"choices":[{', '"choices": [{');
 const usageKey = Buffer.from('"usage"');
 const nullLength = 4;
+/** So many members within others are looked at in what came at once: each may take going through all that follows it. */
+const mostStrays = 16;
 const lowerN = 0x6e;
 const comma = 0x2c;
+const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -109,34 +104,45 @@ function hideUsage(run: Buffer): Buffer {
   let kept: Buffer | null = null;
   let length = 0;
   let from = 0;
-  for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, at + usageKey.length)) {
-    if (at < from) continue;
-    const hidden = usageEvent(run, at) ?? nullUsage(run, at);
+  let strays = 0;
+  /** Up to there nothing more is to be hidden; and the end of the last event that was parsed. */
+  let done = 0;
+  let parsed = 0;
+  for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, done)) {
+    done = at + usageKey.length;
+    const value = afterColon(run, done - 1);
+    let hidden: Span | null = null;
+    if (value !== -1 && run[value] === lowerN) {
+      hidden = nullUsage(run, at, value + nullLength);
+      if (hidden === null && ++strays === mostStrays) break;
+    } else if (at >= parsed && value !== -1 && run[value] === openBrace && usageAt(run, value) !== null) {
+      const event = { start: lastEventEnd(run, 0, at), end: eventEnd(run, at) };
+      parsed = event.end;
+      if (hasNoChoice(run.toString('utf8', event.start, event.end))) hidden = event;
+    }
     if (hidden === null) continue;
     kept ??= Buffer.allocUnsafe(run.length);
     length += run.copy(kept, length, from, hidden.start);
     from = hidden.end;
+    done = eventEnd(run, at);
   }
   if (kept === null) return run;
   length += run.copy(kept, length, from);
   return kept.subarray(0, length);
 }
 
-/** The event that has usage and no choice, or null. @param at where its key is */
-function usageEvent(run: Buffer, at: number): Span | null {
-  const value = objectAfterKey(run, at, usageKey.length);
-  if (value === -1 || usageAt(run, value) === null) return null;
-  const start = lastEventEnd(run, 0, at);
-  const end = eventEnd(run, at);
-  const chunk = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
-  return chunk !== null && Array.isArray(chunk.choices) && chunk.choices.length === 0 ? { start, end } : null;
+function hasNoChoice(event: string): boolean {
+  const chunk = parseObject(parseEvent(event).data ?? '');
+  return chunk !== null && Array.isArray(chunk.choices) && chunk.choices.length === 0;
 }
 
-/** A member of a chunk itself that is null, with the comma before or behind it, or null. @param at where its key is */
-function nullUsage(run: Buffer, at: number): Span | null {
-  const value = afterColon(run, at + usageKey.length - 1);
-  if (value === -1 || run[value] !== lowerN) return null;
-  const end = value + nullLength;
+/**
+ * A member of a chunk itself, with the comma before or behind it.
+ * @param at where its key begins
+ * @param end where its value does
+ * @returns null for a member of another object
+ */
+function nullUsage(run: Buffer, at: number, end: number): Span | null {
   if (!isOutermost(run, end)) return null;
   let before = at - 1;
   while (isSpace(run[before] as number)) before--;

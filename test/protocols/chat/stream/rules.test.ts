@@ -172,6 +172,21 @@ test('a usage of null is taken out of the chunks themselves, wherever it stands'
   for (const text of kept) t.equal(hidden(text), text);
 });
 
+test('an event full of usage is looked through a few times, not once for each', async (t) => {
+  const many = 100_000;
+  const usages = {
+    'nulls of its own': '"usage":null',
+    'usage of its own': '"usage":{"prompt_tokens":1}',
+  };
+  for (const [name, usage] of Object.entries(usages)) {
+    const members = new Array(many).fill(usage).join();
+    const choices = '"choices":[{"index":0}]';
+    t.ok(hidden(`data: {${choices},${members}}\n\n`).length > many * 10, name);
+    t.ok(hidden(`data: {${choices},"x":{${members}}}\n\n`).length > many * 10, `${name} in another object`);
+    t.ok(hidden(`data: {${choices},${members},"x":[\n\n`).length > many * 10, `${name}, cut off`);
+  }
+});
+
 test('usage is the last whole object of that name', async (t) => {
   t.equal(lastUsage(run('{"usage":null}')), null);
   t.equal(lastUsage(run('{"usage":{"prompt_tokens":1')), null);
