@@ -86,9 +86,9 @@ const conversation = fc.array(exchange, { minLength: 1, maxLength: 4 }).map((exc
   });
 });
 
-const tools = fc.array(
+const tools = fc.uniqueArray(
   fc.record({ name, description: optional(fc.string()), parametersJsonSchema: schema }),
-  { minLength: 1, maxLength: 3 },
+  { selector: (tool) => tool.name, minLength: 1, maxLength: 3 },
 );
 const callingConfig = fc.oneof(
   fc.constantFrom({ mode: 'NONE' }, { mode: 'AUTO' }, { mode: 'ANY' }),
