@@ -54,8 +54,9 @@ interface Debt {
 }
 
 /**
- * Where this host has its part of the budgets from. Reserves them from their accounts in a store, a slice at a time: only what is reserved there is ever leased to
- * workers, so nothing that happens to this host lets more be spent.
+ * Where this host has its part of the budgets from. Reserves them from their accounts in a store, a slice at a
+ * time: only what is reserved there is ever leased to workers, so nothing that happens to this host lets more be
+ * spent.
  */
 export class BudgetSource implements ShareSource {
   readonly until = null;

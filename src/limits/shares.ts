@@ -52,9 +52,9 @@ interface ShareKeeperOptions {
 const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
 
 /**
- * This host's side of limits that several hosts share by a store. The host says what it has, and the store believes it: what is given up was taken
- * out of use before, and what is granted is used only after the answer. So a statement, or an answer, can be lost, and
- * the next one sets things right. One statement is under way at a time.
+ * This host's side of limits that several hosts share by a store. The host says what it has, and the store believes
+ * it: what is given up was taken out of use before, and what is granted is used only after the answer. So a
+ * statement, or an answer, can be lost, and the next one sets things right. One statement is under way at a time.
  */
 export class ShareKeeper implements ShareSource {
   readonly isUndivided = false;

@@ -68,10 +68,10 @@ export function clientConfig(settings: PostgresStoreSettings, timeoutMs: number,
 }
 
 /**
- * Calls to PostgreSQL that always end in time.
- * A pool of connections with bounds; nothing is connected before the first call. While the server cannot be reached, calls are refused at once but for one attempt
- * after each pause, so that a server that comes back is not stormed. A connection on which anything went wrong ends:
- * the system itself may take a quarter of an hour to notice that one is dead.
+ * Calls to PostgreSQL that always end in time. A pool of connections with bounds; nothing is connected before the
+ * first call. While the server cannot be reached, calls are refused at once but for one attempt after each pause,
+ * so that a server that comes back is not stormed. A connection on which anything went wrong ends: the system
+ * itself may take a quarter of an hour to notice that one is dead.
  */
 export class PostgresLink {
   readonly #options: PostgresLinkOptions;

@@ -28,8 +28,9 @@ interface Batch {
 }
 
 /**
- * Takes lines that are to be written soon; never waits for whoever reads them. Writes to a descriptor that other processes may write to as well: no line is ever mixed with one of theirs, unless it
- * is longer than a pipe takes at once.
+ * Takes lines that are to be written soon; never waits for whoever reads them. Writes to a descriptor that other
+ * processes may write to as well: no line is ever mixed with one of theirs, unless it is longer than a pipe takes
+ * at once.
  */
 export class LineWriter {
   readonly #fd: number;

@@ -156,9 +156,8 @@ interface WrittenCall extends CallStart {
 }
 
 /**
- * Clients of vendors that stream each call in one piece, and so take every piece for a call: xAI's and Mistral's (their
- * providers of the AI SDK; `@mistralai/mistralai` and `mistralai` for Python, with what is
- * built on them).
+ * Clients of vendors that stream each call in one piece, and so take every piece for a call: xAI's and Mistral's
+ * (their providers of the AI SDK; `@mistralai/mistralai` and `mistralai` for Python, with what is built on them).
  */
 const names = ['ai-sdk/xai/', 'ai-sdk/mistral/', 'mistral-client-', 'mistralai'];
 
