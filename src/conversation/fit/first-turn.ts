@@ -19,13 +19,18 @@ export function fitFirstTurn(request: ConversationRequest, rules: RequestRules):
   return wanting ? { request: { ...request, turns: [filler, ...request.turns] }, restorer: null } : null;
 }
 
-/** Nothing of the turns would be written, by a client whose vendor takes that, for a vendor who does not. */
+/**
+ * Nothing of the turns would be written, by a client whose vendor takes that, for a vendor who does not. What a model has
+ * thought is no conversation: it is written for its own vendor alone, and not always there.
+ */
 function isSilent(request: ConversationRequest, { firstTurn, instructionsAlone }: RequestRules): boolean {
   if (!clientTraitsOf(request).mayBeSilent) return false;
   if (instructionsAlone && request.system.some((text) => text !== '')) return false;
   const isWritten = { any: () => true, noCall: isNotEmpty, user: saysSomething }[firstTurn];
   return request.turns.every((turn) =>
-    turn.role === 'system' ? isBlank(turn.text) : !turn.parts.some(isWritten),
+    turn.role === 'system'
+      ? isBlank(turn.text)
+      : !turn.parts.some((part) => part.kind !== 'reasoning' && isWritten(part)),
   );
 }
 
@@ -41,7 +46,7 @@ function lacksUser(turns: readonly Turn[], inCalls: boolean): boolean {
 }
 
 function isNotEmpty(part: AssistantPart | UserPart): boolean {
-  return part.kind !== 'text' || part.text !== '';
+  return (part.kind !== 'text' && part.kind !== 'refusal') || part.text !== '';
 }
 
 function isCall({ kind }: AssistantPart): boolean {

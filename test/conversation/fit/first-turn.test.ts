@@ -63,6 +63,16 @@ test('instructions alone, which OpenAI answers, are no conversation for others',
   t.strictSame(given({ ...silent, firstTurn: 'noCall' }, said).request.turns, [said], 'it is written there');
   t.strictSame(given(silent, empty).request.turns, [empty], 'it is written there');
   t.strictSame(given({}).request.turns, [], 'a chat upstream takes them');
+  const thought: AssistantPart = { kind: 'reasoning', text: 'hm', signature: null };
+  const refusal = { kind: 'refusal' as const, text: '' };
+  for (const firstTurn of ['any', 'noCall', 'user'] as const) {
+    const alone = assistant(thought);
+    t.strictSame(given({ ...silent, firstTurn }, alone).request.turns, [filler, alone], 'nor is a thought');
+  }
+  for (const firstTurn of ['noCall', 'user'] as const) {
+    const unsaid = assistant(thought, refusal);
+    t.strictSame(given({ ...silent, firstTurn }, unsaid).request.turns, [filler, unsaid]);
+  }
   const nothing = { ...plain, from: 'generateContent' as const, system: [], turns: [] };
   t.strictSame(fittedBy(fitFirstTurn, nothing, anything).request.turns, [filler], 'not even instructions');
   t.strictSame(
