@@ -75,8 +75,15 @@ const shared = new Set([
   'simulator',
 ]);
 
-/** It measures the memory of its process. */
-const ownProcess = new Set(['simulator/faults/faults.test.js']);
+/** They measure the memory of their process. */
+const ownProcess = new Set([
+  'flow/backpressure.test.js',
+  'protocols/generate-content/spelling.test.js',
+  'simulator/faults/faults.test.js',
+  'simulator/realtime/faults.test.js',
+  'upstream/decode.test.js',
+  'upstream/socket-reader.test.js',
+]);
 
 /** What they assert holds for a machine that does nothing else: times of answers, rates, memory. */
 const timed = [

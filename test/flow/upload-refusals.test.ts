@@ -223,7 +223,7 @@ test('a client that falls silent is told so', async (t) => {
   const { port } = await startGateway(t, {
     upstreams: [upstream.url],
     protocols: ['audio'],
-    config: { timeouts: { bodyMs: 300 } },
+    config: { timeouts: { bodyMs: 1000 } },
   });
   const form = formOf([model, large]);
   const late = formOf([large, model]);
@@ -278,7 +278,7 @@ test('a client that is stopped by its upstream is not blamed for its silence', a
   const { port } = await startGateway(t, {
     upstreams: [upstream.url],
     protocols: ['audio'],
-    config: { timeouts: { bodyMs: 100, idleMs: 1500 } },
+    config: { timeouts: { bodyMs: 500, idleMs: 1500 } },
   });
   const client = await startUpload(port, uploadRequest(formOf([model, fileOf(32 * mebibyte)])));
   const answer = await client.answer;

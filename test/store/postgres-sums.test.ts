@@ -31,14 +31,15 @@ test('the usage of one key is read from its own rows, however many others have s
   const first = createStore(postgresSettings(server.port));
   await first.sweep();
   await first.close();
-  const [lastDay, dayBefore] = [dayOf(Date.now()), dayOf(Date.now() - dayMs)];
+  const now = Date.now();
+  const [lastDay, dayBefore] = [dayOf(now), dayOf(now - dayMs)];
   fill(server, 'ledger_sums', [lastDay, dayBefore]);
   fill(server, 'ledger_sum_changes', [lastDay, lastDay]);
   server.query('ANALYZE gateway.ledger_sums, gateway.ledger_sum_changes');
   const before = rowsRead(server);
 
   const store = createStore(postgresSettings(server.port));
-  const firstDay = dayOf(Date.now() - 29 * dayMs);
+  const firstDay = dayOf(now - 29 * dayMs);
   for (let key = 1; key <= 20; key++) {
     const { total } = await reportUsage(store, { firstDay, lastDay, keyId: `key-${key}`, groupBy: ['day'] });
     t.equal(total.calls, 4);

@@ -176,8 +176,8 @@ test('what cannot be taken is closed with the code that says so', async (t) => {
 });
 
 test('a silent upstream is asked, and found dead', async (t) => {
-  const { heard, peer } = await accepted(t, { pingMs: 200 });
   const before = performance.now();
+  const { heard, peer } = await accepted(t, { pingMs: 200 });
   let pinged = 0;
   peer.on('data', (data) => {
     if (data[0] === 0x89) pinged++;
@@ -307,14 +307,14 @@ test('nothing keeps the process once its sockets are over', async (t) => {
       heard.onEvent = (event) => event === 'open' && heard.socket.send(Buffer.from('x'), false);
       const gone = new Heard(server);
       gone.onEvent = (event) => event === 'open' && gone.socket.terminate();
-      new Heard(refusing, { connectMs: 500 }).onEvent = (event) => process.stdout.write(event + ' ');
+      new Heard(refusing, { connectMs: 3000 }).onEvent = (event) => process.stdout.write(event + ' ');
       new Heard({ ...server, port: 1 });
     }
   `;
   const child = spawn(process.execPath, ['--input-type=module', '-e', text], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
   let out = '';
   child.stdout.on('data', (data: Buffer) => {
     out += data.toString();

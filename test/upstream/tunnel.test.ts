@@ -289,7 +289,7 @@ test('an origin that does not answer its handshake behind a tunnel is told from 
   const { port } = await listen(t, createServer(), () => {});
   const call = await new Call(makeClient(t), hidden(port, through(proxy), secure), get(), {
     ...unhurried,
-    connectMs: 200,
+    connectMs: 2000,
   }).over;
   t.match(call.failure, { reason: 'connect_timeout', detail: /no connection in time$/ });
 });

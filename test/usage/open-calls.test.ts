@@ -22,8 +22,8 @@ import { uncounted } from './records.js';
 
 const series = 'req_0123456789abcdef01';
 const dayMs = 86_400_000;
-/** When `performance.now()` of the tests began, of today. */
-const epoch = Date.now() - 3_600_000;
+/** When `performance.now()` of the tests began: an hour ago at least, on the hour, so that no day ends among the calls. */
+const epoch = Math.floor(Date.now() / 3_600_000 - 1) * 3_600_000;
 const dead: ProcessMark = { ...thisProcess(), started: 'before' };
 
 class TestCall implements OpenCall<TestCall> {
