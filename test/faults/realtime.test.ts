@@ -7,8 +7,8 @@ import { writeConfig } from '../support/gateway-processes.js';
 import { Refused, refusalOf, type SessionOptions } from '../support/realtime.js';
 import { type EventClient, openEvents, respond, says, writes } from '../support/realtime-events.js';
 
-/** Within this a client has to hear of what happened to its session. */
-const noticeMs = 1000;
+/** Within this a client has to hear of what happened to its session: long before a ping would tell. */
+const noticeMs = 10_000;
 /** How long a process that was killed may take to be there again. */
 const restartMs = 20_000;
 const tryAgainMs = 50;
@@ -36,7 +36,7 @@ async function start(t: Test, given: unknown): Promise<GatewayProcesses> {
   return gateway;
 }
 
-const drainMs = 1500;
+const drainMs = 4000;
 const gateway = await start(t, config(['sk-one', 'sk-two'], { drainMs }));
 
 function session(t: Test, key = 'sk-one', at = gateway): Promise<EventClient> {
