@@ -14,7 +14,7 @@ import type { Deadlines } from '../upstream/client.js';
 import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
-import { costError, costsMore } from '../wire/json-cost.js';
+import { requireCheapBody } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { GivenUpTokens } from './consumption.js';
 import type { LimitedCall } from './limited-call.js';
@@ -165,14 +165,13 @@ export class Call implements Guarded, OpenCall<Call> {
    */
   jsonBody(): Buffer {
     const body = this.wholeBody();
-    const { bodyValues } = this.running.snapshot.limits;
-    if (costsMore(body, bodyValues)) throw costError('request body', bodyValues);
+    requireCheapBody(body, this.running.snapshot.limits.bodyValues);
     return body;
   }
 
-  /** The whole body, parsed. @throws {GatewayError} `invalid_json`, and Error as `wholeBody` does */
+  /** The whole body, parsed. @throws {GatewayError} `invalid_json`, and as `jsonBody` does */
   parsedBody(): JsonObject {
-    const parsed = parseObject(this.wholeBody().toString('utf8'));
+    const parsed = parseObject(this.jsonBody().toString('utf8'));
     if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
     return parsed;
   }

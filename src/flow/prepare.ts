@@ -241,7 +241,7 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
   const body = call.wholeBody();
   if (!call.running.snapshot.translates || translation === null || !mayNeedRestoring(translation, body))
     return null;
-  const parsed = parseObject(body.toString('utf8'));
+  const parsed = parseObject(call.jsonBody().toString('utf8'));
   const changed = parsed === null ? null : translation.restore(parsed, sealerOf(call), target.translation);
   return changed === null ? null : Buffer.from(JSON.stringify(changed));
 }

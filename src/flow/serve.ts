@@ -168,7 +168,7 @@ function admitToSend(services: Services, call: ResolvedCall): void {
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
   try {
-    return validateBody(call.jsonBody(), schema);
+    return validateBody(call.wholeBody(), schema, call.running.snapshot.limits.bodyValues);
   } catch (fault) {
     const message = call.socketCall?.message ?? null;
     if (message === null || !(fault instanceof GatewayError) || fault.kind !== 'invalid_json') throw fault;

@@ -1,6 +1,7 @@
 import type { Accepted, OutputSpans } from '../schema/accept.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import { isObject } from '../wire/json.js';
+import { isShortToWalk, requireCheapBody } from '../wire/json-cost.js';
 import { type BodySpans, scanBody } from '../wire/json-scan.js';
 import { lookThrough, noMembers } from '../wire/member-guard.js';
 import { goingOnMembers } from '../wire/routed-members.js';
@@ -16,11 +17,18 @@ export interface ValidatedBody extends Omit<Accepted, 'output'> {
  * Validates the body of a request that is passed through as it came.
  * @param body The whole body, decoded from any content coding. Not changed, not kept.
  * @param schema The endpoint's check.
+ * @param mostValues `limits.bodyValues`
  * @returns What the later phases need to know of the body.
  * @throws {GatewayError} Of status 400, saying what is wrong and where.
  */
-export function validateBody(body: Buffer, schema: CompiledSchema): ValidatedBody {
-  return schema.accept(body) ?? parseAndCheck(body, schema);
+export function validateBody(body: Buffer, schema: CompiledSchema, mostValues: number): ValidatedBody {
+  // What it costs to parse is a walk of its own, which as a rule is not worth its time: nearly no body is parsed.
+  const isShort = isShortToWalk(body.length, mostValues);
+  if (!isShort) requireCheapBody(body, mostValues);
+  const accepted = schema.accept(body);
+  if (accepted !== null) return accepted;
+  if (isShort) requireCheapBody(body, mostValues);
+  return parseAndCheck(body, schema);
 }
 
 const noSpans: BodySpans = { open: 0, model: null, stream: null, streamOptions: null, includeUsage: null };

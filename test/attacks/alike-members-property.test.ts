@@ -6,6 +6,7 @@ import { passedGenerateContentRequest } from '../../src/protocols/generate-conte
 import { passedMessagesRequest } from '../../src/protocols/messages/request/schema.js';
 import { passedResponsesRequest } from '../../src/protocols/responses/request/schema.js';
 import type { CompiledSchema } from '../../src/schema/compile.js';
+import { usualCost } from '../../src/wire/json-cost.js';
 import { foldName } from '../../src/wire/member-guard.js';
 import { routedMembers } from '../../src/wire/routed-members.js';
 import { fc, seed } from '../support/seed.js';
@@ -138,7 +139,7 @@ for (const [name, endpoint] of Object.entries(endpoints)) {
         const body = Buffer.from(write(members));
         let model: string;
         try {
-          model = validateBody(body, endpoint.schema).model;
+          model = validateBody(body, endpoint.schema, usualCost).model;
         } catch {
           return;
         }
@@ -185,7 +186,7 @@ for (const [name, endpoint] of Object.entries(endpoints)) {
             ...Object.fromEntries(some),
             ...Object.fromEntries(unknown.map((key) => [key, 1])),
           };
-          validateBody(Buffer.from(JSON.stringify(body)), schema);
+          validateBody(Buffer.from(JSON.stringify(body)), schema, usualCost);
         },
       ),
       { numRuns: 500 },

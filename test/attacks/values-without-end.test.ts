@@ -106,6 +106,29 @@ test('a body of a million tiny values is refused before it is parsed, whatever p
   t.equal(upstream.requests.length, 0);
 });
 
+test('a shorter one is passed on as it came, and refused where it would be parsed', async (t) => {
+  const { upstream, post } = await start(t, jsonAnswer(200, completion));
+  const short = tiny(0.9 * mebibyte);
+  const longest = await longestParsed(async () => {
+    t.equal((await post('/v1/chat/completions', `{"model":"n",${hi},"x":${short}}`)).status, 200);
+    const refused = [
+      ['/v1/chat/completions', `{"model":"m",${hi},"x":${short}}`],
+      ['/v1/chat/completions', `{"model":"n","messages":[],"temperature":"x","n":"y","x":${short}}`],
+      ['/v1/messages', `{"model":"c","max_tokens":9,${hi},"x":${short}}`],
+      ['/v1/responses', `{"model":"c","input":"hi","x":${short}}`],
+      ['/v1beta/models/c:generateContent', `{"contents":[{"parts":[{"text":"hi"}]}],"x":${short}}`],
+      ['/v1/images/generations', `{"model":"n","prompt":"a","x":${short}}`],
+    ] as const;
+    for (const [path, text] of refused) {
+      const answer = await post(path, text);
+      t.equal(answer.status, 400, path);
+      t.match(answer.text, /has more than 500000 values/, path);
+    }
+  });
+  t.ok(longest < 10_000, `${longest} characters parsed at once`);
+  t.equal(upstream.requests.length, 1);
+});
+
 test('no content type takes a body past the bound', async (t) => {
   const { post } = await start(t, jsonAnswer(200, completion));
   const answer = await post('/v1/chat/completions', `{"model":"n",${hi},"x":${junk}}`, {

@@ -12,6 +12,7 @@ import { messages } from '../../src/protocols/messages/index.js';
 import { messagesRequest } from '../../src/protocols/messages/request/schema.js';
 import { responses } from '../../src/protocols/responses/index.js';
 import { responsesRequest } from '../../src/protocols/responses/request/schema.js';
+import { usualCost } from '../../src/wire/json-cost.js';
 
 /** The output that a call with these members is taken for, with what the check of the body has noted and without. */
 function outputOf(members: string, asked = '"messages":[{"role":"user","content":"x"}]'): number {
@@ -63,7 +64,7 @@ test('of several limits the largest counts, whichever stands first and whatever 
   for (const [endpoint, schema, asked] of cases) {
     for (const order of [members, [...members].reverse()]) {
       const body = Buffer.from(`{"model":"m",${asked},${order.join()}}`);
-      for (const validated of [schema.accept(body), validateBody(body, schema), null]) {
+      for (const validated of [schema.accept(body), validateBody(body, schema, usualCost), null]) {
         const call = { body, route: { endpoint }, upload: null, validated };
         t.equal(expectedUsage(call as unknown as Call).output, 5000, endpoint.protocol);
       }
@@ -90,7 +91,7 @@ test('a limit counts in either of the spellings that generateContent has', (t) =
     '"generation_config":{"maxOutputTokens":64,"candidate_count":2}',
   ]) {
     const body = Buffer.from(`{"contents":[{"parts":[{"text":"hi"}]}],${config}}`);
-    for (const validated of [null, validateBody(body, generateContentRequest)]) {
+    for (const validated of [null, validateBody(body, generateContentRequest, usualCost)]) {
       const call = { body, route: { endpoint: generateContent }, upload: null, validated };
       t.equal(expectedUsage(call as unknown as Call).output, 128, config);
     }

@@ -1,11 +1,12 @@
 import { test } from 'tap';
 import { validateBody } from '../../src/flow/validate.js';
 import { chatRequest } from '../../src/protocols/chat/request/schema.js';
+import { usualCost } from '../../src/wire/json-cost.js';
 import { spliceBody } from '../../src/wire/splice.js';
 import { thrownBy } from '../wire/json-text.js';
 
 const validate = (body: unknown) =>
-  validateBody(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), chatRequest);
+  validateBody(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), chatRequest, usualCost);
 const messages = [{ role: 'user', content: 'hi' }];
 
 test('a valid body yields what the later phases need', (t) => {
@@ -61,7 +62,7 @@ test('a long prompt is validated without its text, and goes on byte for byte', (
   const body = Buffer.from(
     JSON.stringify({ model: 'alias', messages: [{ role: 'user', content }], stream: true }),
   );
-  const valid = validateBody(body, chatRequest);
+  const valid = validateBody(body, chatRequest, usualCost);
   const sent = Buffer.concat(spliceBody(body, valid.scan, { model: 'real', includeUsage: false })).toString();
   t.equal(sent, body.toString().replace('"alias"', '"real"'));
   t.end();

@@ -5,6 +5,7 @@ import { validateBody } from '../../src/flow/validate.js';
 import { chatMixedBody, chatRequestType } from '../../src/protocols/chat/request/schema.js';
 import type { Accepted } from '../../src/schema/accept.js';
 import { compileSchema } from '../../src/schema/compile.js';
+import { usualCost } from '../../src/wire/json-cost.js';
 import type { Span } from '../../src/wire/json-scan.js';
 import { fc } from '../support/seed.js';
 import { noise, writeJson } from '../wire/json-text.js';
@@ -44,10 +45,11 @@ const others: readonly TSchema[] = [
 /** The findings of the full check, or null for a refusal. */
 function checked(body: Buffer, schema: ReturnType<typeof compileSchema>): unknown {
   try {
-    const { scan, model, stream, includeUsage, goesOn, members } = validateBody(body, {
-      ...schema,
-      accept: () => null,
-    });
+    const { scan, model, stream, includeUsage, goesOn, members } = validateBody(
+      body,
+      { ...schema, accept: () => null },
+      usualCost,
+    );
     const { open, stream: streamSpan, streamOptions, includeUsage: usageSpan } = scan;
     const spans = { open, model: scan.model, stream: streamSpan, streamOptions, includeUsage: usageSpan };
     return { scan: spans, model, stream, includeUsage, goesOn, members };

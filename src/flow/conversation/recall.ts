@@ -113,11 +113,12 @@ class Recalling {
   #goOn(recalled: Recalled): void {
     const call = this.#call;
     const { schema, next } = this.#parts.options;
+    const { bodyValues } = call.running.snapshot.limits;
     if (recalled.unfound !== null && !this.#mayBeKnown) throw recalled.unfound;
     if (recalled.body !== null) {
       const { stream } = call.checkedBody();
       call.body = recalled.body;
-      call.validated = { ...validateBody(call.jsonBody(), schema), stream };
+      call.validated = { ...validateBody(recalled.body, schema, bodyValues), stream };
     }
     if (recalled.input !== null) call.socketCall?.onRecalled(recalled.input);
     // As long as the call lasts it is the body that is held, and not both.
