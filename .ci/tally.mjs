@@ -5,7 +5,7 @@
 // found did not run.
 import { readFileSync } from 'node:fs';
 
-const maxDetails = 40;
+const maxDetails = 100;
 const point = /^( *)(?:# Subtest: (.*)|(not )?ok \d+(?: - (.*?))?(?: # (SKIP|TODO|time=).*)?)$/;
 
 /** @returns of one report: how many tests passed and failed, and what there is to be said of those that did not pass */
@@ -17,8 +17,11 @@ function read(path) {
   let isWhole = false;
   let found = 0;
   let ran = 0;
+  let seed = null;
   for (const [index, text] of lines.entries()) {
-    found += Number(/^ *# (\d+) test files\b/.exec(text)?.[1] ?? 0);
+    const files = /^ *# (\d+) test files\b(?:, SEED=(\d+))?/.exec(text);
+    found += Number(files?.[1] ?? 0);
+    seed ??= files?.[2] ?? null;
     if (/^# \{ total: \d+/.test(text)) isWhole = true;
     const match = point.exec(text);
     if (match === null) continue;
@@ -42,6 +45,7 @@ function read(path) {
   }
   if (!isWhole) result.said.push(`not ok - ${path}: the run gave no summary`, ...lines.slice(-maxDetails));
   if (ran !== found) result.said.push(`not ok - ${path}: ${found} test files were found, and ${ran} ran`);
+  if (result.said.length > 0 && seed !== null) result.said.push(`random cases were drawn from SEED=${seed}`);
   // What failed outside of every test has failed as well.
   if (result.failed === 0 && result.said.some((text) => text.startsWith('not ok'))) result.failed = 1;
   return result;
