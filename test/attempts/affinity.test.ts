@@ -34,7 +34,9 @@ const candidates = fc
       ),
   );
 /** Hashes as calls have them. */
-const hashes = Array.from({ length: 8000 }, (_one, i) => hashText(ownerHash('key', 'model'), `prompt ${i}`));
+const hashes = Array.from({ length: 32_000 }, (_one, i) =>
+  hashText(ownerHash('key', 'model'), `prompt ${i}`),
+);
 
 test('hashes are the same in every process and every release', async (t) => {
   t.equal(ownerHash('team-a', 'gpt-x'), -40_133_646);
@@ -137,10 +139,10 @@ test('shares follow the weights', async (t) => {
         const winner = winnerOf(all, hash);
         won.set(winner, (won.get(winner) ?? 0) + 1);
       }
-      // Five standard deviations.
+      // Ten standard deviations.
       return all.every((each) => {
         const share = each.weight / total;
-        const bound = 5 * Math.sqrt((share * (1 - share)) / hashes.length);
+        const bound = 10 * Math.sqrt((share * (1 - share)) / hashes.length);
         return Math.abs((won.get(each) ?? 0) / hashes.length - share) <= bound;
       });
     }),
