@@ -1,7 +1,7 @@
 import { type Holder, readHolder } from '../../conversation/kept-turns.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { answerOfSearch } from './search-item.js';
+import { answerOfItem } from './own-item-id.js';
 
 /** A turn as it is kept: a response, and what was asked for with it. */
 export interface KeptResponse {
@@ -64,7 +64,7 @@ const ownItem = /^[a-z]{2,4}_([0-9a-f]{8,64})(?:_i?\d+)?$/;
 
 /** Id of the response that an item of the gateway's own belongs to, by the item's; null for any other. */
 export function responseOfItem(id: string): string | null {
-  const made = answerOfSearch(id) ?? ownItem.exec(id)?.[1];
+  const made = answerOfItem(id) ?? ownItem.exec(id)?.[1];
   return made === undefined ? null : `resp_${made}`;
 }
 

@@ -3,17 +3,17 @@ import { tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { changedObjects, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
+import { answerOfItem, ownItemMark } from './own-item-id.js';
 import { openReasoning } from './reasoning.js';
-import { answerOfSearch, ownSearchMark } from './search-item.js';
 
 /** What a text that was sealed here begins with. */
 const sealTag = sealMark.whole.toString('latin1', 1);
 
 /**
- * Of tokens, in ids of calls, too, of a compaction, and of a search that another vendor ran; see
+ * Of tokens, in ids of calls, too, of a compaction, and of searches and reasoning of another vendor; see
  * `Translation.carriedMarks`.
  */
-export const carriedMarks = [...tokenMarks, carryingMark, sealMark, ownSearchMark];
+export const carriedMarks = [...tokenMarks, carryingMark, sealMark, ownItemMark];
 
 /**
  * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the
@@ -28,9 +28,13 @@ export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
 
 /** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
 function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
-  if (item.type === 'web_search_call' && answerOfSearch(textOrNull(item.id) ?? '') !== null) return null;
+  const isOwn = answerOfItem(textOrNull(item.id) ?? '') !== null;
+  if (item.type === 'web_search_call' && isOwn) return null;
   if (typeof item.call_id === 'string') return withBareId(item, 'call_id');
   const carried = textOrNull(item.encrypted_content);
+  // Reasoning that is not encrypted is looked up by its id: the vendor answers 404 to one that it did not make.
+  if (item.type === 'reasoning' && isOwn && (carried === null || untagSignature(carried) === null))
+    return null;
   if (carried === null) return item;
   if (item.type === 'reasoning') return restoreReasoning(item, carried);
   if (!isCompaction(item) || !carried.startsWith(sealTag)) return item;

@@ -1,6 +1,5 @@
 import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { needleOf } from '../../wire/json-skip.js';
 import type { EventWriter } from './event-writer.js';
 
 /*
@@ -27,22 +26,6 @@ export function searchesOf({ action }: JsonObject): SearchPart[] {
   // Nothing says which of the pages was found by which query.
   const last = searches.pop() as SearchPart;
   return [...searches, { ...last, results: resultsIn(action.sources) }];
-}
-
-/** What the ids of these items begin with. */
-const ownId = 'ws_gw1_';
-/** What a body must hold for such an id to be in it. */
-export const ownSearchMark = needleOf(`"${ownId}`);
-const ownSearchId = /^ws_gw1_([0-9a-f]{1,64})_\d{1,9}$/;
-
-/** Id of the answer that a search was written in here, by the id of its item; null for any other id. */
-export function answerOfSearch(id: string): string | null {
-  return ownSearchId.exec(id)?.[1] ?? null;
-}
-
-/** @param index number of the item in `output` */
-export function searchItemId(answer: string, index: number): string {
-  return `${ownId}${answer}_${index}`;
 }
 
 export function searchItem(

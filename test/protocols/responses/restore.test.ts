@@ -149,6 +149,26 @@ test('searches that another vendor ran are left out, and those of its own stay',
     );
 });
 
+test('reasoning of another vendor that is not encrypted is left out, as a client returns it', async (t) => {
+  const parts = [{ kind: 'reasoning' as const, text: 'Hm.', signature: null }];
+  const choice = { parts, finish: 'stop' as const, stopSequence: null };
+  const encoded = responsesCodec.encodeAnswer(
+    { choices: [choice], usage: null },
+    { ...context, showReasoning: true },
+  );
+  const { output } = JSON.parse(encoded) as { output: JsonObject[] };
+  t.match(output, [{ type: 'reasoning', summary: [{ text: 'Hm.' }] }]);
+  // Codex 0.171 writes what it was not given as null, and returns it to whichever model comes next.
+  for (const more of [{}, { content: null, encrypted_content: null }, { encrypted_content: '' }]) {
+    const body = { input: [user, ...output.map((item) => ({ ...item, ...more })), user], store: false };
+    t.ok(mayNeedRestoring(responses, JSON.stringify(body)));
+    t.same(restore(body), { input: [user, user], store: false });
+  }
+  const native = { input: [user, { type: 'reasoning', id: 'rs_67c9', summary: [] }, user] };
+  t.notOk(mayNeedRestoring(responses, JSON.stringify(native)));
+  t.equal(restore(native), null, 'what the vendor keeps itself stays');
+});
+
 test('ids of calls lose the tokens that they carry', async (t) => {
   const carrying = carryInId('call_1', [foreign]) ?? '';
   const sent = (id: string) => ({

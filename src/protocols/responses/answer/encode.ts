@@ -14,8 +14,9 @@ import {
   refusalPart,
   textPart,
 } from '../output.js';
+import { ownItemId } from '../own-item-id.js';
 import { frameResponse, responseText } from '../response.js';
-import { searchItem, searchItemId } from '../search-item.js';
+import { searchItem } from '../search-item.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
@@ -69,12 +70,12 @@ function encodeOutput(parts: readonly AnswerPart[], isCut: boolean, context: Ans
       items.push(callItem(calledTool(part, items.length, naming), status, part.input));
     } else if (part.kind === 'search') {
       close('completed');
-      items.push(searchItem(searchItemId(id, items.length), 'completed', part));
+      items.push(searchItem(ownItemId('ws', id, items.length), 'completed', part));
     } else {
       const shown = context.showReasoning ? part.text : '';
       if (shown === '' && part.signature === null) return;
       close('completed');
-      items.push(reasoningItem(`rs_${id}_${items.length}`, shown, part.signature));
+      items.push(reasoningItem(ownItemId('rs', id, items.length), shown, part.signature));
     }
   });
   close(lastStatus);

@@ -10,7 +10,8 @@ import { faultOfSummary, sealSummary } from '../compact.js';
 import { EventWriter } from '../event-writer.js';
 import { OpenCall, OpenMessage, OpenReasoning } from '../open-items.js';
 import { type CallNaming, calledTool, compactionItem, messageId, reasoningItem } from '../output.js';
-import { searchItemId, writeSearch } from '../search-item.js';
+import { ownItemId } from '../own-item-id.js';
+import { writeSearch } from '../search-item.js';
 
 /** Most characters of an answer: its last event repeats them all. */
 const mostCharacters = 16 * 1024 * 1024;
@@ -211,7 +212,7 @@ class ResponseEncoder extends Encoder {
   }
 
   #reasoningId(): string {
-    return `rs_${this.#id}_${this.writer.index}`;
+    return ownItemId('rs', this.#id, this.writer.index);
   }
 
   /** A source belongs to the text that is being written. */
@@ -223,7 +224,7 @@ class ResponseEncoder extends Encoder {
 
   #search(search: SearchPart): string {
     const closed = this.#close('completed');
-    const id = searchItemId(this.#id, this.writer.index);
+    const id = ownItemId('ws', this.#id, this.writer.index);
     return closed + writeSearch(this.writer, id, search);
   }
 

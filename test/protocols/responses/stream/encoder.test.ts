@@ -234,7 +234,7 @@ test('reasoning that may be shown is a summary', async (t) => {
   ]);
   const summary = [{ type: 'summary_text', text: 'ab' }];
   t.match(lastResponse(events).output, [
-    { id: 'rs_1_0', type: 'reasoning', summary, encrypted_content: 'gw1.token' },
+    { id: 'rs_gw1_1_0', type: 'reasoning', summary, encrypted_content: 'gw1.token' },
     { id: 'msg_1', type: 'message' },
   ]);
 });
@@ -243,7 +243,7 @@ test('reasoning that may not be shown still carries its signature', async (t) =>
   const events = encodeAll(reasoned, { ...context, showReasoning: false });
   t.same(typesOf(events).slice(2, 4), ['output_item.added', 'output_item.done']);
   t.match(lastResponse(events).output, [
-    { id: 'rs_1_0', summary: [], encrypted_content: 'gw1.token' },
+    { id: 'rs_gw1_1_0', summary: [], encrypted_content: 'gw1.token' },
     { id: 'msg_1' },
   ]);
   const unsigned = reasoned.filter(({ kind }) => kind !== 'signature');
@@ -254,7 +254,7 @@ test('reasoning that may not be shown still carries its signature', async (t) =>
 test('reasoning without a signature ends where something else begins', async (t) => {
   const unsigned = encodeAll(reasoned.filter(({ kind }) => kind !== 'signature'));
   const [item] = lastResponse(unsigned).output as object[];
-  t.same(item, { id: 'rs_1_0', type: 'reasoning', summary: [{ type: 'summary_text', text: 'ab' }] });
+  t.same(item, { id: 'rs_gw1_1_0', type: 'reasoning', summary: [{ type: 'summary_text', text: 'ab' }] });
 });
 
 test('a second message and a refusal have ids and places of their own', async (t) => {
