@@ -2,20 +2,22 @@ import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { changedObjects, isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
-import { afterColon } from '../../wire/json-skip.js';
+import { afterColon, contains, needleOf } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
 /** Of tokens, in ids of calls, too, and of a search that another vendor ran; see `Translation.carriedMarks`. */
 export const carriedMarks = [...tokenMarks, carryingMark, ownSearchMark];
 
-const signatureMember = Buffer.from('"signature"');
+const signature = needleOf('"signature"');
 const QUOTE = 0x22;
 
 /** Whether a signature in a body may be empty; see `Translation.mayLackSignature`. */
 export function mayLackSignature(body: Buffer): boolean {
-  for (let at = body.indexOf(signatureMember); at !== -1; at = body.indexOf(signatureMember, at + 1)) {
-    const value = afterColon(body, at + signatureMember.length - 1);
+  if (!contains(body, signature)) return false;
+  const { whole } = signature;
+  for (let at = body.indexOf(whole); at !== -1; at = body.indexOf(whole, at + 1)) {
+    const value = afterColon(body, at + whole.length - 1);
     if (value !== -1 && body[value] === QUOTE && body[value + 1] === QUOTE) return true;
   }
   return false;
