@@ -163,7 +163,8 @@ function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttem
 function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer | null {
   const changed = restored(call, endpoint, target) ?? renamedInside(call, endpoint, target);
   const withoutTurns = endpoint.conversation?.withoutTurns;
-  if (withoutTurns === undefined || keepsTurns(target, endpoint)) return changed;
+  if (withoutTurns === undefined || !call.checkedBody().goesOn || keepsTurns(target, endpoint))
+    return changed;
   return withoutTurns(changed ?? call.wholeBody()) ?? changed;
 }
 

@@ -569,6 +569,18 @@ export function needleOf(text: string): Needle {
 }
 
 /** Whether bytes hold a needle; where they do not, in a third of the time that a search for the whole of it takes. */
-export function contains(bytes: Buffer, { whole, tail }: Needle): boolean {
-  return bytes.includes(tail) && bytes.includes(whole);
+export function contains(bytes: Buffer, needle: Needle): boolean {
+  return needleAt(bytes, needle, 0) !== -1;
+}
+
+/** Where a needle stands next, or -1. */
+export function needleAt(bytes: Buffer, { whole, tail }: Needle, from: number): number {
+  const before = whole.length - tail.length;
+  for (let at = bytes.indexOf(tail, from + before); at !== -1; at = bytes.indexOf(tail, at + 1)) {
+    const start = at - before;
+    let same = 0;
+    while (same < before && bytes[start + same] === whole[same]) same++;
+    if (same === before) return start;
+  }
+  return -1;
 }

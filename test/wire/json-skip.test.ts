@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { contains, endOfPlain, endOfText, endOfValue, needleOf } from '../../src/wire/json-skip.js';
+import { contains, endOfPlain, endOfText, endOfValue, needleAt, needleOf } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
@@ -111,4 +111,17 @@ test('what is searched for is found from its rarest character, and only as a who
     t.notOk(contains(Buffer.from(`{${tail}`), needle), 'its end alone is not it');
     t.notOk(contains(Buffer.from(text.slice(0, -1)), needle));
   }
+});
+
+test('every place of a needle is found, and none where its end stands alone', (t) => {
+  const needle = needleOf('"signature"');
+  const end = needle.tail.toString();
+  const bytes = Buffer.from(`${end} "signature":"" x${end} "signature""signature"`);
+  const places: number[] = [];
+  for (let at = needleAt(bytes, needle, 0); at !== -1; at = needleAt(bytes, needle, at + 1)) places.push(at);
+  const whole = Array.from(bytes.toString().matchAll(/"signature"/g), ({ index }) => index);
+  t.same(places, whole);
+  t.equal(places.length, 3);
+  t.equal(needleAt(bytes, needle, bytes.length), -1);
+  t.end();
 });

@@ -1,6 +1,6 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { contains } from '../../wire/json-skip.js';
+import { needleAt } from '../../wire/json-skip.js';
 import { isVendorAccountError, vendorAccountError } from './vendor-account-error.js';
 
 /*
@@ -52,9 +52,8 @@ export function secretError(words: string, { keys, encoded, others }: OwnSecrets
 export function keyAt(bytes: Buffer, { marks }: OwnSecrets): number {
   let first = -1;
   for (const { needle } of marks) {
-    if (!contains(bytes, needle)) continue;
-    const at = bytes.indexOf(needle.whole);
-    if (first === -1 || at < first) first = at;
+    const at = needleAt(bytes, needle, 0);
+    if (at !== -1 && (first === -1 || at < first)) first = at;
   }
   return first;
 }

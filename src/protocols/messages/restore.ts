@@ -2,7 +2,7 @@ import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { searchToken, tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { changedObjects, isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
-import { afterColon, contains, needleOf } from '../../wire/json-skip.js';
+import { afterColon, needleAt, needleOf } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
@@ -14,10 +14,9 @@ const QUOTE = 0x22;
 
 /** Whether a signature in a body may be empty; see `Translation.mayLackSignature`. */
 export function mayLackSignature(body: Buffer): boolean {
-  if (!contains(body, signature)) return false;
-  const { whole } = signature;
-  for (let at = body.indexOf(whole); at !== -1; at = body.indexOf(whole, at + 1)) {
-    const value = afterColon(body, at + whole.length - 1);
+  const lastAt = signature.whole.length - 1;
+  for (let at = needleAt(body, signature, 0); at !== -1; at = needleAt(body, signature, at + 1)) {
+    const value = afterColon(body, at + lastAt);
     if (value !== -1 && body[value] === QUOTE && body[value + 1] === QUOTE) return true;
   }
   return false;

@@ -28,7 +28,6 @@ export interface ThreadRequest extends ThreadPart {
 
 export const noSettings = '{}';
 
-const member = Buffer.from('"thread"');
 /** The SDK leaves them out of a request that goes on, since the vendor keeps them with the thread. */
 const settingNames = ['system', 'tools'] as const;
 const ofSettings: ReadonlySet<string> = new Set(settingNames);
@@ -41,8 +40,6 @@ const ofTheThread: ReadonlySet<string> = new Set(['thread', 'messages', ...setti
  * @returns null for one that is of no thread, or of none that is known here
  */
 export function readThread(body: Buffer): ThreadRequest | null {
-  // Nearly all bodies are of none, and are not looked through for it.
-  if (!body.includes(member)) return null;
   const found = withoutMembers(body, ofTheThread);
   const written = found?.taken.get('thread') ?? 'null';
   if (found === null || written === 'null') return null;
@@ -69,7 +66,6 @@ export function readThread(body: Buffer): ThreadRequest | null {
  * @throws {GatewayError} `thread_unsupported_request` for one that goes on from a reply, and for a type that is not known
  */
 export function withoutThread(body: Buffer): Buffer | null {
-  if (!body.includes(member)) return null;
   const found = withoutMembers(body, threadAlone);
   const written = found?.taken.get('thread') ?? 'null';
   if (found === null || written === 'null') return null;
