@@ -11,7 +11,7 @@ import { closeOf } from '../support/realtime.js';
 import { openEvents, respond, says, writes } from '../support/realtime-events.js';
 
 /** A browser that has not shown the page by then never will. */
-const longestWaitMs = 25_000;
+const longestWaitMs = 180_000;
 const query = 'model=sim-realtime';
 const keyProtocol = 'openai-insecure-api-key.sk-demo';
 const answer = 'Simulated answer to: Hello there';

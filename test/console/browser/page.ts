@@ -9,9 +9,8 @@ const program = 'chromium';
 /** Why the tests of the page are skipped, or false where there is a browser. */
 export const noBrowser: string | false = without(program);
 
-/** How long anything on the page may take on a machine that others keep busy. */
-/** How long, and how often, a page is looked at for what is to come. */
-export const consoleWait = { withinMs: 30_000, everyMs: 50 } as const;
+/** How long anything on the page may take on a machine that others keep busy, and how often it is looked at for that. */
+export const consoleWait = { withinMs: 60_000, everyMs: 50 } as const;
 
 const flags = [
   '--no-sandbox',
