@@ -15,7 +15,7 @@ const minuteMs = 60_000;
 function open(t: Test, ports: readonly number[]): PostgresStore {
   const [first = 0, ...more] = ports;
   const others = more.map((port) => ({ host: '127.0.0.1', port }));
-  const settings: PostgresStoreSettings = { ...postgresSettings(first), others, timeoutMs: 2000 };
+  const settings: PostgresStoreSettings = { ...postgresSettings(first), others };
   const store = createPostgresStore(settings);
   t.teardown(() => store.close());
   return store;
