@@ -130,13 +130,15 @@ export function cpuMs(pids: readonly number[]): number {
   return ticks * 10;
 }
 
-/** @returns the time that the threads of a process were running so far, in microseconds (/proc/PID/task/TID/schedstat). */
+/** @returns the time that the threads of a process were running so far, in microseconds */
 export function runningUs(pid: number): number {
-  let nanoseconds = 0;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    nanoseconds += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0]);
-  }
-  return nanoseconds / 1000;
+  const threads = readdirSync(`/proc/${pid}/task`).map(Number);
+  return threads.reduce((total, thread) => total + threadUs(pid, thread), 0);
+}
+
+/** @returns the time that a thread of a process was running so far, in microseconds (/proc/PID/task/TID/schedstat) */
+export function threadUs(pid: number, thread: number): number {
+  return Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0]) / 1000;
 }
 
 /**

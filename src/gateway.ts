@@ -70,6 +70,8 @@ export interface GatewayOptions {
   readonly managedKeys?: ManagedKeySet;
   /** Where the lines of `log` go, and those of calls. */
   readonly lines: LineSink;
+  /** In which a video is fetched and kept, or given up, in milliseconds; ten minutes unless given. */
+  readonly keepVideoMs?: number | undefined;
 }
 
 const tickMs = 1000;
@@ -146,7 +148,7 @@ export class Gateway {
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
     this.#taskWatch = new TaskWatch(this.#services);
-    this.#videoKeeper = new VideoKeeper(this.#services, log);
+    this.#videoKeeper = new VideoKeeper(this.#services, log, options.keepVideoMs);
     this.#server = createServer({
       words: headerWords(snapshot),
       cors: corsSettings(snapshot),

@@ -1,28 +1,32 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
+import { callerAt } from '../callers.js';
 import { quantile } from '../figures.js';
 import type { ConstantRatePlan, ConstantRateResult } from './constant-rate.js';
 import { describeErrors } from './load.js';
 import { openConnection } from './raw-connection.js';
 
 /**
- * Run as its own process with a plan as JSON; prints the result as one line of JSON. Requests leave on a schedule,
- * whatever the answers do; one that finds no free connection waits, and its latency counts from when it was due, so
- * a stall shows in every request that it held up.
+ * Run as its own process with a plan as JSON; prints `null` once it is warm, then the result as one line of JSON. Requests
+ * leave on a schedule, whatever the answers do; one that finds no free connection waits, and its latency counts from when
+ * it was due, so a stall shows in every request that it held up.
  */
 const plan = JSON.parse(process.argv[2] ?? '{}') as ConstantRatePlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
 const request = Buffer.from(
-  `POST ${plan.path} HTTP/1.1\r\nhost: 127.0.0.1:${plan.port}\r\nauthorization: Bearer ${plan.key}\r\n` +
+  `POST ${plan.path} HTTP/1.1\r\nhost: 127.0.0.1:${plan.port}\r\nauthorization: Bearer ${callerAt(0).key}\r\n` +
     `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
 );
+/** A request of each connection, into which the caller is written: those of all callers would push others out of caches. */
+const requests = Array.from({ length: plan.connections }, () => Buffer.from(request));
+const keyAt = request.indexOf(callerAt(0).key);
+const modelAt = request.indexOf(callerAt(0).model);
 const now = (): number => Number(process.hrtime.bigint()) / 1000;
 
-const skipped = plan.rate * plan.warmUpSeconds;
-const total = skipped + plan.rate * plan.seconds;
-const fromDue = new Float64Array(total - skipped);
-const fromTurn = new Float64Array(total - skipped);
-const late = new Float64Array(total - skipped);
+const total = plan.rate * plan.seconds;
+const fromDue = new Float64Array(total);
+const fromTurn = new Float64Array(total);
+const late = new Float64Array(total);
 const counts = {
   'answers that are not 200': 0,
   'connections that broke': 0,
@@ -30,6 +34,10 @@ const counts = {
 };
 let begun = 0;
 let ended = 0;
+/** Calls that were sent, and those that were answered, before what is measured. */
+let warmUpSent = 0;
+let warmUpEnded = 0;
+let isWarm = false;
 
 interface Flight {
   readonly index: number;
@@ -43,6 +51,7 @@ const connections = await Promise.all(
     openConnection(plan.port, {
       onAnswer: (status) => finish(id, status),
       onBreak: () => {
+        if (!isWarm) throw new Error('a connection broke before the target was warm');
         if (ended < total) counts['connections that broke'] += 1;
       },
     }),
@@ -50,22 +59,44 @@ const connections = await Promise.all(
 );
 const free = connections.map((_, id) => id);
 
+/** @param call its number, warm-up included: callers take their turn over both */
+function write(id: number, call: number): void {
+  const own = requests[id];
+  if (own === undefined) return;
+  const { keys, models } = plan.callers;
+  own.write(callerAt(call % keys).key, keyAt, 'latin1');
+  own.write(callerAt((call % keys) % models).model, modelAt, 'latin1');
+  connections[id]?.write(own);
+}
+
 function send(id: number, flight: Flight): void {
   flights.set(id, flight);
-  connections[id]?.write(request);
+  write(id, plan.warmUpCalls + flight.index);
+}
+
+function warmUp(id: number): void {
+  if (warmUpSent === plan.warmUpCalls) return;
+  write(id, warmUpSent);
+  warmUpSent += 1;
 }
 
 function finish(id: number, status: number): void {
+  if (status !== 200) counts['answers that are not 200'] += 1;
+  if (isWarm) finishMeasured(id);
+  else {
+    warmUpEnded += 1;
+    if (warmUpEnded === plan.warmUpCalls) begin();
+    else warmUp(id);
+  }
+}
+
+function finishMeasured(id: number): void {
   const flight = flights.get(id);
   if (!flight) return;
   const at = now();
-  const slot = flight.index - skipped;
-  if (slot >= 0) {
-    fromDue[slot] = at - flight.due;
-    fromTurn[slot] = at - flight.turn;
-    late[slot] = flight.turn - flight.due;
-    if (status !== 200) counts['answers that are not 200'] += 1;
-  }
+  fromDue[flight.index] = at - flight.due;
+  fromTurn[flight.index] = at - flight.turn;
+  late[flight.index] = flight.turn - flight.due;
   ended += 1;
   const next = waiting.shift();
   if (next) send(id, next);
@@ -73,20 +104,29 @@ function finish(id: number, status: number): void {
   if (ended === total) report();
 }
 
-const ticks = new Worker(new URL('./paced-ticks.js', import.meta.url), {
-  workerData: { rate: plan.rate, total },
+connections.forEach((_, id) => {
+  warmUp(id);
 });
-ticks.on('message', (due: number) => {
+
+function begin(): void {
+  isWarm = true;
+  process.stdout.write('null\n');
+  const ticks = new Worker(new URL('./paced-ticks.js', import.meta.url), {
+    workerData: { rate: plan.rate, total },
+  });
+  ticks.on('message', onDue);
+  setTimeout(report, (plan.seconds + 5) * 1000);
+}
+
+function onDue(due: number): void {
   const flight = { index: begun, due, turn: now() };
   begun += 1;
   const id = free.shift();
   if (id === undefined) waiting.push(flight);
   else send(id, flight);
-});
-const giveUp = setTimeout(report, (plan.warmUpSeconds + plan.seconds + 5) * 1000);
+}
 
 function report(): void {
-  clearTimeout(giveUp);
   counts['requests without an answer'] = total - ended;
   const result: ConstantRateResult = {
     fromDue: quantiles(fromDue),

@@ -1,15 +1,17 @@
-import type { Process } from '../proc.js';
-import { readJson, startScript } from './script.js';
+import { startWarming, type WarmingClient } from './script.js';
 
 export interface ConstantRatePlan {
   readonly port: number;
   readonly path: string;
-  readonly key: string;
+  /** So many keys and models as `callerAt` numbers them take their turn, call by call. */
+  readonly callers: { readonly keys: number; readonly models: number };
+  /** Its model is the first caller's. */
   readonly bodyFile: string;
   readonly connections: number;
   /** Requests per second. */
   readonly rate: number;
-  readonly warmUpSeconds: number;
+  /** Made before what is measured, each connection's next one once the last is answered. */
+  readonly warmUpCalls: number;
   readonly seconds: number;
 }
 
@@ -30,10 +32,9 @@ export interface ConstantRateResult {
 }
 
 /** Starts the constant-rate client in a process of its own. */
-export async function startConstantRate(
+export function startConstantRate(
   plan: ConstantRatePlan,
   core: number | null,
-): Promise<{ readonly process: Process; readonly result: Promise<ConstantRateResult> }> {
-  const process = await startScript('constant-rate-process.js', plan, core);
-  return { process, result: readJson<ConstantRateResult>(process) };
+): Promise<WarmingClient<ConstantRateResult>> {
+  return startWarming('constant-rate-process.js', plan, core);
 }

@@ -3,6 +3,7 @@ import { bodiesWork } from './bodies.js';
 import { chatWorks } from './chat.js';
 import { eventsWorks } from './events.js';
 import { keysWork } from './keys.js';
+import { keysRateWork } from './keys-rate.js';
 import { latencyWork } from './latency.js';
 import { meteringWork } from './metering.js';
 import { pausesWork } from './pauses.js';
@@ -20,6 +21,7 @@ export const works: readonly Work[] = [
   ...translationWorks,
   latencyWork,
   keysWork,
+  keysRateWork,
   ...streamsWorks,
   bodiesWork,
   videoWork,

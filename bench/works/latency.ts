@@ -1,6 +1,5 @@
 import type { Bench, Work } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
-import { callerAt } from '../callers.js';
 import type { Contender } from '../contenders/contender.js';
 import { duration, median, percent } from '../figures.js';
 import { type ConstantRateResult, startConstantRate } from '../load/constant-rate.js';
@@ -11,7 +10,7 @@ import { type BenchUpstream, startUpstream } from '../upstream-process.js';
 const rate = 5_000;
 const connections = 64;
 /** Long enough for V8 to have compiled what the requests run through. */
-const warmUpSeconds = 3;
+const warmUpCalls = 30_000;
 
 interface Sample extends ConstantRateResult {
   readonly shares: Shares;
@@ -61,12 +60,13 @@ async function measureOnce(
   try {
     await probe(running, asItComes(body));
     const { port, path } = running;
-    const plan = { port, path, key: callerAt(0).key, bodyFile: body, connections, rate, warmUpSeconds };
+    const callers = { keys: 1, models: 1 };
+    const plan = { port, path, callers, bodyFile: body, connections, rate, warmUpCalls };
     const client = await startConstantRate({ ...plan, seconds: options.seconds }, cores.load);
+    await client.warm;
     const parts = { contender: running.process, load: client.process, upstream: upstream.process };
-    const whole = warmUpSeconds + options.seconds;
-    const [measured, result] = await Promise.all([shares(whole, parts, cores), client.result]);
-    return { ...result, shares: measured };
+    const measured = await shares(options.seconds, parts, cores);
+    return { ...(await client.result()), shares: measured };
   } finally {
     await running.process?.stop();
   }

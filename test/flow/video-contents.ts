@@ -25,6 +25,8 @@ export interface ContentOptions {
   /** More of the upstream's config. */
   readonly upstream?: Record<string, unknown>;
   readonly config?: Record<string, unknown>;
+  /** In which the video is kept or given up. */
+  readonly keepVideoMs?: number | undefined;
 }
 
 /** A gateway with a finished task, whose bytes an upstream serves as it is told. */
@@ -36,6 +38,7 @@ export async function startContent(
     url = (own) => `${own}/file.mp4?sig=1`,
     upstream: more = {},
     config = {},
+    keepVideoMs,
   }: ContentOptions = {},
 ): Promise<ContentStage> {
   const contents: RawRequest[] = [];
@@ -56,6 +59,7 @@ export async function startContent(
       models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
       config,
     }),
+    keepVideoMs,
   });
   const id = await make(compat, gateway, 'm', 'a fox');
   await ended(compat, gateway, id);

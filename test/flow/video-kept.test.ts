@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { createStore } from '../../src/store/create.js';
@@ -129,6 +130,34 @@ test('of what may have broken off unseen, nothing is kept', async (t) => {
   await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
   t.strictSame(stage.names(), []);
   t.ok((await stage.get()).bytes.equals(video));
+});
+
+test('a video that does not come to its end in time is given up, though pieces of it keep coming', async (t) => {
+  const beginning = fileAnswer(video).subarray(0, 100_000);
+  const sockets: Socket[] = [];
+  let isWell = false;
+  const stage = await startKeeping(
+    t,
+    ({ socket }) => {
+      if (isWell) {
+        socket.write(fileAnswer(video));
+        return;
+      }
+      sockets.push(socket);
+      socket.write(beginning);
+    },
+    { keepVideoMs: 2000 },
+  );
+  const drip = setInterval(() => {
+    for (const socket of sockets) if (!socket.destroyed) socket.write('.');
+  }, 50);
+  t.teardown(() => clearInterval(drip));
+  const { err } = await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  t.match(err, { code: 'upstream_timeout' });
+  await eventually(() => stage.names().length === 0);
+  await eventually(() => sockets.every((socket) => socket.destroyed));
+  isWell = true;
+  t.ok((await stage.get()).bytes.equals(video), 'whoever wants it has it from the upstream');
 });
 
 test('upstreams whose videos do not come hold up those of no other', async (t) => {

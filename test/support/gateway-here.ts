@@ -50,14 +50,14 @@ export async function startDemoHere(
   return { ...(await serve(t, adapted, { simulatorUrl })), simulator, created };
 }
 
-interface ServeOptions extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys'> {
+interface ServeOptions extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys' | 'keepVideoMs'> {
   /** Where the config's simulator listens. */
   readonly simulatorUrl?: string;
 }
 
 /** Starts a gateway on a free port. */
 async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions): Promise<RunningGateway> {
-  const { simulatorUrl = null, leaseDelayMs, managedKeys } = options;
+  const { simulatorUrl = null, leaseDelayMs, managedKeys, keepVideoMs } = options;
   const lines = new Arrivals<LogLine>();
   const take = (text: string): void => lines.add(JSON.parse(text) as LogLine);
   const log = pino({ base: null }, { write: take });
@@ -71,6 +71,7 @@ async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions)
         log,
         lines: sink,
         sendLease,
+        keepVideoMs,
         ...(managedKeys === undefined ? {} : { managedKeys }),
       }),
   );

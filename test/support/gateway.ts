@@ -17,6 +17,8 @@ export interface GatewayOptions extends TestConfig {
   readonly leaseDelayMs?: number;
   /** Keys beside those of the config. */
   readonly managedKeys?: ManagedKeySet | undefined;
+  /** In which a video is kept or given up. */
+  readonly keepVideoMs?: number | undefined;
 }
 
 /**

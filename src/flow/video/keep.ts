@@ -41,6 +41,7 @@ interface Kept {
 export class VideoKeeper {
   readonly #services: Services;
   readonly #log: Logger;
+  readonly #longestMs: number;
   readonly #waiting: Kept[] = [];
   /** Ids of those that wait or are under way. */
   readonly #known = new Set<string>();
@@ -49,9 +50,11 @@ export class VideoKeeper {
   readonly #underWay = new Set<Kept>();
   #isOver = false;
 
-  constructor(services: Services, log: Logger) {
+  /** @param longestMs in which the video of a task is kept or given up */
+  constructor(services: Services, log: Logger, longestMs = claimMs) {
     this.#services = services;
     this.#log = log;
+    this.#longestMs = longestMs;
     this.#timer = setInterval(() => void this.#sweep(), sweepEveryMs).unref();
   }
 
@@ -93,9 +96,9 @@ export class VideoKeeper {
   /** Never rejects. */
   async #keep(task: VideoTask): Promise<void> {
     const { book } = this.#services;
-    const until = performance.now() + claimMs;
+    const until = performance.now() + this.#longestMs;
     try {
-      if (!(await book.claimKeep(task.id, claimMs))) return;
+      if (!(await book.claimKeep(task.id, this.#longestMs))) return;
       await this.#tryToKeep(task, until);
       // Else it is found by another process, or by the next one of this host.
       if (!this.#isOver) await book.unwatch(task.id);
