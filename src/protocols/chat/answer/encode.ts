@@ -8,7 +8,10 @@ import { extraContent, isOfVendor } from '../carried.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
-/** Writes a `chat.completion`; see `TextCodec.encodeAnswer`. Reasoning is shown; calls carry its signatures. */
+/**
+ * Writes a `chat.completion`; see `TextCodec.encodeAnswer`. Reasoning is shown; calls carry its signatures. OpenRouter's
+ * SDK refuses an answer that has no `system_fingerprint`, if only null.
+ */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   let text = `{${answerHead('chat.completion', context)},"choices":[`;
   answer.choices.forEach((choice, index) => {
@@ -17,7 +20,7 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   });
   text += ']';
   if (answer.usage !== null) text += `,"usage":${encodeUsage(answer.usage)}`;
-  return `${text}}`;
+  return `${text},"system_fingerprint":null}`;
 }
 
 /** The members with which an answer and each of its chunks begin. */

@@ -60,7 +60,7 @@ test('an answer is written as the protocol spells it', async (t) => {
       '{"index":2,"message":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":"length"}],' +
       '"usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9,' +
       '"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":2},' +
-      '"completion_tokens_details":{"reasoning_tokens":1}}}',
+      '"completion_tokens_details":{"reasoning_tokens":1}},"system_fingerprint":null}',
   );
 });
 
