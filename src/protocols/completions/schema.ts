@@ -23,7 +23,7 @@ export const completionsRequestType = Type.Object({
   logprobs: nullable(Type.Integer({ minimum: 0, maximum: 5 })),
   echo: flag,
   // Clients send an empty list for "none".
-  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String())])),
   presence_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
   frequency_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
   logit_bias: nullable(mapOf(Type.Number({ minimum: -100, maximum: 100 }))),

@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { completionsRequest } from '../../../src/protocols/completions/schema.js';
+import { completionsRequest, completionsRequestType } from '../../../src/protocols/completions/schema.js';
+import { compileSchema } from '../../../src/schema/compile.js';
 import { type Refused, refuses, takes } from '../verdicts.js';
 
 const body = (more: object = {}) => ({ model: 'm', prompt: 'Once upon', ...more });
@@ -33,6 +34,12 @@ test('every form of prompt and every documented member is accepted, and members 
     completionsRequest,
     body({ suffix: null, stream: null, max_tokens: null, stop: null, best_of: 0 }),
   );
+});
+
+test('how many stop sequences there may be is for the upstream to say, and no limit is published', async (t) => {
+  const five = body({ stop: ['a', 'b', 'c', 'd', 'e'] });
+  takes(t, completionsRequest, five);
+  t.ok(compileSchema(completionsRequestType).check(five));
 });
 
 test('the findings of the fast check are those of the body', async (t) => {
