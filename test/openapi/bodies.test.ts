@@ -32,7 +32,7 @@ for (const [schema, { name }] of jsonBodies) {
         if (isGood) good++;
         return isGood || !takes(value) || isBeyondSchemas(schema.explain(value));
       }),
-      { numRuns: 150 },
+      { numRuns: 600 },
     );
     t.ok(good > 0, `${good} good bodies`);
     t.end();
@@ -87,7 +87,7 @@ for (const [form, { name }] of uploadForms) {
         const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
         return !isObject || !takes({ ...value, file: '' }) || form.whole.check(asTexts(value));
       }),
-      { numRuns: 150 },
+      { numRuns: 600 },
     );
     t.end();
   });
