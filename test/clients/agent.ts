@@ -146,6 +146,8 @@ function qwenCode(authType: 'openai' | 'anthropic' | 'gemini', model: string): A
         security: { auth: { selectedType: authType } },
         privacy: { usageStatisticsEnabled: false },
         general: { enableAutoUpdate: false },
+        // Through its terminal a short command's output is lost now and then.
+        tools: { shell: { enableInteractiveShell: false } },
       }),
     }),
   };
