@@ -31,7 +31,6 @@ export const agentModels: readonly string[] = [
   'gpt-6-sol',
   'gpt-6.1-sol',
   'gpt-6.2-sol',
-  'm',
 ];
 
 const platform = `${process.platform}-${process.arch}`;
@@ -125,40 +124,6 @@ export const otherProviders: readonly Agent[] = [
   opencode('anthropic/claude-sonnet-5'),
   opencode('google/gemini-3.8-flash'),
   opencode('compatible/gpt-6-sol'),
-];
-
-/** @param authType the protocol that it calls the model in @param model one of the vendor's */
-function qwenCode(authType: 'openai' | 'anthropic' | 'gemini', model: string): Agent {
-  return {
-    name: `qwen code with ${authType}`,
-    program: '@qwen-code/qwen-code/cli.js',
-    turn: (prompt, isFirst) => ['--yolo', '-m', model, ...(isFirst ? [] : ['--continue']), '-p', prompt],
-    environment: (url) => ({
-      OPENAI_BASE_URL: `${url}/v1`,
-      OPENAI_API_KEY: testKey,
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_API_KEY: testKey,
-      GOOGLE_GEMINI_BASE_URL: url,
-      GEMINI_API_KEY: testKey,
-    }),
-    files: () => ({
-      '.qwen/settings.json': JSON.stringify({
-        security: { auth: { selectedType: authType } },
-        privacy: { usageStatisticsEnabled: false },
-        general: { enableAutoUpdate: false },
-        // Through its terminal a short command's output is lost now and then.
-        tools: { shell: { enableInteractiveShell: false } },
-      }),
-    }),
-  };
-}
-
-/** Agents that the quick run leaves out. */
-export const furtherAgents: readonly Agent[] = [
-  // For models by names of Qwen's it writes reasoning in two members, as vLLM has it: OpenAI knows none of them.
-  qwenCode('openai', 'm'),
-  qwenCode('anthropic', 'claude-sonnet-5'),
-  qwenCode('gemini', 'gemini-3.8-flash'),
 ];
 
 export interface AgentRun {

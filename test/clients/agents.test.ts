@@ -3,16 +3,11 @@ import { type Test, t } from 'tap';
 import { type StrictStage, startStrictStage } from '../support/strict-upstream/stage.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { textProtocols } from '../support/translated.js';
-import { type Agent, agentModels, agents, furtherAgents, otherProviders, runAgent } from './agent.js';
+import { type Agent, agentModels, agents, otherProviders, runAgent } from './agent.js';
 import { install } from './install.js';
 
 const isQuick = process.argv.includes('--quick');
-
-/** What is played of the agents, by where they are installed. */
-const played: (readonly [modules: string, agents: readonly Agent[]])[] = [
-  [await install('agents'), isQuick ? agents : [...agents, ...otherProviders]],
-];
-if (!isQuick) played.push([await install('further-agents'), furtherAgents]);
+const modules = await install('agents');
 
 /** What an agent prints at the end of a turn. The command that the model has it run prints the word in the second. */
 const turns = [
@@ -21,12 +16,7 @@ const turns = [
   ['again', false, 'Earlier I said:'],
 ] as const;
 
-async function playAgent(
-  t: Test,
-  agent: Agent,
-  modules: string,
-  { url, upstream }: StrictStage,
-): Promise<void> {
+async function playAgent(t: Test, agent: Agent, { url, upstream }: StrictStage): Promise<void> {
   const home = join(temporaryFolder(t), 'home');
   for (const [cell, isFirst, expected] of turns) {
     const prompt = `Please do what is to be done. cell:${cell}`;
@@ -39,9 +29,9 @@ async function playAgent(
 }
 
 t.jobs = 2;
-for (const [modules, installed] of played)
-  for (const agent of installed)
-    for (const wire of textProtocols)
-      void t.test(`${agent.name} on ${wire}`, { buffered: true }, async (t) =>
-        playAgent(t, agent, modules, await startStrictStage(t, wire, { models: agentModels })),
-      );
+for (const agent of isQuick ? agents : [...agents, ...otherProviders]) {
+  for (const wire of textProtocols)
+    void t.test(`${agent.name} on ${wire}`, { buffered: true }, async (t) =>
+      playAgent(t, agent, await startStrictStage(t, wire, { models: agentModels })),
+    );
+}

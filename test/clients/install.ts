@@ -13,9 +13,6 @@ export const packages = {
     '@openai/codex': '0.171.0',
     'opencode-ai': '1.18.33',
   },
-  'further-agents': {
-    '@qwen-code/qwen-code': '0.24.4',
-  },
   'ai-sdk': {
     ai6: 'npm:ai@6.0.325',
     'ai6-anthropic': 'npm:@ai-sdk/anthropic@3.0.140',
