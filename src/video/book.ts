@@ -1,10 +1,12 @@
 import { type TSchema, Type } from 'typebox';
+import type { KeptVideos } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import { compileSchema } from '../schema/compile.js';
 import type { Store } from '../store/store.js';
 import { parseObject } from '../wire/json.js';
 import { hasEnded } from './advance.js';
 import { owedWithEnd } from './charge.js';
+import { sweepInTurn } from './content-folder.js';
 import { type VideoTask, videoFormats } from './task.js';
 
 /** Collections of the store. Their names are in every store that is in use. */
@@ -225,6 +227,11 @@ export class TaskBook {
   /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may put the charge right */
   claimOwed(id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`owed:${id}`, ms);
+  }
+
+  /** Sweeps the folder of kept videos, where it is this process's turn: see `sweepInTurn`. */
+  sweepFolder(kept: KeptVideos): Promise<void> {
+    return sweepInTurn(this.#store, kept);
   }
 
   /** The task's charge was put right, or needs nothing. @param booked null for a task that is gone */

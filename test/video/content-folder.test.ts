@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
-import { beginKept, openKept, sweepKept } from '../../src/video/content-folder.js';
+import { createStore } from '../../src/store/create.js';
+import { beginKept, openKept, sweepInTurn, sweepKept } from '../../src/video/content-folder.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -144,4 +145,28 @@ test('without a folder there is nothing to sweep', async (t) => {
   const settings = settingsOf(t);
   await sweepKept(settings);
   t.equal(await openKept(settings, idOf('a')), null);
+});
+
+test('of the processes of a host one sweeps a folder, and nobody where there is none', async (t) => {
+  const store = createStore({ kind: 'embedded', path: temporaryFolder(t), taskDays: 1 });
+  t.teardown(() => store.close());
+  const claims: string[] = [];
+  const claiming = {
+    claim: (name: string, ms: number) => {
+      claims.push(name);
+      return store.claim(name, ms);
+    },
+  };
+  const [settings, other] = [settingsOf(t), settingsOf(t)];
+  await sweepInTurn(claiming, settings);
+  t.strictSame(claims, [], 'a store that nobody has used is not made');
+  await keep(settings, idOf('a'), 10, { ageMs: 3 * dayMs });
+  await keep(other, idOf('a'), 10, { ageMs: 3 * dayMs });
+  await sweepInTurn(claiming, settings);
+  t.strictSame(await readdir(settings.folder), []);
+  await keep(settings, idOf('b'), 10, { ageMs: 3 * dayMs });
+  await sweepInTurn(claiming, settings);
+  t.strictSame(await readdir(settings.folder), [`${idOf('b')}.mp4`], 'somebody has done it a moment ago');
+  await sweepInTurn(claiming, other);
+  t.strictSame(await readdir(other.folder), [], 'each folder has a turn of its own');
 });

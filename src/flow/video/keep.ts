@@ -55,7 +55,7 @@ export class VideoKeeper {
     this.#services = services;
     this.#log = log;
     this.#longestMs = longestMs;
-    this.#timer = setInterval(() => void this.#sweep(), sweepEveryMs).unref();
+    this.#timer = setInterval(() => void this.#sweepInTurn(), sweepEveryMs).unref();
   }
 
   /**
@@ -173,16 +173,23 @@ export class VideoKeeper {
       this.#cancels.delete(cancel);
       await part.discard();
     }
-    await this.#sweep();
+    await this.#swept(sweepKept(videos));
   }
 
   /** Never rejects. */
-  async #sweep(): Promise<void> {
-    const { videos } = this.#services.running.snapshot;
-    if (videos === null) return;
+  async #sweepInTurn(): Promise<void> {
+    const { book, running } = this.#services;
+    const { videos } = running.snapshot;
+    if (videos !== null) await this.#swept(book.sweepFolder(videos));
+  }
+
+  /** Never rejects. @param sweep that is under way */
+  async #swept(sweep: Promise<void>): Promise<void> {
     try {
-      await sweepKept(videos);
+      await sweep;
     } catch (error) {
+      // The store is gone, as its other users tell.
+      if (error instanceof GatewayError) return;
       this.#log.warn({ err: error }, 'the folder of kept videos could not be swept');
     }
   }
