@@ -81,8 +81,8 @@ function addMarks(request: ConversationRequest, marks: Marks, most: number): voi
 
 function lastTool({ tools, toolChoice }: ConversationRequest): Tool | undefined {
   // A choice among some of the tools may leave out the others.
-  const chosen = toolChoice?.mode === 'allowed' ? toolChoice.names : null;
-  return tools.findLast(({ name }) => chosen === null || chosen.includes(name)) ?? tools.at(-1);
+  const chosen = toolChoice?.mode === 'allowed' ? new Set(toolChoice.names) : null;
+  return tools.findLast(({ name }) => chosen === null || chosen.has(name)) ?? tools.at(-1);
 }
 
 /** Where the last two messages of the user end: turns with none of the assistant between them are one message. */

@@ -21,7 +21,8 @@ export function fitStopSequences(
   const takes = (sequence: string) => stop.blank || sequence.trim() !== '';
   const taken = request.stop.filter(takes).slice(0, stop.most);
   if (taken.length === request.stop.length) return null;
-  const others = [...new Set(request.stop.filter((sequence) => !taken.includes(sequence)))];
+  const known = new Set(taken);
+  const others = [...new Set(request.stop.filter((sequence) => !known.has(sequence)))];
   if (others.length > mostWatched) leaveOut(request, 'stop', leftOut);
   return {
     request: { ...request, stop: taken },

@@ -40,7 +40,7 @@ interface Merging {
   readonly root: JsonObject;
   /** Schemas of each member, by their JSON text, which stands here once. */
   readonly members: Map<string, Map<string, unknown>>;
-  /** Texts of schemas that were met: a definition is met as often as it is named. */
+  /** Texts of schemas, and of what stands in their place, that were met: a definition is met as often as it is named. */
   readonly texts: Map<unknown, string>;
   readonly left: { schemas: number; names: number; levels: number };
 }
@@ -116,7 +116,7 @@ function addMembers(properties: JsonObject, { members, texts, left }: Merging): 
   for (const name of take(Object.keys(properties), left)) {
     const schema = properties[name];
     const text = texts.get(schema) ?? JSON.stringify(schema);
-    if (isObject(schema)) texts.set(schema, text);
+    texts.set(schema, text);
     const schemas = members.get(name);
     if (schemas === undefined) members.set(name, new Map([[text, schema]]));
     else schemas.set(text, schema);

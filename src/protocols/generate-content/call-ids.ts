@@ -1,10 +1,10 @@
-interface OpenCall {
-  readonly id: string;
+import { type AnsweredCall, CallQueue } from '../../conversation/call-queue.js';
+
+interface OpenCall extends AnsweredCall {
   /** Number of the model's turn that made the call. */
   readonly turn: number;
   /** The client named no id. */
   readonly isMade: boolean;
-  isAnswered: boolean;
 }
 
 /** Longest id that every protocol takes. */
@@ -58,8 +58,8 @@ function waitingFor(calls: Map<string, WaitingCalls>, key: string): WaitingCalls
 /** The calls of one turn, in their order: those without an id of their own are answered first. */
 interface TurnCalls {
   readonly turn: number;
-  readonly made: Queue;
-  readonly named: Queue;
+  readonly made: CallQueue;
+  readonly named: CallQueue;
 }
 
 /** Calls of one id or of one function that have no result yet. Each is looked at once, however many there are. */
@@ -69,34 +69,19 @@ class WaitingCalls {
   add(call: OpenCall): void {
     let last = this.#turns.at(-1);
     if (last?.turn !== call.turn) {
-      last = { turn: call.turn, made: new Queue(), named: new Queue() };
+      last = { turn: call.turn, made: new CallQueue(), named: new CallQueue() };
       this.#turns.push(last);
     }
-    (call.isMade ? last.made : last.named).calls.push(call);
+    (call.isMade ? last.made : last.named).add(call);
   }
 
   /** Takes out the call that is answered next. */
-  take(): OpenCall | null {
+  take(): AnsweredCall | null {
     for (let last = this.#turns.at(-1); last !== undefined; last = this.#turns.at(-1)) {
       const call = last.made.take() ?? last.named.take();
       if (call !== null) return call;
       this.#turns.pop();
     }
     return null;
-  }
-}
-
-class Queue {
-  readonly calls: OpenCall[] = [];
-  #next = 0;
-
-  take(): OpenCall | null {
-    let call = this.calls[this.#next];
-    // It may have been answered under its other key.
-    while (call?.isAnswered) call = this.calls[++this.#next];
-    if (call === undefined) return null;
-    this.#next++;
-    call.isAnswered = true;
-    return call;
   }
 }

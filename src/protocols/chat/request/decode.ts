@@ -23,6 +23,7 @@ import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
+import { FunctionCalls } from '../function-calls.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch } from '../search-options.js';
 
@@ -226,8 +227,7 @@ interface Progress {
   readonly toolNames: Map<string, string>;
   /** Results of the turn that the next tool message joins, or null after any other message. */
   results: ToolResultPart[] | null;
-  /** Ids that were made for calls in the `function_call` form without a result yet: results name the function alone. */
-  readonly functionCalls: string[];
+  readonly functionCalls: FunctionCalls;
 }
 
 /**
@@ -243,7 +243,7 @@ function decodeMessages(messages: unknown): Conversation {
     turns: [],
     toolNames: new Map(),
     results: null,
-    functionCalls: [],
+    functionCalls: new FunctionCalls(),
   };
   messages.forEach((message: unknown, index) => {
     const at = `messages[${index}]`;
@@ -290,7 +290,9 @@ function addResult(message: JsonObject, at: string, progress: Progress): void {
   const cache = cacheMarkOf(message) ?? decoded.findLast((part) => part.cache)?.cache ?? null;
   const content = decoded.map(({ cache: _own, ...part }) => part);
   const legacy = message.role === 'function';
-  const callId = legacy ? answeredCall(message.name, at, progress) : cutIdOf(message.tool_call_id);
+  const callId = legacy
+    ? answeredCall(message.name, at, progress.functionCalls)
+    : cutIdOf(message.tool_call_id);
   if (callId === null) throw wrongValue(`${at}.tool_call_id`, 'a string');
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result = marked<ToolResultPart>(
@@ -305,11 +307,9 @@ function addResult(message: JsonObject, at: string, progress: Progress): void {
   }
 }
 
-/** The first call of the function that has no result yet or, where none has its name, of any. */
-function answeredCall(name: unknown, at: string, { functionCalls, toolNames }: Progress): string {
-  const named = functionCalls.findIndex((id) => toolNames.get(id) === name);
-  const [id] = functionCalls.splice(Math.max(0, named), 1);
-  if (id === undefined) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
+function answeredCall(name: unknown, at: string, calls: FunctionCalls): string {
+  const id = calls.take(name);
+  if (id === null) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
   return id;
 }
 
@@ -332,8 +332,9 @@ function decodeAssistant(
   }
   if (isObject(message.function_call)) {
     const id = functionCallId(index);
-    progress.functionCalls.push(id);
-    parts.push(functionCall(message.function_call, id, `${at}.function_call`));
+    const call = functionCall(message.function_call, id, `${at}.function_call`);
+    progress.functionCalls.add(call);
+    parts.push(call);
   }
   for (const part of parts) if (part.kind === 'toolCall') progress.toolNames.set(part.id, part.name);
   return withReasoning(message, parts);

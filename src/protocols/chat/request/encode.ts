@@ -291,9 +291,12 @@ function encodeToolChoice(
 ): string | JsonObject | undefined {
   switch (choice?.mode) {
     case 'named':
-      return named(choice.name, tools);
+      return named(tools.find(({ name }) => name === choice.name));
     case 'allowed': {
-      const allowed = choice.names.map((name) => named(name, tools)).filter((each) => each !== undefined);
+      const byName = new Map(tools.map((tool) => [tool.name, tool]));
+      const allowed = choice.names
+        .map((name) => named(byName.get(name)))
+        .filter((each) => each !== undefined);
       const mode = choice.required ? 'required' : 'auto';
       return allowed.length === 0
         ? undefined
@@ -304,10 +307,10 @@ function encodeToolChoice(
   }
 }
 
-function named(name: string, tools: readonly Tool[]): JsonObject | undefined {
-  const tool = tools.find((each) => each.name === name);
+function named(tool: Tool | undefined): JsonObject | undefined {
   if (tool === undefined) return undefined;
-  return tool.custom === undefined
+  const { name, custom } = tool;
+  return custom === undefined
     ? { type: 'function', function: { name } }
     : { type: 'custom', custom: { name } };
 }

@@ -403,12 +403,16 @@ function addSigned({ parts, settled }: ModelTurn, signature: string): void {
     addReasoning(parts, '', signature);
     return;
   }
-  const shown = parts.findLastIndex(
-    (part, index) => index >= settled && part.kind === 'reasoning' && part.signature === null,
-  );
-  const thought = parts[shown];
+  // What is settled is not looked through again, however many parts are signed.
+  let shown = parts.length - 1;
+  while (shown >= settled && !isUnsigned(parts[shown])) shown--;
+  const thought = shown < settled ? undefined : parts[shown];
   if (thought?.kind === 'reasoning') parts[shown] = { ...thought, signature };
   else parts.splice(settled, 0, { kind: 'reasoning', text: '', signature });
+}
+
+function isUnsigned(part: AssistantPart | undefined): boolean {
+  return part?.kind === 'reasoning' && part.signature === null;
 }
 
 /** Thoughts in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */

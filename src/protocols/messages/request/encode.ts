@@ -420,10 +420,8 @@ function encodeTools(request: ConversationRequest, target: TargetOptions): Encod
   if (request.tools.length === 0 && search === undefined)
     return { tools: undefined, toolChoice: undefined, forced: false };
   const choice = presentChoice(request);
-  const tools =
-    choice?.mode === 'allowed'
-      ? request.tools.filter(({ name }) => choice.names.includes(name))
-      : request.tools;
+  const chosen = choice?.mode === 'allowed' ? new Set(choice.names) : null;
+  const tools = chosen === null ? request.tools : request.tools.filter(({ name }) => chosen.has(name));
   const toolChoice = encodeToolChoice(choice, request.parallelCalls);
   const forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
   // The last tool may bear the mark up to which the prompt is cached.
@@ -437,10 +435,10 @@ function encodeTools(request: ConversationRequest, target: TargetOptions): Encod
  */
 function presentChoice({ tools, toolChoice, search }: ConversationRequest): ToolChoice | null {
   if (search?.forced === true) return { mode: 'named', name: searchName };
-  const has = (wanted: string) => tools.some(({ name }) => name === wanted);
-  if (toolChoice?.mode === 'named') return has(toolChoice.name) ? toolChoice : null;
-  if (toolChoice?.mode !== 'allowed') return toolChoice;
-  const names = toolChoice.names.filter(has);
+  if (toolChoice?.mode !== 'named' && toolChoice?.mode !== 'allowed') return toolChoice;
+  const known = new Set(tools.map(({ name }) => name));
+  if (toolChoice.mode === 'named') return known.has(toolChoice.name) ? toolChoice : null;
+  const names = toolChoice.names.filter((name) => known.has(name));
   return names.length === 0 ? null : { ...toolChoice, names };
 }
 

@@ -249,9 +249,10 @@ function encodeTool({ name, description, parameters, strict, custom }: Tool): st
 function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): string {
   switch (choice.mode) {
     case 'named':
-      return namedTool(choice.name, tools);
+      return namedTool(choice.name, customNames(tools));
     case 'allowed': {
-      const named = choice.names.map((name) => namedTool(name, tools)).join(',');
+      const custom = customNames(tools);
+      const named = choice.names.map((name) => namedTool(name, custom)).join(',');
       return `{"type":"allowed_tools","mode":"${choice.required ? 'required' : 'auto'}","tools":[${named}]}`;
     }
     default:
@@ -259,7 +260,10 @@ function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): string {
   }
 }
 
-function namedTool(name: string, tools: readonly Tool[]): string {
-  const isCustom = tools.some((tool) => tool.name === name && tool.custom !== undefined);
-  return `{"type":"${isCustom ? 'custom' : 'function'}","name":${JSON.stringify(name)}}`;
+function customNames(tools: readonly Tool[]): ReadonlySet<string> {
+  return new Set(tools.filter(({ custom }) => custom !== undefined).map(({ name }) => name));
+}
+
+function namedTool(name: string, custom: ReadonlySet<string>): string {
+  return `{"type":"${custom.has(name) ? 'custom' : 'function'}","name":${JSON.stringify(name)}}`;
 }
