@@ -3,7 +3,13 @@ import { inputMetering, wholeAnswers } from '../../conversation/stream-rules.js'
 import type { Usage } from '../../conversation/usage.js';
 import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
-import { lastObjectStart, type NumberNames, numberNames, readNumbers } from '../../wire/json-skip.js';
+import {
+  lastMemberAt,
+  type NumberNames,
+  numberNames,
+  objectAfterKey,
+  readNumbers,
+} from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { never } from '../once.js';
@@ -24,6 +30,9 @@ const metaKey = Buffer.from('"meta"');
 /** In `tokens`, or in `billed_units`, where search units may stand in place of tokens. */
 const metaNames = numberNames(['input_tokens']);
 
+/** What tells of the answer is a member of it: the documents of a client, which it may repeat, have members of any name. */
+const levels = 1;
+
 /**
  * Finds the tokens of an answer in its `usage` (Jina) or its `meta` (Cohere). All of them are input.
  * @returns null when neither names any
@@ -33,10 +42,11 @@ function rerankUsage(answer: Buffer): Usage | null {
   return input === null ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
 }
 
-/** The largest of the wanted numbers in the last object of that name, or null when it has none. */
+/** The largest of the wanted numbers in the answer's last object of that name, or null when it has none. */
 function mostOf(answer: Buffer, key: Buffer, wanted: NumberNames): number | null {
   const found: number[] = [];
-  const start = lastObjectStart(answer, key);
+  const at = lastMemberAt(answer, key, levels);
+  const start = at === -1 ? -1 : objectAfterKey(answer, at, key.length);
   if (start === -1 || !readNumbers(answer, start, wanted, found)) return null;
   const most = Math.max(...found);
   return most === -1 ? null : most;
