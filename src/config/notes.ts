@@ -1,6 +1,7 @@
 import { textProtocols } from '../conversation/request.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { nativeProtocols } from './servable.js';
+import type { ImagePrice } from './types.js';
 
 /** Hosts of those whose search of the web the protocol's own upstreams have. */
 const searchingHosts = ['anthropic.com', 'openai.com'];
@@ -11,7 +12,7 @@ const searchingHosts = ['anthropic.com', 'openai.com'];
  */
 export function notesOf(config: ResolvedConfig): readonly string[] {
   const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
-  notes.push(...priceNotes(config));
+  notes.push(...priceNotes(config), ...config.models.flatMap(sizeNotes));
   return notes;
 }
 
@@ -29,6 +30,26 @@ function priceNotes({ models, groups, keys, unpriced }: ResolvedConfig): readonl
       ? 'calls that have a budget are refused'
       : 'their calls are charged nothing';
   return [`no price is set for ${names.slice(0, mostNamed).join(', ')}${more}: ${meaning}`];
+}
+
+/** A model whose images or videos are priced by what they are, and cost nothing where they are anything else. */
+function sizeNotes({ name, price }: ResolvedModel): string[] {
+  if (price === null) return [];
+  const { rates, images, seconds } = price;
+  const notes: string[] = [];
+  if (rates.perCall === 0 && images.length > 0 && images.every(isOfSome))
+    notes.push(
+      `models.${name} has prices of images and no perCall: those of another size or quality, or that name none, cost nothing`,
+    );
+  if (rates.perSecond === 0 && seconds.length > 0)
+    notes.push(
+      `models.${name} has prices of seconds and no perSecond: videos of another resolution, or that name none, cost nothing`,
+    );
+  return notes;
+}
+
+function isOfSome({ size, quality }: ImagePrice): boolean {
+  return size !== null || quality !== null;
 }
 
 /** Targets that translated calls ask to search the web, though their hosts are not known to do it. */

@@ -63,3 +63,17 @@ test('models without a price are noted, with what becomes of their calls', async
   t.match(noted({ models: many }), [/^no price is set for m0, .*, m49 and 10 more: /]);
   t.strictSame(noted({ models: { m: { ...target, price: { input: 0 } } } }), []);
 });
+
+test('images and videos that no price is for are noted', async (t) => {
+  const noted = (price: object) => {
+    const file = testConfig({ upstreams: ['https://else.example/v1'] });
+    const { m } = file.models as { readonly m: object };
+    return notesOf(parseConfig(JSON.stringify({ ...file, models: { m: { ...m, price } } }), source));
+  };
+  const image = { size: '1024x1024', usd: 0.04 };
+  const second = { resolution: '1080p', usd: 0.5 };
+  t.match(noted({ images: [image] }), [/^models\.m has prices of images and no perCall/]);
+  t.match(noted({ seconds: [second] }), [/^models\.m has prices of seconds and no perSecond/]);
+  t.strictSame(noted({ images: [image, { usd: 0.08 }] }), []);
+  t.strictSame(noted({ images: [image], perCall: 0.08, seconds: [second], perSecond: 0.5 }), []);
+});

@@ -44,7 +44,9 @@ export function outlineOfBody(
     count: countIn(body, whole),
     stream: body.stream === true,
     responseFormat: formatOrNull(body.response_format) ?? (form === 'input' ? 'url' : null),
-    size: sizeOf(isObject(body.parameters) ? (body.parameters.size ?? body.size) : body.size),
+    size: sizeOf(
+      form === 'input' && isObject(body.parameters) ? (body.parameters.size ?? body.size) : body.size,
+    ),
     quality: textOrNull(body.quality),
     hasImageTexts: operation === 'edit' && imageMembers.some((name) => (body[name] ?? null) !== null),
   };

@@ -46,6 +46,8 @@ test('of a body with a prompt: what it is routed and metered by', async (t) => {
     size: '1024x768',
     quality: null,
   });
+  const twoSizes = { size: '1024x1536', parameters: { size: '1*1' } };
+  t.equal(outlineOf('generate', promptBody(twoSizes)).size, '1024x1536', 'that of the form of the body');
   t.strictSame(outlineOf('edit', promptBody({ response_format: 'png', n: null })), nothing);
   for (const more of [{ image: imageUrl }, { images: [{ file_id: 'f' }] }, { mask: {} }])
     t.strictSame(outlineOf('edit', promptBody(more)), { ...nothing, hasImageTexts: true });
