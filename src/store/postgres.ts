@@ -1,6 +1,7 @@
 import type { PostgresStoreSettings } from '../config/types.js';
 import type { BudgetAccounts } from './accounts.js';
 import type { ChangeFeed } from './changes.js';
+import { mostAheadMs } from './claims.js';
 import type { OwnedRecords } from './owned.js';
 import { createPostgresBudgets } from './postgres-budgets.js';
 import { createPostgresLedger } from './postgres-ledger.js';
@@ -154,7 +155,8 @@ WHERE collection = $1 AND key = $2 AND revision = $4 AND expires_at > now() RETU
   claim: {
     name: 'claim',
     text: `INSERT INTO claims AS c VALUES ($1, ${until('$2')})
-ON CONFLICT (key) DO UPDATE SET expires_at = excluded.expires_at WHERE c.expires_at <= now() RETURNING true AS made`,
+ON CONFLICT (key) DO UPDATE SET expires_at = excluded.expires_at
+WHERE c.expires_at <= now() OR c.expires_at > excluded.expires_at + interval '${mostAheadMs} milliseconds' RETURNING true AS made`,
   },
   sweepRecords: {
     name: 'record_sweep',

@@ -158,6 +158,10 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
     await eventually(() => store.claim('poll:2', minuteMs));
     await store.sweep();
     t.equal(await other.claim('poll:2', minuteMs), false, 'a sweep leaves what is still held');
+    t.equal(await store.claim('poll:3', 60 * minuteMs), true);
+    t.equal(await other.claim('poll:3', 60 * minuteMs), false);
+    t.equal(await other.claim('poll:3', minuteMs), true, 'what a clock has made that was set back meanwhile');
+    t.equal(await store.claim('poll:3', minuteMs), false);
   });
 
   storeTest('any text is an id, and any text a value', async (t, store, other) => {
