@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { demoConfig, isLoopback } from './config/demo.js';
@@ -172,11 +172,19 @@ async function prices(
   return 0;
 }
 
-/** Whoever reads the file meanwhile sees it as it was, or as it is then. */
+/** Whoever reads the file meanwhile sees it as it was, or as it is then. It stays where links lead, and its owner's. */
 function replaceFile(path: string, text: string): void {
-  const next = `${path}.${process.pid}.new`;
-  writeFileSync(next, text, { mode: statSync(path).mode });
-  renameSync(next, path);
+  const file = realpathSync(path);
+  const { mode, uid, gid } = statSync(file);
+  const next = `${file}.${process.pid}.new`;
+  try {
+    writeFileSync(next, text, { mode });
+    if (process.getuid?.() === 0) chownSync(next, uid, gid);
+    renameSync(next, file);
+  } catch (error) {
+    rmSync(next, { force: true });
+    throw error;
+  }
 }
 
 function key(action: string | undefined, given: string | undefined): number {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
@@ -242,3 +242,19 @@ test('the curl of the demo banner is answered, and the log says where the gatewa
 });
 
 t.end();
+
+test('prices are written into the file that a link leads to', (t) => {
+  const folder = t.testdir({
+    'real.json': JSON.stringify({ models: { a: { targets: [] } } }),
+    'list.json': JSON.stringify({ a: { input_cost_per_token: 1e-6 } }),
+    'config.json': t.fixture('symlink', 'real.json'),
+  });
+  const [link, real] = [join(folder, 'config.json'), join(folder, 'real.json')];
+  t.match(run(['prices', 'import', join(folder, 'list.json'), '--into', link]), { code: 0 });
+  t.ok(lstatSync(link).isSymbolicLink());
+  t.strictSame(JSON.parse(readFileSync(real, 'utf8')), {
+    models: { a: { targets: [], price: { input: 1 } } },
+  });
+  t.strictSame(readdirSync(folder).sort(), ['config.json', 'list.json', 'real.json']);
+  t.end();
+});

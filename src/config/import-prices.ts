@@ -31,7 +31,7 @@ export function importPrices(config: string, list: string, replaces: boolean): I
   if (!isObject(entries))
     throw new ConfigError([{ path: '', message: 'the list of prices is not a JSON object' }]);
   const upstreams = propertyOf(value, 'upstreams');
-  const prices: Record<string, PriceSettings> = {};
+  const prices: [string, PriceSettings][] = [];
   const notes: string[] = [];
   const missing: string[] = [];
   for (const [name, model] of propertiesOf(propertyOf(value, 'models'))) {
@@ -42,7 +42,7 @@ export function importPrices(config: string, list: string, replaces: boolean): I
     const found = findPrice(entries, namesOf(name, model, upstreams));
     if (found === null) missing.push(name);
     else {
-      prices[name] = found.price;
+      prices.push([name, found.price]);
       if (found.unused.length > 0)
         notes.push(
           `models.${name} is priced without ${found.unused.join(', ')}, which have no place in a price here`,
@@ -50,7 +50,8 @@ export function importPrices(config: string, list: string, replaces: boolean): I
     }
   }
   if (missing.length > 0) notes.push(`the list has no price for ${missing.join(', ')}`);
-  return { prices, notes };
+  // Not by assignment: a model may be called `__proto__`.
+  return { prices: Object.fromEntries(prices), notes };
 }
 
 /**

@@ -176,6 +176,18 @@ test('a model is looked for as its targets call it, by their hosts, and then as 
   t.strictSame(importPrices(config, list, true).prices.priced, { input: 1 });
 });
 
+test('a model may be called as a member that every object has', async (t) => {
+  const named = (value: string) => `{"__proto__": ${value}, "constructor": ${value}}`;
+  const config = `{"models": ${named('{"targets": []}')}}`;
+  const { prices, notes } = importPrices(config, named('{"input_cost_per_token": 1e-6}'), false);
+  t.strictSame(Object.entries(prices), [
+    ['__proto__', { input: 1 }],
+    ['constructor', { input: 1 }],
+  ]);
+  t.strictSame(notes, []);
+  t.match(writePrices(config, prices), /"__proto__":\s*\{\s*"targets":\s*\[\],\s*"price"/);
+});
+
 test('prices are written beside what stands there', async (t) => {
   const config = `{
   // models
