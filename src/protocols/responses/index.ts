@@ -7,6 +7,7 @@ import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { usageOfAnswer } from './answer/usage.js';
+import { backgroundIn } from './background.js';
 import { noteBytes, noteCharges } from './charges.js';
 import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
@@ -80,6 +81,7 @@ export const responses: Endpoint = {
   },
   conversation: responsesConversation,
   once: responsesOnce,
+  uncounted: backgroundIn,
 };
 
 /** `POST /v1/responses/compact` */
