@@ -9,7 +9,7 @@ import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { account } from './account.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
 import { factorOf } from './consumption.js';
-import { expectedSeconds, expectedTokens, expectedUsage } from './expected-usage.js';
+import { expectedSeconds, expectedTokens, expectedUsage, presumeSeconds } from './expected-usage.js';
 import { budgetsOf, LimitedCall, type PeriodBudget, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
@@ -134,6 +134,7 @@ export function admitDownload(
  */
 export function admitResolved(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
   const { key, model } = call;
+  if (call.route.endpoint?.metering.seconds != null) presumeSeconds(call);
   const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
   if (call.limited === null && model.limits === null && price === null) {
     next(services, call);

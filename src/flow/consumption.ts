@@ -15,6 +15,7 @@ export interface Consumption {
   usage: Usage | null;
   /** An upstream has served it: its price by the call and by the second counts. */
   isServed: boolean;
+  /** Those that the answer names, or for which the call was taken where it names none and counts no tokens. */
   mediaSeconds: number;
   readonly units: number;
   made: MadeMedia | null;
@@ -38,7 +39,7 @@ export function noteUsage(
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
   call.usage ??= transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
-  call.mediaSeconds = transform.mediaSeconds;
+  if (transform.mediaSeconds > 0 || call.usage !== null) call.mediaSeconds = transform.mediaSeconds;
   call.made = joinMade(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = head !== null && !isBroken;
@@ -64,7 +65,7 @@ export function consumedSoFar(call: ConsumingCall): Consumption {
     usage: usage === null ? null : { ...usage, partial: true },
     isServed: isServed || answeredAt > 0,
     // After its usage was asked for.
-    mediaSeconds: transform?.mediaSeconds ?? mediaSeconds,
+    mediaSeconds: transform?.mediaSeconds || mediaSeconds,
     units,
     made: joinMade(made, transform?.made ?? null),
     costNanos: -1,

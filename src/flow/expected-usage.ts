@@ -1,3 +1,4 @@
+import type { Price } from '../config/types.js';
 import { bodyEstimate, estimatedUsage } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -5,7 +6,7 @@ import { bodyOutputLimit, type OutputLimit } from '../protocols/endpoint.js';
 import type { OutputSpans } from '../schema/accept.js';
 import { findValues, type Span } from '../wire/json-scan.js';
 import { endOfValue, mostDepth, skipSpace, wholeNumber } from '../wire/json-skip.js';
-import type { Call } from './call.js';
+import type { Call, ResolvedCall } from './call.js';
 
 /** Output of a call that sets no limit to it. */
 const presumedOutput = 1000;
@@ -48,9 +49,38 @@ function expectedOutput({ body, route, upload, validated, model }: Call): number
 /** The seconds of audio or video for which a call is taken until they are known. */
 export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
   if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
-  if (upload === null) return (body?.length ?? 0) / bytesOfSpokenSecond;
+  if (upload === null) return body === null ? 0 : spokenBytes(body) / bytesOfSpokenSecond;
   const { contentLength } = exchange.head;
   return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
+}
+
+function spokenBytes(body: Buffer): number {
+  try {
+    const [input = null] = findValues(body, skipSpace(body, 0), ['input']);
+    return input === null ? body.length : input.end - input.start;
+  } catch (fault) {
+    if (fault instanceof GatewayError) return body.length;
+    throw fault;
+  }
+}
+
+/** The seconds of a recording that has come whole, by its size. */
+export function recordedSeconds({ exchange }: Call): number {
+  return exchange.bytesIn / bytesOfRecordedSecond;
+}
+
+/**
+ * A transcript may be plain text, and a sound of any format: where nobody names the seconds of a call that costs anything
+ * by them, its client or whoever runs the gateway, those count for which it is taken.
+ */
+export function presumeSeconds(call: ResolvedCall): void {
+  const { price, targets } = call.model;
+  if (hasSecondRate(price) || targets.some(({ cost }) => hasSecondRate(cost)))
+    call.mediaSeconds = expectedSeconds(call);
+}
+
+function hasSecondRate(price: Price | null): boolean {
+  return price !== null && price.rates.perSecond > 0;
 }
 
 interface KnownOutput {

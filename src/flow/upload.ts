@@ -14,6 +14,7 @@ import { type AdmissionListener, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import { largestReceiveBuffer, mostAfterStop } from './bytes-after-stop.js';
 import type { AuthenticatedCall } from './call.js';
+import { recordedSeconds } from './expected-usage.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
@@ -174,9 +175,17 @@ export class Upload
         keepMemory(this.#services, this.#call, this.#held.length + this.#partRoom + this.#waiting);
         this.#send();
       } else this.#sink?.end();
+      this.#noteSeconds();
     } catch (fault) {
       this.#end(fault);
     }
+  }
+
+  /** Of a form that has announced no length, what was expected was a guess. */
+  #noteSeconds(): void {
+    const call = this.#call;
+    if (call.mediaSeconds > 0 && call.exchange.head.contentLength <= 0)
+      call.mediaSeconds = recordedSeconds(call);
   }
 
   onBodyRefused(error: GatewayError): void {

@@ -182,12 +182,17 @@ const secondsNumber = /^\s*:\s*\{[^{}]*"seconds"\s*:\s*(\d+(?:\.\d+)?)/;
 /** A number, or a usage, with its name and the space around it. */
 const valueBytes = 256;
 
+/** How a transcript begins that is an object, or the events of a stream; any other is plain text, which names nothing. */
+const namingStart = /^\ufeff?\s*(?:\{|(?:data|event|id|retry)?:)/;
+const startBytes = 64;
+
 /**
  * Seconds of the sound of which an answer is the transcript: as its `usage` counts them, or as its `duration`.
  * @param begin its first bytes
  * @param end its last bytes
  */
 function transcriptSeconds(begin: Buffer, _length: number, end: Buffer): number {
+  if (!namingStart.test(begin.toString('utf8', 0, startBytes))) return 0;
   return (
     numberAfter(end, end.lastIndexOf(usageKey), usageKey, secondsNumber) ??
     numberAfter(begin, begin.indexOf(durationKey), durationKey, number) ??
