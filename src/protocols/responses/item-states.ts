@@ -50,7 +50,12 @@ interface MatchedItem {
   readonly state: ItemState;
 }
 
+/** What an item takes up beside its texts, in characters. */
+const itemCharacters = 256;
+
 export class ItemStates {
+  /** Characters that are kept of all items until the stream ends. */
+  held = 0;
   /** By `output_index`, or by the item's id where the upstream leaves that out. */
   readonly #states = new Map<unknown, ItemState>();
   readonly #byId = new Map<unknown, ItemState>();
@@ -63,6 +68,7 @@ export class ItemStates {
     let state = this.#states.get(key) ?? this.#byId.get(event.item_id);
     if (state === undefined) {
       state = newState();
+      this.held += itemCharacters + (typeof key === 'string' ? key.length : 0);
       this.#states.set(key, state);
       this.#identify(state, event.item_id);
     }
@@ -75,7 +81,9 @@ export class ItemStates {
   }
 
   #identify(state: ItemState, id: unknown): void {
-    if (typeof id === 'string' && id !== '') this.#byId.set(id, state);
+    if (typeof id !== 'string' || id === '') return;
+    const count = this.#byId.size;
+    if (this.#byId.set(id, state).size > count) this.held += itemCharacters + id.length;
   }
 
   all(): Iterable<ItemState> {

@@ -13,6 +13,9 @@ import { decodeLogprobs } from '../logprobs.js';
 import { nameForeign, upstreamError } from '../upstream-error.js';
 import { isResponse } from './rules.js';
 
+/** Candidates that a stream may have; the API takes no more than 8. */
+const mostChoices = 128;
+
 /** What has come of a candidate. */
 interface Progress {
   calls: number;
@@ -91,6 +94,10 @@ class BlockDecoder implements StreamDecoder {
     for (const [at, candidate] of candidates.entries()) {
       const { index } = candidate;
       const choice = typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : at;
+      if (choice >= mostChoices) {
+        this.#fail(foreignStream('generateContent', `a candidate with the index ${choice}`), out);
+        return;
+      }
       this.#readCandidate(candidate, choice, out);
     }
     if (this.#choices.size === 0 && isBlocked(block)) {

@@ -22,6 +22,8 @@ import { foreignEvent, standingOf, upstreamError } from '../upstream-error.js';
 
 /** Most characters of a call's arguments that may come before its name. */
 const mostEarly = 8 * 1024 * 1024;
+/** Most characters that are kept of all items. */
+const mostHeld = 32 * 1024 * 1024;
 
 /** Reads an upstream's stream; see `TextCodec.createDecoder`. */
 export function createDecoder(source: AnswerSource): StreamDecoder {
@@ -67,6 +69,7 @@ class ResponseDecoder implements StreamDecoder {
         if (!this.#isStarted) out.push({ kind: 'start', usage: null });
         this.#isStarted = true;
         this.#step(type, body, out);
+        if (this.#items.held > mostHeld && !this.#isOver) this.#fail(tooMany(), out);
     }
   }
 
@@ -225,6 +228,7 @@ class ResponseDecoder implements StreamDecoder {
       return;
     }
     state.early += text;
+    this.#items.held += text.length;
     if (state.early.length > mostEarly)
       this.#fail(
         new GatewayError('upstream_error', 'The upstream names a tool call too late to keep it.'),
@@ -242,7 +246,7 @@ class ResponseDecoder implements StreamDecoder {
       case 'call':
         this.#add(state, item, out);
         // The last event may have its name.
-        if (state.call === -1) state.unnamed = item;
+        if (state.call === -1) this.#keep(state, item);
         else this.#endCall(state, item, out);
         return;
       case 'reasoning': {
@@ -260,6 +264,11 @@ class ResponseDecoder implements StreamDecoder {
         break;
     }
     state.isDone = true;
+  }
+
+  #keep(state: ItemState, item: JsonObject): void {
+    state.unnamed = item;
+    this.#items.held += JSON.stringify(item).length;
   }
 
   /** Something that the upstream ran itself. */
@@ -311,6 +320,12 @@ class ResponseDecoder implements StreamDecoder {
     this.#isOver = true;
     out.push({ kind: 'error', error });
   }
+}
+
+function tooMany(): GatewayError {
+  return new GatewayError('upstream_error', "The upstream's answer has too many items to be kept.", {
+    tooLarge: true,
+  });
 }
 
 /** A part's number as the bits count it. */

@@ -16,6 +16,11 @@ import { writeSearch } from '../search-item.js';
 /** Most characters of an answer: its last event repeats them all. */
 const mostCharacters = 16 * 1024 * 1024;
 
+/** What an item or a part of one takes up beside its texts, which may be empty: it is begun where another kind of event comes. */
+const itemCharacters = 256;
+/** Kinds that go on with the item that the event before was of. */
+const growing: ReadonlySet<StreamEvent['kind']> = new Set(['text', 'refusal', 'reasoning', 'callArguments']);
+
 type Step<Kind extends StreamEvent['kind']> = Extract<StreamEvent, { readonly kind: Kind }>;
 
 /** What is kept of an event for the last one. */
@@ -48,6 +53,7 @@ abstract class Encoder implements StreamEncoder {
   protected usage: Usage | null = null;
   error: GatewayError | null = null;
   #characters = 0;
+  #lastKind: StreamEvent['kind'] = 'start';
   #isOver = false;
 
   constructor(context: AnswerContext) {
@@ -59,7 +65,7 @@ abstract class Encoder implements StreamEncoder {
   encodeRawText(raw: string): string | null {
     if (this.#isOver || this.#characters + raw.length > mostCharacters) return null;
     const text = this.rawStep(raw);
-    if (text !== null) this.#characters += raw.length;
+    if (text !== null) this.#count('text', raw.length);
     return text;
   }
 
@@ -71,7 +77,7 @@ abstract class Encoder implements StreamEncoder {
   encode(event: StreamEvent): string {
     if (this.#isOver || ('choice' in event && event.choice !== 0)) return '';
     if (event.kind === 'error') return this.#fail(event.error);
-    this.#characters += charactersOf(event);
+    this.#count(event.kind, charactersOf(event));
     if (this.#characters > mostCharacters) {
       return this.#fail(
         new GatewayError('upstream_error', 'The answer is too long to be kept.', { tooLarge: true }),
@@ -86,6 +92,12 @@ abstract class Encoder implements StreamEncoder {
     const last = this.last();
     this.#isOver = true;
     return started + (last instanceof GatewayError ? this.#fail(last) : last);
+  }
+
+  #count(kind: StreamEvent['kind'], characters: number): void {
+    const goesOn = kind === this.#lastKind && growing.has(kind);
+    this.#lastKind = kind;
+    this.#characters += goesOn ? characters : characters + itemCharacters;
   }
 
   #fail(error: GatewayError): string {

@@ -172,3 +172,11 @@ test('what does not matter is passed over', async (t) => {
     ['start', 'finish', 'usage', 'end'],
   );
 });
+
+test('a stream has no more candidates than an answer may have', async (t) => {
+  const numbered = (index: number) => ({ candidates: [{ content: { parts: [{ text: 'a' }] }, index }] });
+  t.same(kindsOf(numbered(127)).slice(0, 2), ['start', 'text']);
+  t.same(kindsOf(numbered(128)), ['start', 'unsupported_stream_event']);
+  const many = { candidates: Array.from({ length: 129 }, () => ({ content: { parts: [{ text: 'a' }] } })) };
+  t.equal(kindsOf(many).at(-1), 'unsupported_stream_event');
+});

@@ -23,7 +23,13 @@ const text = (words: string) => ({ kind: 'text', choice: 0, text: words });
 const created = { type: 'response.created', response: { id: 'resp_1', output: [] } };
 const completed = { type: 'response.completed', response: { status: 'completed', output: [] } };
 const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
-const delta = (words: unknown) => ({ type: 'response.output_text.delta', ...place, delta: words });
+const delta = (words: unknown, index = 0) => ({
+  type: 'response.output_text.delta',
+  ...place,
+  item_id: `msg_${index + 1}`,
+  output_index: index,
+  delta: words,
+});
 const message = (...content: object[]) => ({ id: 'msg_1', type: 'message', role: 'assistant', content });
 const done = (item: object, index = 0) => ({ type: 'response.output_item.done', output_index: index, item });
 const added = (item: object, index = 0) => ({
@@ -382,4 +388,25 @@ test('whatever an upstream sends, there is one end or one error, and calls are w
     { numRuns: 2000 },
   );
   t.pass();
+});
+
+test('what is kept of the items of a stream is bounded, by its number and its ids', async (t) => {
+  const long = 'x'.repeat(100_000);
+  for (const [name, made] of [
+    ['numbers', (index: number) => delta('a', index)],
+    ['ids', (index: number) => ({ type: 'response.output_text.delta', item_id: `${index}`, delta: 'a' })],
+    ['long ids', (index: number) => added({ id: `${long}${index}`, type: 'message' }, index)],
+    ['calls without a name', (index: number) => done({ ...called(index, long), name: '' }, index)],
+  ] as const) {
+    const decoder = responsesCodec.createDecoder({ model: 'up' });
+    let count = 0;
+    for (let error = false; !error && count < 200_000; count++) {
+      const out: StreamEvent[] = [];
+      const event: Event = made(count);
+      decoder.decode(event.type, JSON.stringify(event), out);
+      error = out.some(({ kind }) => kind === 'error');
+    }
+    t.ok(count < 200_000, name);
+    t.ok(count > 100, name);
+  }
 });

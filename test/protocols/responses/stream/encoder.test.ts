@@ -420,6 +420,21 @@ test('an answer that is too long to repeat is an error', async (t) => {
   t.equal(encoder.encode(piece), '', 'and nothing follows');
 });
 
+test('items without any text are too much, too, when there are very many', async (t) => {
+  const search: StreamEvent = { kind: 'search', choice: 0, query: '', results: [] };
+  const reason: StreamEvent = { kind: 'reasoning', choice: 0, text: 'r' };
+  for (const steps of [[search], callSteps, [reason, textStep('t')]]) {
+    const encoder = responsesCodec.createEncoder(context);
+    let count = 0;
+    while (encoder.error === null && count < 100_000) {
+      for (const step of steps) encoder.encode(step);
+      count++;
+    }
+    t.match(encoder.error, { kind: 'upstream_error' }, steps[0]?.kind ?? '');
+    t.ok(count > 1000);
+  }
+});
+
 test('only the first choice is written', async (t) => {
   const events = encodeAll([start, textStep('a'), { ...textStep('b'), choice: 1 }, finish('stop'), end]);
   t.match(lastResponse(events).output, [{ content: [{ text: 'a' }] }]);
