@@ -64,7 +64,7 @@ export function fitToolNames(
 /** Letters, digits, `_` and `-`, and a letter or `_` at the start: what every protocol takes. */
 function shortened(name: string, longest: number): string {
   const hash = createHash('sha256').update(name).digest('base64url').slice(0, hashLength);
-  const plain = name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, longest - hashLength - 1);
+  const plain = name.slice(0, longest - hashLength - 1).replaceAll(/[^A-Za-z0-9_-]/g, '_');
   return `${/^[A-Za-z_]/.test(plain) ? plain : `_${plain.slice(1)}`}_${hash}`;
 }
 

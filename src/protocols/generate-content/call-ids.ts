@@ -28,7 +28,8 @@ export class CallIds {
   /** @param given the client's own id, or null */
   ofCall(name: string, given: string | null): string {
     const number = this.#calls++;
-    const id = given ?? `call_${number}_${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, mostCharacters);
+    const plain = name.slice(0, mostCharacters).replaceAll(/[^A-Za-z0-9_-]/g, '_');
+    const id = given ?? `call_${number}_${plain}`.slice(0, mostCharacters);
     const call = { id, turn: this.#turn, isMade: given === null, isAnswered: false };
     waitingFor(this.#byId, id).add(call);
     waitingFor(this.#byName, name).add(call);

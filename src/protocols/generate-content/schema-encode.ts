@@ -75,14 +75,25 @@ const keywords = [
  */
 const anyProperties: Members = { _: { type: 'STRING', description: 'Unused: any other names will do.' } };
 
+/** What the schemas of a request may grow by in all, beside what each may by its own length. */
+export interface SchemaSpare {
+  characters: number;
+}
+
+export function schemaSpare(): SchemaSpare {
+  return { characters: spareCharacters };
+}
+
 /**
  * Turns JSON Schema into a `Schema`. Never throws: a reference that leads nowhere or back to itself becomes any object.
+ * @param spare of the request; what it takes of that is gone for the others
  * @returns the schema, whose properties are those of the input; null for any object, which the API refuses as a root
  */
-export function encodeSchema(schema: JsonObject): JsonObject | null {
-  const characters = spareCharacters + mostGrowth * JSON.stringify(schema).length;
+export function encodeSchema(schema: JsonObject, spare = schemaSpare()): JsonObject | null {
+  const characters = spare.characters + mostGrowth * JSON.stringify(schema).length;
   const left = { schemas: mostSchemas, characters, levels: mostLevels };
   const written = write(schema, { root: schema, isRoot: true, within: new Set(), left });
+  spare.characters = Math.max(0, Math.min(spare.characters, left.characters));
   const isAny =
     written.type === 'OBJECT' &&
     written.anyOf === undefined &&

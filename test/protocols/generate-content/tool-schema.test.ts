@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { decodeSchema } from '../../../src/protocols/generate-content/request/decode.js';
-import { encodeSchema } from '../../../src/protocols/generate-content/schema-encode.js';
+import { encodeSchema, schemaSpare } from '../../../src/protocols/generate-content/schema-encode.js';
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
 
@@ -373,4 +373,24 @@ test('whatever is called a schema is converted to something, both ways', async (
     }),
     { numRuns: 500 },
   );
+});
+
+test('tools whose references stand for more than they say share what they may grow by', async (t) => {
+  const choices = Array.from({ length: 13 }, (_, level) => {
+    const next = { $ref: `#/$defs/d${level + 1}` };
+    return [`d${level}`, { anyOf: [next, next] }] as const;
+  });
+  const parameters = {
+    type: 'object',
+    properties: { a: { $ref: '#/$defs/d0' } },
+    $defs: { ...Object.fromEntries(choices), d13: { type: 'string' } },
+  };
+  const spare = schemaSpare();
+  const lengths = Array.from({ length: 50 }, () => JSON.stringify(encodeSchema(parameters, spare)).length);
+  t.ok((lengths[0] ?? 0) > 10 * (lengths[1] ?? 0), 'the first takes it all');
+  t.equal(new Set(lengths.slice(1)).size, 1);
+  t.same(encodeSchema({ type: 'object', properties: { a: { type: 'string' } } }, spare), {
+    type: 'OBJECT',
+    properties: { a: { type: 'STRING' } },
+  });
 });

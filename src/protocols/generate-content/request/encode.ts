@@ -17,7 +17,7 @@ import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
-import { encodeSchema } from '../schema-encode.js';
+import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js';
 
 /**
  * Writes the body of a generateContent request; see `TextCodec.encodeRequest`. The model and whether the answer is
@@ -255,8 +255,9 @@ function encodeTools(request: ConversationRequest, target: TargetOptions): JsonO
   const { tools, search } = request;
   refuseHostedTools(request, target, 'generateContent');
   const list: JsonObject[] = [];
+  const spare = schemaSpare();
   if (tools.length > 0)
-    list.push({ functionDeclarations: tools.map((tool) => encodeFunction(tool, target)) });
+    list.push({ functionDeclarations: tools.map((tool) => encodeFunction(tool, target, spare)) });
   if (search !== undefined) list.push({ googleSearch: {} });
   return list.length === 0 ? undefined : list;
 }
@@ -298,9 +299,13 @@ function callingConfig(choice: ToolChoice): JsonObject {
   }
 }
 
-function encodeFunction({ name, description, parameters }: Tool, target: TargetOptions): JsonObject {
+function encodeFunction(
+  { name, description, parameters }: Tool,
+  target: TargetOptions,
+  spare: SchemaSpare,
+): JsonObject {
   const described = { name, description: description ?? undefined };
   if (target.jsonSchema) return { ...described, parametersJsonSchema: toolParameters(parameters) };
   if (parameters === null) return described;
-  return { ...described, parameters: encodeSchema(parameters) ?? undefined };
+  return { ...described, parameters: encodeSchema(parameters, spare) ?? undefined };
 }
