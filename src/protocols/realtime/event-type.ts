@@ -1,6 +1,6 @@
 import { afterColon, endOfString } from '../../wire/json-skip.js';
 
-/** An event's type stands in its first bytes, before everything that may be long. */
+/** Where an event's type stands: before everything that may be long, but for servers that sort their members. */
 const typeWithin = 256;
 
 /** A response has ended. */
@@ -14,6 +14,8 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
+const letterT = 0x74;
+const letterY = 0x79;
 const letterR = 0x72;
 const letterC = 0x63;
 const letterV = 0x76;
@@ -27,32 +29,38 @@ const seconds = [...'dc'].map((letter) => letter.charCodeAt(0));
  */
 export function mayTellUsage(event: Buffer): boolean {
   const end = Math.min(event.length, typeWithin);
+  let hasType = false;
+  let isWithin = false;
   for (let at = 0; at < end; at++) {
-    if (event[at] !== quote) continue;
-    const first = event[at + 1];
-    // Of `conversation`, which `content_index` is not.
-    if (first === letterC && event[at + 4] === letterV) return true;
-    if (first === letterR && seconds.includes(event[at + secondWord] as number)) return true;
+    const byte = event[at];
+    // What stands behind an inner bracket is no member of the event's, as far as these bytes tell.
+    if (byte !== quote) isWithin ||= at > 0 && (byte === openBrace || byte === openBracket);
+    else {
+      const first = event[at + 1];
+      // Of `conversation`, which `content_index` is not.
+      if (first === letterC && event[at + 4] === letterV) return true;
+      if (first === letterR && seconds.includes(event[at + secondWord] as number)) return true;
+      hasType ||= !isWithin && first === letterT && event[at + 2] === letterY && event[at + 5] === quote;
+    }
   }
-  return false;
+  return !hasType;
 }
 
 /**
- * The type of a server event; empty where it is not among its first bytes. No name of a type that stands elsewhere counts
- * as its own: clients choose the ids of items, which come back in events.
+ * The type of a server event; empty where it has none. No name of a type that stands elsewhere counts as its own: clients
+ * choose the ids of items, which come back in events.
  */
 export function typeOfEvent(event: Buffer): string {
-  const bytes = typeBytes(event);
   let depth = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at];
+  for (let at = 0; at < event.length; at++) {
+    const byte = event[at];
     if (byte === openBrace || byte === openBracket) depth++;
     else if (byte === closeBrace || byte === closeBracket) depth--;
     else if (byte === quote) {
-      const close = endOfString(bytes, at + 1);
+      const close = endOfString(event, at + 1);
       if (close === -1) return '';
-      const value = depth === 1 && isTypeKey(bytes, at, close) ? afterColon(bytes, close) : -1;
-      if (value !== -1) return textAt(bytes, value);
+      const value = depth === 1 && isTypeKey(event, at, close) ? afterColon(event, close) : -1;
+      if (value !== -1) return textAt(event, value);
       at = close;
     }
   }

@@ -101,5 +101,8 @@ test('no event that tells of usage is passed over', (t) => {
   );
   t.notOk(mayTellUsage(Buffer.from('{"type":"response.audio.delta","content_index":0,"delta":"UklG"}')));
   t.ok(mayTellUsage(Buffer.from('{"type":"response.done","response":{}}')));
+  const inner = { id: 'x'.repeat(300), output: [{ type: 'message' }] };
+  t.ok(mayTellUsage(Buffer.from(JSON.stringify({ event_id: 'e', response: inner, type: responseDone }))));
+  t.ok(mayTellUsage(Buffer.from(JSON.stringify({ response: { type: 'x', ...inner }, type: responseDone }))));
   t.end();
 });

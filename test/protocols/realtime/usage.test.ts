@@ -48,6 +48,13 @@ test('a response tells its tokens by their kind, cached ones too', async (t) => 
   t.equal(usageOfEvent(bytes({ type: 'response.created', response: done.response })), null);
 });
 
+test('a server may sort the members of its events', async (t) => {
+  const { type, response } = done;
+  const long = { ...response, id: 'x'.repeat(300), metadata: { type: 'else' } };
+  t.same(usageOfEvent(bytes({ response: long, type })), used);
+  t.equal(usageOfEvent(bytes({ response: { ...long, type } })), null, 'a type that stands deeper');
+});
+
 test('the transcript of what was said tells tokens or seconds', async (t) => {
   const tokens = transcribed({
     type: 'tokens',
