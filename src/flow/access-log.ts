@@ -5,7 +5,14 @@ import { type CallRecord, none } from '../metrics/call-record.js';
 import { asciiQuoted } from '../wire/ascii-json.js';
 import type { Asking } from './call.js';
 import type { VendorAccountRefusal } from './services.js';
+import { cut, shownPath } from './shown-path.js';
 
+/**
+ * Characters of what whoever comes is free to choose, without a key, too. Some become six of a line, which stays below
+ * the 4,096 bytes that a pipe takes in one piece.
+ */
+const longestPath = 512;
+const longestMethod = 32;
 /** How long a line waits at most, unless nobody reads. */
 const writeEveryMs = 100;
 
@@ -77,7 +84,8 @@ function createLineFormat(): (call: CallRecord, at: number) => string {
     const { client, keyId, protocol, model, target, error, cause, usage, givenUp, firstByteMs } = call;
     let line = `${begin}${threeDigits(ofSecond)}Z"${worker}${asciiQuoted(call.id)}`;
     if (client !== null) line += `,"client":${asciiQuoted(client)}`;
-    line += `,"method":${asciiQuoted(call.method)},"path":${asciiQuoted(call.path)}`;
+    const path = shownPath(call.path, longestPath);
+    line += `,"method":${asciiQuoted(cut(call.method, longestMethod))},"path":${asciiQuoted(path)}`;
     if (keyId !== null) line += `,"key":${asciiQuoted(keyId)}`;
     if (protocol !== null) line += `,"protocol":"${protocol}"`;
     if (model !== null) line += `,"model":${asciiQuoted(model)}`;

@@ -1,6 +1,7 @@
 import type { RecentRequestView } from '../admin/live-state.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import type { UnixTime } from '../metrics/unix-time.js';
+import { cut, shownPath } from './shown-path.js';
 
 /** Calls that are remembered. */
 const length = 100;
@@ -37,8 +38,7 @@ function recentRequestOf(call: CallRecord, at: number): RecentRequestView {
     id: call.id,
     at,
     method: cut(call.method, longestMethod),
-    // The query is no part of it, unless a client has encoded its question mark.
-    path: cut(call.path, longestPath).replace(/key=[^&]*/gi, 'key=…'),
+    path: shownPath(call.path, longestPath),
     protocol: call.protocol,
     model: call.model,
     key: call.keyId,
@@ -55,10 +55,6 @@ function recentRequestOf(call: CallRecord, at: number): RecentRequestView {
     inputTokens: usage === null ? 0 : usage.input,
     outputTokens: usage === null ? 0 : usage.output,
   };
-}
-
-function cut(text: string, longest: number): string {
-  return text.length <= longest ? text : `${text.slice(0, longest)}…`;
 }
 
 function round(ms: number): number {

@@ -164,3 +164,20 @@ test('lines that were dropped are told in the log and counted', async (t) => {
   t.equal(counted, 3);
   t.match(told, [{ level: 40, dropped: 3, msg: 'request lines dropped' }]);
 });
+
+test('a line has no more of a path than may be of use, and no key in it', async (t) => {
+  const pathOf = (path: string, method = 'GET') =>
+    JSON.parse(lineOf(callRecord({ path, method }))) as { readonly path: string; readonly method: string };
+  t.equal(pathOf('/v1/chat/completions').path, '/v1/chat/completions');
+  const long = lineOf(callRecord({ path: `/${'\u00ff'.repeat(20_000)}`, method: 'M'.repeat(5000) }));
+  t.ok(long.length < 4096);
+  for (const path of [
+    '/v1beta/models/m:x%3Fkey=sk-secret',
+    '/m%3fa=b&KEY=sk-secret',
+    '/m%3Fkey%3Dsk-secret%26a',
+  ])
+    t.match(pathOf(path).path, /(?:key|KEY)=…|key=…/);
+  for (const path of ['/a%3Fkey=sk-secret&b=1', '/a%3Fkey%3dsk-secret'])
+    t.notMatch(pathOf(path).path, /secret/);
+  t.match(pathOf('/a%3Fkey=sk-secret&b=1').path, /key=…&b=1$/);
+});
