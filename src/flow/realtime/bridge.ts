@@ -10,10 +10,12 @@ import {
   tooBigReason,
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
+import { keyError } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountErrorOfMessage } from '../../protocols/realtime/error-event.js';
 import { mayTellUsage } from '../../protocols/realtime/event-type.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
+import { isPiece } from '../../protocols/realtime/piece.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
@@ -198,12 +200,17 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (client === null && (this.#leftAs === null || this.#over)) return;
     const call = this.#call;
     if (call.answeredAt === 0) call.answeredAt = performance.now();
-    const failure = vendorAccountErrorOfMessage(data, isBinary, call.target.upstream.secrets);
+    const { secrets } = call.target.upstream;
+    const isHarmless = !isBinary && isPiece(data);
+    const failure = isHarmless
+      ? keyError(data, secrets)
+      : vendorAccountErrorOfMessage(data, isBinary, secrets);
     if (failure !== null) {
       this.#refuseFor(failure, closeCode.internal);
       return;
     }
-    if (!isBinary) this.#noteUsage(data);
+    if (isHarmless) this.#openUsage.noteDelta(data);
+    else if (!isBinary) this.#noteUsage(data);
     if (client === null) {
       if (!this.#openUsage.isOpen) this.stop();
       return;

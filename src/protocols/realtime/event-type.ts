@@ -1,7 +1,7 @@
 import { afterColon, endOfString } from '../../wire/json-skip.js';
 
 /** Where an event's type stands: before everything that may be long, but for servers that sort their members. */
-const typeWithin = 256;
+export const typeWithin = 256;
 
 /** A response has ended. */
 export const responseDone = 'response.done';
@@ -15,12 +15,12 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const letterT = 0x74;
-const letterY = 0x79;
+const letterP = 0x70;
 const letterR = 0x72;
 const letterC = 0x63;
 const letterV = 0x76;
-/** How far behind a quote the second word of `response.done` begins. */
-const secondWord = 'response.'.length + 1;
+/** How far behind its first letter the second word of `response.done` begins. */
+const secondWord = 'response.'.length;
 const seconds = [...'dc'].map((letter) => letter.charCodeAt(0));
 
 /**
@@ -35,15 +35,20 @@ export function mayTellUsage(event: Buffer): boolean {
     const byte = event[at];
     // What stands behind an inner bracket is no member of the event's, as far as these bytes tell.
     if (byte !== quote) isWithin ||= at > 0 && (byte === openBrace || byte === openBracket);
-    else {
-      const first = event[at + 1];
-      // Of `conversation`, which `content_index` is not.
-      if (first === letterC && event[at + 4] === letterV) return true;
-      if (first === letterR && seconds.includes(event[at + secondWord] as number)) return true;
-      hasType ||= !isWithin && first === letterT && event[at + 2] === letterY && event[at + 5] === quote;
-    }
+    else if (mayBeOfUsage(event, at + 1)) return true;
+    else
+      hasType ||=
+        !isWithin && event[at + 1] === letterT && event[at + 3] === letterP && event[at + 5] === quote;
   }
   return !hasType;
+}
+
+/** The same for a type that begins at a place. */
+export function mayBeOfUsage(event: Buffer, at: number): boolean {
+  const first = event[at];
+  // Of `conversation`, which `content_index` is not.
+  if (first === letterC) return event[at + 3] === letterV;
+  return first === letterR && seconds.includes(event[at + secondWord] as number);
 }
 
 /**

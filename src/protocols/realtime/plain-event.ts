@@ -1,51 +1,61 @@
+import { endOfNumber, endOfString } from '../../wire/json-skip.js';
+import { isPlainAscii } from '../../wire/plain-text.js';
+
 const quote = 0x22;
 const space = 0x20;
 const comma = 0x2c;
 const colon = 0x3a;
-const backslash = 0x5c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Members that say nothing of the model, and lead an upstream nowhere. */
-const plainNames = ['type', 'event_id', 'audio'].map((name) => Buffer.from(`"${name}"`));
-
-/** By byte: 1 for what may stand in a text of JSON as it is (RFC 8259 section 7), of ASCII. */
-const plainBytes = new Uint8Array(256).fill(1, space, 0x7f);
-plainBytes[quote] = 0;
-plainBytes[backslash] = 0;
+/** Members that say nothing of a model, of usage or of an error, and lead an upstream nowhere. */
+const plainNames = [
+  ...['type', 'event_id', 'audio', 'delta'],
+  ...['response_id', 'item_id', 'output_index', 'content_index'],
+].map((name) => Buffer.from(`"${name}"`));
 
 /**
- * Whether a client's event is plainly a piece of sound, or as short a word as that: an object of members that are known
- * to be harmless, each at most once, whose values are texts of plain signs. Those are most of what a session sends, and
+ * Whether a client's event is plainly a piece of sound, or as short a word as that: JSON of one object whose members are
+ * known to be harmless, and their values texts of plain signs, or numbers. Those are most of what a session sends, and
  * told at a fraction of what it costs to parse them. Of any other event this says nothing.
  */
 export function isPlainEvent(event: Buffer): boolean {
+  return plainTypeAt(event) !== -1 && isPlainAscii(event);
+}
+
+/**
+ * Finds the type of an event that has nothing but members that are known to be harmless, each at most once, whatever is in
+ * their texts: those are passed over by a search for where they end.
+ * @returns the offset of its first letter, or -1: of an event that is not like that this says nothing
+ */
+export function plainTypeAt(event: Buffer): number {
   const last = event.length - 1;
-  if (event[0] !== openBrace || event[last] !== closeBrace) return false;
+  if (event[0] !== openBrace || event[last] !== closeBrace) return -1;
   let seen = 0;
+  let type = -1;
   for (let at = 1; ; at = behind(event, at)) {
-    let name = 0;
-    while (name < plainNames.length && !startsAt(event, at, plainNames[name] as Buffer)) name++;
-    if (name === plainNames.length || (seen & (1 << name)) !== 0) return false;
+    const name = nameAt(event, at);
+    if (name === -1 || (seen & (1 << name)) !== 0) return -1;
     seen |= 1 << name;
     at += (plainNames[name] as Buffer).length;
-    if (event[at] !== colon) return false;
+    if (event[at] !== colon) return -1;
     at = behind(event, at);
-    if (event[at] !== quote) return false;
-    at = plainEnd(event, at + 1, last);
-    if (event[at] !== quote) return false;
-    at++;
-    if (at === last) return true;
-    if (event[at] !== comma) return false;
+    if (event[at] === quote) {
+      if (name === 0) type = at + 1;
+      const end = endOfString(event, at + 1);
+      at = end === -1 ? -1 : end + 1;
+    } else at = endOfNumber(event, at);
+    if (at === -1) return -1;
+    if (at === last) return type;
+    if (event[at] !== comma) return -1;
   }
 }
 
-/** @returns the first place before `end` whose byte is none of the plain ones, or `end` */
-function plainEnd(event: Buffer, from: number, end: number): number {
-  const plain = plainBytes;
-  let at = from;
-  while (at < end && plain[event[at] as number] === 1) at++;
-  return at;
+/** @returns which of the names stands at a place, or -1 */
+function nameAt(event: Buffer, at: number): number {
+  let name = 0;
+  while (name < plainNames.length && !startsAt(event, at, plainNames[name] as Buffer)) name++;
+  return name < plainNames.length ? name : -1;
 }
 
 /** @returns the place behind a colon or a comma, and the blank that may follow it */

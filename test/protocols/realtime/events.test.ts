@@ -1,13 +1,17 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
+import { vendorAccountErrorOfMessage } from '../../../src/protocols/realtime/error-event.js';
 import {
   mayTellUsage,
   responseDone,
   transcribed,
   typeBytes,
+  typeOfEvent,
 } from '../../../src/protocols/realtime/event-type.js';
 import { judgeEvent } from '../../../src/protocols/realtime/events.js';
+import { isPiece } from '../../../src/protocols/realtime/piece.js';
 import { isPlainEvent } from '../../../src/protocols/realtime/plain-event.js';
+import { usageOfEvent } from '../../../src/protocols/realtime/usage.js';
 import { isObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
 
@@ -20,6 +24,7 @@ test('pieces of sound are plain, in every order of their members', (t) => {
     '{"type": "input_audio_buffer.append", "audio": "UklGRg=="}',
     '{"event_id":"event_1","type":"input_audio_buffer.append","audio":""}',
     '{"type":"response.cancel"}',
+    '{"type":"conversation.item.truncate","item_id":"item_1","content_index":0}',
   ])
     t.ok(isPlain(text), text);
   t.end();
@@ -44,6 +49,14 @@ test('what names anything else, or may be read in two ways, is not plain', (t) =
     '{"type":"a\nb"}',
     '{"type":"ä"}',
     '{"type":"a","audio":"\u007f"}',
+    '{"type":"a","audio":"\u0000"}',
+    '{"type":"a","audio":"\u00ff"}',
+    '{"type":"a","audio":"\\n"}',
+    '{"audio":"a"}',
+    '{"type":"a","content_index":01}',
+    '{"type":"a","content_index":-}',
+    '{"type":"a","content_index":null}',
+    '{"type":"a","content_index":}',
     '[{"type":"a"}]',
   ])
     t.notOk(isPlain(text), JSON.stringify(text));
@@ -71,6 +84,75 @@ test('what is plain is an object of texts, and passes as it came', (t) => {
         judged === bytes &&
         isObject(parsed) &&
         Object.values(parsed).every((each) => typeof each === 'string')
+      );
+    }),
+    { numRuns: 3000 },
+  );
+  t.end();
+});
+
+test('pieces of sound and text are told from what may tell of an error or of usage', (t) => {
+  const piece = (text: string): boolean => isPiece(Buffer.from(text));
+  for (const text of [
+    '{"type":"response.audio.delta","event_id":"e","response_id":"r","item_id":"i","output_index":0,"content_index":0,"delta":"UklG"}',
+    '{"event_id":"e","type":"response.text.delta","delta":"an error, ä and \\n"}',
+    '{"type":"input_audio_buffer.cleared"}',
+  ])
+    t.ok(piece(text), text);
+  for (const text of [
+    '{"type":"error","event_id":"e"}',
+    '{"type":"response.Error"}',
+    '{"type":"item.failed"}',
+    '{"type":"strange"}',
+    '{"type":"\\u0065rror.x"}',
+    '{"type":"response.done"}',
+    '{"type":"response.created"}',
+    `{"type":"${transcribed}"}`,
+    '{"type":"a.b","error":{"code":"invalid_api_key"}}',
+    '{"type":"a.b","delta":"\\"","type":"error"}',
+    '{"type":"a.b","delta":"x"}{"type":"error"}',
+    '{"type":"a.b","type":"error"}',
+    '{"delta":"x"}',
+    `{"delta":"${'x'.repeat(300)}","type":"a.b"}`,
+  ])
+    t.notOk(piece(text), text);
+  t.end();
+});
+
+test('what is a piece tells of no error and of no usage', (t) => {
+  const secrets = { keys: [], encoded: [], others: [], marks: [] };
+  const words = [
+    ...['"type"', '"delta"', '"event_id"', '"error"', '"response"', '"code"', '"content_index"'],
+    ...['"response.audio.delta"', '"response.done"', '"response.created"', '"error"', '"a.b"', '"401"'],
+    ...[
+      '"invalid_api_key"',
+      `"${transcribed}"`,
+      '"\\u0065rror.a"',
+      '":"',
+      '","',
+      '"',
+      '\\',
+      ':',
+      ',',
+      '{',
+      '}',
+      '0',
+    ],
+  ];
+  const members = fc.array(
+    fc.tuple(fc.constantFrom(...words), fc.constantFrom(':', ': ', ','), fc.constantFrom(...words)),
+    { maxLength: 6 },
+  );
+  const event = members.map((all) => `{"type":"a.b",${all.map((each) => each.join('')).join(',')}}`);
+  const loose = fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((all) => `{${all.join('')}}`);
+  fc.assert(
+    fc.property(fc.oneof(event, loose), (text) => {
+      const bytes = Buffer.from(text);
+      if (!isPiece(bytes)) return true;
+      return (
+        vendorAccountErrorOfMessage(bytes, false, secrets) === null &&
+        usageOfEvent(bytes) === null &&
+        ![responseDone, transcribed, 'response.created'].includes(typeOfEvent(bytes))
       );
     }),
     { numRuns: 3000 },
