@@ -52,7 +52,8 @@ abstract class Encoder implements StreamEncoder {
   protected finish: FinishReason = 'stop';
   protected usage: Usage | null = null;
   error: GatewayError | null = null;
-  #characters = 0;
+  /** The first item is not counted: an answer of one is bounded by its text. */
+  #characters = -itemCharacters;
   #lastKind: StreamEvent['kind'] = 'start';
   #isOver = false;
 
