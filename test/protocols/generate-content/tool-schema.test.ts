@@ -387,8 +387,9 @@ test('tools whose references stand for more than they say share what they may gr
   };
   const spare = schemaSpare();
   const lengths = Array.from({ length: 50 }, () => JSON.stringify(encodeSchema(parameters, spare)).length);
-  t.ok((lengths[0] ?? 0) > 10 * (lengths[1] ?? 0), 'the first takes it all');
-  t.equal(new Set(lengths.slice(1)).size, 1);
+  const least = lengths.at(-1) ?? 0;
+  t.ok((lengths[0] ?? 0) > 10 * least, 'the first take what there is');
+  t.ok(lengths.slice(5).every((length) => length === least));
   t.same(encodeSchema({ type: 'object', properties: { a: { type: 'string' } } }, spare), {
     type: 'OBJECT',
     properties: { a: { type: 'STRING' } },
