@@ -4,7 +4,7 @@ import { isObject } from '../wire/json.js';
 import { isShortToWalk, requireCheapBody } from '../wire/json-cost.js';
 import { type BodySpans, scanBody } from '../wire/json-scan.js';
 import { lookThrough, noMembers } from '../wire/member-guard.js';
-import { goingOnMembers } from '../wire/routed-members.js';
+import { backgroundMember, goingOnMembers } from '../wire/routed-members.js';
 import { parseBody } from '../wire/skeleton.js';
 
 /** What the later phases need to know of a request body that has passed its endpoint's schema. */
@@ -42,6 +42,7 @@ export function readValidated(model: string, stream: boolean): ValidatedBody {
     includeUsage: true,
     output: null,
     goesOn: false,
+    inBackground: false,
     members: noMembers,
   };
 }
@@ -53,6 +54,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
   const members = lookThrough(body, schema.guard);
   if (!isObject(value) || !schema.check(value)) throw schema.explain(value);
   const { model, stream, stream_options: options } = value;
+  const background = value[backgroundMember] ?? false;
   return {
     scan,
     model: typeof model === 'string' ? model : '',
@@ -60,6 +62,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     includeUsage: asksForUsage(options),
     output: null,
     goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
+    inBackground: background !== false,
     members,
   };
 }

@@ -50,11 +50,8 @@ export interface Endpoint extends StreamRules {
   readonly conversation: ConversationRules | null;
   /** Which requests are not sent a second time to upstreams that take them as they came. */
   readonly once: OnceRule;
-  /**
-   * Names the member by which the answer of a validated body comes to another request, and not to its own; null where it has
-   * none, and in place of the function where no body has.
-   */
-  readonly uncounted: ((body: Buffer) => string | null) | null;
+  /** With `background` in a body its answer comes to another request, which asks for it later. */
+  readonly answersLater: boolean;
 }
 
 /** What holds of an endpoint that says nothing else. */
@@ -70,7 +67,7 @@ export const plainEndpoint = {
   answersJson: true,
   amender: null,
   conversation: null,
-  uncounted: null,
+  answersLater: false,
   usageAtStart: null,
   marksEnd: null,
   lastNumber: null,

@@ -11,7 +11,7 @@ import {
   skipSpace,
 } from '../wire/json-skip.js';
 import { type FoundMembers, type GuardSpec, type MemberGuard, noMembers } from '../wire/member-guard.js';
-import { goingOnMembers, outputMembers } from '../wire/routed-members.js';
+import { backgroundMember, goingOnMembers, outputMembers } from '../wire/routed-members.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
@@ -35,6 +35,8 @@ export interface Accepted {
   readonly output: OutputSpans;
   /** It has a member of `goingOnMembers` that is not null. */
   readonly goesOn: boolean;
+  /** Its `background` is neither null nor false. */
+  readonly inBackground: boolean;
   /** What the body has beside what is read of it. */
   readonly members: FoundMembers;
 }
@@ -65,6 +67,7 @@ const guardedKeys = [
   ...outputMembers.choices,
   ...outputMembers.configs,
   ...goingOnMembers,
+  backgroundMember,
 ];
 /** Positions among these, from 1: up to this one a key may come only once. */
 const lastSingle = 3;
@@ -133,6 +136,7 @@ class Walk {
   #configStart = -1;
   #configEnd = -1;
   #goesOn = false;
+  #inBackground = false;
   /** Members by which an upstream would be led elsewhere. */
   #steering: SteeringMember[] = [];
   /** How far the current branch of a union got. */
@@ -154,6 +158,7 @@ class Walk {
     this.#choicesStart = -1;
     this.#configStart = -1;
     this.#goesOn = false;
+    this.#inBackground = false;
     this.#reached = 0;
     this.#wasted = 0;
     if (this.#steering.length > 0) this.#steering = [];
@@ -184,6 +189,7 @@ class Walk {
       includeUsage: this.#usageStart !== -1 && body[this.#usageStart] === LOWER_T,
       output: this.#outputSpans(),
       goesOn: this.#goesOn,
+      inBackground: this.#inBackground,
       members: this.#steering.length === 0 ? noMembers : { ...noMembers, steering: this.#steering },
     };
   }
@@ -384,6 +390,8 @@ class Walk {
     } else if (guard <= lastConfig) {
       this.#configStart = start;
       this.#configEnd = end;
+    } else if (guard === guardedKeys.length) {
+      this.#inBackground = this.#body[start] !== LOWER_N && this.#body[start] !== LOWER_F;
     } else if (this.#body[start] !== LOWER_N) this.#goesOn = true;
   }
 

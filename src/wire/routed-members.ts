@@ -17,6 +17,9 @@ export const outputMembers = {
 /** Those by which a body goes on from an earlier call. */
 export const goingOnMembers = ['previous_response_id', 'thread'] as const;
 
+/** That by which an answer comes to another request than its own: one for it by its id, later. */
+export const backgroundMember = 'background';
+
 /** Those that stand in the body itself: nobody may send them past the check that has read them. */
 export const routedMembers: readonly string[] = [
   ...['model', 'stream', 'stream_options'],

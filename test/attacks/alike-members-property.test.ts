@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { validateBody } from '../../src/flow/validate.js';
+import { type ValidatedBody, validateBody } from '../../src/flow/validate.js';
 import { passedChatRequest } from '../../src/protocols/chat/request/schema.js';
 import { completionsRequest } from '../../src/protocols/completions/schema.js';
 import { passedGenerateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
@@ -50,8 +50,14 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
   responses: {
     schema: passedResponsesRequest,
     required: { model: 'm', input: 'hi' },
-    optional: { stream: true, store: false, max_output_tokens: 5, previous_response_id: 'x' },
-    read: [...top, ['store'], ['previous_response_id']],
+    optional: {
+      stream: true,
+      store: false,
+      max_output_tokens: 5,
+      previous_response_id: 'x',
+      background: true,
+    },
+    read: [...top, ['store'], ['previous_response_id'], ['background']],
   },
   generateContent: {
     schema: passedGenerateContentRequest,
@@ -137,15 +143,17 @@ for (const [name, endpoint] of Object.entries(endpoints)) {
     fc.assert(
       fc.property(membersFor(endpoint), (members) => {
         const body = Buffer.from(write(members));
-        let model: string;
+        let validated: ValidatedBody;
         try {
-          model = validateBody(body, endpoint.schema, usualCost).model;
+          validated = validateBody(body, endpoint.schema, usualCost);
         } catch {
           return;
         }
         passed++;
         const ours = JSON.parse(body.toString()) as Record<string, unknown>;
-        if (model !== (ours.model ?? '')) throw new Error('the model is another one');
+        if (validated.model !== (ours.model ?? '')) throw new Error('the model is another one');
+        if (validated.inBackground !== ((ours.background ?? false) !== false))
+          throw new Error('it is in the background for one of us');
         for (const path of endpoint.read) {
           const own = path.reduce<unknown>(
             (value, key) =>

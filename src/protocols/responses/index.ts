@@ -7,7 +7,6 @@ import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { usageOfAnswer } from './answer/usage.js';
-import { backgroundIn } from './background.js';
 import { noteBytes, noteCharges } from './charges.js';
 import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
@@ -81,7 +80,7 @@ export const responses: Endpoint = {
   },
   conversation: responsesConversation,
   once: responsesOnce,
-  uncounted: backgroundIn,
+  answersLater: true,
 };
 
 /** `POST /v1/responses/compact` */
