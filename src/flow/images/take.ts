@@ -69,12 +69,11 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
     call.validated = readValidated(outline.model, outline.stream);
     return askedOf(endpoint, outline, () => decodeImageForm(operation, form.parts));
   }
-  const json = call.jsonBody();
-  call.validated = validateBody(json, schema, call.running.snapshot.limits.bodyValues);
+  call.validated = validateBody(call.jsonBody(), schema, call.running.snapshot.limits.bodyValues);
   call.steering = call.validated.members.steering;
-  const skeleton = parseBody(json, scanBody(json));
-  const outline = outlineOfBody(operation, isObject(skeleton) ? skeleton : {}, () => parsed(json));
-  return askedOf(endpoint, outline, () => decodeImageBody(operation, parsed(json)));
+  const skeleton = parseBody(body, scanBody(body));
+  const outline = outlineOfBody(operation, isObject(skeleton) ? skeleton : {}, () => parsed(body));
+  return askedOf(endpoint, outline, () => decodeImageBody(operation, parsed(body)));
 }
 
 function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
