@@ -136,7 +136,8 @@ function simulate(scale: number, numRuns: number, sliceDivisor = 0): number {
           if (isTold) return;
           isTold = true;
           undecided--;
-          result.cancel();
+          // A process that was killed gives up nothing.
+          if (worker.isAlive) result.cancel();
         };
         if (step.patienceMs !== null) host.at(host.now + step.patienceMs, giveUp);
         host.at(host.now + 2500, () => {
