@@ -1,6 +1,3 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { testKey } from '../support/gateway.js';
 import {
   type ClientLine,
@@ -11,7 +8,7 @@ import {
   weather,
   weatherTool,
 } from './cells.js';
-import { install } from './install.js';
+import { install, load } from './install.js';
 
 interface Result {
   readonly text: string | PromiseLike<string>;
@@ -43,19 +40,16 @@ interface Used {
 }
 
 const modules = await install('ai-sdk');
-const { resolve } = createRequire(join(modules, 'none.js'));
-
-async function load<Module>(name: string): Promise<Module> {
-  return (await import(pathToFileURL(resolve(name)).href)) as Module;
-}
 
 async function providersOf(version: string): Promise<readonly Used[]> {
-  const { createOpenAI } = await load<{ createOpenAI: Create }>(`${version}-openai`);
-  const { createAnthropic } = await load<{ createAnthropic: Create }>(`${version}-anthropic`);
+  const { createOpenAI } = await load<{ createOpenAI: Create }>(modules, `${version}-openai`);
+  const { createAnthropic } = await load<{ createAnthropic: Create }>(modules, `${version}-anthropic`);
   const { createGoogleGenerativeAI: createGoogle } = await load<{ createGoogleGenerativeAI: Create }>(
+    modules,
     `${version}-google`,
   );
   const { createOpenAICompatible } = await load<{ createOpenAICompatible: Create }>(
+    modules,
     `${version}-openai-compatible`,
   );
   const options = (url: string, path: string) => ({ baseURL: url + path, apiKey: testKey, name: 'gateway' });
@@ -121,7 +115,7 @@ function open(ai: Ai, { model, reasoning }: Used, { url, stream, thinks }: Sessi
 }
 
 for (const version of ['ai6', 'ai7']) {
-  const ai = await load<Ai>(version);
+  const ai = await load<Ai>(modules, version);
   for (const used of await providersOf(version)) {
     const line: ClientLine = {
       name: `${version} ${used.name}`,

@@ -1,4 +1,5 @@
 import { type Test, t } from 'tap';
+import type { TextProtocolName } from '../../src/conversation/request.js';
 import { pixel } from '../suites/translation/image.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 import { textProtocols } from '../support/translated.js';
@@ -24,6 +25,8 @@ export interface Session {
 /** A client in one version. */
 export interface ClientLine {
   readonly name: string;
+  /** The kinds of upstreams that it is run on; all unless given. */
+  readonly wires?: readonly TextProtocolName[];
   open(options: SessionOptions): Session;
 }
 
@@ -136,7 +139,7 @@ export function testLine(line: ClientLine): void {
 
 async function playCells(t: Test, line: ClientLine): Promise<void> {
   t.jobs = textProtocols.length;
-  const played = textProtocols.map((wire) =>
+  const played = (line.wires ?? textProtocols).map((wire) =>
     t.test(`${line.name} on ${wire}`, { buffered: true }, async (t) => {
       const { url, upstream } = await startStrictStage(t, wire, { models });
       for (const { name, wrong } of await playAll(line, url)) t.equal(wrong, null, name);

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
 /** Packages that clients are run from, in one version each; npm's names for several of one package. */
@@ -26,7 +28,14 @@ export const packages = {
     'ai7-openai-compatible': 'npm:@ai-sdk/openai-compatible@3.0.92',
     zod: '4.1.12',
   },
+  mistral: { '@mistralai/mistralai': '2.7.0' },
 } as const;
+
+/** Brings what a package gives that is in `modules`, as `install` says it. */
+export async function load<Module>(modules: string, name: string): Promise<Module> {
+  const { resolve } = createRequire(join(modules, 'none.js'));
+  return (await import(pathToFileURL(resolve(name)).href)) as Module;
+}
 
 const execute = promisify(execFile);
 
