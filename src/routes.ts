@@ -233,6 +233,18 @@ const prefixes: readonly { readonly prefix: string; has(route: Route): boolean }
   },
 ];
 
+const contentModels = '/v1beta/models';
+/**
+ * Where the vendor's SDKs look for its models in its cloud (`vertexai: true`), with a key and in a project: the three
+ * operations of https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference.
+ */
+const publisherModels: readonly string[] = ['/v1beta1', '/v1'].flatMap((version) => [
+  `${version}/publishers/google/models`,
+  `${version}/projects/{project}/locations/{location}/publishers/google/models`,
+]);
+const publisherOperations =
+  /^\/v1beta\/models\/\{model\}:(?:generateContent|streamGenerateContent|countTokens)$/;
+
 function isOfOpenai(errorFormat: ErrorFormat): boolean {
   return errorFormat !== anthropic && errorFormat !== google;
 }
@@ -242,10 +254,12 @@ export const socketPaths: readonly string[] = surface
   .filter(({ operation }) => operation === 'realtime' || operation === 'responsesSocket')
   .flatMap((route) => servedPaths(route));
 
-/** All paths at which a route is served: its own, and those with a prefix. */
+/** All paths at which a route is served: its own, those with a prefix, and those of the vendor's cloud. */
 export function servedPaths(route: Route): readonly string[] {
   const prefixed = prefixes.filter(({ has }) => has(route)).map(({ prefix }) => prefix + route.path);
-  return [route.path, ...prefixed];
+  if (!publisherOperations.test(route.path)) return [route.path, ...prefixed];
+  const operation = route.path.slice(contentModels.length);
+  return [route.path, ...publisherModels.map((models) => models + operation)];
 }
 
 /**
@@ -271,7 +285,7 @@ export function pathSpellings(path: string, vendors: VendorWords): readonly stri
 
 const longestEcho = 200;
 const doubledVersion = new RegExp(
-  `^(?:${prefixes.map(({ prefix }) => prefix).join('|')})?/(v1|v1beta)/(?:v1|v1beta)(?:/|$)`,
+  `^(?:${prefixes.map(({ prefix }) => prefix).join('|')})?/(v1|v1beta1?)/(?:v1|v1beta1?)(?:/|$)`,
 );
 
 /**

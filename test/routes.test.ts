@@ -145,7 +145,7 @@ test('the model lists and single models accept what their format needs', async (
   t.equal(single.value.errorFormat.name, 'google');
 });
 
-test('the families of chat and messages are served behind a prefix, too, and nothing else is', async (t) => {
+test('the families of chat and messages are served behind a prefix, too, and content where the cloud has it', async (t) => {
   const pathsOf = (method: string, path: string) => servedPaths(routeOf(method, path).value);
   t.strictSame(pathsOf('POST', '/v1/chat/completions'), [
     '/v1/chat/completions',
@@ -153,7 +153,15 @@ test('the families of chat and messages are served behind a prefix, too, and not
   ]);
   t.strictSame(pathsOf('POST', '/v1/messages'), ['/v1/messages', '/anthropic/v1/messages']);
   t.strictSame(pathsOf('GET', '/v1/models'), ['/v1/models', '/openai/v1/models', '/anthropic/v1/models']);
-  for (const path of ['/v1beta/models/m:generateContent', '/v1/models/m:generateContent', '/v2/rerank'])
+  for (const operation of ['generateContent', 'streamGenerateContent', 'countTokens'])
+    t.strictSame(pathsOf('POST', `/v1beta/models/m:${operation}`), [
+      `/v1beta/models/{model}:${operation}`,
+      `/v1beta1/publishers/google/models/{model}:${operation}`,
+      `/v1beta1/projects/{project}/locations/{location}/publishers/google/models/{model}:${operation}`,
+      `/v1/publishers/google/models/{model}:${operation}`,
+      `/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:${operation}`,
+    ]);
+  for (const path of ['/v1beta/models/m:embedContent', '/v1/models/m:generateContent', '/v2/rerank'])
     t.equal(pathsOf('POST', path).length, 1, path);
   t.equal(pathsOf('POST', '/kling/v1/videos/text2video').length, 1);
   t.ok(socketPaths.includes('/openai/v1/realtime') && socketPaths.includes('/openai/v1/responses'));
@@ -222,6 +230,10 @@ test('a version twice in the path is named as the mistake', async (t) => {
     t.equal(router.find('POST', path).kind, 'notFound');
   }
   t.match(unknownUrl('POST', '/v1beta/v1beta/models/x:generateContent').message, /already ends in \/v1beta,/);
+  t.match(
+    unknownUrl('POST', '/v1/v1beta1/publishers/google/models/m:generateContent').message,
+    /already ends in \/v1,/,
+  );
   t.notMatch(unknownUrl('POST', '/v1/v1x').message, /twice/);
 });
 

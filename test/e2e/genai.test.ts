@@ -232,3 +232,47 @@ for (const sdk of sdks) {
     t.equal((await raised(sdk, models.get({ model: 'nope' }))).status, 404);
   });
 }
+
+test("a client of a project in the vendor's cloud has a key of the gateway in place of a token", async (t) => {
+  const { url } = await startGateway(t, { demo: 'simulator' });
+  const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'weather in Oslo' }] }] });
+  const ask = (path: string) =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: { authorization: 'Bearer sk-demo', 'content-type': 'application/json' },
+      body,
+    });
+  for (const version of ['/v1beta1', '/v1']) {
+    const models = `${version}/projects/my-project/locations/global/publishers/google/models`;
+    const whole = await ask(`${models}/sim-text:generateContent`);
+    t.match(await whole.json(), { candidates: [{ content: { parts: [{ text: answerText }] } }] });
+    const streamed = await ask(`${models}/sim-text:streamGenerateContent?alt=sse`);
+    t.match(await streamed.text(), /"finishReason":"STOP"/);
+    const unknown = await ask(`${models}/sim-text:rawPredict`);
+    t.match(await unknown.json(), { error: { code: 404, status: 'NOT_FOUND' } });
+    const other = await ask(`${version}/projects/my-project/locations/global/endpoints/5:generateContent`);
+    t.match(await other.json(), { error: { code: 404, status: 'NOT_FOUND' } });
+  }
+});
+
+for (const sdk of sdks) {
+  for (const apiVersion of ['v1beta1', 'v1']) {
+    test(`${sdk.name}: as a client of the vendor's cloud with a key, ${apiVersion}`, async (t) => {
+      const { url } = await startGateway(t, { demo: 'simulator' });
+      const httpOptions = { baseUrl: url, apiVersion };
+      const { models } = new sdk.module.GoogleGenAI({ vertexai: true, apiKey: 'sk-demo', httpOptions });
+      for (const model of ['sim-text', 'google/sim-text', 'publishers/google/models/sim-text']) {
+        const whole = await models.generateContent({ model, contents: 'weather in Oslo' });
+        t.equal(whole.text, answerText, model);
+      }
+      const call = { model: 'sim-text', contents: 'weather in Oslo' };
+      const pieces: string[] = [];
+      for await (const { text } of await models.generateContentStream(call)) pieces.push(text ?? '');
+      t.equal(pieces.join(''), answerText);
+      const { totalTokens } = await models.countTokens(call);
+      t.ok((totalTokens ?? 0) > 0);
+      const unknown = await raised(sdk, models.generateContent({ model: 'none', contents: 'a' }));
+      t.match(bodyOf(unknown), { code: 404, status: 'NOT_FOUND' });
+    });
+  }
+}
