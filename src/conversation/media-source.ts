@@ -46,3 +46,15 @@ export function registeredType(mediaType: string): string {
   if (lower === '') return unknownType;
   return lower === misnamed ? 'image/jpeg' : lower;
 }
+
+/**
+ * Base64 in the standard alphabet and with its padding. It may be in that of URLs (RFC 4648, section 5), which readers of
+ * protocol buffers take as well (https://protobuf.dev/programming-guides/json/) and those of other vendors do not.
+ */
+export function standardBase64(data: string): string {
+  const isOfUrls = data.includes('-') || data.includes('_');
+  const standard = isOfUrls ? data.replaceAll('-', '+').replaceAll('_', '/') : data;
+  const over = standard.length % 4;
+  // What is in lines has its padding, and its length says nothing.
+  return over < 2 || standard.includes('\n') ? standard : standard.padEnd(standard.length + 4 - over, '=');
+}

@@ -4,6 +4,7 @@ import {
   decodeMediaUrl,
   isHttpUrl,
   registeredType,
+  standardBase64,
 } from '../../src/conversation/media-source.js';
 import { GatewayError } from '../../src/errors.js';
 
@@ -40,4 +41,15 @@ test('schemes and media types', async (t) => {
   t.notOk(isHttpUrl('ftp://x'));
   t.equal(registeredType(' IMAGE/JPG '), 'image/jpeg');
   t.equal(registeredType(''), 'application/octet-stream');
+});
+
+test('base64 of both alphabets becomes the standard one with its padding', async (t) => {
+  for (let length = 1; length < 9; length++) {
+    const bytes = Buffer.alloc(length, Buffer.from([0xfb, 0xff, 0xbf]));
+    const standard = bytes.toString('base64');
+    for (const text of [standard, bytes.toString('base64url'), standard.replaceAll('=', '')])
+      t.equal(standardBase64(text), standard, text);
+  }
+  t.equal(standardBase64(''), '');
+  t.equal(standardBase64('AAAA\nAA==\n'), 'AAAA\nAA==\n');
 });

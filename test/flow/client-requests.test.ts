@@ -26,6 +26,22 @@ for (const wire of othersThan('chat'))
     t.match(body, '1 image seen.');
   });
 
+for (const wire of textProtocols)
+  test(`an image in the other alphabet of base64, as google-genai of Python sends it, reaches ${wire} upstreams`, async (t) => {
+    const { port, upstream } = await startStrictStage(t, wire);
+    // Its last bytes have the characters that the two alphabets have not in common, and no padding.
+    const bytes = Buffer.concat([Buffer.from(pixel, 'base64'), Buffer.from([0xfb, 0xff, 0xbf, 0xff])]);
+    const image = { inlineData: { data: bytes.toString('base64url'), mimeType: 'image/png' } };
+    const { status, body } = await post(port, '/v1beta/models/m:generateContent', {
+      contents: [{ parts: [{ text: 'What is this? cell:image' }, image], role: 'user' }],
+      tools: [{ functionDeclarations: [{ name: 'f', parameters_json_schema: { type: 'object' } }] }],
+      generationConfig: { thinkingConfig: { include_thoughts: true, thinking_budget: 2048 } },
+    });
+    t.equal(status, 200, body);
+    t.equal(upstream.heard[0]?.broken, null);
+    t.match(body, '1 image seen.');
+  });
+
 const reasoning = {
   chat: /"reasoning_content":"I think about thinking, step \d."/g,
   messages: /\[\{"type":"thinking","thinking":"","signature"/g,

@@ -38,7 +38,8 @@ const name = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/;
  * calling and thought signatures.
  * @throws BrokenRule
  */
-export function readGenerateContent(body: JsonObject, memory: Memory): Omit<Asked, 'model' | 'stream'> {
+export function readGenerateContent(sent: JsonObject, memory: Memory): Omit<Asked, 'model' | 'stream'> {
+  const body = inCamelCase(sent, '');
   onlyMembers(body, members, '');
   const config = objectOf(body.generationConfig ?? {}, 'generationConfig');
   onlyMembers(config, configMembers, 'generationConfig.');
@@ -71,6 +72,34 @@ export function readGenerateContent(body: JsonObject, memory: Memory): Omit<Aske
     schema: config.responseJsonSchema ?? config.responseSchema,
     includes: true,
   };
+}
+
+/** What a client names as it likes. */
+const free = new Set(['args', 'response', 'parametersJsonSchema', 'responseJsonSchema', 'labels']);
+
+/**
+ * Members by the names that the rules below have: the vendor's reader takes their original ones, too
+ * (https://protobuf.dev/programming-guides/json/).
+ * @param under name of the member that the object is in
+ */
+function inCamelCase(object: JsonObject, under: string): JsonObject {
+  const value = (each: unknown, name: string): unknown => {
+    if (Array.isArray(each)) return each.map((one: unknown) => value(one, name));
+    return isObject(each) && !free.has(name) ? inCamelCase(each, name) : each;
+  };
+  const members = Object.entries(object).map(([given, each]): [string, unknown] => {
+    const isOfClient = under === 'properties';
+    const name = isOfClient
+      ? given
+      : given.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    return [name, value(each, isOfClient ? 'schema' : name)];
+  });
+  return Object.fromEntries(members);
+}
+
+/** Bytes may be in either alphabet of base64. */
+function standard(text: string): string {
+  return text.replaceAll('-', '+').replaceAll('_', '/');
 }
 
 function readTools(body: JsonObject): Asked['tools'] {
@@ -217,13 +246,16 @@ function readPart(part: JsonObject, path: string, memory: Memory, turn: AskedTur
   if (signature !== undefined) {
     const text = textOf(signature, `${path}thoughtSignature`);
     rule(/^[A-Za-z0-9+/_-]+=*$/.test(text), `${path}thoughtSignature: Base64 decoding failed`);
-    rule(memory.signed.has(text) || noSignature.has(text), `${path}thoughtSignature: is not valid`);
+    rule(memory.signed.has(standard(text)) || noSignature.has(text), `${path}thoughtSignature: is not valid`);
   }
   if (typeof part.text === 'string' && part.thought !== true) turn.texts.push(part.text);
   if (part.inlineData !== undefined) {
     const inline = objectOf(part.inlineData, `${path}inlineData`);
     onlyMembers(inline, 'mimeType data displayName', `${path}inlineData.`);
-    rule(/^[A-Za-z0-9+/]+=*$/.test(textOf(inline.data, `${path}inlineData.data`)), `${path}inlineData.data`);
+    rule(
+      /^[A-Za-z0-9+/_-]+=*$/.test(textOf(inline.data, `${path}inlineData.data`)),
+      `${path}inlineData.data`,
+    );
     textOf(inline.mimeType, `${path}inlineData.mimeType`);
     turn.images++;
   }

@@ -1,4 +1,4 @@
-import { registeredType } from '../../../conversation/media-source.js';
+import { registeredType, standardBase64 } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
   ConversationRequest,
@@ -240,7 +240,7 @@ function inlineMedia(blob: JsonObject, at: string): MediaPart {
   if (mediaType === null)
     throw wrongValue(`${at}.${keyOf(blob, 'mimeType')}`, "a media type such as 'image/png'");
   if (typeof blob.data !== 'string') throw wrongValue(`${at}.data`, 'a string in base64');
-  const source: MediaSource = { kind: 'data', mediaType, data: blob.data };
+  const source: MediaSource = { kind: 'data', mediaType, data: standardBase64(blob.data) };
   return { kind: kindOfType(mediaType), source, detail: null, name: nameOf(blob), at };
 }
 
