@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { loadRequest } from '../support/load/request.js';
 import { clock } from '../support/load/upstream.js';
 import { residentMb } from '../support/process-memory.js';
-import { onStage, type Stage } from './stage.js';
+import { onStage, type Stage, stageConfig } from './stage.js';
 
 export interface LeaversPlan {
   readonly leavers: number;
@@ -23,24 +23,20 @@ export interface LeaversFigures {
   readonly residentMb: readonly number[];
 }
 
+/** Calls of one key that are read on for at most, and for how long. */
+export const mostReadOn = 50;
+export const readOnMs = 10_000;
 const betweenMs = 10;
 const eventEveryMs = 100;
 
-/** Clients that leave in the middle of a stream, one half with a FIN, the other with a RST. */
+/** Clients that leave in the middle of a stream, one half with a FIN, the other with a RST; the upstream is cancelled. */
 export function leavers(plan: LeaversPlan): Promise<LeaversFigures> {
-  return onStage({ logLevel: 'info' }, async (stage) => {
+  return onStage({ logLevel: 'info', config: cancelling }, async (stage) => {
     const leftAt = new Map<string, number>();
     const open: number[] = [];
     const resident: number[] = [];
     for (let round = 0; round < plan.rounds; round += 1) {
-      const names = Array.from({ length: plan.leavers }, (_, index) => `${round}-${index}`);
-      const sockets = await Promise.all(names.map((name) => openStream(stage, name)));
-      for (const [index, socket] of sockets.entries()) {
-        leftAt.set(names[index] ?? '', clock());
-        if (index % 2 === 0) socket.end();
-        else socket.resetAndDestroy();
-        if (index % plan.atOnce === plan.atOnce - 1) await pause(betweenMs);
-      }
+      const sockets = await openAndLeave(stage, plan, round, leftAt);
       open.push((await stage.upstream.stateWhen((state) => state.open === 0, plan.withinMs)).open);
       resident.push(residentMb(stage.worker));
       for (const socket of sockets) socket.destroy();
@@ -49,6 +45,50 @@ export function leavers(plan: LeaversPlan): Promise<LeaversFigures> {
     const noticedMs = cancelled.map(({ name, at }) => at - (leftAt.get(name) ?? Number.NaN));
     return { noticedMs, open, residentMb: resident };
   });
+}
+
+/** A config by which an upstream is cancelled as soon as its client leaves. */
+function cancelling(upstreamUrl: string): Readonly<Record<string, unknown>> {
+  const config = stageConfig(upstreamUrl);
+  return { ...config, upstreams: { load: { ...config.upstreams.load, onLeave: 'cancel' } } };
+}
+
+export interface DrainedFigures {
+  /** Requests still open at the upstream once the last has left. */
+  readonly readOn: number;
+  /** And when the time is over for which they are read on. */
+  readonly openAtEnd: number;
+}
+
+/** The same with one round of clients whose upstream is read on for, as it is by default. */
+export function drainedLeavers(plan: LeaversPlan): Promise<DrainedFigures> {
+  return onStage({ logLevel: 'info' }, async (stage) => {
+    const { upstream } = stage;
+    const sockets = await openAndLeave(stage, plan, 0, new Map());
+    const { open: readOn } = await upstream.stateWhen(({ open }) => open <= mostReadOn, plan.withinMs);
+    const withinMs = readOnMs + plan.withinMs;
+    const { open: openAtEnd } = await upstream.stateWhen(({ open }) => open === 0, withinMs);
+    for (const socket of sockets) socket.destroy();
+    return { readOn, openAtEnd };
+  });
+}
+
+/** @param leftAt takes when each has left, by its name */
+async function openAndLeave(
+  stage: Stage,
+  { leavers: count, atOnce }: LeaversPlan,
+  round: number,
+  leftAt: Map<string, number>,
+): Promise<readonly Socket[]> {
+  const names = Array.from({ length: count }, (_, index) => `${round}-${index}`);
+  const sockets = await Promise.all(names.map((name) => openStream(stage, name)));
+  for (const [index, socket] of sockets.entries()) {
+    leftAt.set(names[index] ?? '', clock());
+    if (index % 2 === 0) socket.end();
+    else socket.resetAndDestroy();
+    if (index % atOnce === atOnce - 1) await pause(betweenMs);
+  }
+  return sockets;
 }
 
 /** Opens a stream, and resolves once a part of it has come. */

@@ -4,6 +4,8 @@ import { clock } from '../support/load/upstream.js';
 
 /** Milliseconds between two looks at how many requests are due. */
 const tickMs = 5;
+/** A connection that has been idle for as long as every answer allows (`keep-alive: timeout=7`) may be closed any moment. */
+const mostIdleMs = 7000;
 
 export interface OpenLoadOptions {
   readonly port: number;
@@ -13,12 +15,17 @@ export interface OpenLoadOptions {
   readonly mostConnections: number;
 }
 
+export interface OpenLoadFailure extends LoadFailure {
+  /** Milliseconds from the moment at which the request was sent; 0 where it was not. */
+  readonly askedMs: number;
+}
+
 /** Clients that ask at a rate of their own, however slow the answers are. */
 export interface OpenLoad {
   /** Requests that were due so far. */
   readonly due: number;
   readonly answers: number;
-  readonly failures: readonly LoadFailure[];
+  readonly failures: readonly OpenLoadFailure[];
   /** For each whole answer, from the moment at which its request was due. */
   readonly latenciesMs: readonly number[];
   /** Sends no more, and resolves when every request has its end. */
@@ -27,9 +34,9 @@ export interface OpenLoad {
 
 /** Starts them; the request is the same each time, and its answer has to be whole with status 200. */
 export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
-  const failures: LoadFailure[] = [];
+  const failures: OpenLoadFailure[] = [];
   const latenciesMs: number[] = [];
-  const idle: ClientConnection[] = [];
+  const idle: { readonly connection: ClientConnection; readonly since: number }[] = [];
   /** When each request was due that waits for a connection. */
   const waiting: number[] = [];
   const startedAt = clock();
@@ -39,9 +46,10 @@ export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
   let underWay = 0;
   let onQuiet: (() => void) | null = null;
 
-  const fail = (error: unknown): void => {
+  const fail = (error: unknown, askedAt = clock()): void => {
     const reason = error instanceof Error ? error.message : String(error);
-    failures.push({ at: clock(), reason, worker: null });
+    const at = clock();
+    failures.push({ at, reason, worker: null, askedMs: at - askedAt });
   };
 
   const end = (): void => {
@@ -50,13 +58,14 @@ export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
   };
 
   const ask = async (connection: ClientConnection, dueAt: number): Promise<void> => {
+    const askedAt = clock();
     try {
       const answer = await connection.ask(options.request);
       answers += 1;
       if (isWhole(answer)) latenciesMs.push(clock() - dueAt);
-      else fail(`status ${answer.status} ${answer.text.slice(0, 200)}`);
+      else fail(`status ${answer.status} ${answer.text.slice(0, 200)}`, askedAt);
     } catch (error) {
-      fail(error);
+      fail(error, askedAt);
     }
     end();
   };
@@ -81,7 +90,7 @@ export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
       dueAt = waiting.shift();
     }
     if (connection.usable) {
-      idle.push(connection);
+      idle.push({ connection, since: clock() });
       return;
     }
     connections -= 1;
@@ -89,11 +98,13 @@ export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
   };
 
   const send = (dueAt: number): void => {
-    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-      if (connection.usable) {
+    for (let last = idle.pop(); last !== undefined; last = idle.pop()) {
+      const { connection, since } = last;
+      if (connection.usable && clock() - since < mostIdleMs) {
         void serve(connection, dueAt);
         return;
       }
+      connection.close();
       connections -= 1;
     }
     if (connections < options.mostConnections) void serveAnew(dueAt);
@@ -126,7 +137,7 @@ export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
         await new Promise<void>((resolve) => {
           onQuiet = resolve;
         });
-      for (const connection of idle) connection.close();
+      for (const { connection } of idle) connection.close();
     },
   };
 }

@@ -8,7 +8,7 @@ import { failoverScenarios } from './failover.js';
 import { headsScenario } from './heads.js';
 import { hostileScenarios } from './hostile-scenarios.js';
 import { hostileSocketScenarios } from './hostile-socket-scenarios.js';
-import { leavers } from './leavers.js';
+import { drainedLeavers, leavers, mostReadOn, readOnMs } from './leavers.js';
 import { mediaScenarios } from './media-scenarios.js';
 import { memory } from './memory.js';
 import { realtimeScenarios } from './realtime-scenarios.js';
@@ -77,7 +77,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'leavers',
-    mostSeconds: 90,
+    mostSeconds: 150,
     async run() {
       const count = 1000;
       // Long enough for the collector to have come round: between its visits memory goes up and down by tens of MB.
@@ -85,7 +85,9 @@ export const scenarios: readonly Scenario[] = [
       const lastRounds = 6;
       // By then the heap has its size.
       const warmRound = 2;
-      const figures = await leavers({ leavers: count, rounds, atOnce: 10, withinMs: 1000 });
+      const plan = { leavers: count, rounds, atOnce: 10, withinMs: 1000 };
+      const figures = await leavers(plan);
+      const drained = await drainedLeavers(plan);
       const lowest = Math.min(...figures.residentMb.slice(-lastRounds));
       const growth = lowest - (figures.residentMb[warmRound] ?? 0);
       const p50 = quantile(figures.noticedMs, 0.5);
@@ -112,6 +114,13 @@ export const scenarios: readonly Scenario[] = [
           `lowest of the last ${lastRounds} - 3rd < 16 MB`,
           growth < 16,
         ),
+        held(
+          'read on for, where it is by default',
+          drained.readOn,
+          `<= ${mostReadOn}`,
+          drained.readOn <= mostReadOn,
+        ),
+        held(`open upstream ${readOnMs / 1000} s later`, drained.openAtEnd, '0', drained.openAtEnd === 0),
       ];
     },
   },
@@ -204,7 +213,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'memory',
     mostSeconds: 900,
     async run(seconds) {
-      const figures = await memory({ seconds: seconds ?? 60 });
+      const figures = await memory({ seconds: seconds ?? 180 });
       const [, , middle = 0, , , last = 0] = figures.partsMb;
       return [
         told('answers', figures.answers),
