@@ -53,6 +53,7 @@ import { createStore, mayHoldAnything, type WholeStore } from './store/create.js
 import { hasEnded, thisProcess } from './store/process-mark.js';
 import { createUpstreamClient, type UpstreamClient } from './upstream/client.js';
 import { createDialer, type Dialer } from './upstream/dialer.js';
+import type { StaleNames } from './upstream/names.js';
 import { startInterruptedSearch } from './usage/interrupted.js';
 import { createLedger, retentionOf } from './usage/ledger.js';
 import { OpenCalls } from './usage/open-calls.js';
@@ -114,7 +115,7 @@ export class Gateway {
     this.#store = createStore(snapshot.store);
     this.#health = new HealthTable(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
-    const dialer = createDialer();
+    const dialer = createDialer(undefined, staleNamesTo(log));
     const upstream = createUpstreamClient(dialer, {
       mostConnections: usualConnections,
       onFirstWaiting: ({ authority, maxConnections }) =>
@@ -460,4 +461,12 @@ function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
 function corsSettings({ listen, vendors, returnedHeaders }: Snapshot): CorsSettings | null {
   if (listen.cors === null) return null;
   return { ...listen.cors, exposed: [...rateHeaderNames(rateWord(vendors)), ...returnedHeaders] };
+}
+
+function staleNamesTo(log: Logger): StaleNames {
+  return {
+    onStale: (name, code) =>
+      log.warn({ name, code }, 'the name of an upstream cannot be resolved: its last addresses are used'),
+    onResolved: (name) => log.info({ name }, 'the name of an upstream is resolved again'),
+  };
 }

@@ -1,6 +1,6 @@
 /** What the connections of a worker to its upstreams have in common before they are there. */
 import type { Resolver } from './address.js';
-import { createNameCache, type NameCache } from './names.js';
+import { createNameCache, type NameCache, type StaleNames } from './names.js';
 import { createSecureProfiles, type SecureProfiles } from './secure.js';
 
 export interface Dialer {
@@ -9,6 +9,6 @@ export interface Dialer {
 }
 
 /** @param resolve in place of the system's resolver */
-export function createDialer(resolve?: Resolver): Dialer {
-  return { names: createNameCache(resolve), secureProfiles: createSecureProfiles() };
+export function createDialer(resolve?: Resolver, staleNames?: StaleNames): Dialer {
+  return { names: createNameCache(resolve, staleNames), secureProfiles: createSecureProfiles() };
 }
