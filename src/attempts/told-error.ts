@@ -13,7 +13,7 @@ const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_timeout: ['upstream_timeout', 'The upstream did not accept a connection in time.'],
   proxy_failed: ['upstream_error', 'The upstream cannot be reached.'],
   tls_failed: ['upstream_error', 'The upstream could not be trusted: its TLS handshake failed.'],
-  queue_full: ['overloaded', 'Too many requests wait for this upstream, try again shortly.'],
+  queue_full: ['overloaded', 'Too many requests are under way to this upstream, try again shortly.'],
   no_room: [
     'overloaded',
     "There is no memory for the upstream's answer: let other calls of your key end, and try again.",

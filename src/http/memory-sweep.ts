@@ -1,4 +1,4 @@
-import { setFlagsFromString } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /** Off-heap bytes that are worth a collection. */
@@ -29,7 +29,7 @@ export function createMemorySweep(served: () => number): () => void {
     } else if (quiet < lateSweeps) {
       quiet++;
       const due = quiet === soonSweeps || quiet === lateSweeps;
-      if (due && process.memoryUsage().external > worthBytes) collect();
+      if (due && getHeapStatistics().external_memory > worthBytes) collect();
     }
   };
 }

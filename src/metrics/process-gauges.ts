@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 
 /**
  * What a process knows of itself at this moment. By hand, since prom-client's gauges are of the process that is asked,
@@ -26,6 +27,15 @@ const nanosPerSecond = 1e9;
 /** A period of the event loop's delay is read this long while the next one is under way. */
 const periodMs = 30_000;
 
+/** Resident memory of this process, in bytes; null where it has no descriptor left to ask the system with. */
+export function residentMemory(): number | null {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return null;
+  }
+}
+
 /** Watches this process until it is closed. It does not keep the process alive. */
 export function watchProcess(): ProcessWatch {
   let current = monitorEventLoopDelay({ resolution: resolutionMs });
@@ -33,6 +43,7 @@ export function watchProcess(): ProcessWatch {
   current.enable();
   next.enable();
   let turnedAt = performance.now();
+  let residentBytes = 0;
   // What is recorded is the time from one look to the next.
   const late = (nanos: number): number => Math.max(0, nanos / nanosPerSecond - resolutionMs / 1000);
   return {
@@ -42,13 +53,13 @@ export function watchProcess(): ProcessWatch {
         [current, next] = [next, current];
         turnedAt = now;
       }
-      const { rss, heapUsed } = process.memoryUsage();
+      residentBytes = residentMemory() ?? residentBytes;
       const loopDelay = {
         p50: late(current.percentile(50)),
         p99: late(current.percentile(99)),
         max: late(current.max),
       };
-      return { residentBytes: rss, heapBytes: heapUsed, loopDelay };
+      return { residentBytes, heapBytes: getHeapStatistics().used_heap_size, loopDelay };
     },
     close: () => {
       current.disable();

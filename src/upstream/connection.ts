@@ -10,7 +10,7 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, surfaceFault } from '../errors.js';
 import { AnswerReader } from './answer.js';
 import { decodeContent } from './decode.js';
-import { type DialListener, dial, lateDetail, type Reading } from './dial.js';
+import { type DialListener, dial, lateDetail, type Reading, unconnectedReason } from './dial.js';
 import type { Dialer } from './dialer.js';
 import type { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
@@ -408,7 +408,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     }
     this.#forgetName();
     if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
-    else this.#fail('connect_failed', words);
+    else this.#fail(unconnectedReason(error), words);
   }
 
   onSocketClose(): void {

@@ -71,6 +71,14 @@ export function dial(origin: Origin, dialer: Dialer, reading: Reading, listener:
   hear(socket, origin.secure ? 'secureConnect' : 'connect', listener);
 }
 
+/** Of the system, where it has no descriptor or memory left for one more connection of this host. */
+const ownShortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+
+/** Why there is no connection: what this host has none left of is no failure of the upstream, which other calls still reach. */
+export function unconnectedReason(error: NodeJS.ErrnoException): 'connect_failed' | 'queue_full' {
+  return ownShortages.has(error.code ?? '') ? 'queue_full' : 'connect_failed';
+}
+
 /** Why there is no connection in time. @param isTransportUp `onTransport` has been called */
 export function lateDetail({ proxy }: Origin, isTransportUp: boolean): string {
   return proxy === null || isTransportUp ? 'no connection in time' : lateTunnel(proxy);

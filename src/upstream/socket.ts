@@ -9,7 +9,7 @@
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, guard, surfaceFault } from '../errors.js';
-import { type DialListener, dial, lateDetail, type Reading } from './dial.js';
+import { type DialListener, dial, lateDetail, type Reading, unconnectedReason } from './dial.js';
 import type { Dialer } from './dialer.js';
 import { tlsFailureDetail } from './secure.js';
 import { controlFrame, createFrameWriter, type FrameSink } from './socket-frames.js';
@@ -401,7 +401,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     if (this.#state === 'asked') this.#fail('reset', words);
     else if (this.#state !== 'connecting') this.#brokenBy = words;
     else if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
-    else this.#fail('connect_failed', words);
+    else this.#fail(unconnectedReason(error), words);
   }
 
   #fail(reason: UpstreamFailureReason, detail: string): void {

@@ -101,6 +101,25 @@ test('what cannot be resolved fails all that wait, and is asked anew by the next
   t.equal(resolver.asked.length, 3);
 });
 
+test('a host that has no descriptor left for a connection is short of them itself: its upstream has not failed', async (t) => {
+  const error = Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  const dialer = createDialer((_name, _options, done) => void setImmediate(done, error, []));
+  const client = createUpstreamClient(dialer);
+  t.teardown(() => client.close());
+  const plain = plainOrigin(9, { host: 'upstream.example' });
+  const failed = await new Call(client, plain).over;
+  t.match(failed.failure, { reason: 'queue_full', detail: /EMFILE/, bytesSent: false });
+  const reason = await new Promise<string>((resolve) => {
+    const listener = {
+      ...{ onOpen() {}, onDeclined() {}, onMessage() {}, onReadEnd() {}, onDrained() {}, onClosed() {} },
+      hold: () => true,
+      onFailed: (failure: { reason: string }) => resolve(failure.reason),
+    };
+    openSocket(socketRequest(plain), dialer, listener);
+  });
+  t.equal(reason, 'queue_full');
+});
+
 test('an address where nobody listens is forgotten, so that an upstream that moves is found', async (t) => {
   const resolver = heldResolver();
   const client = clientWith(t, resolver.resolve);

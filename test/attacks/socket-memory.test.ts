@@ -6,7 +6,7 @@ import type { SocketSettings } from '../../src/config/types.js';
 import type { Running } from '../../src/flow/running.js';
 import { SessionMemory } from '../../src/flow/sockets/session-memory.js';
 import { type OpenSession, SessionList } from '../../src/flow/sockets/sessions.js';
-import { UnseenMemory } from '../../src/flow/sockets/unseen.js';
+import { ownMemory, UnseenMemory } from '../../src/flow/sockets/unseen.js';
 
 const mebibyte = 1024 * 1024;
 const log = pino({ level: 'silent' });
@@ -138,6 +138,17 @@ test('what an upstream has yet to take stays counted after the end of its sessio
       .hold(5 * mebibyte),
     false,
   );
+});
+
+test('memory that cannot be read, for want of a descriptor, is what it was', async (t) => {
+  const reading = ownMemory();
+  const before = { resident: reading.resident(), native: reading.native() };
+  t.ok(before.resident > before.native && before.native > 0);
+  const noneLeft = (): never => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  };
+  t.intercept(process.memoryUsage, 'rss', { value: noneLeft });
+  t.strictSame({ resident: reading.resident(), native: reading.native() }, before);
 });
 
 interface SocketsToAdd {

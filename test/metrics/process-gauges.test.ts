@@ -23,3 +23,16 @@ test('a process knows its memory, and how late its timers were', async (t) => {
   // Nothing has happened since, which is all that is left.
   t.ok(watch.read(now + 62_000).loopDelay.max < max);
 });
+
+test('a process that has no descriptor left tells the memory that it last knew of', async (t) => {
+  const watch = watchProcess();
+  t.teardown(() => watch.close());
+  const { residentBytes } = watch.read();
+  const noneLeft = (): never => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  };
+  t.intercept(process.memoryUsage, 'rss', { value: noneLeft });
+  const later = watch.read();
+  t.equal(later.residentBytes, residentBytes);
+  t.ok(later.heapBytes > 0);
+});

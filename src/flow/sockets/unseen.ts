@@ -1,7 +1,9 @@
 import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
 import { handFault } from '../../errors.js';
 import type { ClientSocket } from '../../http/socket.js';
+import { residentMemory } from '../../metrics/process-gauges.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionList } from './sessions.js';
 
@@ -32,13 +34,22 @@ interface MemoryReading {
   native(): number;
 }
 
-const ownMemory: MemoryReading = {
-  resident: () => process.memoryUsage.rss(),
-  native() {
-    const { rss, heapTotal, external } = process.memoryUsage();
-    return rss - heapTotal - external;
-  },
-};
+/** Of this process. Where the system has no descriptor left to be asked with, both are what they were the last time. */
+export function ownMemory(): MemoryReading {
+  let [resident, native] = [0, 0];
+  return {
+    resident() {
+      resident = residentMemory() ?? resident;
+      return resident;
+    },
+    native() {
+      const now = residentMemory();
+      const { total_heap_size: heap, external_memory: external } = getHeapStatistics();
+      if (now !== null) native = now - heap - external;
+      return native;
+    },
+  };
+}
 
 /**
  * Bounds what uWS holds of messages that have not ended, which it tells nobody of. What the process holds beside V8's
@@ -63,7 +74,7 @@ export class UnseenMemory {
   readonly #guilty = new Set<string>();
   #knownSince = 0;
 
-  constructor(sessions: SessionList, log: Logger, reading: MemoryReading = ownMemory) {
+  constructor(sessions: SessionList, log: Logger, reading: MemoryReading = ownMemory()) {
     this.#sessions = sessions;
     this.#memory = sessions.memory;
     this.#log = log;
