@@ -560,6 +560,8 @@ export interface Needle {
 const rarities = [/[QXZJKVWY]/, /[A-Z]/, /[0-9]/, /[jqxz]/, /[kvwy_-]/, /[bcfgmpu]/, /[^" ]/];
 /** A shorter end is found too often in vain. */
 const leastTail = 4;
+/** So often the end of a needle is found in vain before the whole of it is searched for. */
+const mostVain = 64;
 
 /** @param text of Latin letters, longer than 4 */
 export function needleOf(text: string): Needle {
@@ -576,11 +578,15 @@ export function contains(bytes: Buffer, needle: Needle): boolean {
 /** Where a needle stands next, or -1. */
 export function needleAt(bytes: Buffer, { whole, tail }: Needle, from: number): number {
   const before = whole.length - tail.length;
-  for (let at = bytes.indexOf(tail, from + before); at !== -1; at = bytes.indexOf(tail, at + 1)) {
+  let at = bytes.indexOf(tail, from + before);
+  for (let vain = 0; at !== -1; vain++) {
     const start = at - before;
+    // Whoever knows the end may have written nothing else: a search for each would cost more than one for the whole.
+    if (vain === mostVain) return bytes.indexOf(whole, start);
     let same = 0;
     while (same < before && bytes[start + same] === whole[same]) same++;
     if (same === before) return start;
+    at = bytes.indexOf(tail, at + 1);
   }
   return -1;
 }

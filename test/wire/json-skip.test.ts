@@ -125,3 +125,22 @@ test('every place of a needle is found, and none where its end stands alone', (t
   t.equal(needleAt(bytes, needle, bytes.length), -1);
   t.end();
 });
+
+test('bytes that are full of the end of a needle are searched for the whole of it', (t) => {
+  const needle = needleOf('__thought__Z3cx');
+  const unit = needle.tail.toString();
+  const bytes = Buffer.from(`${unit.repeat(10_000)}${needle.whole}${unit.repeat(10)}`);
+  const search = bytes.indexOf.bind(bytes);
+  let searches = 0;
+  Object.defineProperty(bytes, 'indexOf', {
+    value: (wanted: Buffer, from: number) => {
+      searches++;
+      return search(wanted, from);
+    },
+  });
+  const at = unit.length * 10_000;
+  t.equal(needleAt(bytes, needle, 0), at);
+  t.ok(searches < 1000, `${searches} searches`);
+  t.equal(needleAt(bytes, needle, at + 1), -1);
+  t.end();
+});
