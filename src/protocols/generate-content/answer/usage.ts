@@ -1,6 +1,13 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
-import { endOfValue, lastObjectStart, mostDepth, numberNames, readNumbers } from '../../../wire/json-skip.js';
+import {
+  endOfValue,
+  lastMemberAt,
+  mostDepth,
+  numberNames,
+  objectAfterKey,
+  readNumbers,
+} from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usageMetadata"');
 const wanted = numberNames([
@@ -12,13 +19,17 @@ const wanted = numberNames([
 ]);
 const found: number[] = [];
 
+/** A block's own member, of one in a list of them: the arguments of a call stand deeper. */
+const levels = 2;
+
 /**
  * Finds the last `usageMetadata` in the bytes of an answer or in the end of a stream. A quoted key cannot occur inside
  * a JSON string, where its quotes would be escaped, so no parse of the rest is needed.
  * @returns the tokens that it names, or null when there is none or it names none
  */
 export function lastUsage(bytes: Buffer): Usage | null {
-  const start = lastObjectStart(bytes, needle);
+  const at = lastMemberAt(bytes, needle, levels);
+  const start = at === -1 ? -1 : objectAfterKey(bytes, at, needle.length);
   if (start === -1 || !readNumbers(bytes, start, wanted, found)) return null;
   const [prompt = -1, toolUse = -1, candidates = -1, thoughts = -1, cached = -1] = found;
   if (prompt === -1 && candidates === -1 && thoughts === -1) return null;

@@ -1,8 +1,10 @@
 import { noParts, type ServiceTier, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { isObject, type JsonObject } from '../../../wire/json.js';
 import {
-  lastObjectStart,
+  endOfValue,
+  lastMemberAt,
   lastWordOf,
+  mostDepth,
   needleOf,
   numberNames,
   objectAfterKey,
@@ -37,29 +39,29 @@ interface Counts {
   readonly tier: ServiceTier | null;
 }
 
+/** A usage is the answer's own, or of the message in a stream's first event: the input of a tool stands deeper. */
+const levels = 2;
+
 /**
- * Finds the last `usage` object that names tokens in the bytes of an answer or in the end of a stream: the input of a
- * tool is an object, in which something else may have that name.
+ * Finds the last `usage` in the bytes of an answer or in the end of a stream.
  * @param start what the stream's first event said: it stands for what the object leaves out
- * @returns the tokens, or what was said at the start when there is no such object
+ * @returns the tokens, or what was said at the start when it names none
  */
 export function lastUsage(bytes: Buffer, start: Usage | null = null): Usage | null {
-  for (let end = bytes.length; end > 0; ) {
-    const at = lastObjectStart(bytes.subarray(0, end), needle);
-    if (at === -1) break;
-    const usage = usageAt(bytes, at, start);
-    if (usage !== null) return usage;
-    end = at;
-  }
-  return start;
+  const at = lastMemberAt(bytes, needle, levels);
+  const value = at === -1 ? -1 : objectAfterKey(bytes, at, needle.length);
+  return value === -1 ? start : (usageAt(bytes, value, start) ?? start);
 }
 
 /** Finds the first `usage` object that names tokens: that of `message_start`, in the first bytes of a stream. */
 export function firstUsage(bytes: Buffer): Usage | null {
-  for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
+  for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at)) {
     const value = objectAfterKey(bytes, at, needle.length);
     const usage = value === -1 ? null : usageAt(bytes, value, null);
     if (usage !== null) return usage;
+    // One that names none anywhere has none within it that does.
+    at = value === -1 ? at + needle.length : endOfValue(bytes, value, mostDepth);
+    if (at === -1) return null;
   }
   return null;
 }

@@ -132,3 +132,13 @@ test('usage is read from the last whole object of its name', async (t) => {
   t.equal(lastUsage(run('{"usageMetadata":null}')), null);
   t.equal(lastUsage(run('{}')), null);
 });
+
+test('the arguments of a call say nothing of what the answer has used', async (t) => {
+  const args = { usageMetadata: { promptTokenCount: 0, candidatesTokenCount: 0 } };
+  const candidates = [{ content: { role: 'model', parts: [{ functionCall: { name: 'f', args } }] } }];
+  const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4 };
+  const used = { input: 3, output: 4 };
+  t.match(lastUsage(run(JSON.stringify({ usageMetadata, candidates }))), used, 'before it');
+  t.match(lastUsage(run(JSON.stringify([{ usageMetadata, candidates }]))), used, 'in a list of blocks');
+  t.equal(lastUsage(run(JSON.stringify({ candidates }))), null, 'nowhere');
+});

@@ -122,7 +122,8 @@ test('the last totals replace those of the start where they have any', async (t)
 });
 
 test('the usage of a whole answer is not taken from the input of its tools', async (t) => {
-  const content = [{ type: 'tool_use', id: 'x', name: 'f', input: { usage: { a: 1 } } }];
+  const input = { usage: { input_tokens: 0, output_tokens: 0 } };
+  const content = [{ type: 'tool_use', id: 'x', name: 'f', input }];
   const body = { usage: { input_tokens: 3, output_tokens: 4 }, type: 'message', content };
   t.same(messages.usageOf(run(JSON.stringify(body))), {
     input: 3,
@@ -140,4 +141,12 @@ test('a question for tokens is answered here where the upstream knows none', asy
   t.equal(countTokens.usageOf(run('{"input_tokens":5}')), null, 'it consumes nothing');
   t.equal(countTokens.upstreamPath('m', false), '/messages/count_tokens');
   t.equal(messages.upstreamPath('m', true), '/messages');
+});
+
+test('objects of that name within each other are looked through once, and not for each of them', async (t) => {
+  const deep = 200_000;
+  const input = `${'{"usage":'.repeat(deep)}0${'}'.repeat(deep)}`;
+  const content = `"content":[{"type":"tool_use","input":${input}}]`;
+  t.equal(messages.usageOf(Buffer.from(`{"type":"message",${content}}`)), null);
+  t.equal(messages.usageAtStart?.(run(`data: {"type":"message_start","message":{${content}}}\n\n`)), null);
 });
