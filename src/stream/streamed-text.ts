@@ -62,7 +62,7 @@ function weightIn(value: unknown, depth: number): number {
   return sum;
 }
 
-/** An event that is larger than what is kept of a stream counts as text up to this size. */
+/** A stream whose text is in no whole event of what is kept of it counts as text up to this size. */
 const longestUnread = 64 * 1024;
 
 /**
@@ -74,6 +74,7 @@ const longestUnread = 64 * 1024;
 export function streamedWeight(tail: Buffer, bytes: number): number {
   let read = 0;
   let weight = 0;
+  let events = 0;
   let start = 0;
   if (bytes > tail.length) start = Math.max(0, firstEventEnd(tail, 0, tail.length));
   while (start < tail.length) {
@@ -81,10 +82,15 @@ export function streamedWeight(tail: Buffer, bytes: number): number {
     if (next === -1) break;
     const { data } = parseEvent(tail.toString('utf8', start, next));
     const body = data === null ? null : parseObject(data);
-    if (body !== null) weight += writtenWeight(body);
+    if (body !== null) {
+      weight += writtenWeight(body);
+      events++;
+    }
     read += next - start;
     start = next;
   }
-  if (read === 0) return Math.min(bytes, longestUnread);
+  // Events without text stand at the end: those of the ends of many choices, or one that repeats the whole answer.
+  const isBefore = weight === 0 && events > 0 && bytes > tail.length;
+  if (read === 0 || isBefore) return Math.min(bytes, longestUnread);
   return Math.round((weight / read) * bytes);
 }

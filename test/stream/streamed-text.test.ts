@@ -72,3 +72,14 @@ test('events that are larger than what is kept count as text, up to a size', asy
   t.equal(streamedWeight(tail.bytes(), large.length), large.length);
   t.equal(streamedWeight(tail.bytes(), 10_000_000), 64 * 1024);
 });
+
+test('a stream whose last events have no text is not taken for one without any', async (t) => {
+  const { length } = event('four');
+  const ended = new Array(30).fill('');
+  const bytes = 1000 * length + ended.length * event('').length;
+  t.equal(afterEvents([...new Array(1000).fill('four'), ...ended]), Math.min(bytes, 64 * 1024));
+  t.equal(afterEvents(['four', '']), 4, 'a short one is read whole');
+  const silent = new Tail();
+  for (let i = 0; i < 1000; i++) silent.add(Buffer.from(': nothing yet\n\n'));
+  t.equal(streamedWeight(silent.bytes(), 15_000), 0, 'signs of life are none');
+});
