@@ -101,7 +101,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     rules: endpoint,
     hideUsage: includeUsage,
     streamsUnasked: endpoint.streamsUnasked,
-    amend: endpoint.amender?.(body) ?? null,
+    amend: endpoint.amender?.(changed ?? call.jsonBody()) ?? null,
     keep: kept.keep,
     watch: kept.watch,
     inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),

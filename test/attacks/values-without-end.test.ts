@@ -47,6 +47,7 @@ async function start(t: Test, answer: string, limits: object = {}) {
         c: { protocols: ['messages', 'responses', 'generateContent'], targets: [{ upstream: 'c' }] },
         m: { protocols: ['chat', 'responses'], targets: [{ upstream: 'm' }] },
         g: { protocols: ['chat', 'messages'], targets: [{ upstream: 'g' }] },
+        d: { protocols: ['generateContent', 'images'], targets: [{ upstream: 'c' }] },
       },
       config: { limits },
     }),
@@ -118,6 +119,9 @@ test('a shorter one is passed on as it came, and refused where it would be parse
       ['/v1/responses', `{"model":"c","input":"hi","x":${short}}`],
       ['/v1beta/models/c:generateContent', `{"contents":[{"parts":[{"text":"hi"}]}],"x":${short}}`],
       ['/v1/images/generations', `{"model":"n","prompt":"a","x":${short}}`],
+      ['/v1/rerank', `{"model":"n","query":"a","documents":["a"],"x":${short}}`],
+      ['/v1/embeddings', `{"model":"n","input":"a","encoding_format":"base64","x":${short}}`],
+      ['/v1beta/models/d:generateContent', `{"contents":[{"parts":[{"text":"hi"}]}],"x":${short}}`],
     ] as const;
     for (const [path, text] of refused) {
       const answer = await post(path, text);

@@ -33,7 +33,7 @@ export function drawingOf(call: ResolvedCall): Serve | null {
   if (translation === null || protocol === null) return null;
   const passes = ({ native }: Target): boolean => native.has(protocol);
   if (drawing.every(passes)) return null;
-  const body = call.wholeBody();
+  const body = call.jsonBody();
   const skeleton = parseBody(body, scanBody(body));
   const count = isObject(skeleton) ? translation.imagesAsked(skeleton) : 0;
   if (count === 0) return null;
