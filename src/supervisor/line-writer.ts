@@ -10,8 +10,8 @@ const bufferBytes = 65_536;
 const pipeBytes = 4096;
 /** So many full buffers wait for a reader; lines for which there is no room then are dropped. */
 const mostBatches = 256;
-/** So much is written at once, and need not wait for `flush`. */
-const batchBytes = 12_288;
+/** So much is written at once, and need not wait for `flush`: each write costs as much as a hundred lines take to make. */
+const batchBytes = 49_152;
 /** How long a pipe that was full is left alone. */
 const fullMs = 20;
 /** And one that has failed, or a disk. */
