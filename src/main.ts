@@ -132,12 +132,14 @@ async function start(options: Options): Promise<number> {
   return code;
 }
 
+function count(things: readonly unknown[], name: string): string {
+  return `${things.length} ${name}${things.length === 1 ? '' : 's'}`;
+}
+
 async function check(options: Options): Promise<number> {
   const path = configPath(options);
   if (path === null) throw new UsageError('check needs --config FILE');
   const config = await readConfig(path);
-  const count = (things: readonly unknown[], name: string): string =>
-    `${things.length} ${name}${things.length === 1 ? '' : 's'}`;
   const parts = [
     count(config.upstreams, 'upstream'),
     count(config.models, 'model'),
@@ -167,7 +169,7 @@ async function prices(
     replaceFile(path, writePrices(config, found.prices));
   }
   if (options.into !== undefined)
-    process.stdout.write(`${path} has prices from the list for ${models.length} models\n`);
+    process.stdout.write(`${path} has prices from the list for ${count(models, 'model')}\n`);
   for (const note of found.notes) process.stderr.write(`note: ${note}\n`);
   return 0;
 }

@@ -92,6 +92,12 @@ export function consoleRoutes(): readonly AdminRoute[] {
     { method: 'GET', path: '/', access: 'open', handle: (request) => answer('index.html', request) },
     {
       method: 'GET',
+      path: '/console/help/',
+      access: 'open',
+      handle: (request) => answer('help/index.html', request),
+    },
+    {
+      method: 'GET',
       path: '/console/{name...}',
       access: 'open',
       handle: (request) => answer(request.params.name ?? '', request),

@@ -297,7 +297,7 @@ const upstream = Type.Object(
       Type.Integer({ minimum: 1, maximum: 65_535 }),
     ),
     maxWaiting: optional(
-      'Requests that wait for a connection, in each worker.',
+      'Requests that wait for a connection, in each worker; beyond it the next target is asked, or 503.',
       Type.Integer({ minimum: 0, maximum: 10_000_000 }),
     ),
   },

@@ -60,6 +60,7 @@ test('the manual is served as help, under the same policy', async (t) => {
   const url = await start(t);
   const html = await checkedText(t, `${url}/console/help/index.html`, 'text/html');
   t.match(html, '<a href="config.html">');
+  t.equal(await checkedText(t, `${url}/console/help/`, 'text/html'), html, 'as the manual names it');
   t.match(await checkedText(t, `${url}/console/help/config.html`, 'text/html'), 'timeouts.connectMs');
   await checkedText(t, `${url}/console/help/help.css`, 'text/css');
   t.equal((await fetch(`${url}/console/help/config.md`)).status, 404);
