@@ -220,8 +220,8 @@ async function store(action: string | undefined, options: Options): Promise<numb
   const settings = (await readConfig(path)).store;
   if (action === 'export') await exportStore(settings, process.stdout);
   else if (action === 'import') {
-    const count = await importStore(settings, process.stdin);
-    process.stdout.write(`${count} entries are in the store\n`);
+    const entries = await importStore(settings, process.stdin);
+    process.stdout.write(`${entries} entries are in the store\n`);
   } else {
     if (options.to === undefined) throw new UsageError('store backup needs --to FOLDER');
     if (settings.kind !== 'embedded') throw new UsageError('a backup of PostgreSQL is made with pg_dump');
@@ -246,11 +246,18 @@ async function run(): Promise<number> {
   const most = command === 'key' || command === 'prices' ? 2 : command === 'store' ? 1 : 0;
   if (rest.length > most) throw new UsageError(`"${rest[most]}" is not understood here`);
   if (command === 'start') return start(values);
+  process.stdout.on('error', endWithReader);
   if (command === 'check') return check(values);
   if (command === 'key') return key(rest[0], rest[1]);
   if (command === 'store') return store(rest[0], values);
   if (command === 'prices') return prices(values, rest[0], rest[1]);
   throw new UsageError(command === undefined ? 'a command is needed' : `there is no command "${command}"`);
+}
+
+/** Whoever reads what a command prints may have seen enough, as `head` has: it ends then, without a word. */
+function endWithReader(fault: NodeJS.ErrnoException): void {
+  if (fault.code !== 'EPIPE') throw fault;
+  process.exit(1);
 }
 
 try {

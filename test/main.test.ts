@@ -39,6 +39,13 @@ test('help and version are printed', (t) => {
   t.end();
 });
 
+test('a command whose reader has seen enough ends without a word', (t) => {
+  const file = t.testdir({ 'gateway.json': JSON.stringify(config) });
+  const line = `"${process.execPath}" "${main}" check --config "${join(file, 'gateway.json')}" | true`;
+  t.equal(spawnSync('sh', ['-c', line], { encoding: 'utf8' }).stderr, '');
+  t.end();
+});
+
 test('a command line that is not understood is refused with code 2 and a hint', (t) => {
   const cases: [string[], RegExp, Record<string, string>?][] = [
     [[], /^a command is needed/],
@@ -190,6 +197,10 @@ test('prices are found in a list, and printed or written into the config, where 
   t.match(written, { code: 0, out: /has prices from the list for 2 models\n$/ });
   const text = readFileSync(file('config.json'), 'utf8');
   t.ok(text.startsWith('// ours\n'));
+  const one = JSON.stringify({ 'real-1': list['real-1'] });
+  writeFileSync(file('one.json'), one);
+  const replaced = run(['prices', 'import', file('one.json'), '--into', file('config.json'), '--replace']);
+  t.match(replaced, { code: 0, out: /has prices from the list for 1 model\n$/ });
   t.match(run(['check', '--config', file('config.json')]), {
     code: 0,
     out: /note: no price is set for unlisted: their calls are charged nothing/,
