@@ -360,7 +360,7 @@ export class Upload
     const call = this.#call;
     const { bodyBytes } = call.running.snapshot.limits;
     const needed = this.#held.length + chunk.length;
-    if (needed > bodyBytes) throw modelTooLate(bodyBytes);
+    if ((this.#model?.start ?? needed) > bodyBytes) throw modelTooLate(bodyBytes);
     const held = call.heldBytes - this.#partRoom - this.#waiting;
     if (needed > held) {
       const { contentLength } = call.exchange.head;

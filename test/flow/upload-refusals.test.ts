@@ -178,6 +178,22 @@ test('a model behind the file is found up to the limit of what is held', async (
   t.equal((await exchange(port, uploadRequest(formOf([model, fileOf(5 * mebibyte)])))).status, 200);
 });
 
+test('a form that begins with its model may be larger than a body, read whole or passed on', async (t) => {
+  const upstream = await startRawUpstream(t, hears);
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['audio'],
+    config: { limits: { bodyBytes: 4096 } },
+  });
+  for (const bytes of [100_000, 2 * mebibyte]) {
+    const form = formOf([model, fileOf(bytes)]);
+    for (const request of [uploadRequest(form), chunkedRequest(form, [5000])]) {
+      const answer = await exchange(port, request);
+      t.equal(answer.status, 200, answer.body);
+    }
+  }
+});
+
 test('a form beyond the limit is refused: announced, and counted', async (t) => {
   const upstream = await startRawUpstream(t, hears);
   const { port } = await startGateway(t, {
