@@ -7,6 +7,10 @@ export interface Problem {
   readonly message: string;
 }
 
+/** Of a URL that may hold a password, which is what most often makes it none. */
+export const invalidUrl =
+  'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits';
+
 /** A way into a JSON value: property names and array indices. */
 type PathSegments = readonly (string | number)[];
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EgressProxy } from '../upstream/origin.js';
+import { invalidUrl } from './problem.js';
 
 type ProxyAddress = Pick<EgressProxy, 'secure' | 'host' | 'port' | 'authorization'>;
 
@@ -18,9 +19,7 @@ export function parseProxyUrl(text: string): ProxyAddress | { readonly problem: 
     user = decodeURIComponent(url.username);
     password = decodeURIComponent(url.password);
   } catch {
-    return {
-      problem: 'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits',
-    };
+    return { problem: invalidUrl };
   }
   if (text.includes('?')) return { problem: 'may not hold a query' };
   if (text.includes('#')) return { problem: 'may not hold a fragment' };

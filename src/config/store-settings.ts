@@ -1,4 +1,5 @@
 import type { ConfigFiles } from './files.js';
+import { invalidUrl } from './problem.js';
 import type { ConfigFile } from './schema.js';
 import type { PostgresPlace, PostgresStoreSettings, StoreSettings } from './types.js';
 
@@ -61,7 +62,7 @@ export function parsePostgresUrl(text: string): PostgresAddress | { readonly pro
     password = decodeURIComponent(url.password);
     database = decodeURIComponent(url.pathname.slice(1));
   } catch {
-    return { problem: 'is not a valid URL' };
+    return { problem: invalidUrl };
   }
   if (username === '') return { problem: 'names no user' };
   if (database.includes('/')) return { problem: 'may have no path but the name of a database' };

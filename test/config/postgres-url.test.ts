@@ -35,13 +35,18 @@ test('several hosts are read in their order', async (t) => {
   });
 });
 
+/** What most often makes an address none is a password. */
+const invalidUrl =
+  'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits';
+
 test('what is no address is told without repeating it', async (t) => {
   for (const [url, problem] of [
     ['', 'must be a postgres:// URL'],
     ['u@a:5432', 'must be a postgres:// URL'],
     ['postgres://u@a b', 'must be a postgres:// URL'],
-    ['postgres://u@a:99999', 'is not a valid URL'],
-    ['postgres://u:%zz@a', 'is not a valid URL'],
+    ['postgres://u@a:99999', invalidUrl],
+    ['postgres://u:%zz@a', invalidUrl],
+    ['postgres://u:p/w@a', invalidUrl],
     ['postgres://a/d', 'names no user'],
     ['postgres://u@a/d/e', 'may have no path but the name of a database'],
     ['postgres://u@a#1', 'may not hold a fragment'],
