@@ -3,6 +3,7 @@ import { eventEnd } from '../wire/sse.js';
 const lf = 0x0a;
 const cr = 0x0d;
 const wordBytes = 4;
+const nothing = Buffer.alloc(0);
 
 /**
  * Finds the events of a stream that lack what its protocol's own have. The events of a stream resemble each other, so the
@@ -11,16 +12,14 @@ const wordBytes = 4;
 export class OwnEvents {
   readonly #marks: readonly Buffer[];
   /** The mark that the last event had, and how far from its beginning. */
-  #mark: Buffer;
+  #mark: Buffer = nothing;
   /** Its bytes in words, of which the last one ends with it. */
-  #words: Int32Array;
+  #words: Int32Array = new Int32Array(0);
   #offset = 0;
 
   /** @param marks one of which is in each event of the protocol's own */
   constructor(marks: readonly Buffer[]) {
     this.#marks = marks;
-    this.#mark = marks[0] ?? Buffer.alloc(0);
-    this.#words = wordsOf(this.#mark);
   }
 
   /**
@@ -32,7 +31,7 @@ export class OwnEvents {
   strangeFrom(run: Buffer, from: number, isPlain: boolean): number {
     for (let start = from; start < run.length; ) {
       const at = start + this.#offset;
-      let end = isPlain && this.#isMarked(run, at) ? endBehind(run, at) : -1;
+      let end = isPlain && this.#isMarked(run, at) ? endBehind(run, start, at) : -1;
       if (end === -1) {
         end = eventEnd(run, start);
         if (!this.has(run, start, end)) return start;
@@ -72,7 +71,9 @@ export class OwnEvents {
 function wordsOf(mark: Buffer): Int32Array {
   const count = mark.length < wordBytes ? 0 : Math.ceil(mark.length / wordBytes);
   const lastAt = mark.length - wordBytes;
-  return Int32Array.from({ length: count }, (_, i) => wordAt(mark, Math.min(i * wordBytes, lastAt)));
+  const words = new Int32Array(count);
+  for (let i = 0; i < count; i++) words[i] = wordAt(mark, Math.min(i * wordBytes, lastAt));
+  return words;
 }
 
 function wordAt(bytes: Buffer, at: number): number {
@@ -89,8 +90,16 @@ export function hasPlainLines(run: Buffer): boolean {
   return run.indexOf(cr) === -1;
 }
 
-/** Where the event ends that has its mark at `at`, or -1 where that is not plain: its data is one line, and the last. */
-function endBehind(run: Buffer, at: number): number {
-  const lineEnd = run.indexOf(lf, at);
+/**
+ * Where the event ends that begins at `start` and has its mark at `at`, or -1 where that is not plain: its data is one line,
+ * and the last.
+ */
+function endBehind(run: Buffer, start: number, at: number): number {
+  let lineEnd = run.indexOf(lf, start);
+  // The lines before its data: with a blank one among them the mark is another event's.
+  while (lineEnd !== -1 && lineEnd < at) {
+    if (run[lineEnd + 1] === lf) return -1;
+    lineEnd = run.indexOf(lf, lineEnd + 1);
+  }
   return lineEnd !== -1 && run[lineEnd + 1] === lf ? lineEnd + 2 : -1;
 }

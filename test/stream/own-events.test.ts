@@ -1,6 +1,8 @@
 import { test } from 'tap';
 import { marksOf } from '../../src/conversation/stream-rules.js';
 import { hasPlainLines, OwnEvents } from '../../src/stream/own-events.js';
+import { eventEnd } from '../../src/wire/sse.js';
+import { fc } from '../support/seed.js';
 
 const own = (id: string, end = '\n\n') => `data: {"id":"${id}","choices":[{"index":0}]}${end}`;
 const spaced = `data: {"choices": [{"index": 0}]}\n\n`;
@@ -50,5 +52,48 @@ test('an event without the mark is found among any others', (t) => {
 
 test('where no mark is known, every event is strange', (t) => {
   t.equal(new OwnEvents([]).strangeFrom(Buffer.from(own('a')), 0, true), 0);
+  t.end();
+});
+
+test('strange events are those that a plain search finds, whatever stands before and behind them', (t) => {
+  const marks = marksOf('"choices":[{', '"choices": [{', '"c', '[4]');
+  const part = fc.constantFrom(
+    ...[
+      'data: ',
+      'event: x\n',
+      ': c',
+      '{"id":"',
+      'a',
+      'bb',
+      '","',
+      '"choices":[{',
+      '"choices": [{',
+      '"choices":[',
+    ],
+    ...['"choices":[}', '"c', '[4]', '"code":401', '}]}', '\n', '\r'],
+  );
+  const end = fc.oneof({ arbitrary: fc.constant('\n\n'), weight: 9 }, fc.constantFrom('\r\n\r\n', '\r\r'));
+  const usual = fc
+    .tuple(fc.constantFrom('', 'a', 'bb', 'c'.repeat(16), 'd'.repeat(20)), fc.constantFrom('', 'event: x\n'))
+    .map(([id, name]) => `${name}data: {"id":"${id}","choices":[{"index":0}]}\n\n`);
+  const any = fc.tuple(fc.array(part, { maxLength: 6 }), end).map(([parts, last]) => parts.join('') + last);
+  const events = fc.array(fc.oneof({ arbitrary: usual, weight: 3 }, any, fc.constantFrom(...strange)), {
+    maxLength: 12,
+  });
+  fc.assert(
+    fc.property(events, fc.shuffledSubarray([...marks], { minLength: 1 }), (all, known) => {
+      const run = Buffer.from(all.join(''));
+      const expected: number[] = [];
+      for (let start = 0; start < run.length; start = eventEnd(run, start))
+        if (!known.some((mark) => run.subarray(start, eventEnd(run, start)).includes(mark)))
+          expected.push(start);
+      const each = new OwnEvents(known);
+      const places: number[] = [];
+      const next = (from: number): number => each.strangeFrom(run, from, hasPlainLines(run));
+      for (let at = next(0); at !== -1; at = next(eventEnd(run, at))) places.push(at);
+      return places.join() === expected.join();
+    }),
+    { numRuns: 5000 },
+  );
   t.end();
 });

@@ -165,3 +165,41 @@ test('the verdict on any bytes does not depend on the reads', async () => {
     { numRuns: 2000 },
   );
 });
+
+test('one read of many chunks gives what a read of each byte gives', (t) => {
+  const size = fc.oneof(
+    fc.integer({ min: 0, max: 40 }),
+    fc.constantFrom(255, 256, 4095, 4096, 65_535, 65_536),
+  );
+  const sizeLine = fc.constantFrom(
+    ...[(hex: string) => hex, (hex: string) => hex.toUpperCase(), (hex: string) => `0${hex}`],
+    ...[(hex: string) => `000${hex}`, (hex: string) => `${hex};a=b`, (hex: string) => `${hex}x`],
+  );
+  const lineEnd = fc.oneof(
+    { arbitrary: fc.constant('\r\n'), weight: 30 },
+    fc.constantFrom('\n', '\r', '', '\r\r\n'),
+  );
+  const chunk = fc.tuple(size, sizeLine, lineEnd, lineEnd);
+  const write = (chunks: readonly (typeof chunk extends fc.Arbitrary<infer Each> ? Each : never)[]): Buffer =>
+    bytes(
+      chunks
+        .map(
+          ([length, line, first, second]) =>
+            line(length.toString(16)) + first + 'd\r'.repeat(length).slice(0, length) + second,
+        )
+        .join(''),
+    );
+  fc.assert(
+    fc.property(fc.array(chunk, { maxLength: 8 }), fc.boolean(), fc.nat(20), (chunks, ends, less) => {
+      const whole = Buffer.concat([write(chunks), bytes(ends ? '0\r\n\r\n' : '')]);
+      const input = whole.subarray(0, Math.max(1, whole.length - less));
+      const atOnce = decode(input, [input.length]);
+      const byByte = decode(input, [1]);
+      // What is refused is so at the same place, but of one read nothing is used then.
+      if (atOnce.problem !== null || byByte.problem !== null) return atOnce.problem === byByte.problem;
+      return atOnce.body === byByte.body && atOnce.done === byByte.done && atOnce.used === byByte.used;
+    }),
+    { numRuns: 400 },
+  );
+  t.end();
+});

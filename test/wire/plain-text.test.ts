@@ -21,3 +21,18 @@ test('plain signs of ASCII are told wherever the bytes begin and whatever is the
   );
   t.end();
 });
+
+test('one sign is found wherever it stands in short and long bytes', (t) => {
+  for (const length of [15, 16, 17, 63, 64, 1024, 16_383, 16_384, 16_385, 40_000]) {
+    const bytes = Buffer.alloc(length, 0x61);
+    t.ok(isPlainAscii(bytes), String(length));
+    for (const at of [0, 1, 14, 15, length >> 1, 16_383, 16_384, length - 2, length - 1])
+      for (const byte of [0x1f, 0x5c, 0x7f, 0x80]) {
+        if (at >= length) continue;
+        bytes[at] = byte;
+        t.notOk(isPlainAscii(bytes), `${byte} at ${at} of ${length}`);
+        bytes[at] = 0x61;
+      }
+  }
+  t.end();
+});

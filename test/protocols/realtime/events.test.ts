@@ -119,6 +119,24 @@ test('pieces of sound and text are told from what may tell of an error or of usa
   t.end();
 });
 
+test('a type is judged by itself that begins or ends like one that was harmless', (t) => {
+  const piece = (type: string): boolean => isPiece(Buffer.from(`{"type":"${type}","delta":"x"}`));
+  t.ok(piece('response.audio.delta'));
+  for (const type of [
+    'response.audio.delta.error',
+    'response.audio.deltafail',
+    'response.done',
+    'responseaudio',
+    '',
+  ])
+    t.notOk(piece(type), type);
+  t.ok(piece('response.audio.delt'));
+  t.ok(piece('response.audio.delta'));
+  t.notOk(piece('response.audio.delta\\"'));
+  t.notOk(isPiece(Buffer.from('{"delta":"x","type":"response.audio.delta')), 'cut');
+  t.end();
+});
+
 test('what is a piece tells of no error and of no usage', (t) => {
   const secrets = { keys: [], encoded: [], others: [], marks: [] };
   const words = [
