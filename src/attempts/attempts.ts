@@ -386,8 +386,40 @@ export function noteVendorAccountRefused(
   services.reportVendorAccount(call, { upstream, key, error });
 }
 
-/** Who hears what has become of an attempt, and decides what follows while nothing of its answer was relayed. */
+/**
+ * The call's side of its attempts: hears what becomes of them, and decides what follows. Of an attempt that failed, and of
+ * an error answer, another one may follow while nothing of an answer was relayed.
+ */
 export interface AttemptOwner {
+  /**
+   * @param status by which the error answer is judged
+   * @param body of it, as much as has come
+   * @returns true when it is given up, and `onPassedOver` follows
+   */
+  passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
+  /** @param error that the answer has told */
+  onPassedOver(error: GatewayError): void;
+  /**
+   * An error answer takes up so many bytes of memory until it is judged.
+   * @returns false when there is no room for them
+   */
+  holds(bytes: number): boolean;
+  /** The head of a good answer has come. Of a stream beside which another may be asked it says little: see `onStreamBegun`. */
+  onTaken(attempt: RelayedAttempt): void;
+  /** The first event of a stream has come that was held back until then: it will be handed on. */
+  onStreamBegun(attempt: RelayedAttempt): void;
+  /**
+   * The stream of one of two attempts is of no use.
+   * @param error why; null where that of the other would only be better
+   * @returns true when it was given up for the other, which is under way
+   */
+  loses(attempt: RelayedAttempt, error: GatewayError | null): boolean;
+  /** @returns true when another attempt of the call is still under way, and takes the place of this one */
+  survives(attempt: RelayedAttempt): boolean;
+  /** The call has ended, or all of its answer was there: how the upstream's connection ends is of no interest any more. */
+  readonly hasWholeAnswer: boolean;
+  /** What the upstream's own error means that has ended its answer; null where none has. */
+  readonly toldFailure: GatewayError | null;
   /**
    * The upstream answered, and its answer is an error that only the caller's error format can say.
    * @param head null where nothing of it may be passed on
@@ -409,33 +441,6 @@ export interface AttemptOwner {
   onVendorAccountRefused(error: VendorAccountError): void;
 }
 
-/** Who may have another target asked in place of an answer. */
-export interface AttemptJudge {
-  /**
-   * @param status by which the error answer is judged
-   * @param body of it, as much as has come
-   * @returns true when it is given up, and `onPassedOver` follows
-   */
-  passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
-  /** @param error that the answer has told */
-  onPassedOver(error: GatewayError): void;
-  /** An error answer says that our account is not accepted. */
-  onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void;
-  /**
-   * An error answer takes up so many bytes of memory until it is judged.
-   * @returns false when there is no room for them
-   */
-  holds(bytes: number): boolean;
-  /** A good answer begins, and will be handed on. */
-  onTaken(attempt: RelayedAttempt): void;
-  /** @returns true when another attempt of the call is still under way, and takes its place */
-  survives(attempt: RelayedAttempt): boolean;
-  /** The call has ended, or all of its answer was there: how the upstream's connection ends is of no interest any more. */
-  readonly hasWholeAnswer: boolean;
-  /** What the upstream's own error means that has ended its answer; null where none has. */
-  readonly toldFailure: GatewayError | null;
-}
-
 /** An error answer that is not judged yet, and what has come of it. */
 interface ErrorAnswerSoFar {
   readonly head: ResponseHead;
@@ -445,7 +450,7 @@ interface ErrorAnswerSoFar {
 /** An attempt whose answer is handed on while it comes. */
 export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
   exchange: UpstreamExchange | null = null;
-  readonly #judge: AttemptJudge;
+  readonly #owner: AttemptOwner;
   #handler: UpstreamHandler;
   /** A good answer has begun. */
   isAnswered = false;
@@ -453,12 +458,12 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   held: { readonly head: ResponseHead; readonly runs: EventRuns } | null = null;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
-  /** An error answer that is still coming. */
-  #refusal: ErrorAnswerSoFar | null = null;
+  /** Until it is judged. */
+  #errorAnswer: ErrorAnswerSoFar | null = null;
 
-  constructor(services: Services, attempts: Attempts, judge: AttemptJudge, handler: UpstreamHandler) {
+  constructor(services: Services, attempts: Attempts, owner: AttemptOwner, handler: UpstreamHandler) {
     super(services, attempts);
-    this.#judge = judge;
+    this.#owner = owner;
     this.#handler = handler;
   }
 
@@ -471,8 +476,8 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   /** Its answer is an error, of which not all has come. */
-  get isRefused(): boolean {
-    return this.#refusal !== null;
+  get isErrorComing(): boolean {
+    return this.#errorAnswer !== null;
   }
 
   onHead(head: ResponseHead): void {
@@ -480,41 +485,41 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (status < 400) {
       this.isAnswered = true;
       this.answered();
-      this.#judge.onTaken(this);
+      this.#owner.onTaken(this);
       this.#handler.onHead(head);
       return;
     }
-    const refusal = { head, body: new Gather(judgedErrorBytes) };
-    this.#refusal = refusal;
+    const errorAnswer = { head, body: new Gather(judgedErrorBytes) };
+    this.#errorAnswer = errorAnswer;
     // The upstream's own failure is one whatever its body says. Of any other the body tells whose it is.
-    if (status >= 500) this.#decide(refusal);
+    if (status >= 500) this.#decide(errorAnswer);
   }
 
   onData(chunk: Buffer): boolean {
     if (this.#isPassedOver) return true;
-    const refusal = this.#refusal;
-    if (refusal === null) return this.#handler.onData(chunk);
-    const { body, head } = refusal;
+    const errorAnswer = this.#errorAnswer;
+    if (errorAnswer === null) return this.#handler.onData(chunk);
+    const { body, head } = errorAnswer;
     const room = body.roomFor(chunk.length, head.contentLength);
-    if (room !== -1 && this.#judge.holds(room) && body.add(chunk, head.contentLength)) return true;
-    if (this.#decide(refusal)) this.exchange?.cancel();
+    if (room !== -1 && this.#owner.holds(room) && body.add(chunk, head.contentLength)) return true;
+    if (this.#decide(errorAnswer)) this.exchange?.cancel();
     return this.#isPassedOver || this.#handler.onData(chunk);
   }
 
   onEnd(): void {
-    if (this.#refusal !== null) this.#decide(this.#refusal);
+    if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
     // It may find that the answer is of no use, and cancel.
     if (!this.#isPassedOver) this.#handler.onEnd();
     this.succeeded();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#refusal !== null) this.#decide(this.#refusal);
-    const told = this.#judge.toldFailure;
+    if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
+    const told = this.#owner.toldFailure;
     if (told !== null) this.unusable(told);
-    else if (this.#judge.hasWholeAnswer) this.succeeded();
+    else if (this.#owner.hasWholeAnswer) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
-    if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
+    if (!this.#isPassedOver && !this.#owner.survives(this)) this.#handler.onFailure(failure);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
@@ -524,19 +529,19 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   /** Judges an error answer by what has come of it, and hands it on or gives it up. @returns whether it was given up */
   #decide({ head, body }: ErrorAnswerSoFar): boolean {
-    this.#refusal = null;
+    this.#errorAnswer = null;
     const come = body.take();
     // Whoever it is handed to counts it anew.
-    if (come.length > 0) this.#judge.holds(0);
+    if (come.length > 0) this.#owner.holds(0);
     const answered = readErrorAnswer(this.target.upstream, head, come);
     const { status, error } = answered;
     this.answeredError(head, answered);
-    if (isVendorAccountError(error)) this.#judge.onVendorAccountAnswer(this, error);
-    if (this.#judge.passesOver(this, status, come)) {
+    if (isVendorAccountError(error)) this.report(error);
+    if (this.#owner.passesOver(this, status, come)) {
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);
       if (isUnread) this.exchange?.cancel();
-      this.#judge.onPassedOver(error ?? statusError(head, come));
+      this.#owner.onPassedOver(error ?? statusError(head, come));
       return true;
     }
     this.#handler.onHead(head);

@@ -75,6 +75,6 @@ export class Hedge implements UpstreamExchange {
 
 /** How far an attempt is that no answer of has been handed on: an error whose end has not come is behind silence. */
 function progressOf({ attempt }: HedgedAttempt): number {
-  if (attempt.isRefused) return 0;
+  if (attempt.isErrorComing) return 0;
   return attempt.held === null ? 1 : 2;
 }

@@ -1,11 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import {
-  type Asker,
-  type AttemptJudge,
-  type AttemptOwner,
-  type Attempts,
-  RelayedAttempt,
-} from '../attempts/attempts.js';
+import { type Asker, type AttemptOwner, type Attempts, RelayedAttempt } from '../attempts/attempts.js';
 import { toldStatus } from '../attempts/error-answer.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
 import { saysItLacks } from '../attempts/lacking-endpoints.js';
@@ -33,7 +27,7 @@ import { answerId, attemptDeadlines, deadlinesLeft, type ResolvedCall, type Rout
 import { noteAttempt, noteGivenUp } from './consumption.js';
 import { fetchBounds, fetchedCopies, fetchMedia, remoteMedia } from './fetch-media.js';
 import { mayHedge, prepareHedge } from './hedge-call.js';
-import { HeldStream, type StreamChooser } from './held-stream.js';
+import { HeldStream } from './held-stream.js';
 import { keepMemory, keptBytes, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import {
   decodeCall,
@@ -79,7 +73,7 @@ export function forward(
 }
 
 /** Relays the answer of the target that gives one. */
-export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Sending {
+export class Forwarding implements Asker, AttemptOwner, Sending {
   readonly #services: Services;
   readonly #call: RoutedCall;
   readonly #endpoint: Endpoint;
@@ -155,10 +149,6 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
     return !this.#endpoint.mayLack || !this.#services.lacking.has(target, this.#endpoint, performance.now());
   }
 
-  onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void {
-    attempt.report(error);
-  }
-
   onVendorAccountRefused(error: VendorAccountError): void {
     this.#attempt?.endedAs(error.vendorAccountStatus);
     this.#attempt?.report(error);
@@ -203,7 +193,6 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
   }
 
   onTaken(attempt: RelayedAttempt): void {
-    // The head of a stream says little: see `onStreamBegun`.
     if (this.#call.validated?.stream !== true) this.#choose(attempt);
   }
 
@@ -260,7 +249,7 @@ export class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChoo
 
   /** An attempt that is cancelled by us has had its input read, and nobody says what it came to. */
   #noteGivenUp(attempt: RelayedAttempt | null, transform: AnswerTransform | null): void {
-    if (attempt !== null && attempt.sentAt > 0 && !attempt.isRefused)
+    if (attempt !== null && attempt.sentAt > 0 && !attempt.isErrorComing)
       noteGivenUp(this.#call, attempt, transform);
   }
 

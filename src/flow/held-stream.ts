@@ -1,4 +1,4 @@
-import type { RelayedAttempt } from '../attempts/attempts.js';
+import type { AttemptOwner, RelayedAttempt } from '../attempts/attempts.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
@@ -9,17 +9,6 @@ import type { Relay } from './relay.js';
 /** More than this is not held back: what begins so is taken for an answer. */
 const mostHeld = 64 * 1024;
 
-/** Who chooses between the streams of two attempts. */
-export interface StreamChooser {
-  /** The attempt's answer begins, and will be handed on. */
-  onStreamBegun(attempt: RelayedAttempt): void;
-  /**
-   * @param error why the attempt's answer is of no use; null where another one would only be better
-   * @returns true when it was given up for another one that is under way
-   */
-  loses(attempt: RelayedAttempt, error: GatewayError | null): boolean;
-}
-
 /**
  * Stands between an attempt and the relay while there may be two attempts of a call that is a stream: keeps an answer
  * back until its first event tells that it is one.
@@ -27,7 +16,7 @@ export interface StreamChooser {
 export class HeldStream implements UpstreamHandler {
   /** To be set before anything comes. */
   attempt: RelayedAttempt | null = null;
-  readonly #chooser: StreamChooser;
+  readonly #owner: AttemptOwner;
   readonly #relay: Relay;
   readonly #transform: AnswerTransform;
   readonly #runs: EventRuns;
@@ -35,8 +24,8 @@ export class HeldStream implements UpstreamHandler {
   /** `waiting` for a head -> `held` -> `passed`, or `lost`. */
   #state: 'waiting' | 'held' | 'passed' | 'lost' = 'waiting';
 
-  constructor(chooser: StreamChooser, relay: Relay, transform: AnswerTransform) {
-    this.#chooser = chooser;
+  constructor(owner: AttemptOwner, relay: Relay, transform: AnswerTransform) {
+    this.#owner = owner;
     this.#relay = relay;
     this.#transform = transform;
     this.#runs = new EventRuns(transform.eventBytes);
@@ -85,7 +74,7 @@ export class HeldStream implements UpstreamHandler {
   }
 
   #isLost(error: GatewayError | null): boolean {
-    if (this.attempt === null || !this.#chooser.loses(this.attempt, error)) return false;
+    if (this.attempt === null || !this.#owner.loses(this.attempt, error)) return false;
     this.#state = 'lost';
     return true;
   }
@@ -94,7 +83,7 @@ export class HeldStream implements UpstreamHandler {
   #choose(isAnswer: boolean): void {
     this.#state = 'passed';
     if (this.attempt !== null) this.attempt.held = null;
-    if (isAnswer && this.attempt !== null) this.#chooser.onStreamBegun(this.attempt);
+    if (isAnswer && this.attempt !== null) this.#owner.onStreamBegun(this.attempt);
   }
 
   #pass(run: Buffer | null, verdict: BegunStream['verdict'], isAnswer: boolean): boolean {
