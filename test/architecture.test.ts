@@ -37,7 +37,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   'protocols/error-formats': ['wire', 'errors', 'config/types'],
   'protocols/openai-shared': ['conversation', 'protocols/error-formats', 'wire', 'errors'],
   protocols: ['conversation', ...sharedFormats, 'media', 'schema', 'wire', 'errors', 'config/types'],
-  store: ['errors', 'config/types'],
+  store: ['errors', 'config/types', 'wire'],
   video: [
     'conversation',
     'media',
@@ -60,7 +60,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'video',
     'wire',
   ],
-  keys: ['errors', 'config/types', 'store/store'],
+  keys: ['errors', 'config/types', 'store', 'wire'],
   limits: ['errors', 'config/types', 'store/accounts', 'store/shares', 'store/store', 'wire'],
   usage: ['errors', 'metrics', 'config/types', 'store', 'conversation', 'wire'],
   metrics: ['errors', 'config/types', 'conversation/usage', 'admin/live-state', 'wire'],

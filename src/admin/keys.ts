@@ -10,7 +10,8 @@ import {
   type KeyUpdate,
   type NewKey,
 } from '../keys/key-input.js';
-import { isObject, type ManagedKey, parse } from '../keys/managed-key.js';
+import type { ManagedKey } from '../keys/managed-key.js';
+import { parseObject } from '../wire/json.js';
 import { type AdminAnswer, json, readObject } from './answer.js';
 import type { AdminRequest, AdminRoute } from './routes.js';
 
@@ -185,8 +186,8 @@ function writePosition(position: KeyPosition): string {
  */
 function readPosition(text: string | null): KeyPosition {
   if (text === null || text === '') return { source: 'config', at: 0 };
-  const value = parse(Buffer.from(text, 'base64url').toString('utf8'));
-  if (isObject(value)) {
+  const value = parseObject(Buffer.from(text, 'base64url').toString('utf8'));
+  if (value !== null) {
     const { source, at, cursor } = value;
     if (source === 'config' && Number.isSafeInteger(at) && (at as number) >= 0)
       return { source, at: at as number };

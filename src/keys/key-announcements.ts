@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.js';
+import { changeRecord } from '../store/change-record.js';
 import type { Store } from '../store/store.js';
-import { isObject, type ManagedKey, parse } from './managed-key.js';
+import { parseObject } from '../wire/json.js';
+import type { ManagedKey } from './managed-key.js';
 
 /**
  * Which keys were changed lately: one small record that everybody reads often. Each announcement in it has a mark of
@@ -23,9 +25,6 @@ const recordId = 'latest';
 
 /** Ids in the record. It is read several times a second. */
 const mostIds = 256;
-/** Announcements of several processes meet each other; more in a row than this means that something is wrong. */
-const mostTries = 30;
-const longestPauseMs = 20;
 
 /** Reads what was announced lately. A record that cannot be read is as good as none. */
 export async function readAnnouncements(store: Store): Promise<Announcements> {
@@ -78,18 +77,12 @@ export function createAnnouncer(store: Store): (id: string) => Promise<void> {
 
 async function announce(store: Store, ids: readonly string[]): Promise<void> {
   const change: Announcement = [randomBytes(9).toString('base64url'), ids.length > mostIds ? null : ids];
-  for (let tries = 0; tries < mostTries; tries++) {
-    const record = await store.get(announcementCollection, recordId);
-    const { changes } = parseAnnouncements(record?.value ?? '');
-    const value = JSON.stringify({ version: 1, changes: newest([...changes, change]) });
-    const isDone =
-      record === null
-        ? await store.create(announcementCollection, recordId, value, foreverMs)
-        : await store.replace(announcementCollection, recordId, value, record.revision, foreverMs);
-    if (isDone) return;
-    // Others are at it: by lot, so that they do not meet again.
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, longestPauseMs)));
-  }
+  const place = { collection: announcementCollection, id: recordId, ttlMs: foreverMs };
+  const isDone = await changeRecord(store, place, (text) => {
+    const { changes } = parseAnnouncements(text ?? '');
+    return JSON.stringify({ version: 1, changes: newest([...changes, change]) });
+  });
+  if (isDone) return;
   throw new GatewayError('overloaded', 'Too many keys are being changed at once, try again shortly.');
 }
 
@@ -107,8 +100,8 @@ function newest(changes: readonly Announcement[]): readonly Announcement[] {
 }
 
 function parseAnnouncements(text: string): Announcements {
-  const value = parse(text);
-  const changes = isObject(value) && value.version === 1 && Array.isArray(value.changes) ? value.changes : [];
+  const value = parseObject(text);
+  const changes = value?.version === 1 && Array.isArray(value.changes) ? value.changes : [];
   if (!changes.every(isAnnouncement)) return { position: null, changes: [] };
   return { position: changes.at(-1)?.[0] ?? null, changes };
 }

@@ -1,5 +1,6 @@
 import type { Budget, RateLimits } from '../config/types.js';
-import { isObject, isPeriod, isPositive, isSum, keyIdPattern, type ManagedKey } from './managed-key.js';
+import { isObject } from '../wire/json.js';
+import { isPeriod, isPositive, isSum, keyIdPattern, type ManagedKey } from './managed-key.js';
 
 /** What an operator says of a key. */
 type KeySettings = Pick<ManagedKey, 'label' | 'groups' | 'limits' | 'budget' | 'mayRoute' | 'expiresAt'>;

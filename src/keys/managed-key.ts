@@ -1,4 +1,5 @@
 import type { Budget, RateLimits } from '../config/types.js';
+import { isObject, parseObject } from '../wire/json.js';
 
 /** A key that operators made at run time, as it stands in the store. The key itself is nowhere: only its hash is. */
 export interface ManagedKey {
@@ -69,8 +70,8 @@ export function writeManagedKey(key: ManagedKey): string {
  * @returns null for any other text, such as a damaged record or one of another version
  */
 export function readManagedKey(text: string): ManagedKey | null {
-  const value = parse(text);
-  if (!isObject(value) || value.version !== 1) return null;
+  const value = parseObject(text);
+  if (value === null || value.version !== 1) return null;
   const { id, hash, former, label, groups, limits, budget, mayRoute, expiresAt, createdAt, revokedAt } =
     value;
   if (typeof id !== 'string' || !keyIdPattern.test(id) || !isHash(hash) || !isFormer(former)) return null;
@@ -93,20 +94,6 @@ export function isPeriod(value: unknown): value is Budget['per'] {
 /** True for a sum that a budget may have. */
 export function isSum(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0;
-}
-
-/** True for what JSON calls an object. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Parses JSON. @returns undefined for what is none */
-export function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function limitsOf({ requestsPerMinute, tokensPerMinute, concurrent }: RateLimits): RateLimits {

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { isObject } from '../wire/json.js';
 import type { HeldRecord } from './record-format.js';
 import type { StoredCall } from './store.js';
 
@@ -198,10 +199,6 @@ function isNatural(value: unknown): boolean {
 
 function isDigest(value: unknown): boolean {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function areNumbers(value: unknown): boolean {

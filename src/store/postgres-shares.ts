@@ -1,4 +1,5 @@
 import type { PostgresStoreSettings } from '../config/types.js';
+import { listOf } from '../wire/json.js';
 import { numberOf, PostgresLink, textOf } from './postgres-link.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { HostAnswer, HostStatement, ShareAnswer, ShareStore } from './shares.js';
@@ -57,8 +58,4 @@ function answerOf(answer: unknown): HostAnswer {
 function shareOf(pair: unknown): ShareAnswer {
   const [granted, left] = listOf(pair);
   return { granted: numberOf(granted), left: numberOf(left) };
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,12 +1,11 @@
 import { GatewayError } from '../errors.js';
+import { parseObject } from '../wire/json.js';
 import { type BudgetAccounts, mostDebts } from './accounts.js';
+import { changeRecord } from './change-record.js';
 import type { Store } from './store.js';
 
 /** Collection of the store. Its name is in every store that is in use. */
 const collection = 'budgets';
-/** Hosts meet each other at an account; more in a row than this means that something is wrong. */
-const mostTries = 30;
-const longestPauseMs = 20;
 
 /** Accounts of budgets among the records of a store that several processes may share. */
 export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'replace'>): BudgetAccounts {
@@ -16,20 +15,13 @@ export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'repl
     ttlMs: number,
     change: (account: Account) => Account | null,
   ): Promise<void> => {
-    for (let tries = 0; tries < mostTries; tries++) {
-      const record = await store.get(collection, account);
-      const changed = change(record === null ? { reserved: 0, debts: [] } : readAccount(record.value));
-      if (changed === null) return;
+    const isDone = await changeRecord(store, { collection, id: account, ttlMs }, (value) => {
+      const changed = change(value === null ? { reserved: 0, debts: [] } : readAccount(value));
+      if (changed === null) return null;
       const reserved = Math.min(changed.reserved, Number.MAX_SAFE_INTEGER);
-      const value = JSON.stringify({ version: 1, reserved, debts: changed.debts });
-      const isDone =
-        record === null
-          ? await store.create(collection, account, value, ttlMs)
-          : await store.replace(collection, account, value, record.revision, ttlMs);
-      if (isDone) return;
-      // Others are at it: by lot, so that they do not meet again.
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, longestPauseMs)));
-    }
+      return JSON.stringify({ version: 1, reserved, debts: changed.debts });
+    });
+    if (isDone) return;
     throw new GatewayError('store_unavailable', 'The account of a budget is changed too often.');
   };
 
@@ -70,19 +62,8 @@ interface Account {
  * @throws {GatewayError} for one that cannot be read: nobody may spend then
  */
 function readAccount(value: string): Account {
-  const parsed = parse(value);
-  const memberOf = (name: string): unknown =>
-    typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, name) : null;
-  const [reserved, debts] = [memberOf('reserved'), memberOf('debts')];
+  const { reserved = null, debts = null } = parseObject(value) ?? {};
   if (typeof reserved === 'number' && Number.isSafeInteger(reserved) && reserved >= 0)
     return { reserved, debts: Array.isArray(debts) ? debts.filter((debt) => typeof debt === 'string') : [] };
   throw new GatewayError('store_unavailable', 'The account of a budget cannot be read.');
-}
-
-function parse(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return null;
-  }
 }
