@@ -32,7 +32,7 @@ export function taskRoutes(store: () => TaskStore | null): readonly AdminRoute[]
         const tasks = store();
         if (tasks === null) return json({ tasks: [], next: null });
         // Loaded only here: the check of a record brings the compiler of schemas with it.
-        const { listTasks } = await import('../video/listing.js');
+        const { listTasks } = await import('../video/book.js');
         const page = await listTasks(tasks, limit, from);
         return json({ tasks: page.tasks.map(taskView), next: writeCursor(page.next) });
       },

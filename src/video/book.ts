@@ -10,7 +10,7 @@ import { sweepInTurn } from './content-folder.js';
 import { type VideoTask, videoFormats } from './task.js';
 
 /** Collections of the store. Their names are in every store that is in use. */
-export const taskCollection = 'tasks';
+const taskCollection = 'tasks';
 const submissions = 'submissions';
 const underWay = 'tasks-under-way';
 const owed = 'tasks-owed';
@@ -398,4 +398,27 @@ export function writeTask(task: VideoTask): string {
 export function readTask(text: string): VideoTask | null {
   const value: unknown = parseObject(text);
   return record.check(value) ? (value as VideoTask) : null;
+}
+
+interface TaskPage {
+  readonly tasks: readonly VideoTask[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+/**
+ * Lists the tasks of all keys, those that are kept longest first: the newest ones first, as long as tasks are kept for
+ * the same number of days. Records that are damaged or of another version are passed over, so a page may hold fewer
+ * tasks than were asked for: `next` alone tells the end.
+ * @param limit of tasks on the page
+ * @param from `next` of the page before; null for the first one
+ * @throws what the store throws
+ */
+export async function listTasks(
+  store: Pick<Store, 'list'>,
+  limit: number,
+  from: string | null,
+): Promise<TaskPage> {
+  const { records, next } = await store.list(taskCollection, limit, from, 'last-to-go');
+  return { tasks: records.flatMap(({ value }) => readTask(value) ?? []), next };
 }

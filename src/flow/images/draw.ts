@@ -17,7 +17,7 @@ import type { Relay } from '../relay.js';
 import { aimAt } from '../resolve.js';
 import type { Services } from '../services.js';
 import { type AskedImages, attemptsFor, Conversion } from './convert.js';
-import { once } from './once.js';
+import { lazy } from './lazy.js';
 
 /** Serves a call that has been admitted. */
 type Serve = (services: Services, call: ResolvedCall) => void;
@@ -38,7 +38,7 @@ export function drawingOf(call: ResolvedCall): Serve | null {
   const count = isObject(skeleton) ? translation.imagesAsked(skeleton) : 0;
   if (count === 0) return null;
   const able = targets.filter((target) => passes(target) || drawing.includes(target));
-  const wanted = once(() => readWanted(translation, call));
+  const wanted = lazy(() => readWanted(translation, call));
   call.units = able.some(passes) ? Math.min(count, mostCount) : wanted().count;
   return (services, admitted) => {
     const asked = askedOf(admitted, translation, passes, wanted);

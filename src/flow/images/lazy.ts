@@ -1,5 +1,5 @@
 /** Gives what `make` makes, which is made when it is first asked for: several targets may need it, or none. */
-export function once<Made extends object>(make: () => Made): () => Made {
+export function lazy<Made extends object>(make: () => Made): () => Made {
   let made: Made | null = null;
   return () => {
     made ??= make();

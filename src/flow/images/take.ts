@@ -22,7 +22,7 @@ import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
 import { WholeForm } from '../whole-form.js';
 import { type AskedImages, convertImages } from './convert.js';
-import { once } from './once.js';
+import { lazy } from './lazy.js';
 
 interface OutlinedImages extends AskedImages {
   readonly outline: ImageOutline;
@@ -77,7 +77,7 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
 }
 
 function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageRequest): OutlinedImages {
-  const request = once(make);
+  const request = lazy(make);
   return {
     endpoint,
     outline,
