@@ -1,5 +1,5 @@
-import { type ErrorKind, GatewayError } from '../errors.js';
-import type { ResponseHead, UpstreamFailure, UpstreamFailureReason } from '../upstream/client.js';
+import { type ErrorKind, GatewayError, type UpstreamFailureReason } from '../errors.js';
+import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
 import { isObject, type JsonObject, parseJson, textOrNull } from '../wire/json.js';
 
 const longestMessage = 2000;

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
-import { type CallRecord, none, unknownCost } from '../metrics/call-record.js';
+import { type CallOutcome, type CallRecord, none, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
-import type { Call, CallOutcome } from './call.js';
+import type { Call } from './call.js';
 import { type Consumption, consumedSoFar, costOfCall, isMetered, paidForCall } from './consumption.js';
 import { keepMemory } from './memory-budget.js';
 import type { Services } from './services.js';

@@ -3,7 +3,7 @@ import type { Attempt } from '../attempts/attempts.js';
 import { type ErrorAnswer, readErrorAnswer } from '../attempts/error-answer.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Protocol, Upstream } from '../config/types.js';
-import type { FaultPlace } from '../errors.js';
+import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { always, never } from '../protocols/once.js';
 import { Gather } from '../stream/gather.js';
@@ -12,7 +12,6 @@ import type {
   ResponseHead,
   UpstreamExchange,
   UpstreamFailure,
-  UpstreamFailureReason,
   UpstreamHandler,
 } from '../upstream/client.js';
 import type { HeadLines } from '../wire/head.js';

@@ -24,8 +24,6 @@ import type { SessionPlace } from './sockets/session-memory.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
-export type { CallOutcome };
-
 /** How the request body reached the upstream: as it came, with a few bytes replaced, or rewritten. */
 export type GatewayPath = 'exact' | 'spliced' | 'translated';
 

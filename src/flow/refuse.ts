@@ -1,10 +1,11 @@
 import { GatewayError } from '../errors.js';
 import { acceptedCodings } from '../http/content-coding.js';
+import type { CallOutcome } from '../metrics/call-record.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { parseEvent } from '../wire/sse.js';
 import { account } from './account.js';
 import { ownLines, passedLines, timingLine } from './answer-lines.js';
-import type { Call, CallOutcome } from './call.js';
+import type { Call } from './call.js';
 import type { Services } from './services.js';
 
 /** @returns `fault` as an error that a caller may see; one that is none of ours becomes an `internal_error`. */

@@ -1,6 +1,7 @@
 import type { Snapshot } from '../config/types.js';
 import type { RequestBodySource } from '../upstream/client.js';
-import { boundaryOf, type FormPart, type MultipartLimits, readForm } from '../wire/multipart.js';
+import { type FormPart, type MultipartLimits, readForm } from '../wire/multipart.js';
+import { boundaryOf } from '../wire/multipart-type.js';
 import { PartNames, type PartRules } from '../wire/part-names.js';
 import type { Call } from './call.js';
 import type { UploadBody } from './upload-body.js';

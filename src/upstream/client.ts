@@ -16,7 +16,6 @@ export type {
   UpstreamClient,
   UpstreamExchange,
   UpstreamFailure,
-  UpstreamFailureReason,
   UpstreamHandler,
   UpstreamRequest,
 } from './types.js';

@@ -7,7 +7,7 @@
 
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, surfaceFault } from '../errors.js';
+import { type FaultPlace, surfaceFault, type UpstreamFailureReason } from '../errors.js';
 import { AnswerReader } from './answer.js';
 import { decodeContent } from './decode.js';
 import { type DialListener, dial, lateDetail, type Reading, unconnectedReason } from './dial.js';
@@ -17,7 +17,6 @@ import type { Origin } from './origin.js';
 import { RequestBody, type RequestBodyOwner } from './request-body.js';
 import { tlsFailureDetail } from './secure.js';
 import { Timed, type TimerWheel } from './timers.js';
-import type { UpstreamFailureReason } from './types.js';
 import type { RequestSink, RequestWriter } from './write.js';
 
 /**

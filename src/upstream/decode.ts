@@ -2,9 +2,9 @@
 
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
-import { type Guarded, guard } from '../errors.js';
+import { type Guarded, guard, type UpstreamFailureReason } from '../errors.js';
 import { ParsedHead } from '../wire/head.js';
-import type { ResponseHead, UpstreamFailureReason, UpstreamHandler } from './types.js';
+import type { ResponseHead, UpstreamHandler } from './types.js';
 
 /** The request whose answer is decoded. */
 interface DecodedExchange extends Guarded {

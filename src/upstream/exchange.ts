@@ -1,7 +1,7 @@
 /** One request on its way: what its owner holds, and what the pool and the connection know of it. */
 
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, surfaceFault } from '../errors.js';
+import { type FaultPlace, surfaceFault, type UpstreamFailureReason } from '../errors.js';
 import type { ContentDecoder } from './decode.js';
 import type { Origin } from './origin.js';
 import { Timed, type TimerWheel } from './timers.js';
@@ -9,7 +9,6 @@ import {
   type Deadlines,
   resendableMs,
   type UpstreamExchange,
-  type UpstreamFailureReason,
   type UpstreamHandler,
   type UpstreamRequest,
 } from './types.js';

@@ -1,6 +1,6 @@
 /** Calls over a WebSocket of an upstream, one after the other: each is a message, and its answer a run of messages. */
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, guard, surfaceFault } from '../errors.js';
+import { type FaultPlace, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
 import type { Dialer } from './dialer.js';
 import {
   openSocket,
@@ -16,7 +16,6 @@ import {
   resendableMs,
   type UpstreamExchange,
   type UpstreamFailure,
-  type UpstreamFailureReason,
   type UpstreamHandler,
   type UpstreamRequest,
 } from './types.js';

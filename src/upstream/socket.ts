@@ -8,7 +8,7 @@
 
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, GatewayError, guard, surfaceFault } from '../errors.js';
+import { type FaultPlace, GatewayError, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
 import { type DialListener, dial, lateDetail, type Reading, unconnectedReason } from './dial.js';
 import type { Dialer } from './dialer.js';
 import { tlsFailureDetail } from './secure.js';
@@ -17,7 +17,6 @@ import { type Handshake, handshakeOf, UpgradeAnswer } from './socket-handshake.j
 import { closePayload, FrameReader, noRoom } from './socket-reader.js';
 import type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
-import type { UpstreamFailureReason } from './types.js';
 
 export type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 

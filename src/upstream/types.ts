@@ -2,8 +2,6 @@ import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
 import type { RequestHeadLines } from '../wire/numbered-head.js';
 import type { Origin } from './origin.js';
 
-export type { UpstreamFailureReason };
-
 export interface UpstreamFailure {
   readonly reason: UpstreamFailureReason;
   /** For the log: the peer and the system's or the parser's words. Never a key or a body. */

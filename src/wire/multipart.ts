@@ -1,9 +1,6 @@
 import { GatewayError } from '../errors.js';
-import { isBoundary, type Parameter, readParameters } from './multipart-type.js';
-
-export { boundaryOf, isMultipart } from './multipart-type.js';
-
 import { isToken, textBytes } from './head.js';
+import { isBoundary, type Parameter, readParameters } from './multipart-type.js';
 
 /** What a form may have at most. */
 export interface MultipartLimits {

@@ -10,7 +10,8 @@ import type {
   VideoTask,
 } from '../../src/video/task.js';
 import type { JsonObject } from '../../src/wire/json.js';
-import { boundaryOf, type FormPart, readForm } from '../../src/wire/multipart.js';
+import { type FormPart, readForm } from '../../src/wire/multipart.js';
+import { boundaryOf } from '../../src/wire/multipart-type.js';
 
 /** A request as an upstream of another format is asked it. @throws {GatewayError} for what cannot be said there */
 export function sayable(request: VideoRequest): VideoRequest {

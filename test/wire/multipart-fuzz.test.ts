@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
-import { boundaryOf } from '../../src/wire/multipart.js';
+import { boundaryOf } from '../../src/wire/multipart-type.js';
 import { randomOf, seed } from '../support/seed.js';
 import { decode, wide } from './multipart-decoding.js';
 import { formSamples } from './multipart-samples.js';

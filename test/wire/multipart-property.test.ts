@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { writeForm } from '../../src/wire/form-data.js';
-import { boundaryOf, readForm } from '../../src/wire/multipart.js';
+import { readForm } from '../../src/wire/multipart.js';
+import { boundaryOf } from '../../src/wire/multipart-type.js';
 import { fc } from '../support/seed.js';
 import { contents, decode, wide } from './multipart-decoding.js';
 

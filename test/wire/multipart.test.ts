@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
-import { boundaryOf, isMultipart, MultipartDecoder, readForm } from '../../src/wire/multipart.js';
+import { MultipartDecoder, readForm } from '../../src/wire/multipart.js';
+import { boundaryOf, isMultipart } from '../../src/wire/multipart-type.js';
 import { contents, decode, wide } from './multipart-decoding.js';
 import { formSamples } from './multipart-samples.js';
 

@@ -1,9 +1,10 @@
 import type { Keep } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
+import type { CallOutcome } from '../../metrics/call-record.js';
 import type { HeldEnd } from '../../stream/answer-transform.js';
 import type { ResponseHead } from '../../upstream/client.js';
 import type { Events } from '../answer-phase.js';
-import type { Call, CallOutcome } from '../call.js';
+import type { Call } from '../call.js';
 import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import { keepOwned, renewOwned, tellStoreFault } from './records.js';

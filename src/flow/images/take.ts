@@ -12,7 +12,7 @@ import { imageForm } from '../../protocols/images/schema.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
-import { isMultipart } from '../../wire/multipart.js';
+import { isMultipart } from '../../wire/multipart-type.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { admitResolved } from '../admit.js';
 import type { AuthenticatedCall, Call } from '../call.js';

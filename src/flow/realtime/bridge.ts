@@ -10,6 +10,7 @@ import {
   tooBigReason,
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
+import type { CallOutcome } from '../../metrics/call-record.js';
 import { keyError } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountErrorOfMessage } from '../../protocols/realtime/error-event.js';
@@ -19,7 +20,7 @@ import { isPiece } from '../../protocols/realtime/piece.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
-import type { CallOutcome, RoutedCall, SessionCall } from '../call.js';
+import type { RoutedCall, SessionCall } from '../call.js';
 import type { Draining } from '../drain-list.js';
 import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';

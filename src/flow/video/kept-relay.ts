@@ -1,11 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
+import type { CallOutcome } from '../../metrics/call-record.js';
 import type { KeptFile } from '../../video/content-folder.js';
 import { type ByteRange, satisfiedRange } from '../../wire/range.js';
 import { account } from '../account.js';
 import { timingLine } from '../answer-lines.js';
-import type { AuthenticatedCall, CallOutcome } from '../call.js';
+import type { AuthenticatedCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { refuseRange, tooManyDownloads } from './content-source.js';

@@ -19,7 +19,7 @@ import { clientFormats } from '../../video/formats.js';
 import type { VideoFormat, VideoRequest } from '../../video/task.js';
 import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
 import { lookThrough, type MemberGuard } from '../../wire/member-guard.js';
-import { isMultipart } from '../../wire/multipart.js';
+import { isMultipart } from '../../wire/multipart-type.js';
 import { queryParameter } from '../../wire/query.js';
 import { answerJson, attend } from '../attend.js';
 import type { AuthenticatedCall, Call } from '../call.js';

@@ -7,7 +7,8 @@ import { imagesToFetch, withFetched } from '../../../src/protocols/images/fetche
 import type { ImageOperation } from '../../../src/protocols/images/request.js';
 import { editsRequest, generationsRequest } from '../../../src/protocols/images/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { boundaryOf, readForm } from '../../../src/wire/multipart.js';
+import { readForm } from '../../../src/wire/multipart.js';
+import { boundaryOf } from '../../../src/wire/multipart-type.js';
 import { imageUrl, inputBody, jpeg, jsonOf, plain, png, pngUrl, promptBody } from './samples.js';
 
 const limits = { parts: 64, headerBytes: 4096, fieldBytes: 1 << 18, fileBytes: 1 << 20 };
