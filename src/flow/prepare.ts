@@ -302,7 +302,11 @@ export function prepareTranslated(
   const asked =
     rules === null ? request : { ...request, reasoning: inWordsOf(rules.efforts, request.reasoning) };
   const leftOut = new LeftOut(request.leftOut);
-  const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
+  const { request: fitted, restorer } = fitRequest(asked, {
+    rules: theirs.rules,
+    options: target.translation,
+    leftOut,
+  });
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
   const conversation = request.stored === false ? null : (call.route?.endpoint?.conversation ?? null);

@@ -14,5 +14,6 @@ export function writeRequest(
   target: TargetOptions,
   leftOut = new LeftOut(),
 ): string {
-  return codec.encodeRequest(fitRequest(request, codec.rules, target, leftOut).request, target, leftOut);
+  const { request: fitted } = fitRequest(request, { rules: codec.rules, options: target, leftOut });
+  return codec.encodeRequest(fitted, target, leftOut);
 }

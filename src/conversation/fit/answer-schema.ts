@@ -1,10 +1,9 @@
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { clientTraitsOf } from '../client-traits.js';
-import type { AnswerSchemaRules, RequestRules, StrictRules, TargetOptions } from '../codec.js';
-import type { LeftOut } from '../left-out.js';
+import type { AnswerSchemaRules, StrictRules } from '../codec.js';
 import type { ConversationRequest, OutputFormat } from '../request.js';
 import { leaveOut } from '../setting-names.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 import { allowsObject } from './schema.js';
 import { strictSchema, without } from './strict-tools.js';
 
@@ -18,9 +17,7 @@ type SchemaFormat = Extract<OutputFormat, { readonly kind: 'schema' }>;
  */
 export function fitAnswerSchema(
   request: ConversationRequest,
-  { protocol, answerSchema: rules, strictTools }: RequestRules,
-  _target: TargetOptions,
-  leftOut: LeftOut,
+  { rules: { protocol, answerSchema: rules, strictTools }, leftOut }: FitContext,
 ): Fitted | null {
   const { format } = request;
   if (rules === null || format?.kind !== 'schema' || request.from === protocol) return null;

@@ -1,7 +1,5 @@
-import type { RequestRules, TargetOptions } from '../codec.js';
-import type { LeftOut } from '../left-out.js';
 import type { Cacheable, CacheMark, ConversationRequest, Tool, Turn, UserPart } from '../request.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 
 /** What can bear a mark: a tool, an instruction among the turns, a part, or the number of a text in `system`. */
 type Place = Cacheable | number;
@@ -16,9 +14,7 @@ const noMarks: ReadonlyMap<Place, CacheMark> = new Map();
  */
 export function fitCacheBreakpoints(
   request: ConversationRequest,
-  { cacheBreakpoints: most }: RequestRules,
-  { promptCaching }: TargetOptions,
-  leftOut: LeftOut,
+  { rules: { cacheBreakpoints: most }, options: { promptCaching }, leftOut }: FitContext,
 ): Fitted | null {
   const own = isMarked(request) ? ownMarks(request) : noMarks;
   if (own.size > most) leftOut.add('cache_control');

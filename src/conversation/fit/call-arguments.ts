@@ -2,10 +2,9 @@ import { isObjectText } from '../../wire/json.js';
 import type { Answer } from '../answer.js';
 import { objectArguments } from '../call-arguments.js';
 import { clientTraitsOf } from '../client-traits.js';
-import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
-import type { AnswerRestorer, Fitted } from './fitted.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { ObjectText } from './object-text.js';
 
 /**
@@ -15,7 +14,7 @@ import { ObjectText } from './object-text.js';
  */
 export function fitCallArguments(
   request: ConversationRequest,
-  { callArguments }: RequestRules,
+  { rules: { callArguments } }: FitContext,
 ): Fitted | null {
   const fitted = callArguments === 'object' ? withObjects(request) : request;
   const restorer = clientTraitsOf(request).objectArguments ? new CallObjects() : null;

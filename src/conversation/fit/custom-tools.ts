@@ -1,9 +1,8 @@
 import type { JsonObject } from '../../wire/json.js';
 import type { Answer, AnswerPart } from '../answer.js';
-import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { AssistantPart, ConversationRequest, Tool, ToolCallPart, Turn } from '../request.js';
-import type { AnswerRestorer, Fitted } from './fitted.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { MemberText, memberOf } from './member-text.js';
 import { mapParts } from './parts.js';
 
@@ -16,10 +15,9 @@ const argument = 'input';
  */
 export function fitCustomTools(
   request: ConversationRequest,
-  { customTools }: RequestRules,
-  target: TargetOptions,
+  { rules: { customTools }, options }: FitContext,
 ): Fitted | null {
-  if (customTools === 'always' || (customTools === 'option' && target.customTools)) return null;
+  if (customTools === 'always' || (customTools === 'option' && options.customTools)) return null;
   const names = new Set(request.tools.filter(({ custom }) => custom !== undefined).map(({ name }) => name));
   const turns = request.turns.some(callsCustom) ? request.turns.map(withFunctions) : request.turns;
   if (names.size === 0)

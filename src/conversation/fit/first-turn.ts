@@ -1,7 +1,7 @@
 import { clientTraitsOf } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { AssistantPart, ConversationRequest, Turn, UserPart } from '../request.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 
 /** Stands for what a shortened history has lost. */
 const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The conversation begins here.)' }] };
@@ -12,7 +12,7 @@ const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The convers
  * begins with a call (a function call has to follow a turn of the user). Instructions without a turn are answered by
  * OpenAI's chat API, and refused by the three others.
  */
-export function fitFirstTurn(request: ConversationRequest, rules: RequestRules): Fitted | null {
+export function fitFirstTurn(request: ConversationRequest, { rules }: FitContext): Fitted | null {
   const { firstTurn } = rules;
   const wanting =
     isSilent(request, rules) || (firstTurn !== 'any' && lacksUser(request.turns, firstTurn === 'noCall'));

@@ -1,14 +1,12 @@
 import type { Answer } from '../answer.js';
-import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
-import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
 import { fitAnswerSchema } from './answer-schema.js';
 import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCallArguments } from './call-arguments.js';
 import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
-import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import type { AnswerRestorer, Fit, FitContext, Fitted } from './fitted.js';
 import { fitHiddenReasoning } from './hidden-reasoning.js';
 import { fitOutputRoot } from './output-root.js';
 import { fitPrefill } from './prefill.js';
@@ -50,22 +48,12 @@ const fits: readonly Fit[] = [
 ];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
-export function fitRequest(
-  request: ConversationRequest,
-  rules: RequestRules,
-  target: TargetOptions,
-  leftOut: LeftOut,
-): Fitted {
-  return inOrder(fits, request, rules, target, leftOut);
+export function fitRequest(request: ConversationRequest, context: FitContext): Fitted {
+  return inOrder(fits, request, context);
 }
 
-function fitTools(
-  request: ConversationRequest,
-  rules: RequestRules,
-  target: TargetOptions,
-  leftOut: LeftOut,
-): Fitted | null {
-  return hasTools(request) ? inOrder(toolFits, request, rules, target, leftOut) : null;
+function fitTools(request: ConversationRequest, context: FitContext): Fitted | null {
+  return hasTools(request) ? inOrder(toolFits, request, context) : null;
 }
 
 function hasTools({ tools, toolChoice, turns }: ConversationRequest): boolean {
@@ -76,17 +64,11 @@ function hasTools({ tools, toolChoice, turns }: ConversationRequest): boolean {
   return false;
 }
 
-function inOrder(
-  changes: readonly Fit[],
-  request: ConversationRequest,
-  rules: RequestRules,
-  target: TargetOptions,
-  leftOut: LeftOut,
-): Fitted {
+function inOrder(changes: readonly Fit[], request: ConversationRequest, context: FitContext): Fitted {
   let fitted = request;
   const restorers: AnswerRestorer[] = [];
   for (const change of changes) {
-    const changed = change(fitted, rules, target, leftOut);
+    const changed = change(fitted, context);
     if (changed === null) continue;
     fitted = changed.request;
     if (changed.restorer !== null) restorers.unshift(changed.restorer);

@@ -23,13 +23,18 @@ export interface Fitted {
   readonly restorer: AnswerRestorer | null;
 }
 
+/** What a request is changed for. */
+export interface FitContext {
+  /** Of the target's protocol. */
+  readonly rules: RequestRules;
+  /** Of the target. */
+  readonly options: TargetOptions;
+  /** Is told what the request loses. */
+  readonly leftOut: LeftOut;
+}
+
 /**
  * One change of a request, for one thing that a target does not know.
  * @returns null where nothing has to be changed, neither in the request nor in its answer
  */
-export type Fit = (
-  request: ConversationRequest,
-  rules: RequestRules,
-  target: TargetOptions,
-  leftOut: LeftOut,
-) => Fitted | null;
+export type Fit = (request: ConversationRequest, context: FitContext) => Fitted | null;

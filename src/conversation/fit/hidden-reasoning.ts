@@ -5,7 +5,7 @@ import type { StreamEvent } from '../events.js';
 import type { ConversationRequest } from '../request.js';
 import { signatureFor, withWords } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';
-import type { AnswerRestorer, Fitted } from './fitted.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { hasReasoning, mapParts } from './parts.js';
 
 /**
@@ -13,7 +13,7 @@ import { hasReasoning, mapParts } from './parts.js';
  * which refuses its signature beside others or none. A client that sees them returns them as text; one that did not ask
  * for them returns its token alone and carries them inside it, and so does one that leaves them out of its history.
  */
-export function fitHiddenReasoning(request: ConversationRequest, rules: RequestRules): Fitted | null {
+export function fitHiddenReasoning(request: ConversationRequest, { rules }: FitContext): Fitted | null {
   const { signatures, returnsReasoning } = clientTraitsOf(request);
   const keepsText = returnsReasoning && request.reasoning?.show === true;
   const isCarried = rules.signsWords

@@ -1,9 +1,8 @@
 import type { JsonObject } from '../../wire/json.js';
 import type { Answer, AnswerPart } from '../answer.js';
-import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, OutputFormat } from '../request.js';
-import type { AnswerRestorer, Fitted } from './fitted.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { MemberText } from './member-text.js';
 import { MemberValue } from './member-value.js';
 import { mapSchemas } from './schema.js';
@@ -20,7 +19,10 @@ type SchemaFormat = Extract<OutputFormat, { readonly kind: 'schema' }>;
  * (https://platform.openai.com/docs/guides/structured-outputs, "Root objects must not be anyOf and must be an object"):
  * another value is asked for as the member of one, and taken out of it.
  */
-export function fitOutputRoot(request: ConversationRequest, { outputRoot }: RequestRules): Fitted | null {
+export function fitOutputRoot(
+  request: ConversationRequest,
+  { rules: { outputRoot } }: FitContext,
+): Fitted | null {
   const { format } = request;
   if (outputRoot === 'any' || format?.kind !== 'schema' || isOfObject(format.schema)) return null;
   return {

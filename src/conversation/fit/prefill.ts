@@ -1,6 +1,5 @@
-import type { RequestRules, TargetOptions } from '../codec.js';
 import type { AssistantPart, ConversationRequest, Turn } from '../request.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 
 const goOn: Turn = {
   role: 'user',
@@ -19,8 +18,7 @@ const goOn: Turn = {
  */
 export function fitPrefill(
   request: ConversationRequest,
-  { prefill }: RequestRules,
-  { adaptiveThinking }: TargetOptions,
+  { rules: { prefill }, options: { adaptiveThinking } }: FitContext,
 ): Fitted | null {
   const isTaken = prefill === 'always' || (prefill === 'option' && !adaptiveThinking);
   const last = request.turns.at(-1);

@@ -1,16 +1,13 @@
-import type { RequestRules, TargetOptions } from '../codec.js';
-import type { LeftOut } from '../left-out.js';
+import type { RequestRules } from '../codec.js';
 import type { ConversationRequest, ReasoningPart } from '../request.js';
 import { leaveOut, type Setting } from '../setting-names.js';
 import { signatureFor } from '../signature.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 
 /** Tells what the target's protocol has no member for: its encoder passes that over. */
 export function fitSettings(
   request: ConversationRequest,
-  rules: RequestRules,
-  { hostedTools, topK }: TargetOptions,
-  leftOut: LeftOut,
+  { rules, options: { hostedTools, topK }, leftOut }: FitContext,
 ): Fitted | null {
   const takesTopK = rules.topK === 'always' || (rules.topK === 'option' && topK);
   if (request.topK !== null && !takesTopK) leaveOut(request, 'topK', leftOut);

@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { Answer, AnswerPart } from '../answer.js';
 import { carryBeside, carryInId, mostTokens } from '../carrying-id.js';
 import { clientTraitsOf } from '../client-traits.js';
-import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
 import { signatureFor, withoutWords } from '../signature.js';
 import { mostCarried, unsignedReasoning } from '../unsigned-reasoning.js';
-import type { AnswerRestorer, Fitted } from './fitted.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { hasReasoning } from './parts.js';
 
 /**
@@ -17,9 +16,7 @@ import { hasReasoning } from './parts.js';
  */
 export function fitSignedCalls(
   request: ConversationRequest,
-  { reasoning }: RequestRules,
-  _target: TargetOptions,
-  leftOut: LeftOut,
+  { rules: { reasoning }, leftOut }: FitContext,
 ): Fitted | null {
   const { signatures } = clientTraitsOf(request);
   if (signatures === 'shown')

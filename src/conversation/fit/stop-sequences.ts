@@ -1,10 +1,8 @@
 import type { Answer, AnswerChoice, AnswerPart, AnswerText, TokenLogprob } from '../answer.js';
-import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
-import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
 import { leaveOut } from '../setting-names.js';
-import type { AnswerRestorer, Fitted } from './fitted.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { StopText } from './stop-text.js';
 
 /** So many sequences are looked for: each costs a step for every character of the answer. */
@@ -13,9 +11,7 @@ const mostWatched = 64;
 /** Stop sequences that the upstream does not take are looked for in its answer, which ends where one is met. */
 export function fitStopSequences(
   request: ConversationRequest,
-  { stop }: RequestRules,
-  _target: TargetOptions,
-  leftOut: LeftOut,
+  { rules: { stop }, leftOut }: FitContext,
 ): Fitted | null {
   if (request.stop.length === 0) return null;
   const takes = (sequence: string) => stop.blank || sequence.trim() !== '';

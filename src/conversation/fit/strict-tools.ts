@@ -1,10 +1,9 @@
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
-import type { RequestRules, StrictCounts, StrictRules, TargetOptions } from '../codec.js';
-import type { LeftOut } from '../left-out.js';
+import type { StrictCounts, StrictRules } from '../codec.js';
 import type { ConversationRequest, Tool } from '../request.js';
 import { leaveOut } from '../setting-names.js';
 import { toolParameters } from '../tool-parameters.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 import { allowsObject, isRecursive, mapSchemas } from './schema.js';
 
 /**
@@ -14,9 +13,7 @@ import { allowsObject, isRecursive, mapSchemas } from './schema.js';
  */
 export function fitStrictTools(
   request: ConversationRequest,
-  { strictTools: rules }: RequestRules,
-  _target: TargetOptions,
-  leftOut: LeftOut,
+  { rules: { strictTools: rules }, leftOut }: FitContext,
 ): Fitted | null {
   if (rules === null || !request.tools.some(isStrict)) return null;
   let left = rules.most;

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Answer } from '../answer.js';
-import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
-import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ToolChoice, Turn } from '../request.js';
-import type { AnswerRestorer, Fitted } from './fitted.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
 import { mapParts } from './parts.js';
 
 const hashLength = 8;
@@ -13,12 +11,7 @@ const hashLength = 8;
  * Of tools that are called the same the first is declared: a model could not tell them apart, and messages and
  * generateContent refuse them ("Tool names must be unique", "Duplicate function declaration found").
  */
-export function fitSameTools(
-  request: ConversationRequest,
-  _rules: RequestRules,
-  _target: TargetOptions,
-  leftOut: LeftOut,
-): Fitted | null {
+export function fitSameTools(request: ConversationRequest, { leftOut }: FitContext): Fitted | null {
   const names = new Set<string>();
   const tools = request.tools.filter(({ name }) => names.size < names.add(name).size);
   if (tools.length === request.tools.length) return null;
@@ -32,8 +25,9 @@ export function fitSameTools(
  */
 export function fitToolNames(
   request: ConversationRequest,
-  { toolNames: { longest, legal } }: RequestRules,
+  { rules: { toolNames } }: FitContext,
 ): Fitted | null {
+  const { longest, legal } = toolNames;
   const originals = new Map<string, string>();
   /** Names that have been looked at. */
   const fitted = new Map<string, string>();

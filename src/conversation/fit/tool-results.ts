@@ -1,4 +1,3 @@
-import type { RequestRules } from '../codec.js';
 import type {
   ConversationRequest,
   MediaPart,
@@ -8,7 +7,7 @@ import type {
   Turn,
   UserPart,
 } from '../request.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 
 type AssistantTurn = Extract<Turn, { readonly role: 'assistant' }>;
 
@@ -28,7 +27,10 @@ const interrupted = 'The call was interrupted: it has no result.';
  * at once), https://platform.openai.com/docs/guides/function-calling (one `tool` message or output for each call); the
  * generateContent service wants as many responses as calls.
  */
-export function fitToolResults(request: ConversationRequest, { uniqueCalls }: RequestRules): Fitted | null {
+export function fitToolResults(
+  request: ConversationRequest,
+  { rules: { uniqueCalls } }: FitContext,
+): Fitted | null {
   const { turns } = request;
   const mended: Turn[] = [];
   let ids = new CallIds();

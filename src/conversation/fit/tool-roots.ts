@@ -1,9 +1,8 @@
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
-import type { RequestRules, TargetOptions } from '../codec.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, Tool } from '../request.js';
 import { resolvePointer } from '../schema-pointer.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 import { allowsObject, mapSchemas } from './schema.js';
 
 /**
@@ -12,9 +11,7 @@ import { allowsObject, mapSchemas } from './schema.js';
  */
 export function fitToolRoots(
   request: ConversationRequest,
-  { toolRoot }: RequestRules,
-  _target: TargetOptions,
-  leftOut: LeftOut,
+  { rules: { toolRoot }, leftOut }: FitContext,
 ): Fitted | null {
   if (!request.tools.some((tool) => hasAny(tool, toolRoot))) return null;
   const tools = request.tools.map((tool) =>

@@ -2,7 +2,7 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../request.js';
 import { type SearchSetting, searchSettings, type WebSearch } from '../web-search.js';
-import type { Fitted } from './fitted.js';
+import type { FitContext, Fitted } from './fitted.js';
 
 type Names = Partial<Readonly<Record<SearchSetting | 'forced', string>>>;
 
@@ -37,15 +37,13 @@ const names: Readonly<Record<TextProtocolName, Names>> = {
  */
 export function fitWebSearch(
   request: ConversationRequest,
-  { search: rules }: RequestRules,
-  target: TargetOptions,
-  leftOut: LeftOut,
+  { rules: { search: rules }, options, leftOut }: FitContext,
 ): Fitted | null {
   const { search, tools, toolChoice, from } = request;
   if (search === undefined) return null;
   // Where no choice can be said of it, a client that wants no tool is served by leaving it out.
   const isUnwanted = toolChoice?.mode === 'none' && rules.choice !== 'any';
-  const isAskedFor = !isUnwanted && isAsked(request, rules, target);
+  const isAskedFor = !isUnwanted && isAsked(request, rules, options);
   const unsayable = isAskedFor ? unsayableOf(search, rules) : [];
   if (!isAskedFor || unsayable.length > 0) {
     for (const setting of unsayable) tell(from, setting, leftOut);

@@ -37,7 +37,11 @@ const request: ConversationRequest = {
 };
 
 const fit = (given: ConversationRequest, customTools: 'always' | 'option' | 'never', known = false) =>
-  fitRequest(given, { ...anything, customTools }, { ...target, customTools: known }, new LeftOut());
+  fitRequest(given, {
+    rules: { ...anything, customTools },
+    options: { ...target, customTools: known },
+    leftOut: new LeftOut(),
+  });
 
 test('a target that knows tools of free text gets them, and its calls come back as they are', async (t) => {
   for (const fitted of [fit(request, 'always'), fit(request, 'option', true)]) {

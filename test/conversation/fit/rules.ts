@@ -1,6 +1,8 @@
-import type { RequestRules } from '../../../src/conversation/codec.js';
-import type { Fitted } from '../../../src/conversation/fit/fitted.js';
+import type { RequestRules, TargetOptions } from '../../../src/conversation/codec.js';
+import type { Fit, Fitted } from '../../../src/conversation/fit/fitted.js';
+import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { target } from '../../protocols/messages/samples.js';
 
 /** Of a protocol that can say everything. */
 export const anything: RequestRules = {
@@ -27,10 +29,12 @@ export const anything: RequestRules = {
 };
 
 /** A request and its answer's restorer as one change leaves them, whether or not it changes anything. */
-export function fittedBy<Rest extends unknown[]>(
-  fit: (request: ConversationRequest, ...rest: Rest) => Fitted | null,
+export function fittedBy(
+  fit: Fit,
   request: ConversationRequest,
-  ...rest: Rest
+  rules: RequestRules,
+  options: TargetOptions = target,
+  leftOut = new LeftOut(),
 ): Fitted {
-  return fit(request, ...rest) ?? { request, restorer: null };
+  return fit(request, { rules, options, leftOut }) ?? { request, restorer: null };
 }

@@ -23,7 +23,7 @@ function leftOut(
   at: TargetOptions = target,
 ): readonly string[] {
   const names = new LeftOut();
-  fitRequest({ ...plain, ...given }, codecs[to].rules, at, names);
+  fitRequest({ ...plain, ...given }, { rules: codecs[to].rules, options: at, leftOut: names });
   return names.names;
 }
 
@@ -110,7 +110,8 @@ test('tools that a vendor runs are told with their types where they are left out
     { type: 'web_search_options', at: 'web_search_options' },
   ];
   const names = new LeftOut();
-  fitRequest({ ...plain, hostedTools }, chatCodec.rules, { ...target, hostedTools: 'drop' }, names);
+  const options: TargetOptions = { ...target, hostedTools: 'drop' };
+  fitRequest({ ...plain, hostedTools }, { rules: chatCodec.rules, options, leftOut: names });
   t.strictSame(names.names, ['tools.web_search', 'web_search_options']);
   t.strictSame(leftOut('chat', { hostedTools }), []);
 });

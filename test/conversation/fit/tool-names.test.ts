@@ -70,6 +70,7 @@ test('of tools that are called the same the first is declared', async (t) => {
   t.strictSame(fitted.request.tools, [first, tool('write')]);
   t.strictSame(lost.names, ['tools']);
   const none = new LeftOut();
-  t.equal(fitSameTools({ ...request, tools: [first, tool('write')] }, rules, target, none), null);
+  const context = { rules, options: target, leftOut: none };
+  t.equal(fitSameTools({ ...request, tools: [first, tool('write')] }, context), null);
   t.strictSame(none.names, []);
 });
