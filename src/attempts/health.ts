@@ -25,8 +25,6 @@ interface TargetStatus {
   readonly calls: number;
   readonly failures: number;
   readonly consecutiveFailures: number;
-  /** How many times the circuit has opened since the worker started; a probe that fails is no new time. */
-  readonly opened: number;
   /** Milliseconds until it may be taken again; 0 when it may be now. */
   readonly waitMs: number;
   readonly lastError: string | null;
@@ -60,7 +58,6 @@ export class TargetHealth {
   #isProbing = false;
   #openedAt = 0;
   #openForMs = 0;
-  #opened = 0;
   #consecutive = 0;
   /** It asked to be left alone until then. */
   #coolUntil = Number.NEGATIVE_INFINITY;
@@ -178,7 +175,6 @@ export class TargetHealth {
       calls: this.#calls,
       failures: this.#failures,
       consecutiveFailures: this.#consecutive,
-      opened: this.#opened,
       waitMs: wait,
       lastError: this.#lastError,
       lastErrorAgoMs: this.#lastError === null ? null : Math.max(0, now - this.#lastErrorAt),
@@ -205,7 +201,6 @@ export class TargetHealth {
     this.#isOpen = true;
     this.#openedAt = now;
     this.#openForMs = Math.min(openMs, maxOpenMs);
-    this.#opened++;
     this.#period++;
   }
 

@@ -32,21 +32,21 @@ export interface AnsweredAttempt extends Progress {
 export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
 
 /**
- * The retry rule. Whether another key of the target is asked first is `isOfUpstreamKey`; whose business an answer is, and
- * so by which status it is judged, `error-answer.ts`. It is asked only before anything of an answer was relayed, which
- * `Relay` sees to; signs of life are the gateway's own, and of no answer. Before the
- * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
- * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
- * still be going on and the caller has waited long enough (but the time for a first event is there to be followed by
- * another target), and so does an answer that is too large, finds no room here,
- * or met a fault of ours, since it was given.
- * A connection that breaks proves it only within a second of sending: what cuts silent calls cuts them at work. What
- * must not be done twice moves on only after an answer which proves that it was not done (`provesUndone`).
+ * The retry rule. It is asked only before anything of an answer was relayed, which `Relay` sees to; keep-alives are the
+ * gateway's own, and no part of an answer. Whether another key of the target is asked first is `isOfUpstreamKey`; by which
+ * status an error answer is judged, `error-answer.ts`.
  *
- * Where there is no other candidate, the same one is asked again if it refused the connection, or its proxy did, or it
- * broke it before anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here only
- * when the fresh one in its place was refused: the client has sent the request again by itself, and nothing of it was
- * ever looked at.
+ * - Before any of the request was sent: the next candidate.
+ * - After that, the next one where the upstream has surely given up: an error of its own, an answer that is none, or a
+ *   connection that broke within a second of sending (later, what cuts silent connections may have cut it during the work).
+ * - After a deadline: stop, since the work may still go on, and the caller has waited long enough. Only the deadline of the
+ *   first token is there to be followed by another target.
+ * - After an answer that is too large, finds no room here or met a fault of ours: stop, since the upstream has answered.
+ * - What must not be done twice goes on only after an answer which proves that it was not done (`provesUndone`).
+ *
+ * Where there is no other candidate, the same one is asked again if it or its proxy refused the connection, or it broke it
+ * before anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here
+ * only when the fresh one in its place was refused: `upstream/` has sent the request again by itself.
  * @param hasNext there is another candidate
  * @param mayRepeat this one may be asked again
  */

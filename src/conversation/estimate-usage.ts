@@ -14,8 +14,8 @@ export function estimatedUsage(input: number, output: number): Usage {
 }
 
 /**
- * The tokens that a request is taken for, from the length of its body: for every call, so it may cost next to nothing,
- * while `estimateTokens` is for callers who ask.
+ * Estimates the input tokens of a request by the length of its body. It is done for every call, and so must cost next to
+ * nothing; `estimateTokens` looks at all of a request, for clients that ask for the number.
  * @param bytes of the body as it is sent
  */
 export function inputEstimate({ turns }: ConversationRequest, bytes: number): number {
@@ -39,8 +39,8 @@ const sampleBytes = 64;
 const leastWithMedia = 32 * 1024;
 
 /**
- * The same for a body that nobody has read: a part of it that looks like base64 where it is sampled is no text. It costs
- * the same however large the body is.
+ * The same for a body that was not parsed: where samples of it look like base64, that part counts as media and not as
+ * text. It costs the same however large the body is.
  */
 export function bodyEstimate(body: Buffer): number {
   if (body.length < leastWithMedia) return tokensOf(body.length);
@@ -77,27 +77,27 @@ export function tokensOf(weight: number): number {
   return Math.ceil(weight / weightOfToken);
 }
 
-/** The tokens that a whole answer is taken for. */
+/** Estimates the output tokens of a whole answer. */
 export function answerTokens({ choices }: Answer): number {
   let weight = 0;
   for (const { parts } of choices) for (const part of parts) weight += textWeight(wordsOf(part));
   return tokensOf(weight);
 }
 
-/** Who ended an answer before it was whole; null for a whole one. */
+/** Who broke an answer off before it was whole; null for a whole one. */
 export type BrokenBy = 'client' | 'upstream' | null;
 
 /** What is known of an answer whose upstream did not report its usage, or not all of it. */
 interface InexactAnswer {
   readonly brokenBy: BrokenBy;
-  /** Something of it has left for the client: the gateway's own signs of life are nothing of it. */
+  /** Some of it was passed on to the client; the gateway's own keep-alives do not count. */
   readonly hasPassed: boolean;
   readonly estimates: Metering['estimates'];
   /** What was reported before it broke off. */
   readonly reported: Usage | null;
-  /** Tokens of the request, as they are thought to be. */
+  /** Estimated tokens of the request. */
   readonly input: number;
-  /** The same of what of the answer has passed. */
+  /** Estimated tokens of what was passed on of the answer. */
   readonly output: number;
 }
 

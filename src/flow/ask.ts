@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../attempts/attempts.js';
 import { type ErrorAnswer, readErrorAnswer } from '../attempts/error-answer.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
-import type { Protocol, Upstream } from '../config/types.js';
+import type { Upstream } from '../config/types.js';
 import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { always, never } from '../protocols/once.js';
@@ -24,7 +24,6 @@ import type { Services } from './services.js';
 export interface CollectedRequest extends OneOffRequest {
   readonly upstream: Upstream;
   readonly body: readonly Buffer[];
-  readonly protocol: Protocol;
   readonly deadlines: Deadlines;
   /**
    * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a request

@@ -8,35 +8,40 @@ import { findValues, type Span } from '../wire/json-scan.js';
 import { endOfValue, mostDepth, skipSpace, wholeNumber } from '../wire/json-skip.js';
 import type { Call, ResolvedCall } from './call.js';
 
-/** Output of a call that sets no limit to it. */
+/*
+ * What a call is expected to use, by what its request says: for as much its limits and budgets are charged until the
+ * upstream has told what it has used.
+ */
+
+/** Tokens of output of a call that sets no limit to them. */
 const presumedOutput = 1000;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const quote = 0x22;
-/** Of a text, when it is spoken. */
+/** Bytes of a text for each second in which it is spoken. */
 const bytesOfSpokenSecond = 15;
-/** Of a recording, as it is usually packed. */
+/** The same of a recording in a usual encoding. */
 const bytesOfRecordedSecond = 16_000;
-/** Of a recording whose length nobody has told. */
+/** Seconds of a recording whose length is not announced. */
 const presumedSeconds = 60;
 
-/** The tokens for which a call is taken until its upstream has counted them: those of both sides. */
+/** The tokens that a call is expected to use, input and output together. */
 export function expectedTokens(call: Call): number {
   return expectedInput(call) + expectedOutput(call);
 }
 
-/** The same, apart: they do not cost the same. */
+/** The same, input and output apart, since their prices differ. */
 export function expectedUsage(call: Call): Usage {
   return estimatedUsage(expectedInput(call), expectedOutput(call));
 }
 
-/** Of what it says, by its length. */
+/** Estimated by the length of the body. */
 function expectedInput({ body, route, upload }: Call): number {
   return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(body);
 }
 
-/** What it lets an upstream answer. */
+/** As much as the request lets the upstream answer. */
 function expectedOutput({ body, route, upload, validated, model }: Call): number {
   const limit = route?.endpoint?.outputLimit ?? null;
   if (body === null || upload !== null || limit === null) return 0;
@@ -46,7 +51,7 @@ function expectedOutput({ body, route, upload, validated, model }: Call): number
   });
 }
 
-/** The seconds of audio or video for which a call is taken until they are known. */
+/** The seconds of audio or video that a call is expected to have. */
 export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
   if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
   if (upload === null) return body === null ? 0 : spokenBytes(body) / bytesOfSpokenSecond;
@@ -70,8 +75,8 @@ export function recordedSeconds({ exchange }: Call): number {
 }
 
 /**
- * A transcript may be plain text, and a sound of any format: where nobody names the seconds of a call that costs anything
- * by them, its client or whoever runs the gateway, those count for which it is taken.
+ * Sets the seconds of a call to those that are expected, where seconds have a price for its client or for the operator:
+ * the answer may not tell them, as a transcript in plain text or a sound of an unknown format.
  */
 export function presumeSeconds(call: ResolvedCall): void {
   const { price, targets } = call.model;

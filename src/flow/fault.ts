@@ -6,9 +6,10 @@ import { outcomeOf, refuse } from './refuse.js';
 import type { Services } from './services.js';
 
 /**
- * Ends a call of which something was thrown: a refusal of any phase, which is a `GatewayError`, or a fault of ours. Its
- * client is told in its own protocol, what it waits for is cancelled, and what it holds is given back. Never throws: a step that fails in turn is noted, and the others follow.
- * @param fault an error that a caller may see is told as it is, and is no fault of ours
+ * Ends a call in whose course something was thrown: a refusal of any phase, which is a `GatewayError`, or a fault of ours.
+ * Its client is told in its own protocol, what it waits for is cancelled, and what it holds is given back. Never throws: a
+ * step that fails in turn is noted, and the others follow.
+ * @param fault a `GatewayError` is told as it is, and is not reported as a fault
  */
 export function endFaulted(services: Services, call: Call, where: FaultPlace, fault: unknown): void {
   const { exchange } = call;

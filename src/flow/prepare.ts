@@ -71,10 +71,12 @@ export function writtenBytes({ body }: Prepared): number {
 }
 
 const json = 'application/json';
+
 /** Whether a target has the operation of an endpoint in another form: its body is written anew. */
 export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boolean {
   return otherForm?.kinds.has(upstream.kind) === true;
 }
+
 /** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
 export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
   const { endpoint, target } = attempt;

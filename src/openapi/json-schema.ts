@@ -81,8 +81,9 @@ const refinements = '~refine';
 const unsayable = 'Further rules apply that a schema cannot say.';
 
 /**
- * Writes one schema as plain JSON Schema, "this or null" as one schema of two types where that says the same. Values that are no JSON (a type of TypeBox that only JavaScript has) become
- * a schema that takes anything, with a description that says what was meant; so does a check that is code.
+ * Writes one schema as plain JSON Schema, "this or null" as one schema of two types where that says the same. Values that
+ * are no JSON (a type of TypeBox that only JavaScript has) become a schema that takes anything, with a description that
+ * says what was meant; so does a check that is code.
  * @param write gives what stands for each schema inside it
  */
 export function writeSchema(schema: object, write: WriteSchema): JsonSchema {

@@ -44,11 +44,20 @@ export interface AnswerTransform {
   readonly isCut: boolean;
   /** Bytes that it keeps of a stream that has passed, with what is gathered of it to be kept under an id. */
   readonly kept: number;
-  /** What failed while it passed, or null; its words have been given out by `pass`. */
+  /**
+   * The error with which a translation has ended the client's stream, the upstream's or its own: `pass` has given out the
+   * error event. Null until then, and always where answers are not translated.
+   */
   readonly toldError: GatewayError | null;
-  /** Of the event that `pass` has left out with all behind it, since it tells of the gateway's account; else null. */
+  /**
+   * Why `pass` has cut the stream: an event would tell the client of the gateway's account, and neither it nor what is
+   * behind it was given out. Null where nothing is withheld.
+   */
   readonly withheldError: GatewayError | null;
-  /** What the upstream's own error event means that has passed last: nothing is to be added, and the call has failed. */
+  /**
+   * What the error event of the upstream means with which the stream has ended, as far as it has come: the client has got
+   * it, or, where it is translated, that of `toldError`. Null for a stream that has not ended with one.
+   */
   readonly passedError: GatewayError | null;
   /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `held`. */
   readonly keep: Keep | null;

@@ -1,8 +1,8 @@
-/** What the connections of a worker to its upstreams have in common before they are there. */
 import type { Resolver } from './address.js';
 import { createNameCache, type NameCache, type StaleNames } from './names.js';
 import { createSecureProfiles, type SecureProfiles } from './secure.js';
 
+/** What all new connections of a worker to its upstreams share: the addresses of names, and the settings of TLS. */
 export interface Dialer {
   readonly names: NameCache;
   readonly secureProfiles: SecureProfiles;

@@ -38,8 +38,8 @@ export function vendorkMembers({ format, body }: VideoRequest): (Member & { read
 const mostImages = 2;
 
 /**
- * Refuses what no other format can say: what is not as its own documents have it, files of unknown names in a form, a third image, and a URL to call back,
- * which would be called with the upstream's own id or never.
+ * Refuses what no other format can say: what is not as its own documents have it, files of unknown names in a form, a
+ * third image, and a URL to call back, which would be called with the upstream's own id or never.
  * @param to the format of the upstream, which is not the client's
  * @throws {GatewayError} of status 400, naming the client's member
  */

@@ -34,7 +34,7 @@ test('failures in a row open the circuit, and a success between them starts the 
   t.ok(health.mayTake(0));
   fail(health, 0);
   t.notOk(health.mayTake(0));
-  t.match(health.status(0), { state: 'open', opened: 1, waitMs: 100, consecutiveFailures: 3 });
+  t.match(health.status(0), { state: 'open', waitMs: 100, consecutiveFailures: 3 });
 });
 
 test('a share of failures opens it, but not of few calls', async (t) => {
@@ -100,7 +100,6 @@ test('it stays open for twice as long after every failed probe, up to the longes
   succeed(health, now);
   fail(health, now, 3);
   t.equal(health.earliest(now), now + 100);
-  t.equal(health.status(now).opened, 2, 'a failed probe is no new time');
 });
 
 test('a probe whose client left frees its place and says nothing', async (t) => {
@@ -191,7 +190,7 @@ test('a target is left alone for as long as it asks, which is no illness when th
   const health = make();
   for (let i = 0; i < 50; i++) health.ended(0, health.began(0), { ...limited, retryAfterMs: 700 });
   t.notOk(health.mayTake(699));
-  t.match(health.status(0), { state: 'cooling', opened: 0, calls: 0, failures: 0, waitMs: 700 });
+  t.match(health.status(0), { state: 'cooling', calls: 0, failures: 0, waitMs: 700 });
   t.ok(health.mayTake(700));
   health.ended(700, health.began(700), { ...failure, retryAfterMs: 300 });
   t.match(health.status(700), { state: 'cooling', failures: 1, waitMs: 300 });

@@ -77,8 +77,8 @@ export function convertImages(
 }
 
 /**
- * The attempts at the targets of a call for images. Where those that take the body as it came cannot be asked now, and no other target can be asked for what is in it, the
- * call waits for them: it is no mistake of the client's.
+ * The attempts at the targets of a call for images. Where those that take the body as it came cannot be asked now, and no
+ * other target can be asked for what is in it, the call waits for them: it is no mistake of the client's.
  * @throws {GatewayError} when none of the targets may be asked, and of status 400 when none can be
  */
 export function attemptsFor(

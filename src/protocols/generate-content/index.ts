@@ -1,7 +1,7 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { estimateTokens } from '../../conversation/estimate.js';
 import { tokenMarks } from '../../conversation/signature.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { estimateTokens } from '../../conversation/token-count.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { outputMembers } from '../../wire/routed-members.js';
 import { type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';

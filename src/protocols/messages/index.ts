@@ -1,6 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { estimateTokens } from '../../conversation/token-count.js';
 import { queryParameter } from '../../wire/query.js';
 import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
 import { messagesOnce, never } from '../once.js';

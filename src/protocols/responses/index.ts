@@ -1,6 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { estimateTokens } from '../../conversation/estimate.js';
 import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { estimateTokens } from '../../conversation/token-count.js';
 import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
 import { never, responsesOnce } from '../once.js';
 import { openaiSchemas } from '../schema-rules.js';

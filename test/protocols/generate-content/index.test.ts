@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { estimateTokens } from '../../../src/conversation/estimate.js';
+import { estimateTokens } from '../../../src/conversation/token-count.js';
 import { countTokens, generateContent } from '../../../src/protocols/generate-content/index.js';
 import { decode, user } from './samples.js';
 

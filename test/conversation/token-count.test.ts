@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { estimateTokens } from '../../src/conversation/estimate.js';
 import type { MediaPart, Turn } from '../../src/conversation/request.js';
+import { estimateTokens } from '../../src/conversation/token-count.js';
 import { plain } from '../protocols/messages/samples.js';
 
 const ofTurns = (...turns: Turn[]) => estimateTokens({ ...plain, turns });
