@@ -8,8 +8,7 @@ import { passedChatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';
 import { completionsRequest } from './protocols/completions/schema.js';
 import type { AuthStyle } from './protocols/credentials/credentials.js';
-import { batchEmbedContents, embedContent } from './protocols/embeddings/embed-content.js';
-import { embeddings } from './protocols/embeddings/index.js';
+import { batchEmbedContents, embedContent, embeddings } from './protocols/embeddings/index.js';
 import {
   batchEmbedContentsRequest,
   embedContentRequest,

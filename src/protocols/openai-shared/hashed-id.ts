@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isLegalCallId } from '../../conversation/call-id.js';
 
 const hashLength = 32;
 /** Longest id of a user that chat and responses take. Source: OpenAI's API reference, `safety_identifier`. */
@@ -20,4 +21,9 @@ const longestChatCallId = 40;
 /** The id of a call as chat takes it, of a longer one what always stands for it: a call and its result still meet. */
 export function chatCallId(id: string): string {
   return id.length > longestChatCallId ? `call_${hashOf(id)}` : id;
+}
+
+/** The same as responses takes it, which asks for legal characters, too. */
+export function responsesCallId(id: string): string {
+  return isLegalCallId(id) ? id : `call_${hashOf(id)}`;
 }

@@ -2,8 +2,8 @@ import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { legalCarryingId } from '../../conversation/carrying-id.js';
 import type { ClientTool, ToolCallPart } from '../../conversation/request.js';
 import { quoted } from '../../wire/json.js';
+import { responsesCallId } from '../openai-shared/hashed-id.js';
 import { type ClientToolType, clientCallMembers } from './client-tools.js';
-import { legalCallId } from './ids.js';
 
 /*
  * JSON text of what stands in a response's `output`, the same in a stream and in a whole answer. Ids of items are made
@@ -92,7 +92,7 @@ export function calledTool(call: UpstreamCall, index: number, { id, tools }: Cal
   const type = known?.type ?? (call.custom ? 'custom' : 'function');
   return {
     id: `${idPrefixes[type]}_${id}_${index}`,
-    callId: call.id === '' ? `call_${id}_${index}` : legalCarryingId(call.id, legalCallId),
+    callId: call.id === '' ? `call_${id}_${index}` : legalCarryingId(call.id, responsesCallId),
     name: known?.name ?? call.name,
     namespace: known?.namespace ?? null,
     type,

@@ -14,10 +14,9 @@ import type {
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { quoted } from '../../../wire/json.js';
-import { userId } from '../../openai-shared/hashed-id.js';
+import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
-import { legalCallId } from '../ids.js';
 import { openReasoning } from '../reasoning.js';
 import { encodeSearch, includedSources, searchChoice } from '../search-tool.js';
 
@@ -209,7 +208,7 @@ function encodeAssistant(parts: readonly AssistantPart[], customCalls: Set<strin
 }
 
 function callItem({ id, name, input, custom }: ToolCallPart): string {
-  const call = `"call_id":${JSON.stringify(legalCallId(id))},"name":${JSON.stringify(name)}`;
+  const call = `"call_id":${JSON.stringify(responsesCallId(id))},"name":${JSON.stringify(name)}`;
   return custom
     ? `{"type":"custom_tool_call",${call},"input":${JSON.stringify(input)}}`
     : `{"type":"function_call",${call},"arguments":${JSON.stringify(input)}}`;
@@ -232,7 +231,7 @@ function outputItem(part: ToolResultPart, customCalls: ReadonlySet<string>): str
     ? [{ kind: 'text', text: 'Error:' }, ...part.content]
     : part.content;
   const type = customCalls.has(callId) ? 'custom_tool_call_output' : 'function_call_output';
-  return `{"type":"${type}","call_id":${JSON.stringify(legalCallId(callId))},"output":${encodeOutput(content, isError)}}`;
+  return `{"type":"${type}","call_id":${JSON.stringify(responsesCallId(callId))},"output":${encodeOutput(content, isError)}}`;
 }
 
 const plainText = { type: 'text' };
