@@ -16,7 +16,8 @@ import { heartbeatMs } from './supervisor/heartbeat.js';
 import { createLog } from './supervisor/log.js';
 import {
   graceMs,
-  messageType,
+  isMessage,
+  type OrderOf,
   replacedSignal,
   type WorkerOrder,
   type WorkerReport,
@@ -91,7 +92,7 @@ function takeParts(): JoinedParts {
   return told;
 }
 
-async function start(order: WorkerOrder & { type: 'start' }, told: JoinedParts): Promise<void> {
+async function start(order: OrderOf<'start'>, told: JoinedParts): Promise<void> {
   config = await inSlices(changedConfig(null, told.change()));
   const snapshot = await readySnapshot(config, order.simulatorUrl);
   timeouts = snapshot.timeouts;
@@ -110,7 +111,7 @@ async function start(order: WorkerOrder & { type: 'start' }, told: JoinedParts):
   setInterval(report, heartbeatMs, { type: 'alive' } satisfies WorkerReport).unref();
 }
 
-async function reload(order: WorkerOrder & { type: 'reload' }, told: JoinedParts): Promise<void> {
+async function reload(order: OrderOf<'reload'>, told: JoinedParts): Promise<void> {
   let problem: string | null = null;
   try {
     if (config === null) throw new Error('it was not told to start');
@@ -125,7 +126,7 @@ async function reload(order: WorkerOrder & { type: 'reload' }, told: JoinedParts
   report({ type: 'reloaded', generation: order.generation, problem });
 }
 
-function takeKeys({ number, keys }: WorkerOrder & { type: 'keys' }): void {
+function takeKeys({ number, keys }: OrderOf<'keys'>): void {
   managedKeys.apply(fromWire(keys));
   gateway?.onKeysChanged();
   report({ type: 'keys-applied', number });
@@ -184,7 +185,7 @@ function stop(): void {
   else orders = orders.then(stopListening).catch(fail);
 }
 
-function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
+function drain({ graceMs }: OrderOf<'drain'>): void {
   if (leaving) leave(graceMs).catch(fail);
   else orders = orders.then(() => leave(graceMs)).catch(fail);
 }
@@ -220,41 +221,40 @@ function onOrphaned(): void {
   }, orphanMs);
 }
 
-function onMessage(message: unknown): void {
-  const type = messageType(message);
-  const order = message as WorkerOrder;
-  switch (type) {
+function onMessage(order: unknown): void {
+  if (!isMessage<WorkerOrder>(order)) return;
+  switch (order.type) {
     case 'lease-order':
-      if (gateway === null) earlyLeases.push(order as OwnerMessage);
-      else gateway.receiveLease(order as OwnerMessage);
+      if (gateway === null) earlyLeases.push(order);
+      else gateway.receiveLease(order);
       break;
     case 'config-part':
-      parts.add((order as WorkerOrder & { type: 'config-part' }).part);
+      parts.add(order.part);
       break;
     case 'start': {
       const told = takeParts();
-      orders = orders.then(() => start(order as WorkerOrder & { type: 'start' }, told)).catch(fail);
+      orders = orders.then(() => start(order, told)).catch(fail);
       break;
     }
     case 'reload': {
       const told = takeParts();
-      orders = orders.then(() => reload(order as WorkerOrder & { type: 'reload' }, told));
+      orders = orders.then(() => reload(order, told));
       break;
     }
     case 'keys':
-      takeKeys(order as WorkerOrder & { type: 'keys' });
+      takeKeys(order);
       break;
     case 'collect':
-      tellMetrics((order as WorkerOrder & { type: 'collect' }).id);
+      tellMetrics(order.id);
       break;
     case 'inspect':
-      tellInspection((order as WorkerOrder & { type: 'inspect' }).id);
+      tellInspection(order.id);
       break;
     case 'stop-listening':
       stop();
       break;
     case 'drain':
-      drain(order as WorkerOrder & { type: 'drain' });
+      drain(order);
       break;
     case 'cut':
       cut();

@@ -51,6 +51,9 @@ export type WorkerOrder =
   | { readonly type: 'inspect'; readonly id: number }
   | OwnerMessage;
 
+/** An order by its type. */
+export type OrderOf<Type extends WorkerOrder['type']> = Extract<WorkerOrder, { readonly type: Type }>;
+
 /** What a worker tells the primary. */
 export type WorkerReport =
   /** Its code is loaded and it takes orders. */
@@ -105,8 +108,10 @@ export interface GatewayReport {
   readonly workers: readonly number[];
 }
 
-/** The `type` of a message over IPC, or null: Node's own and strangers' messages are passed over. */
-export function messageType(message: unknown): string | null {
-  const type: unknown = typeof message === 'object' && message !== null ? Reflect.get(message, 'type') : null;
-  return typeof type === 'string' ? type : null;
+/**
+ * Whether what came over IPC is a message of the other process: Node's own and strangers' are passed over. What is in it
+ * is not checked.
+ */
+export function isMessage<Message extends { readonly type: string }>(message: unknown): message is Message {
+  return typeof message === 'object' && message !== null && typeof Reflect.get(message, 'type') === 'string';
 }

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { disown, type KeptProcess, keepRunning } from './keep.js';
-import { messageType, type SimulatorReport } from './messages.js';
+import { isMessage, type SimulatorReport } from './messages.js';
 
 const module = fileURLToPath(new URL('../simulator/main.js', import.meta.url));
 
@@ -37,8 +37,8 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
         module,
         environment: () => ({ ...process.env, SIMULATOR_PORT: String(port) }),
         onMessage(child, message) {
-          if (messageType(message) !== 'listening') return;
-          port = (message as SimulatorReport).port;
+          if (!isMessage<SimulatorReport>(message) || message.type !== 'listening') return;
+          port = message.port;
           place.markServing(child);
           resolve(`http://127.0.0.1:${port}`);
         },

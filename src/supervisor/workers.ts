@@ -10,7 +10,7 @@ import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
 import { disown, type KeptProcess, keepRunning, tell } from './keep.js';
 import {
   graceMs,
-  messageType,
+  isMessage,
   type WorkerNews,
   type WorkerOrder,
   type WorkerReport,
@@ -191,7 +191,7 @@ export class WorkerPool {
       arguments: [workerMark, String(process.pid)],
       environment: () => workerEnvironment(this.#headerBytes),
       onMessage: (child, message) => {
-        if (messageType(message) !== null) this.#onMessage(place, child, message as WorkerReport);
+        if (isMessage<WorkerReport>(message)) this.#onMessage(place, child, message);
       },
       onExit: (child) => this.#onExit(child),
       onGivenUp: (reason) => this.#options.onGivenUp(reason),
