@@ -2,18 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { Store } from '../store/store.js';
-import { type Announcements, createAnnouncer, retentionMs } from './key-announcements.js';
-import {
-  createKeyFeed,
-  type FoundKey,
-  type FoundPage,
-  foundKey,
-  type KeyFeed,
-  keyCollection,
-} from './key-feed.js';
+import { createAnnouncer, retentionMs } from './key-announcements.js';
 import type { KeyUpdate, NewKey } from './key-input.js';
 import { type FormerKey, type ManagedKey, writeManagedKey } from './managed-key.js';
 import { hashKey, newKey } from './secret.js';
+import { type FoundKey, foundKey, keyCollection } from './stored-keys.js';
 
 /** Revocations are never refused because somebody changed the key meanwhile; so often in a row, something is wrong. */
 const mostTries = 20;
@@ -58,9 +51,8 @@ export interface KeyPage {
  * A change is announced before and after it is made. Who follows the keys reads what is announced at once and again
  * some time later, and so sees also the change of a process that ended in between.
  */
-export class KeyBook implements KeyFeed {
+export class KeyBook {
   readonly #store: Store;
-  readonly #feed: KeyFeed;
   readonly #taken: (id: string) => boolean;
   readonly #now: () => number;
   readonly #announce: (id: string) => Promise<void>;
@@ -68,23 +60,10 @@ export class KeyBook implements KeyFeed {
 
   constructor(store: Store, options: KeyBookOptions) {
     this.#store = store;
-    this.#feed = createKeyFeed(store);
     this.#taken = (id) => options.taken(id);
     this.#now = options.now ?? Date.now;
     this.#announce = createAnnouncer(store);
     this.#count = createKeyCount(store, options.mostKeys ?? 100_000);
-  }
-
-  announcements(): Promise<Announcements> {
-    return this.#feed.announcements();
-  }
-
-  read(ids: Iterable<string>): Promise<ReadonlyMap<string, FoundKey>> {
-    return this.#feed.read(ids);
-  }
-
-  page(from: string | null, isKnown: (id: string, revision: number) => boolean): Promise<FoundPage> {
-    return this.#feed.page(from, isKnown);
   }
 
   async get(id: string): Promise<BookedKey> {

@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
-import { type Announcements, announcedSince } from './key-announcements.js';
-import type { FoundKey, KeyFeed } from './key-feed.js';
+import type { Store } from '../store/store.js';
+import { type Announcements, announcedSince, readAnnouncements } from './key-announcements.js';
 import type { KeyChange, ManagedKey } from './managed-key.js';
+import { type FoundKey, readKeyPage, readKeys } from './stored-keys.js';
 
 export interface KeyWatchOptions {
   /** Milliseconds between two looks; 250 unless said otherwise. */
@@ -49,14 +50,14 @@ const mostSecondLooks = 10_000;
  * Looks never overlap, and each reads the announcements before the keys, so a key is never older than announced. A key
  * that was seen as revoked stays so, even if its store went back in time.
  */
-export function watchKeys(feed: KeyFeed, options: KeyWatchOptions): KeyWatch {
-  const watch = new PollingWatch(feed, options);
+export function watchKeys(store: Store, options: KeyWatchOptions): KeyWatch {
+  const watch = new PollingWatch(store, options);
   watch.run();
   return watch;
 }
 
 class PollingWatch implements KeyWatch {
-  readonly #feed: KeyFeed;
+  readonly #store: Store;
   readonly #options: KeyWatchOptions;
   readonly #everyMs: number;
   readonly #secondLookMs: number;
@@ -78,9 +79,9 @@ class PollingWatch implements KeyWatch {
   #next: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(feed: KeyFeed, options: KeyWatchOptions) {
+  constructor(store: Store, options: KeyWatchOptions) {
     const { everyMs = 250, secondLookMs = 30_000, wholeEveryMs = 3_600_000 } = options;
-    this.#feed = feed;
+    this.#store = store;
     this.#options = options;
     this.#everyMs = everyMs;
     this.#secondLookMs = secondLookMs;
@@ -131,7 +132,7 @@ class PollingWatch implements KeyWatch {
   }
 
   async #look(): Promise<void> {
-    const announcements = await this.#feed.announcements();
+    const announcements = await readAnnouncements(this.#store);
     const now = performance.now();
     const announced = this.#announcedNow(announcements, now);
     if (announced === null) {
@@ -158,7 +159,11 @@ class PollingWatch implements KeyWatch {
     const found = new Map<string, FoundKey>();
     let from: string | null = null;
     do {
-      const page = await this.#feed.page(from, (id, revision) => known.get(id)?.revision === revision);
+      const page = await readKeyPage(
+        this.#store,
+        from,
+        (id, revision) => known.get(id)?.revision === revision,
+      );
       for (const id of page.ids) seen.add(id);
       for (const [id, one] of page.fresh) found.set(id, one);
       from = page.next;
@@ -166,7 +171,7 @@ class PollingWatch implements KeyWatch {
     } while (from !== null);
     // A record can be on no page while its time changes: only its own absence says that it is gone.
     const missing = [...known.keys()].filter((id) => !seen.has(id));
-    for (const [id, one] of await this.#feed.read(missing)) found.set(id, one);
+    for (const [id, one] of await readKeys(this.#store, missing)) found.set(id, one);
     this.#learn([...found.keys(), ...missing], found);
   }
 
@@ -177,7 +182,7 @@ class PollingWatch implements KeyWatch {
       due.push(id);
     }
     const ids = new Set([...due, ...announced]);
-    if (ids.size > 0 || this.#isUntold) this.#learn(ids, await this.#feed.read(ids));
+    if (ids.size > 0 || this.#isUntold) this.#learn(ids, await readKeys(this.#store, ids));
     for (const id of due) this.#secondLooks.delete(id);
     for (const id of announced) {
       this.#secondLooks.delete(id);

@@ -58,7 +58,8 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   let isKnown = false;
   let isStopped = false;
 
-  const book = new KeyBook(withoutMaking(options.store, config().store), {
+  const store = withoutMaking(options.store, config().store);
+  const book = new KeyBook(store, {
     taken: (id) => config().keys.some((key) => key.id === id),
   });
   /** The store has gone back to before a revocation: hosts that start from now on would not know of it. */
@@ -72,7 +73,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       },
     );
   };
-  const watch = watchKeys(book, {
+  const watch = watchKeys(store, {
     ...(options.store.changes === null ? {} : { everyMs: heardEveryMs }),
     onKeys(change) {
       isKnown = true;

@@ -110,7 +110,7 @@ async function play(stores: readonly [Store, Store], steps: readonly Step[]): Pr
     set,
     resolve: createKeyResolver(createKeyShares(groups, models)),
   });
-  const watch = watchKeys(second, {
+  const watch = watchKeys(stores[1], {
     everyMs: never,
     onKeys: (change) => set.apply(fromWire(JSON.parse(JSON.stringify(toWire(change))) as WireKeys)),
   });

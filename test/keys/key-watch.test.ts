@@ -25,7 +25,7 @@ function makeWatch(
     calls.push(call);
     await options.before?.(call);
   };
-  const watch = watchKeys(new KeyBook(fakeStore({ data, before }), none), {
+  const watch = watchKeys(fakeStore({ data, before }), {
     everyMs: never,
     onKeys: (change) => told.push(change),
     onFault: (error) => faults.push(error),
