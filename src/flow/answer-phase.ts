@@ -69,8 +69,8 @@ export type Phase =
 export const waiting: Phase = { name: 'waiting' };
 export const over: Phase = { name: 'over' };
 
-/** Whether signs of life may be sent: they belong between the events of a stream alone. */
-export function mayShowLife(phase: Phase, transform: AnswerTransform | null): boolean {
+/** Whether keep-alives may be sent: they belong between the events of a stream alone. */
+export function mayKeepAlive(phase: Phase, transform: AnswerTransform | null): boolean {
   if (phase.name === 'waiting') return transform?.streamsUnasked !== true;
   return phase.name === 'events' ? !phase.runs.overlong : phase.name === 'keeping' && phase.isStream;
 }

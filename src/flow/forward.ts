@@ -392,7 +392,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   /**
-   * Has the relay wait for what is not its own attempt at an upstream: until then its client gets signs of life.
+   * Has the relay wait for what is not its own attempt at an upstream: until then its client gets keep-alives.
    * @param cancel ends that, once the client has left
    * @returns the relay, which whoever answers in its place tells to `leave`
    */

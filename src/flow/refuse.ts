@@ -66,7 +66,7 @@ interface LastWords {
   readonly number: number;
   /** Part of an event has left, and its end never will. */
   readonly insideEvent: boolean;
-  /** Makes the last words of the error format's error event; null when nothing but signs of life has left. */
+  /** Makes the last words of the error format's error event; null when nothing but keep-alives has left. */
   readonly words: (event: string) => string | null;
 }
 

@@ -36,7 +36,7 @@ import {
   endedUnbegun,
   isEventStream,
   lastEvent,
-  mayShowLife,
+  mayKeepAlive,
   noStream,
   over,
   type Phase,
@@ -76,7 +76,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   transform: AnswerTransform | null = null;
   head: ResponseHead | null = null;
   phase: Phase = waiting;
-  /** The answer's head has left, or will with the next write: a sign of life may have been behind it. */
+  /** The answer's head has left, or will with the next write: a keep-alive may have been behind it. */
   committed = false;
   /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
   relayed = false;
@@ -247,7 +247,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     }
     const { keepAliveMs } = this.call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.flowing || now - this.#heardAt < keepAliveMs) return;
-    if (!mayShowLife(this.phase, this.transform)) return;
+    if (!mayKeepAlive(this.phase, this.transform)) return;
     this.#heardAt = now;
     this.#commitStream();
     // Not under backpressure at this point, and these few bytes are too short to matter if they start some.

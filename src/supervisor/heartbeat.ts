@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Between two signs of life of a worker, and between two looks at who has given none. */
+/** Between two heartbeats of a worker, and between two looks at who has given none. */
 export const heartbeatMs = 1000;
 /** A worker that is silent for so many looks in a row hangs: no work of ours blocks its event loop for that long. */
 const mostMissed = 10;
@@ -13,7 +13,7 @@ const clockTickMs = 10;
 
 /** Watches processes that tell, once every `heartbeatMs`, that their event loop still turns. */
 interface HeartbeatWatch<Process> {
-  /** A process gave a sign of life: it is watched from the first one on. */
+  /** A process gave a heartbeat: it is watched from the first one on. */
   beat(process: Process): void;
   /** A process has ended. */
   forget(process: Process): void;
@@ -21,7 +21,7 @@ interface HeartbeatWatch<Process> {
   look(): void;
 }
 
-/** Of one process, since its last sign of life. */
+/** Of one process, since its last heartbeat. */
 interface Silence {
   looks: number;
   busyLooks: number;
@@ -31,7 +31,7 @@ interface Silence {
 
 /**
  * Looks are counted, not time: after a moment in which the whole host stood still nobody has missed more than one. A
- * worker whose sockets all have much to read gives no sign of life before it has read it, and yet it serves; an endless
+ * worker whose sockets all have much to read gives no heartbeat before it has read it, and yet it serves; an endless
  * loop asks nothing of the system.
  * @param onSilent is called once for a process that has been silent for too long; it is watched no more
  * @param kernelMsOf how long the system has worked for a process, or null where it does not say

@@ -5,7 +5,7 @@ import { startGateway, testKey } from '../support/gateway.js';
 import { goodAnswer } from '../support/routed.js';
 import { startRawUpstream } from '../support/upstream.js';
 
-/* All requests of one write are answered in one turn: what else the worker has to do, its sign of life included, waits. */
+/* All requests of one write are answered in one turn: what else the worker has to do, its heartbeat included, waits. */
 
 const bearer = `authorization: Bearer ${testKey}\r\n`;
 const json = `${bearer}content-type: application/json\r\n`;

@@ -87,7 +87,7 @@ test('a process for which the system works is given three times as long as one t
   t.same(silent, ['computes']);
   watch.beat('receives');
   looks(15);
-  t.same(silent, ['computes'], 'each sign of life begins anew');
+  t.same(silent, ['computes'], 'each heartbeat begins anew');
   looks(20);
   t.same(silent, ['computes', 'receives'], 'and none is busy for ever');
   t.end();

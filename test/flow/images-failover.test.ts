@@ -244,7 +244,7 @@ for (const first of kinds) {
     }
   });
 
-  test(`after signs of life a stream goes from the ${first} target to the ${second} one`, async (t) => {
+  test(`after keep-alives a stream goes from the ${first} target to the ${second} one`, async (t) => {
     for (const path of [streamed, arrayed]) {
       const { gateway, counts } = await start(t, {
         first,
@@ -260,7 +260,7 @@ for (const first of kinds) {
     }
   });
 
-  test(`after signs of life the error of the ${second} target ends the stream`, async (t) => {
+  test(`after keep-alives the error of the ${second} target ends the stream`, async (t) => {
     for (const path of [streamed, arrayed]) {
       const { gateway, counts } = await start(t, {
         first,
@@ -288,14 +288,14 @@ for (const first of kinds) {
   });
 }
 
-/** Answers when the client has had signs of life for sure. */
+/** Answers when the client has had keep-alives for sure. */
 function holding(answer: string): Answer {
   return ({ socket }) => void held.add(() => socket.write(answer));
 }
 
 const held = new Set<() => void>();
 
-/** Asks for a stream, and lets the upstream that holds its answer give it once there was a sign of life. */
+/** Asks for a stream, and lets the upstream that holds its answer give it once there was a keep-alive. */
 async function askAlive(
   port: number,
   path: string,

@@ -112,7 +112,7 @@ test('a model that is not offered for images makes them where its target names t
   t.match(upstream.requests[0]?.head, /^POST \/v1\/images\/generations HTTP/);
 });
 
-test('a stream shows signs of life while images are made', async (t) => {
+test('a stream shows keep-alives while images are made', async (t) => {
   const { gateway, upstream } = await start(t, () => {}, { keepAliveMs: 1 });
   const socket = await open(gateway.port, postBytes(streamed, example));
   const answer = readAnswer(socket);

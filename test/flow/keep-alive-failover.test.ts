@@ -21,7 +21,7 @@ const calls: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** A gateway that sends signs of life at once, with a target for each behaviour. */
+/** A gateway that sends keep-alives at once, with a target for each behaviour. */
 function start(t: Test, behaviours: readonly Answer[]) {
   return startRouted(t, behaviours, {
     protocols: textProtocols,
@@ -29,7 +29,7 @@ function start(t: Test, behaviours: readonly Answer[]) {
   });
 }
 
-/** Sends a call and waits until its client has had a sign of life. @returns its answer to come */
+/** Sends a call and waits until its client has had a keep-alive. @returns its answer to come */
 async function askUntilAlive(port: number, bytes: string): Promise<{ readonly whole: Promise<RawAnswer> }> {
   const socket = await open(port, bytes);
   const pieces: Buffer[] = [];
@@ -39,10 +39,10 @@ async function askUntilAlive(port: number, bytes: string): Promise<{ readonly wh
   return { whole };
 }
 
-/** Lets calls of all protocols wait for a silent target until their clients have had signs of life. */
+/** Lets calls of all protocols wait for a silent target until their clients have had keep-alives. */
 async function askAll({ gateway, upstreams }: Routed) {
   const asked = await Promise.all(calls.map(([, bytes]) => askUntilAlive(gateway.port, bytes)));
-  // A sign of life may leave before the upstream has heard of the call.
+  // A keep-alive may leave before the upstream has heard of the call.
   const requests = await Promise.all(calls.map((_, index) => upstreams[0]?.request(index)));
   return {
     wholes: asked.map(({ whole }) => whole),
@@ -67,7 +67,7 @@ const failures: readonly (readonly [string, string])[] = [
 ];
 
 for (const [what, failure] of failures) {
-  test(`after signs of life a call goes to the next target: ${what}`, async (t) => {
+  test(`after keep-alives a call goes to the next target: ${what}`, async (t) => {
     const routed = await start(t, [silent, good]);
     const { wholes, sockets } = await askAll(routed);
     t.equal(sockets.length, calls.length);

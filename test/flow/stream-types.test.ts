@@ -101,14 +101,14 @@ test('what is neither is refused: a page, a text, white space without end, and n
   }
 });
 
-test('JSON after a sign of life becomes the stream’s error event', async (t) => {
+test('JSON after a keep-alive becomes the stream’s error event', async (t) => {
   const upstream = await startRawUpstream(t, () => {});
   const { url } = await startHere(t, {
     upstreams: [upstream.url],
     config: { timeouts: { keepAliveMs: 1 } },
   });
   const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
-  // The head comes with the first sign of life.
+  // The head comes with the first keep-alive.
   const answer = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: streamed });
   upstream.requests[0]?.socket.write(jsonAnswer(200, completion));
   t.match(await answer.text(), /^(?:: keep-alive\n\n)+data: \{"error":.*unsupported_stream_event/);

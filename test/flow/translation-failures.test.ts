@@ -55,7 +55,7 @@ const withImages = (...urls: readonly string[]) => ({
   ],
 });
 
-test('an image that fails after signs of life have left ends the stream with an error event', async (t) => {
+test('an image that fails after keep-alives have left ends the stream with an error event', async (t) => {
   let release: () => void = () => {};
   const { origin } = await startHttpUpstream(t, (_request, response) => {
     release = () => {
@@ -78,7 +78,7 @@ test('an image that fails after signs of life have left ends the stream with an 
   t.match(await line(({ msg }) => msg === 'request'), { outcome: 'refused', error: 'invalid_value' });
 });
 
-test('an upstream that stays empty after signs of life have left is an error in every framing', async (t) => {
+test('an upstream that stays empty after keep-alives have left is an error in every framing', async (t) => {
   const { port } = await startTranslated(t, {
     answer: ({ socket }) => {
       socket.write(streamHead);
@@ -96,7 +96,7 @@ test('an upstream that stays empty after signs of life have left is an error in 
   t.match((JSON.parse(array?.body ?? '') as object[]).at(-1), { error: { code: 502 } });
 });
 
-test('an upstream that fails behind signs of life, before any of its answer has left, is not charged for', async (t) => {
+test('an upstream that fails behind keep-alives, before any of its answer has left, is not charged for', async (t) => {
   const event = (data: object): string => chunk(`data: ${JSON.stringify(data)}\n\n`);
   const begin = { type: 'message_start', message: { usage: { input_tokens: 42, output_tokens: 1 } } };
   const text = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'abcd' } };
@@ -109,7 +109,7 @@ test('an upstream that fails behind signs of life, before any of its answer has 
   for (const index of [0, 1]) {
     const client = await open(port, postBytes('/v1/chat/completions', body));
     const answer = readAnswer(client);
-    // A sign of life, or the text.
+    // A keep-alive, or the text.
     await once(client, 'data');
     upstream.requests[index]?.socket.destroy();
     await answer;
@@ -125,7 +125,7 @@ test('an upstream that fails behind signs of life, before any of its answer has 
   );
 });
 
-test('an upstream that is busy with what the client does not see is filled with signs of life', async (t) => {
+test('an upstream that is busy with what the client does not see is filled with keep-alives', async (t) => {
   let pieces = 0;
   const { port } = await startTranslated(t, {
     answer: ({ socket }) => {

@@ -320,7 +320,7 @@ export class Conversion implements Asker {
     if (call.accounted) return;
     this.#onAnswer();
     if (call.exchange.isAnswered) {
-      // Signs of life have begun the stream.
+      // Keep-alives have begun the stream.
       call.exchange.write(Buffer.from(body));
       call.exchange.end();
       account(this.#services, call, 'complete');

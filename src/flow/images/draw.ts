@@ -55,7 +55,7 @@ class Drawing implements Asker {
   readonly #forwarding: Forwarding;
   readonly #conversion: Conversion;
   readonly #waiting = { cancel: () => {} };
-  /** It has the client's side, whatever is asked: a stream gets signs of life while images are made, too. */
+  /** It has the client's side, whatever is asked: a stream gets keep-alives while images are made, too. */
   #relay: Relay | null = null;
 
   constructor(services: Services, call: RoutedCall, attempts: Attempts, asked: AskedImages) {

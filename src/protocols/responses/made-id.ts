@@ -14,7 +14,7 @@ const data = Buffer.from('data:');
 const quote = 0x22;
 const comma = 0x2c;
 const openBrace = 0x7b;
-/** The id of a response stands in the first event of its stream; others may send a sign of life before it. */
+/** The id of a response stands in the first event of its stream; others may send a keep-alive before it. */
 const mostEvents = 4;
 
 /**

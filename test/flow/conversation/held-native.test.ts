@@ -80,7 +80,7 @@ test('nothing waits for the note of what the one target of a model has made', as
   const all = created + completed + doneMark;
   const gateway = await stage(t, [wholeOr(streamOf(all))], {}, { timeouts: { keepAliveMs: 3000 } });
   const holder = await gateway.block();
-  t.equal(await (await gateway.stream()).rest(), all, 'without a sign of life before its end');
+  t.equal(await (await gateway.stream()).rest(), all, 'without a keep-alive before its end');
   const begun = performance.now();
   t.equal((await askResponse(gateway.gateway, { input: 'x' })).status, 200);
   t.ok(performance.now() - begun < 4000, 'before an end would have waited long enough');

@@ -126,7 +126,7 @@ test('what can never be kept says so from the start, and waits for nothing', asy
   holder.kill();
 });
 
-test('signs of life go on while an end waits', async (t) => {
+test('keep-alives go on while an end waits', async (t) => {
   const gateway = await blockable(t, { timeouts: { keepAliveMs: 200 } });
   gateway.upstream.answer = chatStream('hello');
   await gateway.block();
