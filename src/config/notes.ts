@@ -12,8 +12,30 @@ const searchingHosts = ['anthropic.com', 'openai.com'];
  */
 export function notesOf(config: ResolvedConfig): readonly string[] {
   const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
-  notes.push(...priceNotes(config), ...config.models.flatMap(sizeNotes));
+  notes.push(...idleNotes(config), ...priceNotes(config), ...config.models.flatMap(sizeNotes));
   return notes;
+}
+
+/** Settings that only upstreams of kind chat have a use for, at others: whoever wrote them expects something of them. */
+function idleNotes({ upstreams, models }: ResolvedConfig): readonly string[] {
+  const others = new Map(upstreams.filter(hasNoChat).map(({ name, kind }) => [name, kind]));
+  const note = (setting: string, kind: string | undefined): string =>
+    `${setting} changes nothing: it is for upstreams of kind chat, and this one's is ${kind}`;
+  const ofUpstreams = upstreams.flatMap(({ name, responsesSocket }) =>
+    responsesSocket && others.has(name) ? [note(`upstreams.${name}.responsesSocket`, others.get(name))] : [],
+  );
+  const ofTargets = models.flatMap((model) =>
+    model.targets.flatMap(({ upstream, images }, index) =>
+      images !== null && others.has(upstream)
+        ? [note(`models.${model.name}.targets[${index}].images`, others.get(upstream))]
+        : [],
+    ),
+  );
+  return [...ofUpstreams, ...ofTargets];
+}
+
+function hasNoChat({ kind }: ResolvedUpstream): boolean {
+  return kind !== 'chat' && kind !== 'simulator';
 }
 
 /** Models that are named in one note. */

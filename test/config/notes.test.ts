@@ -43,6 +43,18 @@ test('no note is made of targets that say so, that search, or of which no search
   t.strictSame(notes(chat, {}, ['messages', 'chat']), []);
 });
 
+test('settings for upstreams of kind chat are noted at others', async (t) => {
+  const images = { images: 'dashscope' };
+  const quiet = { translation: { search: false } };
+  t.strictSame(notes({ ...messages, responsesSocket: true }, quiet, ['messages']), [
+    "upstreams.u0.responsesSocket changes nothing: it is for upstreams of kind chat, and this one's is messages",
+  ]);
+  t.strictSame(notes(messages, { ...quiet, ...images }, ['messages']), [
+    "models.m.targets[0].images changes nothing: it is for upstreams of kind chat, and this one's is messages",
+  ]);
+  t.strictSame(notes({ ...chat, responsesSocket: true }, images, ['chat', 'images']), []);
+});
+
 test('models without a price are noted, with what becomes of their calls', async (t) => {
   const noted = (more: object) =>
     notesOf(
