@@ -10,6 +10,7 @@ import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, type LineSink, refusalLine } from './flow/access-log.js';
 import { RecordQueue, recordSoFar } from './flow/account.js';
+import { watchedResponses } from './flow/background.js';
 import { FindQueue } from './flow/conversation/find-queue.js';
 import { DrainList } from './flow/drain-list.js';
 import { endFaulted } from './flow/fault.js';
@@ -23,10 +24,11 @@ import { SessionList } from './flow/sockets/sessions.js';
 import { watchUnseen } from './flow/sockets/unseen.js';
 import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
+import { UpstreamWatch } from './flow/upstream-watch.js';
 import { Downloads } from './flow/video/downloads.js';
 import { VideoKeeper } from './flow/video/keep.js';
 import { settleTask } from './flow/video/settle.js';
-import { TaskWatch } from './flow/video/watch.js';
+import { watchedTasks } from './flow/video/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import type { CorsSettings } from './http/cors.js';
 import { createMemorySweep } from './http/memory-sweep.js';
@@ -54,6 +56,7 @@ import { hasEnded, thisProcess } from './store/process-mark.js';
 import { createUpstreamClient, type UpstreamClient } from './upstream/client.js';
 import { createDialer, type Dialer } from './upstream/dialer.js';
 import type { StaleNames } from './upstream/names.js';
+import { BackgroundCalls } from './usage/background-calls.js';
 import { startInterruptedSearch } from './usage/interrupted.js';
 import { createLedger, retentionOf } from './usage/ledger.js';
 import { OpenCalls } from './usage/open-calls.js';
@@ -105,7 +108,7 @@ export class Gateway {
   readonly #unseen: { close(): void };
   readonly #storeSweep: { stop(): void };
   readonly #interruptedSearch: { stop(): void };
-  readonly #taskWatch: TaskWatch;
+  readonly #watches: readonly UpstreamWatch[];
   readonly #videoKeeper: VideoKeeper;
 
   constructor(options: GatewayOptions) {
@@ -148,7 +151,10 @@ export class Gateway {
     });
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
-    this.#taskWatch = new TaskWatch(this.#services);
+    const mayFindAny = (): boolean => mayHoldAnything(snapshot.store);
+    this.#watches = [watchedTasks(this.#services), watchedResponses(this.#services, mayFindAny)].map(
+      (watched) => new UpstreamWatch(this.#services, watched),
+    );
     this.#videoKeeper = new VideoKeeper(this.#services, log, options.keepVideoMs);
     this.#server = createServer({
       words: headerWords(snapshot),
@@ -177,7 +183,7 @@ export class Gateway {
       retention: () => retentionOf(this.#services.running.snapshot.usage),
       record: this.#recorder.recordSums,
       log,
-      mayFindAny: () => mayHoldAnything(snapshot.store),
+      mayFindAny,
     });
   }
 
@@ -199,6 +205,8 @@ export class Gateway {
       keeping: { underWay: 0, notes: 0, tellFrom: 0 },
       finding: new FindQueue(),
       report: (call) => this.#recordQueue.add(call),
+      background: new BackgroundCalls(this.#store),
+      meter: (call) => this.#meter(call),
       correct: (correction) => this.#correct(correction),
       budgets: this.#store.accounts,
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
@@ -245,13 +253,14 @@ export class Gateway {
         for (const work of guarded) work();
       }, ms).unref();
     };
-    const { limits, sessions, sweepList, openCalls } = this.#services;
+    const { limits, sessions, sweepList, openCalls, background } = this.#services;
     return [
       every(
         tickMs,
         sweepMemory,
         () => this.#unixTime.check(),
-        () => void this.#taskWatch.tick(),
+        ...this.#watches.map((watch) => () => void watch.tick()),
+        () => void background.catchUp(),
         () => sweepList.sweep(performance.now()),
       ),
       every(
@@ -285,6 +294,7 @@ export class Gateway {
   }
 
   #meter(call: CallRecord): void {
+    if (call.endsLater) return;
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
     if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);
@@ -405,13 +415,14 @@ export class Gateway {
     this.#interruptedSearch.stop();
     this.#services.sessions.shutDown();
     this.#services.drains.close();
-    this.#taskWatch.close();
+    for (const watch of this.#watches) watch.close();
     this.#videoKeeper.close();
     this.#server.close();
     this.#services.limits.close();
     this.#services.upstream.close();
     // With the calls that were cut just now.
     this.#recordQueue.flush();
+    for (const { record } of this.#services.background.close()) this.#meter(record);
     const lines = this.#accessLog.close();
     await this.#ledger.close(lastEntriesMs);
     await this.#services.openCalls.close(lastEntriesMs);

@@ -2,8 +2,16 @@ import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
 import { type CallOutcome, type CallRecord, none, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
+import { settleLater } from './begun-response.js';
 import type { Call } from './call.js';
-import { type Consumption, consumedSoFar, costOfCall, isMetered, paidForCall } from './consumption.js';
+import {
+  type Consumption,
+  consumedSoFar,
+  costOfCall,
+  endsLater,
+  isMetered,
+  paidForCall,
+} from './consumption.js';
 import { keepMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
@@ -16,7 +24,8 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
   services.openCalls.remove(call);
   keepMemory(services, call, 0);
   try {
-    call.limited?.end(call);
+    if (endsLater(call)) call.limited?.endLater();
+    else call.limited?.end(call);
     call.place?.give();
     // What was never handed to an upstream is read by nobody else.
     if (call.target === null && call.body !== null) call.exchange.recycleBody();
@@ -29,7 +38,9 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
 
 function report(services: Services, call: Call): void {
   try {
-    services.report(recordOf(call));
+    const record = recordOf(call);
+    services.report(record);
+    if (record.endsLater) settleLater(services, call, record);
   } catch (fault) {
     services.reportFault('report', fault, call);
   }
@@ -38,7 +49,9 @@ function report(services: Services, call: Call): void {
 const noGroups: readonly string[] = [];
 /** The one description of a call that has ended: who hears of it by `Services.report` sees nothing else of the call. */
 export function recordOf(call: Call): CallRecord {
-  return describe(call, call, call.outcome, call.endedAt);
+  const record = describe(call, call, call.outcome, call.endedAt);
+  if (!endsLater(call)) return record;
+  return { ...record, usage: null, units: 0, costNanoUsd: 0, paidNanoUsd: unknownCost, endsLater: true };
 }
 
 /** What the record of a call that goes on is to be if its process is killed before it ends. */
@@ -77,6 +90,7 @@ function describe(call: Call, used: Consumption, outcome: CallOutcome, endedAt: 
     costNanoUsd: costOfCall(used),
     paidNanoUsd: paidForCall(used) ?? unknownCost,
     isMetered: isMetered(call),
+    endsLater: false,
     endedAt,
     durationMs: leftAt - startedAt,
     firstByteMs: answeredAt > 0 ? answeredAt - startedAt : none,

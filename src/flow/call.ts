@@ -16,7 +16,7 @@ import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { requireCheapBody } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
-import type { GivenUpTokens } from './consumption.js';
+import type { BegunResponse, GivenUpTokens } from './consumption.js';
 import type { LimitedCall } from './limited-call.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Running } from './running.js';
@@ -104,6 +104,8 @@ export class Call implements Guarded, OpenCall<Call> {
   made: MadeMedia | null = null;
   /** The cost of the call, see `costOfCall`; below zero until it was computed. */
   costNanos = -1;
+  /** What it has its upstream make in the background; null for a call that ends with its answer. */
+  begun: BegunResponse | null = null;
   /** It asks for a video task that an earlier call has made. */
   isOfTask = false;
   /** Bytes that it has taken of `Services.memory`. */

@@ -118,6 +118,28 @@ function paidForTokens({ cost }: Target, usage: Usage | null): number {
   return cost === null || usage === null ? unknownCost : costOf(cost, { usage, seconds: 0, calls: 0 });
 }
 
+/** What is known of what a call has begun in the background. */
+export interface BegunResponse {
+  /** Of the call, while its body was at hand. */
+  readonly expected: Usage;
+  /** Mark of the upstream's key. */
+  readonly credential: string | null;
+  /** Null until its answer has told. */
+  id: string | null;
+}
+
+/** Whether the end of what a call has begun is still to come, or was not heard. What has ended tells what it has written. */
+export function endsLater({
+  begun,
+  usage,
+}: {
+  readonly begun: BegunResponse | null;
+  readonly usage: Usage | null;
+}): boolean {
+  if (begun === null || begun.id === null) return false;
+  return usage === null || usage.partial === true || usage.estimated === true || usage.output === 0;
+}
+
 /** What tells whether a call has a line in the ledger. */
 interface MeteredCall {
   readonly key: Key | null;

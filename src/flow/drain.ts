@@ -48,6 +48,8 @@ function isDrained(services: Services, call: RoutedCall, attempt: RelayedAttempt
   if (attempt.sentAt === 0 || !services.drains.hasRoom(call.key.id)) return false;
   if (call.target.upstream.onLeave === 'cancel' || call.upload !== null || call.socketCall !== null)
     return false;
+  // It goes on without its connection, and tells later.
+  if (call.begun !== null && call.begun.id !== null) return false;
   if ((call.route.endpoint?.metering.estimates ?? 'none') === 'none') return false;
   switch (phase.name) {
     case 'waiting':

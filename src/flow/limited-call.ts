@@ -8,6 +8,7 @@ import { budgetPool, type CallPools } from '../limits/pools.js';
 import { type RateLines, rateWord } from '../limits/rate-headers.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
+import type { ReservedBudget } from '../usage/background-calls.js';
 import { budgetPeriod } from '../usage/budget.js';
 import { type Consumption, costOfCall } from './consumption.js';
 import type { Running } from './running.js';
@@ -116,6 +117,20 @@ export class LimitedCall {
   leave(): void {
     this.first?.endRequests();
     this.rest?.admission?.freeSlots();
+  }
+
+  /** What it holds of budgets. */
+  reserved(): readonly ReservedBudget[] {
+    const demands = this.rest?.admission?.demands ?? [];
+    return demands
+      .filter(({ pool }) => pool.kind === 'budget')
+      .map(({ pool, amount }) => ({ pool: pool.name, limit: pool.limit, amount }));
+  }
+
+  /** In place of `end`, for a call of which nobody knows yet what it will use: what it was taken for stands. */
+  endLater(): void {
+    this.first?.endRequests();
+    this.rest?.end(null);
   }
 
   /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */

@@ -37,6 +37,7 @@ import { contains } from '../wire/json-skip.js';
 import { KeptHead, NumberedHead, type RequestHeadLines } from '../wire/numbered-head.js';
 import { createSealer, type Sealer } from '../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
+import { beginInBackground } from './begun-response.js';
 import { type Asking, answerId, type Call, type GatewayPath } from './call.js';
 import {
   answerKeep,
@@ -99,13 +100,14 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
         : [body];
   const { conversation } = endpoint;
   const kept = conversation === null ? nothingKept : turnKeeping(services, call, attempt, conversation);
+  const isInBackground = validated.inBackground && endpoint.answersLater && call.socketCall === null;
   const observed = new ObservedTransform({
     rules: endpoint,
     hideUsage: includeUsage,
     streamsUnasked: endpoint.streamsUnasked,
     amend: endpoint.amender?.(changed ?? call.jsonBody()) ?? null,
     keep: kept.keep,
-    watch: kept.watch,
+    watch: isInBackground ? beginInBackground(call, keyOf(attempt), kept.watch) : kept.watch,
     inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
     secrets: target.upstream.secrets,
   });
@@ -120,6 +122,10 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     body: sent,
     transform: call.framing === 'array' ? new ArrayTransform(observed) : observed,
   };
+}
+
+function keyOf({ target, key }: NativeAttempt): string | null {
+  return key === null ? null : (target.upstream.apiKeys[key] ?? null);
 }
 
 interface OtherFormAttempt {

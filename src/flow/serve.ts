@@ -154,7 +154,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
   if (!endpoint.modelInBody) requirePathModel(call);
-  if (validated.inBackground && endpoint.answersLater) refuseUncounted(resolved);
+  if (validated.inBackground && endpoint.answersLater && call.socketCall !== null) refuseUncounted(resolved);
   if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();

@@ -13,6 +13,7 @@ import type { BudgetAccounts } from '../store/accounts.js';
 import type { OwnedRecords } from '../store/owned.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { Dialer } from '../upstream/dialer.js';
+import type { BackgroundCalls } from '../usage/background-calls.js';
 import type { OpenCalls } from '../usage/open-calls.js';
 import type { TaskBook } from '../video/book.js';
 import type { VideoTask } from '../video/task.js';
@@ -53,7 +54,14 @@ export interface Services {
   readonly finding: FindQueue;
   /** Takes note of a call that has ended; does its formatting later. */
   readonly report: (call: CallRecord) => void;
-  /** Notes what puts the price of an earlier task right, once however often it is told. Rejects as the store does. */
+  /** Calls whose upstreams go on in the background. */
+  readonly background: BackgroundCalls;
+  /** Has a call that was reported before in the ledger and the metrics. */
+  readonly meter: (call: CallRecord) => void;
+  /**
+   * Notes what puts the price of an earlier task right, or what an earlier call has come to, once however often it is told.
+   * Rejects as the store does.
+   */
   readonly correct: (correction: CallRecord) => Promise<void>;
   /** Accounts of budgets, for what is put right behind the limits' back. */
   readonly budgets: BudgetAccounts;

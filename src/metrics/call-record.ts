@@ -97,6 +97,8 @@ export interface CallRecord {
   readonly paidNanoUsd: number;
   /** It has a line in the ledger. */
   readonly isMetered: boolean;
+  /** Its line, and its place in the metrics, come later, with a record of their own: what it uses is not known yet. */
+  readonly endsLater: boolean;
   /** Milliseconds of `performance.now()`. */
   readonly endedAt: number;
   readonly durationMs: number;

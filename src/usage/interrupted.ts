@@ -228,7 +228,7 @@ function isMark(mark: unknown): mark is ProcessMark {
 }
 
 /** A call as the ledger's writer takes it. */
-function callOf(record: LedgerRecord): CallRecord {
+export function callOf(record: LedgerRecord): CallRecord {
   const { requestId, firstByteMs, paidNanoUsd, ...others } = record;
   return {
     ...others,
@@ -246,6 +246,7 @@ function callOf(record: LedgerRecord): CallRecord {
     lostInAnswer: [],
     paidNanoUsd: paidNanoUsd ?? unknownCost,
     isMetered: true,
+    endsLater: false,
     endedAt: 0,
     firstByteMs: firstByteMs ?? none,
     ownMs: none,

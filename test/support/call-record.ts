@@ -34,6 +34,7 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     costNanoUsd: 0,
     paidNanoUsd: unknownCost,
     isMetered: true,
+    endsLater: false,
     endedAt: 1000,
     durationMs: 250,
     firstByteMs: 125,

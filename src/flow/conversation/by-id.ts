@@ -18,10 +18,13 @@ import {
 } from '../../protocols/responses/by-id.js';
 import { itemPage, readItemPage } from '../../protocols/responses/item-list.js';
 import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
+import type { UpstreamFailure } from '../../upstream/client.js';
+import { backgroundId } from '../../usage/background-calls.js';
 import { parseObject } from '../../wire/json.js';
 import { queryParameter } from '../../wire/query.js';
-import { isFailure } from '../ask.js';
+import { type Answered, type CollectedRequest, isFailure } from '../ask.js';
 import { answerJson, attend, type WaitingClient } from '../attend.js';
+import { settleShown, settleUnknown } from '../background.js';
 import type { AuthenticatedCall } from '../call.js';
 import { markedKey } from '../key-mark.js';
 import { takeMemory } from '../memory-budget.js';
@@ -126,6 +129,18 @@ interface HeldResponse {
   readonly holder: Holder;
 }
 
+/** Settles a response that is about to be deleted, where it was made in the background and has ended. */
+async function settleBefore(
+  services: Services,
+  { key }: AuthenticatedCall,
+  id: string,
+  show: () => Promise<Answered | UpstreamFailure>,
+): Promise<void> {
+  if ((await services.background.find(backgroundId(key.id, id))) === null) return;
+  const shown = await show();
+  if (!isFailure(shown) && shown.head.status < 300) await settleShown(services, key.id, id, shown.body);
+}
+
 /** Asks the upstream that holds a response. @throws {GatewayError} where there is no answer that may be handed on */
 async function passOn(
   services: Services,
@@ -136,8 +151,8 @@ async function passOn(
   const upstream = call.running.snapshot.upstreams.get(holder.upstream);
   if (upstream === undefined) throw responseNotFound(id);
   const apiKey = markedKey(upstream, holder.key);
-  const answer = await waiting.ask({
-    ...upstreamRequest(id, action, call.exchange.head.query),
+  const request = (asked: ResponseAction, query: string): CollectedRequest => ({
+    ...upstreamRequest(id, asked, query),
     upstream,
     protocol: 'responses',
     contentType: null,
@@ -147,9 +162,13 @@ async function passOn(
     body: [],
     maxBytes: answerBytes,
     attempt: null,
-    once: action === 'cancel',
+    once: asked === 'cancel',
     deadlines: call.running.snapshot.timeouts,
   });
+  // What it has used nobody can tell once it is gone.
+  if (action === 'delete') await settleBefore(services, call, id, () => waiting.ask(request('show', '')));
+  if (call.accounted) return;
+  const answer = await waiting.ask(request(action, call.exchange.head.query));
   if (isFailure(answer)) throw failureError(answer);
   call.answeredAt = performance.now();
   const told = answer.refusal?.error ?? null;
@@ -161,6 +180,11 @@ async function passOn(
   const ofKey = keyError(answer.body, upstream.secrets);
   if (ofKey !== null) throw ofKey;
   if (parseObject(text) === null) throw new GatewayError('upstream_error');
-  if (action === 'delete' && status < 300) await services.owned?.drop(ownerOf(call.key), id);
+  if (status < 300) {
+    if (action === 'delete') {
+      await settleUnknown(services, call.key.id, id);
+      await services.owned?.drop(ownerOf(call.key), id);
+    } else if (action !== 'items') void settleShown(services, call.key.id, id, answer.body);
+  }
   answerJson(services, call, status, text);
 }

@@ -9,8 +9,8 @@ import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { noLines } from '../../wire/head.js';
 import { beginningError } from '../answer-phase.js';
+import { askAlone, askingAbout } from '../asking.js';
 import type { Services } from '../services.js';
-import { askAlone, askingAbout } from './asking.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
 import { renewedUrl } from './poll.js';
@@ -137,7 +137,7 @@ export class VideoKeeper {
   #renewedUrl(task: VideoTask, known: string | null): Promise<string | null> {
     const url = known ?? task.result?.url ?? null;
     if (url === null) return Promise.resolve(null);
-    const asking = askingAbout(this.#services, task);
+    const asking = askingAbout(this.#services, task.model);
     return renewedUrl(
       this.#services,
       asking,
@@ -237,7 +237,7 @@ class VideoFetch implements ContentOwner {
     const { source, task, longestMs } = wanted;
     this.#wanted = wanted;
     this.#beginning = new Beginning(source.upstream.secrets);
-    const asking = askingAbout(services, task);
+    const asking = askingAbout(services, task.model);
     this.#fetch = new ContentFetch(services, { asking, source, lines: noLines, totalMs: longestMs }, this);
   }
 

@@ -116,6 +116,7 @@ function correctionRecord(
     durationMs: 0,
     firstByteMs: none,
     ownMs: none,
+    endsLater: false,
     ...amounts,
   };
 }

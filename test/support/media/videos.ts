@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { TaskWatch } from '../../../src/flow/video/watch.js';
+import { UpstreamWatch } from '../../../src/flow/upstream-watch.js';
 import type { Simulator, SimulatorOptions } from '../../../src/simulator/server.js';
 import { eventually } from '../eventually.js';
 import { type RunningGateway, startGateway } from '../gateway.js';
@@ -45,7 +45,7 @@ export function simulated({ port }: { readonly port: number }): Pick<MediaOption
 
 /** Has the gateways of this process ask no upstream of their own accord how tasks stand: only clients have them do so. */
 export function onlyClientsAsk(t: Test): void {
-  t.intercept(TaskWatch.prototype, 'tick', { value: async () => {} });
+  t.intercept(UpstreamWatch.prototype, 'tick', { value: async () => {} });
 }
 
 /** Makes a task and gives its id. */

@@ -1,15 +1,14 @@
-import type { UpstreamFailure } from '../../upstream/client.js';
-import type { VideoTask } from '../../video/task.js';
-import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/request-id.js';
-import { type Answered, ask, type CollectedRequest } from '../ask.js';
-import type { Asking } from '../call.js';
-import { keepMemory } from '../memory-budget.js';
-import type { Services } from '../services.js';
+import type { UpstreamFailure } from '../upstream/client.js';
+import { nextRequestNumber, requestIdOf, requestSeries } from '../wire/request-id.js';
+import { type Answered, ask, type CollectedRequest } from './ask.js';
+import type { Asking } from './call.js';
+import { keepMemory } from './memory-budget.js';
+import type { Services } from './services.js';
 
 const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 
-/** What an upstream is asked with about a task for which no client asks. */
-export function askingAbout(services: Services, { model }: VideoTask): Asking {
+/** What an upstream is asked with about what an earlier call has begun. @param model of that call */
+export function askingAbout(services: Services, model: string): Asking {
   const { running } = services;
   return {
     running,

@@ -1,0 +1,197 @@
+import { performance } from 'node:perf_hooks';
+import { noteVendorAccountRefused } from '../attempts/attempts.js';
+import type { Upstream } from '../config/types.js';
+import { estimatedUsage, tokensOf } from '../conversation/estimate-usage.js';
+import type { Usage } from '../conversation/usage.js';
+import { GatewayError } from '../errors.js';
+import { budgetKeptMs } from '../limits/pools.js';
+import { type CallOutcome, type CallRecord, unknownCost } from '../metrics/call-record.js';
+import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
+import { endOfResponse, type ResponseEnd } from '../protocols/responses/background.js';
+import { upstreamRequest } from '../protocols/responses/by-id.js';
+import { writtenWeight } from '../stream/streamed-text.js';
+import { type BackgroundCall, backgroundId } from '../usage/background-calls.js';
+import { costOf } from '../usage/cost.js';
+import { noLines } from '../wire/head.js';
+import { parseObject } from '../wire/json.js';
+import { type CollectedRequest, isFailure } from './ask.js';
+import { askingAbout } from './asking.js';
+import { markedKey } from './key-mark.js';
+import type { Services } from './services.js';
+import type { AskAlone, Watched, WatchedWork } from './upstream-watch.js';
+
+/*
+ * A response that is asked for in the background goes on after its answer, and what it uses is told to whoever asks for
+ * it later. Its call holds what it was taken for of its limits, and has its line in the ledger, and its place in the
+ * metrics, once the end is known: to a client that asks for it here, or to the gateway, which asks as it does about
+ * video tasks. The record of the store is all that it takes, so any worker of any host settles it, once.
+ */
+
+/** Whoever has begun to settle one is done by then, or somebody else does it. */
+const claimMs = 10_000;
+/** One that has not ended by then is charged what it was taken for. */
+const watchedMs = 24 * 60 * 60 * 1000;
+/** An upstream may not know for so long what it has just made. */
+const youngMs = 10_000;
+const longestAskMs = 10_000;
+const answerBytes = 32 * 1024 * 1024;
+
+/**
+ * Settles what a key's call has begun, where what an upstream says of it shows that it has ended. Never rejects.
+ * @param response whole, as JSON text
+ */
+export async function settleShown(
+  services: Services,
+  keyId: string,
+  id: string,
+  response: Buffer,
+): Promise<void> {
+  try {
+    if (endOfResponse(response) !== null) await settle(services, backgroundId(keyId, id), response);
+  } catch (fault) {
+    // The store is gone, as its other users tell; the watch looks again.
+    if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);
+  }
+}
+
+/** Settles one of which nobody can tell any more what it has used. @throws {GatewayError} of the store */
+export function settleUnknown(services: Services, keyId: string, id: string): Promise<void> {
+  return settle(services, backgroundId(keyId, id), null);
+}
+
+/** @param response that has ended, as JSON text; null where nobody can tell */
+async function settle(services: Services, id: string, response: Buffer | null): Promise<void> {
+  const { background, budgets } = services;
+  const found = await background.find(id);
+  if (found === null || !(await background.claimEnd(id, claimMs))) return;
+  const record = endedRecord(services, found, response);
+  // First, since the next call may be let in by them.
+  for (const { pool, limit, amount } of found.reserved) {
+    const owed = record.costNanoUsd - amount;
+    if (owed === 0) continue;
+    await budgets.reserve(pool, { limit, least: 0, want: 0, owed, debt: record.id, ttlMs: budgetKeptMs });
+  }
+  await services.correct(record);
+  await background.remove(id);
+}
+
+const outcomes: Readonly<Record<ResponseEnd['status'], CallOutcome>> = {
+  completed: 'complete',
+  incomplete: 'complete',
+  failed: 'upstream_error',
+  cancelled: 'incomplete',
+};
+
+function endedRecord(services: Services, found: BackgroundCall, response: Buffer | null): CallRecord {
+  const { record, at, factor } = found;
+  const end = response === null ? null : endOfResponse(response);
+  const now = performance.now();
+  const ended = { ...record, endedAt: now, durationMs: record.durationMs + Math.max(0, Date.now() - at) };
+  const expected = estimatedUsage(record.usage?.input ?? 0, record.usage?.output ?? 0);
+  if (end === null || response === null) return { ...ended, usage: expected };
+  const usage = end.usage ?? unsaidUsage(end, response, expected.input);
+  const outcome = outcomes[end.status];
+  if (usage === null) return { ...ended, outcome, usage, units: 0, costNanoUsd: 0, paidNanoUsd: 0 };
+  const model = services.running.snapshot.models.get(record.model ?? '');
+  // Gone from the config, nobody knows its price any more.
+  if (model === undefined) return { ...ended, outcome, usage };
+  const { upstream, upstreamModel } = found;
+  const target = model.targets.find(
+    (each) => each.upstream.name === upstream && each.model === upstreamModel,
+  );
+  const consumption = { usage, seconds: 0, calls: 1 };
+  const { price } = model;
+  const cost = target === undefined ? null : target.cost;
+  return {
+    ...ended,
+    outcome,
+    usage,
+    costNanoUsd: price === null ? 0 : costOf(price, consumption, factor),
+    paidNanoUsd: cost === null ? unknownCost : costOf(cost, consumption),
+  };
+}
+
+/** What a response is thought to have used that has ended and does not say so. One that has failed has used nothing. */
+function unsaidUsage({ status }: ResponseEnd, response: Buffer, input: number): Usage | null {
+  if (status === 'failed') return null;
+  const output = tokensOf(writtenWeight(parseObject(response.toString('utf8'))));
+  if (status !== 'cancelled') return estimatedUsage(input, output);
+  return { input, output, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };
+}
+
+/** The responses that upstreams make in the background. @param mayFindAny looking into a store that was never used would make it */
+export function watchedResponses(services: Services, mayFindAny: () => boolean): Watched {
+  const { background } = services;
+  return {
+    mayBeAny: () => background.mayBeAny() && mayFindAny(),
+    page: (limit, from) => background.page(limit, from),
+    find: async (id) => {
+      const found = await background.find(id);
+      return found === null ? null : workOn(services, id, found);
+    },
+  };
+}
+
+function workOn(services: Services, id: string, found: BackgroundCall): WatchedWork {
+  const ageMs = Date.now() - found.at;
+  const upstream = services.running.snapshot.upstreams.get(found.upstream);
+  if (ageMs >= watchedMs || upstream === undefined)
+    return {
+      ageMs,
+      upstream: null,
+      claim: (ms) => services.background.claimWatch(id, ms),
+      // Of one that is gone from the config, another host's may still know.
+      work: async () => (ageMs < watchedMs ? undefined : settle(services, id, null)),
+    };
+  return {
+    ageMs,
+    upstream: upstream.name,
+    claim: (ms) => services.background.claimWatch(id, ms),
+    work: (ask) => look(services, { id, found, upstream, ageMs }, ask),
+  };
+}
+
+interface Looked {
+  readonly id: string;
+  readonly found: BackgroundCall;
+  readonly upstream: Upstream;
+  readonly ageMs: number;
+}
+
+/** Asks how a response stands, and settles it when it has ended. */
+async function look(
+  services: Services,
+  { id, found, upstream, ageMs }: Looked,
+  ask: AskAlone,
+): Promise<void> {
+  const asking = askingAbout(services, found.record.model ?? '');
+  const request = showRequest(services, found, upstream);
+  const answer = await ask(asking, request);
+  if (isFailure(answer)) return;
+  const { head, body, refusal } = answer;
+  const told = refusal?.error ?? null;
+  if (isVendorAccountError(told)) {
+    const { apiKey } = request;
+    noteVendorAccountRefused(services, asking, { upstream, model: found.upstreamModel, apiKey }, told);
+  } else if (head.status === 404) {
+    if (ageMs >= youngMs) await settle(services, id, null);
+  } else if (head.status < 300 && endOfResponse(body) !== null) await settle(services, id, body);
+}
+
+function showRequest(services: Services, found: BackgroundCall, upstream: Upstream): CollectedRequest {
+  const { timeouts } = services.running.snapshot;
+  return {
+    ...upstreamRequest(found.response, 'show', ''),
+    upstream,
+    protocol: 'responses',
+    contentType: null,
+    apiKey: markedKey(upstream, found.credential),
+    lines: noLines,
+    target: null,
+    body: [],
+    maxBytes: answerBytes,
+    attempt: null,
+    once: false,
+    deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestAskMs) },
+  };
+}

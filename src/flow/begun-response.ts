@@ -1,0 +1,60 @@
+import type { Price } from '../config/types.js';
+import { type CallRecord, unknownCost } from '../metrics/call-record.js';
+import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
+import type { BackgroundCall } from '../usage/background-calls.js';
+import { costOf } from '../usage/cost.js';
+import type { Call } from './call.js';
+import { type BegunResponse, factorOf } from './consumption.js';
+import { expectedUsage } from './expected-usage.js';
+import { keyMark } from './key-mark.js';
+import type { Services } from './services.js';
+
+type Watch = (piece: Buffer, isStream: boolean) => boolean;
+
+/**
+ * Makes a call that is about to be sent one that may end later.
+ * @param apiKey of the upstream
+ * @param watch what else is shown the beginning of its answer, or null
+ * @returns what is shown it
+ */
+export function beginInBackground(call: Call, apiKey: string | null, watch: Watch | null): Watch {
+  const begun: BegunResponse = { expected: expectedUsage(call), credential: keyMark(apiKey), id: null };
+  call.begun = begun;
+  return (piece, isStream) => {
+    begun.id ??= isStream ? idOfEvents(piece) : idOfBeginning(piece);
+    const isSeen = watch === null || watch(piece, isStream);
+    return isSeen && begun.id !== null;
+  };
+}
+
+/** Has a call settled when its end is known. @param record of what is known by now */
+export function settleLater(services: Services, call: Call, record: CallRecord): void {
+  const { begun, target, model, limited } = call;
+  if (begun?.id == null || target === null) return;
+  const consumption = { usage: begun.expected, seconds: 0, calls: 1 };
+  const cost = (price: Price | null | undefined, factor: number): number | null =>
+    price == null ? null : costOf(price, consumption, factor);
+  const factor = factorOf(call);
+  const background: BackgroundCall = {
+    response: begun.id,
+    upstream: target.upstream.name,
+    upstreamModel: target.model,
+    credential: begun.credential,
+    at: Date.now(),
+    reserved: limited?.reserved() ?? [],
+    factor,
+    record: {
+      ...record,
+      endsLater: false,
+      outcome: 'incomplete',
+      usage: begun.expected,
+      units: 1,
+      costNanoUsd: cost(model?.price, factor) ?? 0,
+      paidNanoUsd: cost(target.cost, 1) ?? unknownCost,
+    },
+  };
+  const work = services.background.add(background).then((isNoted) => {
+    if (!isNoted) services.meter(background.record);
+  });
+  services.unattended.add(work);
+}

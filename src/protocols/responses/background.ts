@@ -1,0 +1,33 @@
+import type { AnswerCharges } from '../../conversation/stream-rules.js';
+import { type Usage, withCharges } from '../../conversation/usage.js';
+import { parseJson } from '../../wire/json.js';
+import { withoutMembers } from '../../wire/json-skip.js';
+import { usageOfAnswer } from './answer/usage.js';
+import { noteCharges } from './charges.js';
+
+/** How a response in the background ends: https://platform.openai.com/docs/api-reference/responses/object */
+const ends = ['completed', 'incomplete', 'failed', 'cancelled'] as const;
+
+/** How a response has ended, and what it has used where it says so. */
+export interface ResponseEnd {
+  readonly status: (typeof ends)[number];
+  readonly usage: Usage | null;
+}
+
+const ofStatus = new Set(['status']);
+
+/** @param response whole, as JSON text @returns null for one that goes on, and for what is none */
+export function endOfResponse(response: Buffer): ResponseEnd | null {
+  const text = withoutMembers(response, ofStatus)?.taken.get('status');
+  const said = text === undefined ? null : parseJson(text);
+  const status = ends.find((each) => each === said);
+  if (status === undefined) return null;
+  const usage = usageOfAnswer(response);
+  if (usage === null) return { status, usage };
+  const charges: AnswerCharges = { searches: 0, queries: new Set(), tier: null };
+  noteCharges(response, charges);
+  return {
+    status,
+    usage: withCharges(usage, { searches: charges.searches + charges.queries.size, tier: charges.tier }),
+  };
+}
