@@ -88,19 +88,21 @@ function chatSession(sdk: Sdk, options: SessionOptions): Session {
   };
 }
 
-function responsesSession(sdk: Sdk, options: SessionOptions): Session {
+/** @param byId each request has what is new alone, and the id of the response before it */
+function responsesSession(sdk: Sdk, options: SessionOptions, byId: boolean): Session {
   const client = clientOf(sdk, options);
   const input: OpenAI.Responses.ResponseInputItem[] = [];
+  let previous: { previous_response_id: string } | undefined;
   const body = {
     model: 'm',
     input,
     tools: [{ type: 'function' as const, ...described, parameters: { ...schema }, strict: true }],
     ...(options.thinks ? { reasoning: { effort: 'high' as const, summary: 'auto' as const } } : {}),
   };
-  const ask = async (): Promise<OpenAI.Responses.ResponseOutputItem[]> => {
-    if (!options.stream) return (await client.responses.create(body)).output;
-    for await (const event of await client.responses.create({ ...body, stream: true })) {
-      if (event.type === 'response.completed') return event.response.output;
+  const ask = async (): Promise<Pick<OpenAI.Responses.Response, 'id' | 'output'>> => {
+    if (!options.stream) return client.responses.create({ ...body, ...previous });
+    for await (const event of await client.responses.create({ ...body, ...previous, stream: true })) {
+      if (event.type === 'response.completed') return event.response;
       if (event.type === 'response.failed') throw new Error(event.response.error?.message);
     }
     throw new Error('the stream had no end');
@@ -119,8 +121,11 @@ function responsesSession(sdk: Sdk, options: SessionOptions): Session {
               ],
       });
       for (let step = 0; step < mostSteps; step++) {
-        const output = await ask();
-        input.push(...(output as OpenAI.Responses.ResponseInputItem[]));
+        const { id, output } = await ask();
+        if (byId) {
+          previous = { previous_response_id: id };
+          input.length = 0;
+        } else input.push(...(output as OpenAI.Responses.ResponseInputItem[]));
         const calls = output.filter((item) => item.type === 'function_call');
         if (calls.length === 0) {
           const parts = output.flatMap((item) => (item.type === 'message' ? item.content : []));
@@ -137,7 +142,8 @@ function responsesSession(sdk: Sdk, options: SessionOptions): Session {
 for (const sdk of sdks) {
   const lines: readonly ClientLine[] = [
     { name: `${sdk.name} chat`, open: (options) => chatSession(sdk, options) },
-    { name: `${sdk.name} responses`, open: (options) => responsesSession(sdk, options) },
+    { name: `${sdk.name} responses`, open: (options) => responsesSession(sdk, options, false) },
+    { name: `${sdk.name} responses by id`, open: (options) => responsesSession(sdk, options, true) },
   ];
   for (const line of lines) testLine(line);
 }

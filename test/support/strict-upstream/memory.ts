@@ -8,13 +8,15 @@ export interface Memory {
   readonly reasons: Map<string, string>;
   /** Items of responses by their ids. */
   readonly items: Map<string, JsonObject>;
+  /** What was said until a response ended, with it, as items by the ids of responses. */
+  readonly told: Map<string, readonly JsonObject[]>;
   /** Counts what it has given an id. */
   count: number;
 }
 
 /** @returns the memory of an upstream that has answered nothing */
 export function newMemory(): Memory {
-  return { signed: new Map(), reasons: new Map(), items: new Map(), count: 0 };
+  return { signed: new Map(), reasons: new Map(), items: new Map(), told: new Map(), count: 0 };
 }
 
 /** @returns a signature that comes once, in standard base64 with the characters that other alphabets lack */

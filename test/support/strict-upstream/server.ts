@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Test } from 'tap';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
-import type { JsonObject } from '../../../src/wire/json.js';
+import { isObject, type JsonObject } from '../../../src/wire/json.js';
 import { startHttpUpstream } from '../upstream.js';
 import { type Asked, BrokenRule, rule } from './asked.js';
 import { readChat, writeChat } from './chat.js';
@@ -74,7 +74,25 @@ function readAsked(request: IncomingMessage, body: JsonObject, memory: Memory): 
   return { ...readGenerateContent(body, memory), model, stream: method !== 'generateContent' };
 }
 
-function serve(request: IncomingMessage, response: ServerResponse, body: JsonObject, memory: Memory): void {
+/** A request whose input has all that was said before it. @throws BrokenRule for a response that is not known */
+function continued(body: JsonObject, memory: Memory): JsonObject {
+  const { previous_response_id: id, input } = body;
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  if (typeof id !== 'string' || !Array.isArray(items)) return body;
+  const told = memory.told.get(id);
+  rule(told !== undefined, `previous_response_id: Previous response with id '${id}' not found.`);
+  return { ...body, input: [...told, ...items] };
+}
+
+function keep(body: JsonObject, answer: object, memory: Memory): void {
+  const { id, output } = answer as JsonObject;
+  if (body.store === false || typeof id !== 'string' || !Array.isArray(output)) return;
+  const input = Array.isArray(body.input) ? body.input : [{ role: 'user', content: body.input }];
+  memory.told.set(id, [...input, ...output].filter(isObject));
+}
+
+function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObject, memory: Memory): void {
+  const body = request.url === '/v1/responses' ? continued(sent, memory) : sent;
   const asked = readAsked(request, body, memory);
   const reply = replyTo(asked);
   if (reply.isLimited === true) {
@@ -82,6 +100,7 @@ function serve(request: IncomingMessage, response: ServerResponse, body: JsonObj
     return;
   }
   const { body: whole, events } = writers[asked.wire](reply, asked, memory);
+  if (asked.wire === 'responses') keep(body, whole, memory);
   if (!asked.stream) {
     const text = JSON.stringify(whole);
     response.writeHead(200, {
