@@ -157,21 +157,9 @@ function putFrame(target: Buffer, words: Int32Array, start: number, head: number
   maskBytes(target, mask, at, at, aligned);
   for (let i = 0; i < 4; i++) turned[i] = target[mask + ((aligned - at + i) & 3)] as number;
   const word = turnedWord[0] as number;
-  maskWords(words, firstWord, lastWord, word);
+  for (let i = firstWord; i < lastWord; i++) words[i] = (words[i] as number) ^ word;
   maskBytes(target, mask, at, lastWord << 2, end);
   return end;
-}
-
-/** Four words a turn: a third of the time of one a turn. */
-function maskWords(words: Int32Array, from: number, end: number, mask: number): void {
-  let i = from;
-  for (; i + 4 <= end; i += 4) {
-    words[i] = (words[i] as number) ^ mask;
-    words[i + 1] = (words[i + 1] as number) ^ mask;
-    words[i + 2] = (words[i + 2] as number) ^ mask;
-    words[i + 3] = (words[i + 3] as number) ^ mask;
-  }
-  for (; i < end; i++) words[i] = (words[i] as number) ^ mask;
 }
 
 /** Masks `[from, end)` of the payload that begins at `payload`. */

@@ -21,9 +21,11 @@ const mostMembers = 64;
 type Said = Readonly<Record<string, unknown>>;
 
 function saidBy(error: JsonObject): Said {
-  const said: Record<string, unknown> = {};
-  for (const name of Object.keys(error).slice(0, mostMembers)) said[wordOf(name)] = error[name];
-  return said;
+  return Object.fromEntries(
+    Object.entries(error)
+      .slice(0, mostMembers)
+      .map(([name, value]) => [wordOf(name), value]),
+  );
 }
 
 /**
@@ -337,22 +339,5 @@ const vendorAccountSubject =
 
 /** A code, a type or a reason as it stands in the lists above. */
 function wordOf(text: string): string {
-  if (isWord(text)) return text;
   return text.slice(0, longestWord).toLowerCase().replace(notWord, '');
 }
-
-/** Whether it stands so already, as most names do. */
-function isWord(text: string): boolean {
-  if (text.length > longestWord) return false;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    const isLetter = code >= letterA && code <= letterZ;
-    if (!isLetter && (code < digitZero || code > digitNine)) return false;
-  }
-  return true;
-}
-
-const letterA = 0x61;
-const letterZ = 0x7a;
-const digitZero = 0x30;
-const digitNine = 0x39;
