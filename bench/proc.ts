@@ -136,6 +136,11 @@ export function runningUs(pid: number): number {
   return threads.reduce((total, thread) => total + threadUs(pid, thread), 0);
 }
 
+/** @returns how long a thread of a process has waited for a core so far, ready to run, in microseconds (the same file) */
+export function waitedUs(pid: number, thread = pid): number {
+  return Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[1]) / 1000;
+}
+
 /** @returns the time that a thread of a process was running so far, in microseconds (/proc/PID/task/TID/schedstat) */
 export function threadUs(pid: number, thread: number): number {
   return Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0]) / 1000;

@@ -173,14 +173,23 @@ async function countedAt(adminPort: number): Promise<Counted> {
   };
 }
 
+/**
+ * Failures that no rule explains. What an upstream has had for a second when its connection breaks is asked for nowhere
+ * else: a machine that does not keep up has such calls.
+ */
+export function unexcusedOf(
+  illness: Illness,
+  failures: readonly OpenLoadFailure[],
+): readonly OpenLoadFailure[] {
+  return failures.filter(({ askedMs }) => illness !== 'killed' || askedMs < resendableMs);
+}
+
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
 function lines({ illness }: FailoverPlan, figures: FailoverFigures): readonly Line[] {
   const { due, answers, failures, shares, latenciesMs, counted, attempts } = figures;
   const { timeouts } = counted;
-  // Where a connection breaks, so late is what was sent asked for nowhere else: on a machine that does not keep up.
-  const isLate = ({ askedMs }: OpenLoadFailure): boolean => illness === 'killed' && askedMs >= resendableMs;
-  const unexcused = failures.filter((failure) => !isLate(failure));
+  const unexcused = unexcusedOf(illness, failures);
   const errors = unexcused.length === 0 ? 0 : `${unexcused.length}: ${describeFailures(unexcused)}`;
   return [
     told('requests', due),

@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runningUs } from '../../bench/proc.js';
+import { promisify } from 'node:util';
+import { runningUs, waitedUs } from '../../bench/proc.js';
 import { eventually } from '../support/eventually.js';
 import { openConnection } from '../support/load/connection.js';
 import { type LoadFailure, startLoad } from '../support/load/load.js';
 import { loadRequest } from '../support/load/request.js';
 import { clock } from '../support/load/upstream.js';
+import { median } from '../support/process-memory.js';
 import { onStage, type Stage } from './stage.js';
 
 export interface WorkerDeathPlan {
@@ -33,6 +36,10 @@ export interface WorkerDeathFigures {
   readonly restoredMs: number;
   /** Time that the threads of the new worker were running until then: what is left where others have the cores. */
   readonly restoredCpuMs: number;
+  /** And for which its main thread was ready to run until then, while others had the cores. */
+  readonly waitedMs: number;
+  /** Time that a Node which does nothing runs for, in the same minute: what a core is worth at the moment. */
+  readonly bareCpuMs: number;
   readonly answers: number;
 }
 
@@ -42,6 +49,7 @@ const requests = [
 ];
 const probe = loadRequest({ does: 'complete' });
 const probeEveryMs = 5;
+const bareStarts = 7;
 
 /** Two workers under load, one of which is killed by SIGKILL. */
 export function workerDeath(plan: WorkerDeathPlan): Promise<WorkerDeathFigures> {
@@ -57,7 +65,9 @@ export function workerDeath(plan: WorkerDeathPlan): Promise<WorkerDeathFigures> 
     const restoredMs = clock() - killedAt;
     const restoredPid = stage.gateway.workerPids().find((pid) => !pidsBefore.has(pid));
     const restoredCpuMs = restoredPid === undefined ? Number.NaN : runningUs(restoredPid) / 1000;
+    const waitedMs = restoredPid === undefined ? Number.NaN : waitedUs(restoredPid) / 1000;
     const before = load.failures.length;
+    const bareCpuMs = await bareStart();
     await pause(plan.seconds * 1000);
     await load.stop();
     const victim = [...workersBefore].sort(
@@ -76,9 +86,22 @@ export function workerDeath(plan: WorkerDeathPlan): Promise<WorkerDeathFigures> 
       lastFailureMs: Math.max(0, ...failures.map(({ at }) => at - killedAt)),
       restoredMs,
       restoredCpuMs,
+      waitedMs,
+      bareCpuMs,
       answers: load.answers,
     };
   });
+}
+
+/** Median of a few starts, one after the other. */
+async function bareStart(): Promise<number> {
+  const told = 'const { user, system } = process.cpuUsage(); console.log((user + system) / 1000)';
+  const starts: number[] = [];
+  for (let start = 0; start < bareStarts; start += 1) {
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', told]);
+    starts.push(Number(stdout));
+  }
+  return median(starts);
 }
 
 /** Opens connections until both workers have answered on one. */
