@@ -38,6 +38,8 @@ export interface AnswerCharges {
 export interface Metering {
   /** Tokens that are estimated where none are reported. */
   readonly estimates: 'conversation' | 'input' | 'none';
+  /** Output of a stream for which nothing else is estimated, and which breaks off before its report; null for none. */
+  readonly broken: 'text' | 'medium' | null;
   /** What a stream reports before its end is not all yet. */
   readonly grows: boolean;
   /**
@@ -50,7 +52,12 @@ export interface Metering {
 }
 
 /** Input and output are counted, and a stream says how many tokens they are when it ends. */
-export const conversationMetering: Metering = { estimates: 'conversation', grows: false, seconds: null };
+export const conversationMetering: Metering = {
+  estimates: 'conversation',
+  broken: null,
+  grows: false,
+  seconds: null,
+};
 /** The same for streams that say it all along. */
 export const growingMetering: Metering = { ...conversationMetering, grows: true };
 /** The answer is made of no tokens. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ConfiguredHeaders, Protocol, Target, Upstream } from '../config/types.js';
 import type { AnswerContext } from '../conversation/codec.js';
 import { inWordsOf } from '../conversation/effort.js';
-import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
+import { bodyEstimate, inputEstimate, mediumTokens } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
 import type { Keep } from '../conversation/kept-turns.js';
 import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../conversation/left-out.js';
@@ -108,7 +108,8 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     amend: endpoint.amender?.(changed ?? call.jsonBody()) ?? null,
     keep: kept.keep,
     watch: isInBackground ? beginInBackground(call, keyOf(attempt), kept.watch) : kept.watch,
-    inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
+    inputEstimate: bodyEstimate(body),
+    estimatesBroken: call.mediaSeconds === 0,
     secrets: target.upstream.secrets,
   });
   return {
@@ -230,7 +231,9 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       streamsUnasked: endpoint.streamsUnasked,
       amend: null,
       keep: null,
-      inputEstimate: 0,
+      // A recording, or images.
+      inputEstimate: mediumTokens,
+      estimatesBroken: call.mediaSeconds === 0,
       secrets: target.upstream.secrets,
     }),
   };

@@ -10,6 +10,7 @@ import type { Keep } from '../conversation/kept-turns.js';
 import {
   type AnswerCharges,
   endedEarly,
+  type Metering,
   type StreamEnding,
   type StreamFacts,
   type StreamRules,
@@ -117,6 +118,11 @@ interface Observed {
   readonly watch?: ((piece: Buffer, isStream: boolean) => boolean) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
+  /**
+   * A stream that breaks off is estimated as `Metering.broken` says: what else is paid of it does not pay for that.
+   * Unless given, it is not.
+   */
+  readonly estimatesBroken?: boolean;
   /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
   readonly secrets: OwnSecrets;
 }
@@ -409,14 +415,20 @@ export class ObservedTransform implements AnswerTransform {
     if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return reported;
+    const broken = this.#brokenOutput(brokenBy);
     return inexactUsage({
       brokenBy,
       hasPassed: this.#passed > 0,
-      estimates,
+      estimates: broken === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
-      output: estimates === 'conversation' ? this.#outputEstimate(tail) : this.#passed,
+      output: broken === 'medium' ? mediumTokens : this.#outputEstimate(tail),
     });
+  }
+
+  #brokenOutput(brokenBy: BrokenBy): Metering['broken'] {
+    if (brokenBy === null || !this.#started || this.#observed.estimatesBroken !== true) return null;
+    return this.#judgeEnd().state === 'complete' ? null : this.#rules.metering.broken;
   }
 
   #outputEstimate(tail: Buffer | null): number {

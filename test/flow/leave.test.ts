@@ -199,3 +199,18 @@ test('a gateway that closes reads on for nobody', async (t) => {
   await stage.gateway.close();
   t.match(await stage.line(({ outcome }) => outcome === 'client_gone'), { tokensPartial: true });
 });
+
+const sound = `data: ${JSON.stringify({ type: 'speech.audio.delta', audio: 'QUJD' })}\n\n`;
+const spoken = { model: 'm', input: 'hi', voice: 'v', stream_format: 'sse' };
+const priced = (price: object): GatewayOptions => ({
+  config: { models: { m: { protocols: ['audio'], targets: [{ upstream: 'u0', model: 'm' }], price } } },
+});
+
+test('a sound that is streamed and left before its last event costs a medium, or its seconds', async (t) => {
+  const byToken = await startStage(t, streamHead + chunk(sound), priced({ input: 1, output: 1 }));
+  await byToken.leave('/v1/audio/speech', spoken);
+  t.match(await byToken.line(), { outcome: 'client_gone', outputTokens: 1500, tokensPartial: true });
+  const bySecond = await startStage(t, streamHead + chunk(sound), priced({ perSecond: 1 }));
+  await bySecond.leave('/v1/audio/speech', spoken);
+  t.match(await bySecond.line(), { outcome: 'client_gone', outputTokens: undefined });
+});

@@ -10,8 +10,9 @@ import { countTokens, messages } from '../../src/protocols/messages/index.js';
 import { ObservedTransform } from '../../src/stream/observe.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
 
-const observed = (endpoint: Endpoint): ObservedTransform =>
+const observed = (endpoint: Endpoint, more: { readonly estimatesBroken?: boolean } = {}): ObservedTransform =>
   new ObservedTransform({
+    ...more,
     rules: endpoint,
     hideUsage: false,
     streamsUnasked: false,
@@ -226,4 +227,33 @@ test('a sound in WAV is as long as its head says, however it passes', async (t) 
   const other = observed(speech);
   other.whole(Buffer.concat([Buffer.from('ID3'), sound]));
   t.equal(other.mediaSeconds, 0);
+});
+
+test('a stream of sound, images or a transcript whose client leaves before its last event is not free', async (t) => {
+  const sound = 'QUJD'.repeat(500);
+  const streams = [
+    [transcriptions, { type: 'transcript.text.delta', delta: 'four' }, 1],
+    [speech, { type: 'speech.audio.delta', audio: sound }, 1500],
+    [
+      imageGenerations,
+      { type: 'image_generation.partial_image', b64_json: sound, partial_image_index: 0 },
+      1500,
+    ],
+  ] as const;
+  for (const [endpoint, event, output] of streams) {
+    for (const brokenBy of ['client', 'upstream'] as const) {
+      const each = observed(endpoint, { estimatesBroken: true });
+      each.pass(sse(event));
+      t.match(each.usageAtEnd(brokenBy), { input: 100, output, partial: true }, event.type);
+    }
+    const paid = observed(endpoint, { estimatesBroken: false });
+    paid.pass(sse(event));
+    t.equal(paid.usageAtEnd('client'), null, 'its seconds pay for it');
+    const whole = observed(endpoint, { estimatesBroken: true });
+    whole.pass(sse(event));
+    t.equal(whole.usageAtEnd(null), null, 'one that is whole has what was reported');
+  }
+  const done = observed(transcriptions, { estimatesBroken: true });
+  done.pass(sse({ type: 'transcript.text.delta', delta: 'a' }, { type: 'transcript.text.done', text: 'a' }));
+  t.equal(done.usageAtEnd('client'), null, 'so has one that the client has left behind its last event');
 });

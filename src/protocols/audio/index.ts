@@ -115,8 +115,8 @@ const audio = {
   once: never,
 } as const;
 
-const ofTranscripts: Metering = { ...reportedMetering, seconds: transcriptSeconds };
-const ofSpeech: Metering = { ...reportedMetering, seconds: speechSeconds };
+const ofTranscripts: Metering = { ...reportedMetering, broken: 'text', seconds: transcriptSeconds };
+const ofSpeech: Metering = { ...reportedMetering, broken: 'medium', seconds: speechSeconds };
 
 /** Endpoints whose upstreams decide whether they stream: some models ignore that they were asked to. */
 const streaming = {

@@ -11,7 +11,7 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   judgeEnd,
   usageOf: lastUsage,
   madeOf,
-  metering: reportedMetering,
+  metering: { ...reportedMetering, broken: 'medium' },
   once: always,
 };
 
