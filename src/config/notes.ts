@@ -12,7 +12,8 @@ const searchingHosts = ['anthropic.com', 'openai.com'];
  */
 export function notesOf(config: ResolvedConfig): readonly string[] {
   const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
-  notes.push(...idleNotes(config), ...priceNotes(config), ...config.models.flatMap(sizeNotes));
+  notes.push(...idleNotes(config), ...priceNotes(config));
+  notes.push(...config.models.flatMap(sizeNotes), ...config.models.flatMap(soundNotes));
   return notes;
 }
 
@@ -68,6 +69,16 @@ function sizeNotes({ name, price }: ResolvedModel): string[] {
       `models.${name} has prices of seconds and no perSecond: videos of another resolution, or that name none, cost nothing`,
     );
   return notes;
+}
+
+/** A model whose sounds are priced by tokens alone, which no upstream has to count. */
+function soundNotes({ name, protocols, price }: ResolvedModel): string[] {
+  if (price === null || !protocols.includes('audio')) return [];
+  const { input, output, audioInput, audioOutput, perCall, perSecond } = price.rates;
+  if (perCall + perSecond > 0 || input + output + audioInput + audioOutput === 0) return [];
+  return [
+    `models.${name} has prices of tokens and neither perSecond nor perCall: sounds and transcripts whose tokens nobody counts cost nothing`,
+  ];
 }
 
 function isOfSome({ size, quality }: ImagePrice): boolean {

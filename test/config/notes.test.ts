@@ -89,3 +89,17 @@ test('images and videos that no price is for are noted', async (t) => {
   t.strictSame(noted({ images: [image, { usd: 0.08 }] }), []);
   t.strictSame(noted({ images: [image], perCall: 0.08, seconds: [second], perSecond: 0.5 }), []);
 });
+
+test('sounds that are paid by tokens alone are noted', async (t) => {
+  const noted = (price: object, protocols: readonly string[] = ['audio']) => {
+    const file = testConfig({ upstreams: ['https://else.example/v1'], protocols });
+    const { m } = file.models as { readonly m: object };
+    return notesOf(parseConfig(JSON.stringify({ ...file, models: { m: { ...m, price } } }), source));
+  };
+  t.match(noted({ input: 1, output: 2 }), [/^models\.m has prices of tokens and neither/]);
+  t.match(noted({ audioOutput: 2 }), [/^models\.m has prices of tokens and neither/]);
+  t.strictSame(noted({ input: 1, perSecond: 0.1 }), []);
+  t.strictSame(noted({ input: 1, perCall: 0.1 }), []);
+  t.strictSame(noted({}), []);
+  t.strictSame(noted({ input: 1 }, ['chat']), []);
+});
