@@ -20,9 +20,8 @@ export interface ChoiceStreamParts {
   readonly chunkObject: string;
 }
 
-const reader = createUsageReader();
 /** How usage is read out of their bytes. */
-export const { lastUsage } = reader;
+export const { lastUsage } = createUsageReader();
 
 /** With a choice in it: an event of an error may have an empty list. */
 const choiceMarks = marksOf('"choices":[{', '"choices": [{');
@@ -116,12 +115,7 @@ function hideUsage(run: Buffer): Buffer {
     if (value !== -1 && run[value] === lowerN) {
       hidden = nullUsage(run, at, value + nullLength);
       if (hidden === null && ++strays === mostStrays) break;
-    } else if (
-      at >= parsed &&
-      value !== -1 &&
-      run[value] === openBrace &&
-      reader.usageAt(run, value) !== null
-    ) {
+    } else if (at >= parsed && value !== -1 && run[value] === openBrace) {
       const event = { start: lastEventEnd(run, 0, at), end: eventEnd(run, at) };
       parsed = event.end;
       if (hasNoChoice(run.toString('utf8', event.start, event.end))) hidden = event;

@@ -32,8 +32,6 @@ interface UsageReader {
    * repeats what its client has sent has that deeper.
    */
   lastUsageWithin(bytes: Buffer, levels: number): Usage | null;
-  /** Reads the `usage` object that opens at `start`; null when it names no tokens. */
-  usageAt(bytes: Buffer, start: number): Usage | null;
 }
 
 const usageMember = '"usage"';
@@ -187,7 +185,7 @@ function readerOf(
     const usage = start === -1 ? null : usageAt(bytes, start);
     return usage === null ? null : withTier(usage, lastWordWithin(bytes, tierKey, levels));
   }
-  return { lastUsage, lastUsageWithin, usageAt };
+  return { lastUsage, lastUsageWithin };
 }
 
 const tierKey = needleOf('"service_tier"');

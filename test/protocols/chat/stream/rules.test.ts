@@ -185,6 +185,8 @@ test('an event full of usage is looked through a few times, not once for each', 
     t.ok(hidden(`data: {${choices},"x":{${members}}}\n\n`).length > many * 10, `${name} in another object`);
     t.ok(hidden(`data: {${choices},${members},"x":[\n\n`).length > many * 10, `${name}, cut off`);
   }
+  const nested = `data: {"choices":[{"index":0}],"x":${'{"usage":'.repeat(many)}0${'}'.repeat(many)}}\n\n`;
+  t.equal(hidden(nested), nested, 'usage within usage');
 });
 
 test('usage is the last whole object of that name', async (t) => {
