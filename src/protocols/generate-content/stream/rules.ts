@@ -19,6 +19,11 @@ const reasons = [
   { key: Buffer.from('"finishReason"'), levels: 3 },
   { key: Buffer.from('"blockReason"'), levels: 2 },
 ] as const;
+/**
+ * So many of each are looked at, from the last: the reason stands behind the content, where a client may have a model call
+ * a function with any number of such arguments.
+ */
+const mostLooked = 8;
 const responseMembers = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'];
 const unspecified = Buffer.from('_UNSPECIFIED"');
 
@@ -94,16 +99,22 @@ function hasReason({ candidates, promptFeedback }: JsonObject): boolean {
 /** @param cutCounts whether a reason counts when the bytes end before its response does */
 function namesReason(bytes: Buffer, cutCounts: boolean): boolean {
   for (const { key, levels } of reasons) {
-    for (let at = bytes.indexOf(key); at !== -1; at = bytes.indexOf(key, at + key.length)) {
+    let left = mostLooked;
+    for (let at = bytes.lastIndexOf(key); at !== -1 && left > 0; at = keyBefore(bytes, key, at)) {
       const value = afterColon(bytes, at + key.length - 1);
       if (value === -1 || bytes[value] !== QUOTE) continue;
       const close = bytes.indexOf(QUOTE, value + 1);
       if (close <= value + 1 || endsWith(bytes, close + 1, unspecified)) continue;
+      left--;
       const end = endOfLevels(bytes, close + 1, levels);
       if (end === -1 ? cutCounts : endsEvent(bytes, end)) return true;
     }
   }
   return false;
+}
+
+function keyBefore(bytes: Buffer, key: Buffer, at: number): number {
+  return at === 0 ? -1 : bytes.lastIndexOf(key, at - 1);
 }
 
 /** Offset after the bracket that closes so many levels around what stands at `from`, outside of strings, or -1. */

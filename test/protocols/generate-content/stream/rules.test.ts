@@ -142,3 +142,12 @@ test('the arguments of a call say nothing of what the answer has used', async (t
   t.match(lastUsage(run(JSON.stringify([{ usageMetadata, candidates }]))), used, 'in a list of blocks');
   t.equal(lastUsage(run(JSON.stringify({ candidates }))), null, 'nowhere');
 });
+
+test('arguments that are full of reasons are looked through a few times, not once for each', async (t) => {
+  const reasons = new Array(200_000).fill('"finishReason":"a","blockReason":"b"');
+  for (const args of [`{${reasons.join()}}`, `[{${reasons.join('},{')}}]`]) {
+    const call = `{"content":{"parts":[{"functionCall":{"name":"f","args":${args}}}]}`;
+    t.notOk(marksEnd(run(`data: {"candidates":[${call}}]}\n\n`)));
+    t.ok(marksEnd(run(`data: {"candidates":[${call},"finishReason":"STOP"}]}\n\n`)), 'the last of all');
+  }
+});
