@@ -40,14 +40,15 @@ export function importPrices(config: string, list: string, replaces: boolean): I
       continue;
     }
     const found = findPrice(entries, namesOf(name, model, upstreams));
-    if (found === null) missing.push(name);
-    else {
-      prices.push([name, found.price]);
-      if (found.unused.length > 0)
-        notes.push(
-          `models.${name} is priced without ${found.unused.join(', ')}, which have no place in a price here`,
-        );
-    }
+    // An empty price would say that the model is meant to cost nothing.
+    const isPriced = found !== null && Object.keys(found.price).length > 0;
+    if (isPriced) prices.push([name, found.price]);
+    else missing.push(name);
+    if (found === null || found.unused.length === 0) continue;
+    const told = isPriced ? 'is priced' : 'would be priced';
+    notes.push(
+      `models.${name} ${told} without ${found.unused.join(', ')}, which have no place in a price here`,
+    );
   }
   if (missing.length > 0) notes.push(`the list has no price for ${missing.join(', ')}`);
   // Not by assignment: a model may be called `__proto__`.

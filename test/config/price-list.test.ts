@@ -208,3 +208,14 @@ test('a config or list that is no JSON is refused', async (t) => {
   t.throws(() => importPrices('{', list, false), ConfigError);
   for (const text of ['', '[]', '{']) t.throws(() => importPrices('{}', text, false), ConfigError, text);
 });
+
+test('a model whose entry names no price that can be taken is not free', async (t) => {
+  const entries = { a: { max_tokens: 9 }, b: { ocr_cost_per_page: 1 }, c: { input_cost_per_token: 0 } };
+  const config = JSON.stringify({ models: { a: {}, b: {}, c: {} } });
+  const { prices, notes } = importPrices(config, JSON.stringify(entries), false);
+  t.strictSame(prices, { c: { input: 0 } });
+  t.match(notes, [
+    /^models\.b would be priced without ocr_cost_per_page/,
+    /^the list has no price for a, b$/,
+  ]);
+});
