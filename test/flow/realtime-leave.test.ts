@@ -61,6 +61,44 @@ for (const leave of ['close', 'terminate'] as const)
     t.equal(costOf(gateway), 40 * cost);
   });
 
+for (const [what, asked] of [
+  ['plain', '{"type":"response.create"}'],
+  ['whose type comes last', '{"response":{"metadata":{"type":"x"}},"type":"response.create"}'],
+  ['whose type is in escapes', '{"type":"response.\\u0063reate"}'],
+  ['whose name of a type is in escapes', '{"\\u0074ype":"response.create"}'],
+] as const)
+  test(`a client that leaves right behind its question (${what}) pays what that comes to`, async (t) => {
+    const { gateway, client, upstream } = await start(t);
+    const { socket, closed } = upstream;
+    const heard: string[] = [];
+    socket.on('message', (data: Buffer) => {
+      heard.push(data.toString());
+      if (heard.length === 2) for (const message of [created, done]) socket.send(message);
+    });
+    client.socket.send(asked);
+    client.socket.close();
+    await closed;
+    t.strictSame(heard, [asked, '{"type":"response.cancel"}']);
+    t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 40, outcome: 'complete' });
+    t.equal(costOf(gateway), 40 * cost);
+  });
+
+test('a question that the upstream has refused is not waited for', async (t) => {
+  const { gateway, client, upstream } = await start(t);
+  const heard: string[] = [];
+  upstream.socket.on('message', (data: Buffer) => {
+    heard.push(data.toString());
+    upstream.socket.send('{"type":"error","error":{"message":"There is a response under way."}}');
+  });
+  client.socket.send('{"type":"response.create"}');
+  await client.until(1);
+  client.socket.close();
+  await upstream.closed;
+  t.equal(heard.length, 1, 'nothing is cancelled');
+  await gateway.line(({ msg }) => msg === 'request');
+  t.equal(costOf(gateway), 0);
+});
+
 test('a client that leaves within a transcript pays what that comes to', async (t) => {
   const { gateway, client, upstream } = await start(t);
   upstream.socket.send(transcriptDelta);

@@ -14,7 +14,7 @@ import type { CallOutcome } from '../../metrics/call-record.js';
 import { keyError } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountErrorOfMessage } from '../../protocols/realtime/error-event.js';
-import { mayTellUsage } from '../../protocols/realtime/event-type.js';
+import { mayAskForResponse, mayTellUsage } from '../../protocols/realtime/event-type.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { isPiece } from '../../protocols/realtime/piece.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
@@ -141,6 +141,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       } else this.#client?.send(errorEvent(event, exchange.id), false);
       return;
     }
+    if (mayAskForResponse(event, isBinary)) this.#openUsage.ask();
     if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#giveUpUpstream();
   }
 
@@ -187,7 +188,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#services.drains.add(this);
     this.#call.limited?.leave();
     this.#upstream.resume();
-    if (this.#openUsage.hasResponse) this.#upstream.send(cancelResponse, false);
+    if (this.#openUsage.mayMakeResponse) this.#upstream.send(cancelResponse, false);
   }
 
   /** Hears no more of an upstream whose client has left. */

@@ -3,6 +3,8 @@ import { afterColon, endOfString } from '../../wire/json-skip.js';
 /** Where an event's type stands: before everything that may be long, but for servers that sort their members. */
 export const typeWithin = 256;
 
+/** A client asks for a response. */
+const responseCreate = 'response.create';
 /** A response has ended. */
 export const responseDone = 'response.done';
 /** What the client has said, as text. */
@@ -14,6 +16,7 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
+const colon = 0x3a;
 const letterT = 0x74;
 const letterP = 0x70;
 const letterR = 0x72;
@@ -38,7 +41,12 @@ export function mayTellUsage(event: Buffer): boolean {
     else if (mayBeOfUsage(event, at + 1)) return true;
     else
       hasType ||=
-        !isWithin && event[at + 1] === letterT && event[at + 3] === letterP && event[at + 5] === quote;
+        !isWithin &&
+        event[at + 1] === letterT &&
+        event[at + 3] === letterP &&
+        event[at + 5] === quote &&
+        // Else it is an id that a client has called so.
+        event[at + 6] === colon;
   }
   return !hasType;
 }
@@ -52,7 +60,7 @@ export function mayBeOfUsage(event: Buffer, at: number): boolean {
 }
 
 /**
- * The type of a server event; empty where it has none. No name of a type that stands elsewhere counts as its own: clients
+ * The type of an event as it is written; empty where it has none. No name of a type that stands elsewhere counts as its own: clients
  * choose the ids of items, which come back in events.
  */
 export function typeOfEvent(event: Buffer): string {
@@ -80,6 +88,15 @@ function textAt(bytes: Buffer, at: number): string {
 
 function isTypeKey(event: Buffer, at: number, close: number): boolean {
   return close - at === typeKey.length - 1 && event.compare(typeKey, 0, typeKey.length, at, close + 1) === 0;
+}
+
+/**
+ * Whether a client's event may ask for a response: one does whose type says so, or is not plain to see.
+ * @param isBinary bytes without a type are sound then
+ */
+export function mayAskForResponse(event: Buffer, isBinary: boolean): boolean {
+  const type = typeOfEvent(event);
+  return type === responseCreate || type.includes('\\') || (type === '' && !isBinary);
 }
 
 /** The bytes of a server event in which its type stands, of which types are looked for with their quotes. */

@@ -27,6 +27,7 @@ export function secondsOfEvent(event: Buffer): number {
 }
 
 const begun = 'response.created';
+const refused = 'error';
 const ofResponse = Buffer.from('"response.');
 const anyDelta = Buffer.from('.delta"');
 const audioDelta = Buffer.from('audio.delta"');
@@ -36,9 +37,11 @@ const untranscribed = 'conversation.item.input_audio_transcription.failed';
 const tokensPerSecond = 20;
 const weightOfToken = 4;
 
-/** What an upstream has begun and not told the usage of: responses, or a transcript of what was said. */
+/** What an upstream was asked for or has begun and not told the usage of: responses, or a transcript of what was said. */
 export class OpenUsage {
   #responses = 0;
+  /** Responses that the client has asked for and the upstream has neither begun nor refused. */
+  #asked = 0;
   #isTranscribing = false;
   #bytesPerSecond = usualBytesPerSecond;
   /** What deltas have shown of the responses under way: seconds of sound, and text by `textWeight`. */
@@ -46,10 +49,15 @@ export class OpenUsage {
   #weight = 0;
 
   get isOpen(): boolean {
-    return this.#responses > 0 || this.#isTranscribing;
+    return this.mayMakeResponse || this.#isTranscribing;
   }
 
-  /** Responses are under way, and the upstream can be asked to end them. */
+  /** Responses are under way, or asked for, and the upstream can be asked to end them. */
+  get mayMakeResponse(): boolean {
+    return this.#responses > 0 || this.#asked > 0;
+  }
+
+  /** Responses are under way. */
   get hasResponse(): boolean {
     return this.#responses > 0;
   }
@@ -63,11 +71,17 @@ export class OpenUsage {
     return withCharges(usage, { parts: { ...noParts, audioOutput } });
   }
 
+  /** Takes note of an event of the client that may ask for a response: its upstream may bill one that it has not begun yet. */
+  ask(): void {
+    this.#asked++;
+  }
+
   /** Takes note of a server event that may tell of usage, in their order. @param told the usage that it tells of */
   note(event: Buffer, told: Usage | null): void {
     switch (typeOfEvent(event)) {
       case begun:
         this.#responses++;
+        this.#answerAsked();
         this.#bytesPerSecond = audioBytesPerSecond(event);
         break;
       case responseDone:
@@ -87,11 +101,16 @@ export class OpenUsage {
 
   /** Takes note of any other server event, for what it shows of a response. */
   noteDelta(event: Buffer): void {
+    if (this.#asked > 0 && typeOfEvent(event) === refused) this.#answerAsked();
     if (this.#responses === 0) return;
     const type = typeBytes(event);
     if (!type.includes(anyDelta) || !type.includes(ofResponse)) return;
     if (type.includes(audioDelta)) this.#seconds += audioBytesOf(event) / this.#bytesPerSecond;
     else this.#weight += textWeightOf(event);
+  }
+
+  #answerAsked(): void {
+    this.#asked = Math.max(0, this.#asked - 1);
   }
 
   /** What was shown of it is told now, and what is left is of the others. */

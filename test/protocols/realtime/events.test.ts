@@ -204,5 +204,7 @@ test('no event that tells of usage is passed over', (t) => {
   const inner = { id: 'x'.repeat(300), output: [{ type: 'message' }] };
   t.ok(mayTellUsage(Buffer.from(JSON.stringify({ event_id: 'e', response: inner, type: responseDone }))));
   t.ok(mayTellUsage(Buffer.from(JSON.stringify({ response: { type: 'x', ...inner }, type: responseDone }))));
+  const named = { item_id: 'type', transcript: inner.id, type: transcribed };
+  t.ok(mayTellUsage(Buffer.from(JSON.stringify(named))), 'an id that is called like the name of a type');
   t.end();
 });
