@@ -10,6 +10,7 @@ import {
   costOfCall,
   endsLater,
   isMetered,
+  noteUnnamed,
   paidForCall,
 } from './consumption.js';
 import { keepMemory } from './memory-budget.js';
@@ -23,6 +24,7 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
   if (call.endedAt === 0) call.endedAt = performance.now();
   services.openCalls.remove(call);
   keepMemory(services, call, 0);
+  noteUnnamed(call);
   try {
     if (endsLater(call)) call.limited?.endLater();
     else call.limited?.end(call);

@@ -54,12 +54,21 @@ export async function settleShown(
   }
 }
 
-/** Settles one of which nobody can tell any more what it has used. @throws {GatewayError} of the store */
-export function settleUnknown(services: Services, keyId: string, id: string): Promise<void> {
-  return settle(services, backgroundId(keyId, id), null);
+/**
+ * Settles one of which nobody can tell any more what it has used.
+ * @param response as it stood last, as JSON text; null where nobody knows
+ * @throws {GatewayError} of the store
+ */
+export function settleUnknown(
+  services: Services,
+  keyId: string,
+  id: string,
+  response: Buffer | null,
+): Promise<void> {
+  return settle(services, backgroundId(keyId, id), response);
 }
 
-/** @param response that has ended, as JSON text; null where nobody can tell */
+/** @param response as it ended or stood last, as JSON text; null where nobody can tell */
 async function settle(services: Services, id: string, response: Buffer | null): Promise<void> {
   const { background, budgets } = services;
   const found = await background.find(id);
@@ -88,9 +97,10 @@ function endedRecord(services: Services, found: BackgroundCall, response: Buffer
   const now = performance.now();
   const ended = { ...record, endedAt: now, durationMs: record.durationMs + Math.max(0, Date.now() - at) };
   const expected = estimatedUsage(record.usage?.input ?? 0, record.usage?.output ?? 0);
-  if (end === null || response === null) return { ...ended, usage: expected };
-  const usage = end.usage ?? unsaidUsage(end, response, expected.input);
-  const outcome = outcomes[end.status];
+  if (response === null) return { ...ended, usage: expected };
+  const usage = end?.usage ?? unsaidUsage(end, response, found, expected);
+  if (usage === expected) return { ...ended, usage };
+  const outcome = end === null ? record.outcome : outcomes[end.status];
   if (usage === null) return { ...ended, outcome, usage, units: 0, costNanoUsd: 0, paidNanoUsd: 0 };
   const model = services.running.snapshot.models.get(record.model ?? '');
   // Gone from the config, nobody knows its price any more.
@@ -111,11 +121,23 @@ function endedRecord(services: Services, found: BackgroundCall, response: Buffer
   };
 }
 
-/** What a response is thought to have used that has ended and does not say so. One that has failed has used nothing. */
-function unsaidUsage({ status }: ResponseEnd, response: Buffer, input: number): Usage | null {
-  if (status === 'failed') return null;
-  const output = tokensOf(writtenWeight(parseObject(response.toString('utf8'))));
-  if (status !== 'cancelled') return estimatedUsage(input, output);
+/**
+ * What a response is thought to have used that does not say so: no less than its client has had of it. One that has
+ * failed has used nothing.
+ * @param end null for one that goes on
+ * @param expected for what it was taken
+ */
+function unsaidUsage(
+  end: ResponseEnd | null,
+  response: Buffer,
+  { streamed }: BackgroundCall,
+  expected: Usage,
+): Usage | null {
+  if (end?.status === 'failed') return null;
+  const { input } = expected;
+  const output = Math.max(streamed, tokensOf(writtenWeight(parseObject(response.toString('utf8')))));
+  if (end === null) return output <= expected.output ? expected : estimatedUsage(input, output);
+  if (end.status !== 'cancelled') return estimatedUsage(input, output);
   return { input, output, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };
 }
 

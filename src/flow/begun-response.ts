@@ -1,4 +1,5 @@
 import type { Price } from '../config/types.js';
+import { estimatedUsage } from '../conversation/estimate-usage.js';
 import { type CallRecord, unknownCost } from '../metrics/call-record.js';
 import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
 import type { BackgroundCall } from '../usage/background-calls.js';
@@ -31,7 +32,10 @@ export function beginInBackground(call: Call, apiKey: string | null, watch: Watc
 export function settleLater(services: Services, call: Call, record: CallRecord): void {
   const { begun, target, model, limited } = call;
   if (begun?.id == null || target === null) return;
-  const consumption = { usage: begun.expected, seconds: 0, calls: 1 };
+  const { expected } = begun;
+  const streamed = call.usage?.output ?? 0;
+  const usage = estimatedUsage(expected.input, Math.max(expected.output, streamed));
+  const consumption = { usage, seconds: 0, calls: 1 };
   const cost = (price: Price | null | undefined, factor: number): number | null =>
     price == null ? null : costOf(price, consumption, factor);
   const factor = factorOf(call);
@@ -43,11 +47,12 @@ export function settleLater(services: Services, call: Call, record: CallRecord):
     at: Date.now(),
     reserved: limited?.reserved() ?? [],
     factor,
+    streamed,
     record: {
       ...record,
       endsLater: false,
       outcome: 'incomplete',
-      usage: begun.expected,
+      usage,
       units: 1,
       costNanoUsd: cost(model?.price, factor) ?? 0,
       paidNanoUsd: cost(target.cost, 1) ?? unknownCost,

@@ -1,4 +1,5 @@
 import type { Key, Model, Price, Target } from '../config/types.js';
+import { estimatedUsage } from '../conversation/estimate-usage.js';
 import { joinMade, type MadeMedia, type Usage } from '../conversation/usage.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
@@ -138,6 +139,18 @@ export function endsLater({
 }): boolean {
   if (begun === null || begun.id === null) return false;
   return usage === null || usage.partial === true || usage.estimated === true || usage.output === 0;
+}
+
+/**
+ * Notes what a call has used that has begun what nobody can ask for, as its answer named none: no less than that for which
+ * it was taken, unless its answer is one that has ended.
+ */
+export function noteUnnamed(call: { readonly begun: BegunResponse | null; usage: Usage | null }): void {
+  const { begun, usage } = call;
+  if (begun === null || begun.id !== null || usage === null) return;
+  if (usage.output > 0 && usage.partial !== true) return;
+  const { input, output } = begun.expected;
+  call.usage = estimatedUsage(Math.max(input, usage.input), Math.max(output, usage.output));
 }
 
 /** What tells whether a call has a line in the ledger. */

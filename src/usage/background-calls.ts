@@ -39,6 +39,8 @@ export interface BackgroundCall {
   readonly reserved: readonly ReservedBudget[];
   /** On what it is charged; see `factorOf`. */
   readonly factor: number;
+  /** Tokens of output that its stream had brought to its client by then. */
+  readonly streamed: number;
   /** Its record as it is where nobody can tell what it has used: that for which it was taken. */
   readonly record: CallRecord;
 }
@@ -63,14 +65,14 @@ export class BackgroundCalls {
 
   /**
    * Notes a call; where the store cannot be reached, `catchUp` makes up for it.
-   * @returns false where there is no room for that: nobody will settle the call
+   * @returns false where there is no room for that, or another call has begun the same: nobody will settle this one
    */
   async add(call: BackgroundCall): Promise<boolean> {
     const id = backgroundId(call.record.keyId ?? '', call.response);
     this.#adds++;
     this.#idleUntil = 0;
     try {
-      await this.#create(id, call);
+      return (await this.#create(id, call)) || (await this.find(id))?.record.id === call.record.id;
     } catch {
       if (this.#left.size >= mostLeft) return false;
       this.#left.set(id, call);
@@ -98,8 +100,8 @@ export class BackgroundCalls {
     return left;
   }
 
-  async #create(id: string, call: BackgroundCall): Promise<void> {
-    await this.#store.create(collection, id, this.#write(call), keptMs);
+  #create(id: string, call: BackgroundCall): Promise<boolean> {
+    return this.#store.create(collection, id, this.#write(call), keptMs);
   }
 
   #write({ record, ...call }: BackgroundCall): string {
@@ -148,7 +150,7 @@ export class BackgroundCalls {
 
 /** @returns null for what this version does not write */
 function read(text: string): BackgroundCall | null {
-  const { response, upstream, upstreamModel, credential, at, reserved, factor, page } =
+  const { response, upstream, upstreamModel, credential, at, reserved, factor, streamed, page } =
     parseObject(text) ?? {};
   if (typeof response !== 'string' || typeof upstream !== 'string' || typeof upstreamModel !== 'string')
     return null;
@@ -163,6 +165,8 @@ function read(text: string): BackgroundCall | null {
     at,
     reserved,
     factor,
+    // Versions before did not note it.
+    streamed: typeof streamed === 'number' ? streamed : 0,
     record: callOf(line),
   };
 }

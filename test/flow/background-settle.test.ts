@@ -41,6 +41,7 @@ async function start(t: Test, ageMs: number): Promise<Stage> {
     at: Date.now() - ageMs,
     reserved: [{ pool, limit, amount: reserved }],
     factor: 1,
+    streamed: 0,
     record: callRecord({
       id: 'req_of_creation',
       keyId: 'k',
@@ -145,6 +146,7 @@ test('a call that the store does not take is noted once it does', async (t) => {
     at: Date.now(),
     reserved: [],
     factor: 1,
+    streamed: 0,
     record: callRecord({ keyId: 'k' }),
   };
   t.equal(await calls.add(call), true);

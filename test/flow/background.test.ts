@@ -242,3 +242,90 @@ test('limits hold what a response in the background is taken for until its end',
   t.equal(second.status, 429);
   t.match(await second.json(), { error: { code: 'rate_limit_exceeded' } });
 });
+
+const delta = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"${'some words '.repeat(40)}"}\n\n`;
+
+/** A stream that a client has read for more than it was taken for, and has left. */
+async function leftStream(t: Test): Promise<Stage> {
+  const deltas = delta.repeat(20);
+  let isLeft = false;
+  const stage = await start(t, {
+    created: ({ socket }) => {
+      socket.write(streamHead + chunk(created) + chunk(deltas));
+      socket.on('close', () => {
+        isLeft = true;
+      });
+    },
+  });
+  const leaving = new AbortController();
+  const answer = await fetch(`${stage.gateways[0]?.url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'm',
+      input: 'hi',
+      background: true,
+      stream: true,
+      max_output_tokens: 10,
+    }),
+    signal: leaving.signal,
+  });
+  const reader = answer.body?.getReader();
+  for (let read = 0; read < deltas.length; ) read += (await reader?.read())?.value?.length ?? 0;
+  leaving.abort();
+  await eventually(() => isLeft);
+  return stage;
+}
+
+test('one that is deleted before its end costs no less than its stream has brought by then', async (t) => {
+  const stage = await leftStream(t);
+  t.equal((await stage.ask('DELETE', '/resp_1')).status, 200);
+  const [line] = await linesOf(stage);
+  t.match(line, { outcome: 'incomplete', tokensKnown: 'estimated' });
+  t.ok((line?.outputTokens ?? 0) > 1000, String(line?.outputTokens));
+  t.equal(
+    line?.costNanoUsd,
+    (line?.inputTokens ?? 0) * nanosOfInput + (line?.outputTokens ?? 0) * nanosOfOutput,
+  );
+});
+
+test('one that is cancelled and says nothing costs no less than its stream has brought by then', async (t) => {
+  const stage = await leftStream(t);
+  stage.shown = jsonAnswer(200, response('cancelled'));
+  t.equal((await stage.ask('POST', '/resp_1/cancel')).status, 200);
+  const [line] = await linesOf(stage);
+  t.match(line, { outcome: 'incomplete', tokensKnown: 'partial' });
+  t.ok((line?.outputTokens ?? 0) > 1000, String(line?.outputTokens));
+});
+
+test('one that is deleted before its end costs no less than it has written by then', async (t) => {
+  const stage = await start(t);
+  t.equal((await stage.create({ max_output_tokens: 7 })).status, 200);
+  const said = { type: 'message', content: [{ type: 'output_text', text: 'some words '.repeat(400) }] };
+  stage.shown = jsonAnswer(200, response('in_progress', { output: [said] }));
+  t.equal((await stage.ask('DELETE', '/resp_1')).status, 200);
+  const [line] = await linesOf(stage);
+  t.match(line, { outcome: 'incomplete', tokensKnown: 'estimated' });
+  t.ok((line?.outputTokens ?? 0) > 500, String(line?.outputTokens));
+});
+
+test('one whose id nobody can ask for costs what it was taken for', async (t) => {
+  const stage = await start(t, { created: jsonAnswer(200, response('queued', { id: 'a/b=' })) });
+  t.equal((await stage.create({ max_output_tokens: 7 })).status, 200);
+  t.match(await linesOf(stage), [{ tokensKnown: 'estimated', outputTokens: 7 }]);
+});
+
+test('an error answer that has an id has begun nothing', async (t) => {
+  const error = JSON.stringify({ id: 'resp_1', error: { message: 'no', type: 'invalid_request_error' } });
+  const stage = await start(t, { created: jsonAnswer(400, error) });
+  t.equal((await stage.create({ max_output_tokens: 7 })).status, 400);
+  t.match(await linesOf(stage), [{ status: 400, costNanoUsd: 0 }]);
+});
+
+test('a second call whose upstream gives the id of one that goes on costs what it was taken for', async (t) => {
+  const stage = await start(t);
+  t.equal((await stage.create({ max_output_tokens: 7 })).status, 200);
+  await eventually(async () => (await stage.ask('GET', '/resp_1')).status === 200);
+  t.equal((await stage.create({ max_output_tokens: 8 })).status, 200);
+  t.match(await linesOf(stage), [{ tokensKnown: 'estimated', outputTokens: 8 }]);
+});

@@ -129,16 +129,21 @@ interface HeldResponse {
   readonly holder: Holder;
 }
 
-/** Settles a response that is about to be deleted, where it was made in the background and has ended. */
+/**
+ * Settles a response that is about to be deleted, where it was made in the background and has ended.
+ * @returns it as it stands; null where it was not made so, or its upstream does not show it
+ */
 async function settleBefore(
   services: Services,
   { key }: AuthenticatedCall,
   id: string,
   show: () => Promise<Answered | UpstreamFailure>,
-): Promise<void> {
-  if ((await services.background.find(backgroundId(key.id, id))) === null) return;
+): Promise<Buffer | null> {
+  if ((await services.background.find(backgroundId(key.id, id))) === null) return null;
   const shown = await show();
-  if (!isFailure(shown) && shown.head.status < 300) await settleShown(services, key.id, id, shown.body);
+  if (isFailure(shown) || shown.head.status >= 300) return null;
+  await settleShown(services, key.id, id, shown.body);
+  return shown.body;
 }
 
 /** Asks the upstream that holds a response. @throws {GatewayError} where there is no answer that may be handed on */
@@ -166,7 +171,10 @@ async function passOn(
     deadlines: call.running.snapshot.timeouts,
   });
   // What it has used nobody can tell once it is gone.
-  if (action === 'delete') await settleBefore(services, call, id, () => waiting.ask(request('show', '')));
+  const before =
+    action === 'delete'
+      ? await settleBefore(services, call, id, () => waiting.ask(request('show', '')))
+      : null;
   if (call.accounted) return;
   const answer = await waiting.ask(request(action, call.exchange.head.query));
   if (isFailure(answer)) throw failureError(answer);
@@ -182,7 +190,7 @@ async function passOn(
   if (parseObject(text) === null) throw new GatewayError('upstream_error');
   if (status < 300) {
     if (action === 'delete') {
-      await settleUnknown(services, call.key.id, id);
+      await settleUnknown(services, call.key.id, id, before);
       await services.owned?.drop(ownerOf(call.key), id);
     } else if (action !== 'items') void settleShown(services, call.key.id, id, answer.body);
   }
