@@ -78,6 +78,11 @@ export function countOf(value: unknown): number {
   return Math.min(value, Number.MAX_SAFE_INTEGER);
 }
 
+/** Whether a value is a number that may count something: not below zero, nor larger than any count. */
+export function isCount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+}
+
 /** A place in a text: the value floored when it is a number above zero, else 0. */
 export function placeOf(value: unknown): number {
   return Math.floor(countOf(value));

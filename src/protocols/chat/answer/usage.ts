@@ -1,5 +1,5 @@
 import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
+import { isCount, isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
 import { partsOf, searchesIn } from '../../openai-shared/usage.js';
 
 export { lastUsage } from '../../openai-shared/choice-stream.js';
@@ -7,8 +7,7 @@ export { lastUsage } from '../../openai-shared/choice-stream.js';
 /** Reads the `usage` of a parsed answer or chunk; null when it is none or names no tokens. */
 export function decodeUsage({ usage, service_tier }: JsonObject): Usage | null {
   if (!isObject(usage)) return null;
-  if (numberOrNull(usage.prompt_tokens) === null && numberOrNull(usage.completion_tokens) === null)
-    return null;
+  if (!isCount(usage.prompt_tokens) && !isCount(usage.completion_tokens)) return null;
   const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : usage;
   const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : usage;
   const counted = {

@@ -1,5 +1,5 @@
 import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { countOf, isObject, type JsonObject } from '../../../wire/json.js';
+import { countOf, isCount, isObject, type JsonObject } from '../../../wire/json.js';
 import { createUsageReader, partsOf, tokenNames } from '../../openai-shared/usage.js';
 
 const { lastUsageWithin } = createUsageReader(tokenNames);
@@ -28,7 +28,7 @@ export function usageOfStream(bytes: Buffer): Usage | null {
  */
 export function decodeUsage({ usage: value, service_tier }: JsonObject, searches = 0): Usage | null {
   if (!isObject(value)) return null;
-  if (typeof value.input_tokens !== 'number' && typeof value.output_tokens !== 'number') return null;
+  if (!isCount(value.input_tokens) && !isCount(value.output_tokens)) return null;
   const input = isObject(value.input_tokens_details) ? value.input_tokens_details : {};
   const output = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
   const usage = {

@@ -196,3 +196,17 @@ test('a body without a message is the failure of the upstream', async (t) => {
     { kind: 'upstream_error' },
   );
 });
+
+test('a usage whose numbers are no counts names no tokens: what it has used is estimated', (t) => {
+  const usageOf = (usage: object) =>
+    read({ choices: [{ index: 0, message: { content: 'a' }, finish_reason: 'stop' }], usage }).usage;
+  for (const [prompt_tokens, completion_tokens] of [
+    [-5, -7],
+    [1e300, 1e300],
+    [-5, 1e300],
+  ])
+    t.equal(usageOf({ prompt_tokens, completion_tokens }), null);
+  t.match(usageOf({ prompt_tokens: 0, completion_tokens: 1e300 }), { input: 0, output: 0 });
+  t.match(usageOf({ prompt_tokens: -5, completion_tokens: 3 }), { input: 0, output: 3 });
+  t.end();
+});

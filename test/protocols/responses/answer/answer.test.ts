@@ -180,3 +180,15 @@ test('what was encoded decodes to the same answer', async (t) => {
     ),
   );
 });
+
+test('a usage whose numbers are no counts names no tokens: what it has used is estimated', (t) => {
+  const usageOf = (usage: object) => decodeAnswer({ status: 'completed', output: [], usage }).usage;
+  for (const [input_tokens, output_tokens] of [
+    [-5, -7],
+    [1e300, 1e300],
+    [-5, 1e300],
+  ])
+    t.equal(usageOf({ input_tokens, output_tokens }), null);
+  t.match(usageOf({ input_tokens: -5, output_tokens: 3 }), { input: 0, output: 3 });
+  t.end();
+});
