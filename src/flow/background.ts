@@ -157,7 +157,7 @@ export function watchedResponses(services: Services, mayFindAny: () => boolean):
 function workOn(services: Services, id: string, found: BackgroundCall): WatchedWork {
   const ageMs = Date.now() - found.at;
   const upstream = services.running.snapshot.upstreams.get(found.upstream);
-  if (ageMs >= watchedMs || upstream === undefined)
+  if (upstream === undefined)
     return {
       ageMs,
       upstream: null,
@@ -180,7 +180,7 @@ interface Looked {
   readonly ageMs: number;
 }
 
-/** Asks how a response stands, and settles it when it has ended. */
+/** Asks how a response stands, and settles it when it has ended, or has not in a day. */
 async function look(
   services: Services,
   { id, found, upstream, ageMs }: Looked,
@@ -189,15 +189,23 @@ async function look(
   const asking = askingAbout(services, found.record.model ?? '');
   const request = showRequest(services, found, upstream);
   const answer = await ask(asking, request);
-  if (isFailure(answer)) return;
-  const { head, body, refusal } = answer;
-  const told = refusal?.error ?? null;
-  if (isVendorAccountError(told)) {
-    const { apiKey } = request;
-    noteVendorAccountRefused(services, asking, { upstream, model: found.upstreamModel, apiKey }, told);
-  } else if (head.status === 404) {
-    if (ageMs >= youngMs) await settle(services, id, null);
-  } else if (head.status < 300 && endOfResponse(body) !== null) await settle(services, id, body);
+  // After a day it is asked once all the same: nobody may have been there to do it before.
+  const isLast = ageMs >= watchedMs;
+  if (!isFailure(answer)) {
+    const { head, body, refusal } = answer;
+    const told = refusal?.error ?? null;
+    if (isVendorAccountError(told)) {
+      const { apiKey } = request;
+      noteVendorAccountRefused(services, asking, { upstream, model: found.upstreamModel, apiKey }, told);
+    } else if (head.status < 300 && (isLast || endOfResponse(body) !== null)) {
+      await settle(services, id, body);
+      return;
+    } else if (head.status === 404 && ageMs >= youngMs) {
+      await settle(services, id, null);
+      return;
+    }
+  }
+  if (isLast) await settle(services, id, null);
 }
 
 function showRequest(services: Services, found: BackgroundCall, upstream: Upstream): CollectedRequest {

@@ -122,6 +122,15 @@ test('one that does not end is charged what it was taken for after a day', async
   t.match(stage.records, [{ costNanoUsd: reserved, outcome: 'incomplete', usage: { estimated: true } }]);
 });
 
+test('one of which nobody could ask for a day is charged what it has used, if it has ended', async (t) => {
+  const stage = await start(t, 24 * hourMs);
+  await look(stage, 200, completed.toString());
+  t.match(stage.records, [{ costNanoUsd: 200_000, outcome: 'complete', usage: { input: 100, output: 50 } }]);
+  const failing = await start(t, 24 * hourMs);
+  await look(failing, 500, '{}');
+  t.match(failing.records, [{ costNanoUsd: reserved, outcome: 'incomplete', usage: { estimated: true } }]);
+});
+
 test('one whose model is gone from the config costs what it was taken for, with the tokens that it used', async (t) => {
   const stage = await start(t, 1000);
   (stage.services.running.snapshot.models as Map<string, unknown>).clear();
