@@ -51,6 +51,11 @@ function expectedOutput({ body, route, upload, validated, model }: Call): number
   });
 }
 
+/** Whether a call says how much its upstream may answer at most, in a member of its body. */
+export function limitsOutput({ body, validated }: Call): boolean {
+  return body !== null && largest(body, validated?.output?.maxTokens ?? []) !== null;
+}
+
 /** The seconds of audio or video that a call is expected to have. */
 export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
   if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;

@@ -24,7 +24,7 @@ import { ResponsesSocket } from './responses-socket/socket.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
 import { takePlace } from './sockets/take-place.js';
-import { refuseUncounted } from './uncounted.js';
+import { refuseUncounted, requireOutputLimit } from './uncounted.js';
 import { Upload } from './upload.js';
 import { type ValidatedBody, validateBody } from './validate.js';
 import { serveContent } from './video/content-relay.js';
@@ -154,7 +154,10 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
   if (!endpoint.modelInBody) requirePathModel(call);
-  if (validated.inBackground && endpoint.answersLater && call.socketCall !== null) refuseUncounted(resolved);
+  if (validated.inBackground && endpoint.answersLater) {
+    if (call.socketCall === null) requireOutputLimit(resolved);
+    else refuseUncounted(resolved);
+  }
   if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();

@@ -67,6 +67,12 @@ async function start(
         limits: { tokensPerMinute: 1500 },
         budget: { usd: 10, per: 'month' },
       },
+      {
+        id: 'budgeted',
+        hash: hashKey('sk-budgeted'),
+        groups: ['default'],
+        budget: { usd: 10, per: 'month' },
+      },
     ],
   };
   const all: RunningGateway[] = [];
@@ -237,10 +243,28 @@ test('one whose model costs nothing is in the book, too', async (t) => {
 
 test('limits hold what a response in the background is taken for until its end', async (t) => {
   const stage = await start(t);
-  t.equal((await stage.create({}, 'sk-limited')).status, 200);
-  const second = await stage.create({}, 'sk-limited');
+  const bounded = { max_output_tokens: 1000 };
+  t.equal((await stage.create(bounded, 'sk-limited')).status, 200);
+  const second = await stage.create(bounded, 'sk-limited');
   t.equal(second.status, 429);
   t.match(await second.json(), { error: { code: 'rate_limit_exceeded' } });
+});
+
+test('one that a budget or a limit of tokens counts says how long it may become', async (t) => {
+  const stage = await start(t);
+  for (const key of ['sk-limited', 'sk-budgeted']) {
+    for (const more of [{}, { max_output_tokens: null }]) {
+      const refused = await stage.create(more, key);
+      t.equal(refused.status, 400);
+      t.match(await refused.json(), {
+        error: { code: 'missing_required_parameter', param: 'max_output_tokens', message: /background/ },
+      });
+    }
+    t.equal((await stage.create({ background: false }, key)).status, 200);
+  }
+  t.equal(stage.asked('POST').length, 2, 'what was refused has reached no upstream');
+  const free = await start(t, { model: { price: {} } });
+  t.equal((await free.create({}, 'sk-budgeted')).status, 200, 'no budget pays for a model that costs nothing');
 });
 
 const delta = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"${'some words '.repeat(40)}"}\n\n`;
