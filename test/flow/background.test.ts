@@ -264,7 +264,11 @@ test('one that a budget or a limit of tokens counts says how long it may become'
   }
   t.equal(stage.asked('POST').length, 2, 'what was refused has reached no upstream');
   const free = await start(t, { model: { price: {} } });
-  t.equal((await free.create({}, 'sk-budgeted')).status, 200, 'no budget pays for a model that costs nothing');
+  t.equal(
+    (await free.create({}, 'sk-budgeted')).status,
+    200,
+    'no budget pays for a model that costs nothing',
+  );
 });
 
 const delta = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"${'some words '.repeat(40)}"}\n\n`;
