@@ -37,6 +37,8 @@ export interface SocketRooms {
    * @returns false when so much comes from where it comes from that it may not go on
    */
   arrived(bytes: number, now: number): boolean;
+  /** Its owner has been busy with the message for so long. */
+  took(ms: number): void;
 }
 
 /** Limits that hold for every socket of a server, as long as it runs. */
@@ -217,7 +219,8 @@ export class ClientSocket implements Guarded {
 
   heard(message: ArrayBuffer, isBinary: boolean): void {
     if (this.#socket === null) return;
-    const mayGoOn = this.#rooms.arrived(message.byteLength, this.#answered());
+    const heardAt = this.#answered();
+    const mayGoOn = this.#rooms.arrived(message.byteLength, heardAt);
     if (this.#socket === null) return;
     if (!mayGoOn) {
       this.#turnAway(message.byteLength, tooFast);
@@ -231,6 +234,7 @@ export class ClientSocket implements Guarded {
       this.#largestReceived = message.byteLength;
     }
     this.#listener.onMessage(message.byteLength === 0 ? noBytes : Buffer.from(message), isBinary);
+    this.#rooms.took(performance.now() - heardAt);
   }
 
   /** Ends it for a message that cannot be taken: with 1013, or without a word where that would keep too much. */

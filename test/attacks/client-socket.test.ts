@@ -29,6 +29,7 @@ function stage(most = Number.POSITIVE_INFINITY, mayGoOn = true) {
     unread: room('unread'),
     received: room('received'),
     arrived: () => mayGoOn,
+    took: () => heard.push('took'),
   });
   const take = (bytes: number) => {
     const taken = Math.min(free, bytes);
@@ -93,6 +94,12 @@ test('pings, which uWS answers by itself, count like messages, and are not too m
   flood.read(127);
   flood.ping(200);
   t.ok(flood.heard.at(-1)?.startsWith('closed'));
+});
+
+test('how long its owner is busy with a message is told', async (t) => {
+  const { socket, heard } = stage();
+  socket.heard(new ArrayBuffer(1), true);
+  t.strictSame(heard, ['message', 'took']);
 });
 
 test('what finds no room is not kept: the connection is cut', async (t) => {

@@ -113,6 +113,22 @@ test('a key that sends more than its part in one long turn of the event loop is 
   );
 });
 
+test('a key whose messages take long is turned away in the turn that they make long, and no other', async (t) => {
+  const memory = new SessionMemory(() => settings);
+  const [hostile, other] = [memory.takePlace('hostile'), memory.takePlace('other')];
+  memory.turned(1000);
+  t.equal(hostile.arrived(1, 1000), true);
+  for (let message = 0; message < 3; message++) hostile.took(100);
+  hostile.took(10_000);
+  t.equal(memory.takePlace('hostile').arrived(1, 1400), true, "a process that was stopped is nobody's doing");
+  hostile.took(100);
+  t.equal(hostile.arrived(1, 1500), false);
+  t.equal(memory.takePlace('hostile').arrived(1, 1500), false, 'on any of its sockets');
+  t.equal(other.arrived(1, 1500), true);
+  memory.turned(1600);
+  t.equal(hostile.arrived(1, 1600), true);
+});
+
 test('of messages of a few bytes a key may send some ten thousand in one long turn', async (t) => {
   const memory = new SessionMemory(() => settings);
   const hostile = memory.takePlace('hostile');

@@ -13,12 +13,16 @@ const lookBytes = 8 * 1024 * 1024;
 const leastMessage = 4096;
 /** A turn of the event loop that takes longer is one in which too much has come. */
 const longTurnMs = 500;
+/** One message counts for no more: the process may have been stopped within it. */
+const mostMessageMs = 100;
 
 interface KeyHold {
   sessions: number;
   /** What has come in messages in the turn of the event loop that has this number. */
   turn: number;
   turnBytes: number;
+  /** How long its messages have kept the worker in that turn. */
+  turnMs: number;
   bytes: number;
   /** Until when it opens no more, of `performance.now()`. */
   barredUntil: number;
@@ -121,12 +125,13 @@ export class SessionMemory {
   /**
    * A message of a key has come. uWS handles all that its sockets have to read in one turn of the event loop, and reads
    * each again while it is full: only what is done here, and not in a timer, comes in time.
-   * @returns false when the turn is a long one, and the key has sent more in it than it may hold
+   * @returns false when the turn is a long one, and the key has sent more in it than it may hold, or is why it is long
    */
   arrived(key: KeyHold, bytes: number, now: number): boolean {
     if (key.turn !== this.#turn) {
       key.turn = this.#turn;
       key.turnBytes = 0;
+      key.turnMs = 0;
     }
     key.turnBytes += Math.max(bytes, leastMessage);
     this.#arrivedBytes += bytes;
@@ -134,6 +139,7 @@ export class SessionMemory {
       this.#arrivedBytes = 0;
       this.onMuch?.(now);
     }
+    if (key.turnMs >= longTurnMs) return false;
     return now - this.#turnAt < longTurnMs || key.turnBytes <= this.#settings().heldBytesPerKey;
   }
 
@@ -184,7 +190,7 @@ export class SessionMemory {
   #of(keyId: string): KeyHold {
     let key = this.#byKey.get(keyId);
     if (key === undefined) {
-      key = { sessions: 0, bytes: 0, closing: 0, barredUntil: 0, turn: 0, turnBytes: 0 };
+      key = { sessions: 0, bytes: 0, closing: 0, barredUntil: 0, turn: 0, turnBytes: 0, turnMs: 0 };
       this.#byKey.set(keyId, key);
     }
     return key;
@@ -221,6 +227,10 @@ export class SessionPlace implements SocketRooms {
 
   arrived(bytes: number, now: number): boolean {
     return this.#memory.arrived(this.#key, bytes, now);
+  }
+
+  took(ms: number): void {
+    this.#key.turnMs += Math.min(ms, mostMessageMs);
   }
 
   /** @returns a sum that is counted until the place is given back */
