@@ -27,8 +27,8 @@ export function KeyDialog({ title, verb, fields: first, groups, isNew, submit, o
   const fields = useSignal(first);
   const problems = useSignal<FieldProblems>({});
   const content = useRef<HTMLDivElement>(null);
-  useEffect(() => content.current?.querySelector('input')?.focus(), []);
-  // The first field with a problem has the focus.
+  // The first field with a problem has the focus. At first a dialog gives it to its first field by itself, and at once: later,
+  // what somebody has begun to type would go on in another one.
   useEffect(
     () => content.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
     [problems.value],

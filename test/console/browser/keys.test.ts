@@ -30,6 +30,7 @@ test('keys in the console', { skip: noBrowser }, async (t) => {
     await t.test('a key is made, shown once, and works', async (t) => {
       await page.getByRole('button', { name: 'Create key' }).click();
       const dialog = page.getByRole('dialog');
+      t.equal(await dialog.getByLabel('Label').evaluate((field) => field.matches(':focus')), true);
       await dialog.getByLabel('Label').fill('The night shift');
       await dialog.getByLabel('Id', { exact: false }).fill('night');
       await dialog.getByRole('checkbox', { name: 'default' }).check();
