@@ -5,6 +5,8 @@
  * bound on its load holds for them as well.
  */
 
+import { wordAt } from '../wire/word.js';
+
 /** Bytes of a prompt that decide. A prompt cache knows beginnings, and hashing more would cost every call. */
 export const affinityBytes = 1024;
 
@@ -53,13 +55,7 @@ export function hashBytes(seed: number, bytes: Uint8Array, from: number, to: num
   let hash = seed | 0;
   let at = from;
   for (; at + 3 < end; at += 4) {
-    hash = mixIn(
-      hash,
-      (bytes[at] as number) |
-        ((bytes[at + 1] as number) << 8) |
-        ((bytes[at + 2] as number) << 16) |
-        ((bytes[at + 3] as number) << 24),
-    );
+    hash = mixIn(hash, wordAt(bytes, at));
   }
   let rest = 0;
   for (let shift = 0; at < end; at++, shift += 8) rest |= (bytes[at] as number) << shift;

@@ -4,7 +4,7 @@ import type { ConversationRequest, MediaPart, TextPart, UserPart } from './reque
 import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
 
-const weightOfToken = 4;
+export const weightOfToken = 4;
 /** Whatever its size: how many tokens a medium is depends on the model. */
 export const mediumTokens = 1500;
 

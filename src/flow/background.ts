@@ -5,18 +5,18 @@ import { estimatedUsage, tokensOf } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { budgetKeptMs } from '../limits/pools.js';
-import { type CallOutcome, type CallRecord, unknownCost } from '../metrics/call-record.js';
+import type { CallOutcome, CallRecord } from '../metrics/call-record.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { endOfResponse, type ResponseEnd } from '../protocols/responses/background.js';
-import { upstreamRequest } from '../protocols/responses/by-id.js';
 import { writtenWeight } from '../stream/streamed-text.js';
 import { type BackgroundCall, backgroundId } from '../usage/background-calls.js';
-import { costOf } from '../usage/cost.js';
 import { noLines } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
 import { type CollectedRequest, isFailure } from './ask.js';
 import { askingAbout } from './asking.js';
+import { costsOfTokens } from './consumption.js';
 import { markedKey } from './key-mark.js';
+import { responseRequest } from './response-request.js';
 import type { Services } from './services.js';
 import type { AskAlone, Watched, WatchedWork } from './upstream-watch.js';
 
@@ -34,7 +34,6 @@ const watchedMs = 24 * 60 * 60 * 1000;
 /** An upstream may not know for so long what it has just made. */
 const youngMs = 10_000;
 const longestAskMs = 10_000;
-const answerBytes = 32 * 1024 * 1024;
 
 /**
  * Settles what a key's call has begun, where what an upstream says of it shows that it has ended. Never rejects.
@@ -47,7 +46,8 @@ export async function settleShown(
   response: Buffer,
 ): Promise<void> {
   try {
-    if (endOfResponse(response) !== null) await settle(services, backgroundId(keyId, id), response);
+    const shown = shownBy(response);
+    if (shown.end !== null) await settle(services, backgroundId(keyId, id), shown);
   } catch (fault) {
     // The store is gone, as its other users tell; the watch looks again.
     if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);
@@ -65,15 +65,27 @@ export function settleUnknown(
   id: string,
   response: Buffer | null,
 ): Promise<void> {
-  return settle(services, backgroundId(keyId, id), response);
+  return settle(services, backgroundId(keyId, id), response === null ? null : shownBy(response));
 }
 
-/** @param response as it ended or stood last, as JSON text; null where nobody can tell */
-async function settle(services: Services, id: string, response: Buffer | null): Promise<void> {
+/** What an upstream has shown of a response. */
+interface Shown {
+  /** Whole, as JSON text. */
+  readonly response: Buffer;
+  /** Null for one that goes on. */
+  readonly end: ResponseEnd | null;
+}
+
+function shownBy(response: Buffer): Shown {
+  return { response, end: endOfResponse(response) };
+}
+
+/** @param shown last; null where nobody can tell */
+async function settle(services: Services, id: string, shown: Shown | null): Promise<void> {
   const { background, budgets } = services;
   const found = await background.find(id);
   if (found === null || !(await background.claimEnd(id, claimMs))) return;
-  const record = endedRecord(services, found, response);
+  const record = endedRecord(services, found, shown);
   // First, since the next call may be let in by them.
   for (const { pool, limit, amount } of found.reserved) {
     const owed = record.costNanoUsd - amount;
@@ -91,14 +103,14 @@ const outcomes: Readonly<Record<ResponseEnd['status'], CallOutcome>> = {
   cancelled: 'incomplete',
 };
 
-function endedRecord(services: Services, found: BackgroundCall, response: Buffer | null): CallRecord {
+function endedRecord(services: Services, found: BackgroundCall, shown: Shown | null): CallRecord {
   const { record, at, factor } = found;
-  const end = response === null ? null : endOfResponse(response);
   const now = performance.now();
   const ended = { ...record, endedAt: now, durationMs: record.durationMs + Math.max(0, Date.now() - at) };
   const expected = estimatedUsage(record.usage?.input ?? 0, record.usage?.output ?? 0);
-  if (response === null) return { ...ended, usage: expected };
-  const usage = end?.usage ?? unsaidUsage(end, response, found, expected);
+  if (shown === null) return { ...ended, usage: expected };
+  const { end } = shown;
+  const usage = end?.usage ?? unsaidUsage(shown, found, expected);
   if (usage === expected) return { ...ended, usage };
   const outcome = end === null ? record.outcome : outcomes[end.status];
   if (usage === null) return { ...ended, outcome, usage, units: 0, costNanoUsd: 0, paidNanoUsd: 0 };
@@ -109,30 +121,15 @@ function endedRecord(services: Services, found: BackgroundCall, response: Buffer
   const target = model.targets.find(
     (each) => each.upstream.name === upstream && each.model === upstreamModel,
   );
-  const consumption = { usage, seconds: 0, calls: 1 };
-  const { price } = model;
-  const cost = target === undefined ? null : target.cost;
-  return {
-    ...ended,
-    outcome,
-    usage,
-    costNanoUsd: price === null ? 0 : costOf(price, consumption, factor),
-    paidNanoUsd: cost === null ? unknownCost : costOf(cost, consumption),
-  };
+  return { ...ended, outcome, usage, ...costsOfTokens(model.price, target?.cost ?? null, usage, factor) };
 }
 
 /**
  * What a response is thought to have used that does not say so: no less than its client has had of it. One that has
  * failed has used nothing.
- * @param end null for one that goes on
  * @param expected for what it was taken
  */
-function unsaidUsage(
-  end: ResponseEnd | null,
-  response: Buffer,
-  { streamed }: BackgroundCall,
-  expected: Usage,
-): Usage | null {
+function unsaidUsage({ end, response }: Shown, { streamed }: BackgroundCall, expected: Usage): Usage | null {
   if (end?.status === 'failed') return null;
   const { input } = expected;
   const output = Math.max(streamed, tokensOf(writtenWeight(parseObject(response.toString('utf8')))));
@@ -197,8 +194,9 @@ async function look(
     if (isVendorAccountError(told)) {
       const { apiKey } = request;
       noteVendorAccountRefused(services, asking, { upstream, model: found.upstreamModel, apiKey }, told);
-    } else if (head.status < 300 && (isLast || endOfResponse(body) !== null)) {
-      await settle(services, id, body);
+    } else if (head.status < 300) {
+      const shown = shownBy(body);
+      if (isLast || shown.end !== null) await settle(services, id, shown);
       return;
     } else if (head.status === 404 && ageMs >= youngMs) {
       await settle(services, id, null);
@@ -210,18 +208,13 @@ async function look(
 
 function showRequest(services: Services, found: BackgroundCall, upstream: Upstream): CollectedRequest {
   const { timeouts } = services.running.snapshot;
-  return {
-    ...upstreamRequest(found.response, 'show', ''),
+  return responseRequest({
     upstream,
-    protocol: 'responses',
-    contentType: null,
     apiKey: markedKey(upstream, found.credential),
+    id: found.response,
+    action: 'show',
+    query: '',
     lines: noLines,
-    target: null,
-    body: [],
-    maxBytes: answerBytes,
-    attempt: null,
-    once: false,
     deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestAskMs) },
-  };
+  });
 }

@@ -1,11 +1,9 @@
-import type { Price } from '../config/types.js';
 import { estimatedUsage } from '../conversation/estimate-usage.js';
-import { type CallRecord, unknownCost } from '../metrics/call-record.js';
+import type { CallRecord } from '../metrics/call-record.js';
 import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
 import type { BackgroundCall } from '../usage/background-calls.js';
-import { costOf } from '../usage/cost.js';
 import type { Call } from './call.js';
-import { type BegunResponse, factorOf } from './consumption.js';
+import { type BegunResponse, costsOfTokens, factorOf } from './consumption.js';
 import { expectedUsage } from './expected-usage.js';
 import { keyMark } from './key-mark.js';
 import type { Services } from './services.js';
@@ -35,9 +33,6 @@ export function settleLater(services: Services, call: Call, record: CallRecord):
   const { expected } = begun;
   const streamed = call.usage?.output ?? 0;
   const usage = estimatedUsage(expected.input, Math.max(expected.output, streamed));
-  const consumption = { usage, seconds: 0, calls: 1 };
-  const cost = (price: Price | null | undefined, factor: number): number | null =>
-    price == null ? null : costOf(price, consumption, factor);
   const factor = factorOf(call);
   const background: BackgroundCall = {
     response: begun.id,
@@ -54,8 +49,7 @@ export function settleLater(services: Services, call: Call, record: CallRecord):
       outcome: 'incomplete',
       usage,
       units: 1,
-      costNanoUsd: cost(model?.price, factor) ?? 0,
-      paidNanoUsd: cost(target.cost, 1) ?? unknownCost,
+      ...costsOfTokens(model?.price ?? null, target.cost, usage, factor),
     },
   };
   const work = services.background.add(background).then((isNoted) => {

@@ -119,6 +119,24 @@ function paidForTokens({ cost }: Target, usage: Usage | null): number {
   return cost === null || usage === null ? unknownCost : costOf(cost, { usage, seconds: 0, calls: 0 });
 }
 
+/**
+ * What a call costs that uses nothing but tokens.
+ * @param price of the model; null for none
+ * @param cost of the target; null where nobody knows
+ */
+export function costsOfTokens(
+  price: Price | null,
+  cost: Price | null,
+  usage: Usage,
+  factor: number,
+): { readonly costNanoUsd: number; readonly paidNanoUsd: number } {
+  const consumption = { usage, seconds: 0, calls: 1 };
+  return {
+    costNanoUsd: price === null ? 0 : costOf(price, consumption, factor),
+    paidNanoUsd: cost === null ? unknownCost : costOf(cost, consumption),
+  };
+}
+
 /** What is known of what a call has begun in the background. */
 export interface BegunResponse {
   /** Of the call, while its body was at hand. */

@@ -1,4 +1,5 @@
 import { eventEnd } from '../wire/sse.js';
+import { wordAt } from '../wire/word.js';
 
 const lf = 0x0a;
 const cr = 0x0d;
@@ -74,15 +75,6 @@ function wordsOf(mark: Buffer): Int32Array {
   const words = new Int32Array(count);
   for (let i = 0; i < count; i++) words[i] = wordAt(mark, Math.min(i * wordBytes, lastAt));
   return words;
-}
-
-function wordAt(bytes: Buffer, at: number): number {
-  return (
-    (bytes[at] as number) |
-    ((bytes[at + 1] as number) << 8) |
-    ((bytes[at + 2] as number) << 16) |
-    ((bytes[at + 3] as number) << 24)
-  );
 }
 
 /** An event may end with CRs alone, and then an LF belongs to one behind it. */

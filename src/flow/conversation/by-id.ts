@@ -14,7 +14,6 @@ import {
   notCancellable,
   type ResponseAction,
   responseNotFound,
-  upstreamRequest,
 } from '../../protocols/responses/by-id.js';
 import { itemPage, readItemPage } from '../../protocols/responses/item-list.js';
 import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
@@ -29,13 +28,13 @@ import type { AuthenticatedCall } from '../call.js';
 import { markedKey } from '../key-mark.js';
 import { takeMemory } from '../memory-budget.js';
 import { configuredPass } from '../prepare.js';
+import { responseRequest } from '../response-request.js';
 import type { Services } from '../services.js';
 import type { FoundValues } from './find-queue.js';
 import { ownerOf } from './records.js';
 
 /** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
 const copies = 3;
-const answerBytes = 32 * 1024 * 1024;
 /** What an upstream has just made may be on its way to the store: nothing waits for that but who asks for it. */
 const underWayMs = 100;
 
@@ -156,20 +155,17 @@ async function passOn(
   const upstream = call.running.snapshot.upstreams.get(holder.upstream);
   if (upstream === undefined) throw responseNotFound(id);
   const apiKey = markedKey(upstream, holder.key);
-  const request = (asked: ResponseAction, query: string): CollectedRequest => ({
-    ...upstreamRequest(id, asked, query),
-    upstream,
-    protocol: 'responses',
-    contentType: null,
-    apiKey,
-    lines: configuredPass(call, upstream),
-    target: null,
-    body: [],
-    maxBytes: answerBytes,
-    attempt: null,
-    once: asked === 'cancel',
-    deadlines: call.running.snapshot.timeouts,
-  });
+  const { timeouts: deadlines } = call.running.snapshot;
+  const request = (asked: ResponseAction, query: string): CollectedRequest =>
+    responseRequest({
+      upstream,
+      apiKey,
+      id,
+      action: asked,
+      query,
+      lines: configuredPass(call, upstream),
+      deadlines,
+    });
   // What it has used nobody can tell once it is gone.
   const before =
     action === 'delete'

@@ -1,4 +1,4 @@
-import { tokensOf } from '../../conversation/estimate-usage.js';
+import { tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
 import { afterColon, endOfString } from '../../wire/json-skip.js';
@@ -35,7 +35,6 @@ const transcribing = 'conversation.item.input_audio_transcription.delta';
 const untranscribed = 'conversation.item.input_audio_transcription.failed';
 /** Of sound that a model makes: one for 50 ms (https://platform.openai.com/docs/guides/realtime-costs). */
 const tokensPerSecond = 20;
-const weightOfToken = 4;
 
 /** What an upstream was asked for or has begun and not told the usage of: responses, or a transcript of what was said. */
 export class OpenUsage {
