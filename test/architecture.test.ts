@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { protocols as protocolNames } from '../src/config/types.js';
+import { protocols as protocolNames } from '../src/config/words.js';
 import { textProtocols } from '../src/conversation/request.js';
 import { videoFormats } from '../src/video/task.js';
 

@@ -7,7 +7,8 @@ import { presetOf, presets } from './presets.js';
 import { propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { memberPath, namedRules } from './rules.js';
 import { nativeProtocols, translationProtocol } from './servable.js';
-import { type Protocol, type UpstreamKind, upstreamKinds } from './types.js';
+import type { Protocol, UpstreamKind } from './types.js';
+import { upstreamKinds } from './words.js';
 
 type Path = readonly (string | number)[];
 

@@ -8,7 +8,8 @@ import { parseProxyUrl } from './proxy.js';
 import { defaults } from './resolve.js';
 import { servableProtocols } from './servable.js';
 import { parsePostgresUrl } from './store-settings.js';
-import { type Protocol, protocols, type UpstreamKind, upstreamKinds } from './types.js';
+import type { Protocol, UpstreamKind } from './types.js';
+import { protocols, upstreamKinds } from './words.js';
 
 const longestName = 256;
 const loneSurrogate = /\p{Surrogate}/u;

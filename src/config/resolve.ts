@@ -19,13 +19,13 @@ import type {
   KeptVideos,
   Key,
   ListenTls,
-  OnLeave,
   Price,
   Protocol,
   RateLimits,
   Snapshot,
   SocketSettings,
   TokenLimits,
+  Upstream,
   UpstreamKind,
 } from './types.js';
 
@@ -51,7 +51,7 @@ export interface ResolvedUpstream {
   };
   readonly proxy: EgressProxy | null;
   readonly injectUsage: boolean;
-  readonly onLeave: OnLeave;
+  readonly onLeave: Upstream['onLeave'];
   readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
   readonly allowMembers: readonly SteeringMember[];
@@ -145,7 +145,7 @@ export interface AdminTokens {
   readonly metricsToken: string | null;
 }
 
-/** One key may hold this part of what a worker may, where the file does not say more. */
+/** One key may hold this part of what a worker may, of bodies or for WebSockets, where the file does not say more. */
 const keyShare = 4;
 
 /** What a config file need not say. */
@@ -230,19 +230,16 @@ export const defaults = {
   maxWaiting: 10_000,
 } as const;
 
-/** One key may hold this part of what the WebSockets of a worker may, where the file says nothing else. */
-const socketShare = 4;
-
 function lowerCase(names: readonly string[] = []): readonly string[] {
   return [...new Set(names.map((name) => name.toLowerCase()))];
 }
 
 /** The settings of WebSockets, with every default filled in. */
-export function socketSettings(given: ConfigFile['sockets'] = {}): SocketSettings {
+function socketSettings(given: ConfigFile['sockets'] = {}): SocketSettings {
   const { messageBytes = defaults.sockets.messageBytes } = given;
   // Some of the largest messages have to fit.
-  const heldBytes = given.heldBytes ?? Math.max(defaults.sockets.heldBytes, socketShare * messageBytes);
-  const share = Math.max(messageBytes, Math.floor(heldBytes / socketShare));
+  const heldBytes = given.heldBytes ?? Math.max(defaults.sockets.heldBytes, keyShare * messageBytes);
+  const share = Math.max(messageBytes, Math.floor(heldBytes / keyShare));
   return { ...defaults.sockets, heldBytesPerKey: share, ...given, heldBytes };
 }
 
@@ -417,7 +414,7 @@ function resolveLimits(limits: FileModel['limits']): RateLimits | null {
 }
 
 /** The bounds of bodies, with every default filled in. */
-export function byteLimits(given: ConfigFile['limits'] = {}): Snapshot['limits'] {
+function byteLimits(given: ConfigFile['limits'] = {}): Snapshot['limits'] {
   const limits = { ...defaults.limits, ...given };
   // The largest body has to fit, however little a worker may hold.
   const share = Math.max(limits.bodyBytes, Math.floor(limits.bufferedBytes / keyShare));
@@ -425,7 +422,7 @@ export function byteLimits(given: ConfigFile['limits'] = {}): Snapshot['limits']
 }
 
 /** A secret that lasts as long as the process that makes it. */
-export function madeUpSecret(): ResolvedConfig['secret'] {
+function madeUpSecret(): ResolvedConfig['secret'] {
   return { text: randomBytes(32).toString('base64url'), given: false };
 }
 

@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox';
 import { closed, headerValue, optional } from './setting.js';
-import { thinkingForms } from './types.js';
 
 const word = Type.String({ minLength: 1, maxLength: 64 });
 const name = Type.String({ minLength: 1, maxLength: 256 });
@@ -54,7 +53,7 @@ export const rules = Type.Object(
     ),
     thinking: optional(
       '`adaptive` (messages): a budget of thinking becomes `adaptive`, and `disabled` is left out. `enable_thinking`, `type` (chat): an effort becomes that switch, or turns `thinking.type` off.',
-      Type.Enum([...thinkingForms]),
+      Type.Enum(['adaptive', 'enable_thinking', 'type']),
     ),
     fillReasoning: optional(
       '`true` (chat): a message of the assistant that has lost its `reasoning_content` gets a full stop in its place.',

@@ -4,7 +4,7 @@ import { conversations, usage, videos } from './kept-schema.js';
 import { price } from './price-schema.js';
 import { rules } from './rules-schema.js';
 import { closed, described, headerValue, optional } from './setting.js';
-import { onLeaveWays, protocols, upstreamKinds } from './types.js';
+import { protocols, upstreamKinds } from './words.js';
 
 /** Setters of timers take 32 signed bits: beyond, a deadline would fire at once. */
 const longestMs = 2_147_483_647;
@@ -281,7 +281,7 @@ const upstream = Type.Object(
     injectUsage: optional('Ask for the usage of streams where the client did not.', Type.Boolean()),
     onLeave: optional(
       'What becomes of a call whose client leaves: `drain` reads on for its usage, for 10 s or 2,000 output tokens at most; `cancel` ends it at once.',
-      Type.Enum([...onLeaveWays]),
+      Type.Enum(['drain', 'cancel']),
     ),
     responsesSocket: optional('It takes responses over a WebSocket, too.', Type.Boolean()),
     fetchPrivate: optional(

@@ -1,19 +1,10 @@
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
-import { type Protocol, protocols, type UpstreamKind } from './types.js';
+import type { Protocol, UpstreamKind } from './types.js';
+import { otherProtocols, protocols } from './words.js';
 
 /** What the upstreams of a kind take as it comes, but for responses, where each target says so itself. */
 const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
-  chat: [
-    'chat',
-    'completions',
-    'embeddings',
-    'rerank',
-    'moderations',
-    'audio',
-    'images',
-    'video',
-    'realtime',
-  ],
+  chat: ['chat', ...otherProtocols],
   messages: ['messages'],
   generateContent: ['generateContent', 'embeddings'],
   vendork: ['video'],

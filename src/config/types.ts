@@ -1,35 +1,21 @@
 import type { TargetOptions } from '../conversation/codec.js';
-import { type TextProtocolName, textProtocols } from '../conversation/request.js';
+import type { TextProtocolName } from '../conversation/request.js';
 import type { ServiceTier } from '../conversation/usage.js';
 import type { EgressProxy, Origin } from '../upstream/origin.js';
 import type { Needle } from '../wire/json-skip.js';
 import type { MemberRule } from '../wire/member-rule.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
+import type { RuleSettings } from './rules-schema.js';
+import type { ConfigFile } from './schema.js';
+import type { protocols, upstreamKinds } from './words.js';
 
-/** Where a model can be offered. */
-export const protocols = [
-  ...textProtocols,
-  'completions',
-  'embeddings',
-  'rerank',
-  'moderations',
-  'audio',
-  'images',
-  'video',
-  'realtime',
-] as const;
+/** A section of the config file with every default filled in: its schema says what each setting is. */
+type Filled<Section extends keyof ConfigFile> = Readonly<
+  Required<Exclude<ConfigFile[Section], string | undefined>>
+>;
+
 export type Protocol = (typeof protocols)[number];
-
-export const upstreamKinds = [
-  'chat',
-  'messages',
-  'generateContent',
-  'vendork',
-  'vendorj',
-  'generic',
-  'simulator',
-] as const;
 export type UpstreamKind = (typeof upstreamKinds)[number];
 
 /** What of the gateway's own an upstream knows, and its clients must not. */
@@ -52,8 +38,7 @@ export interface KeyMark {
 }
 
 /** How a body tells a model whether to think, where that is not by a word for its effort. */
-export const thinkingForms = ['adaptive', 'enable_thinking', 'type'] as const;
-export type ThinkingForm = (typeof thinkingForms)[number];
+export type ThinkingForm = NonNullable<RuleSettings['thinking']>;
 
 /** What is changed in the bodies that a target gets. */
 export interface TargetRules {
@@ -91,10 +76,6 @@ export interface ConfiguredHeaders {
   readonly clientHeaders: ClientHeaders | null;
 }
 
-/** See `Upstream.onLeave`. */
-export const onLeaveWays = ['drain', 'cancel'] as const;
-export type OnLeave = (typeof onLeaveWays)[number];
-
 /** One place that answers: an origin, the path under it, and how to sign in. */
 export interface Upstream extends ConfiguredHeaders {
   readonly name: string;
@@ -105,7 +86,7 @@ export interface Upstream extends ConfiguredHeaders {
   /** Ask for a stream's usage where the client did not, and hide it from the client again. */
   readonly injectUsage: boolean;
   /** What becomes of a call there whose client leaves: it is read on for its usage, within bounds, or cancelled. */
-  readonly onLeave: OnLeave;
+  readonly onLeave: NonNullable<ConfigFile['upstreams'][string]['onLeave']>;
   /** Responses may be asked for over a WebSocket, too. */
   readonly responsesSocket: boolean;
   /** Media for it may be fetched from private addresses. */
@@ -225,18 +206,13 @@ export interface Price extends SteppedRates {
   readonly tiers: Readonly<Partial<Record<ServiceTier, number | SteppedRates>>>;
 }
 
-/** Null where there is no limit. */
-export interface RateLimits {
-  readonly requestsPerMinute: number | null;
-  readonly tokensPerMinute: number | null;
-  readonly concurrent: number | null;
-}
+type LimitsOfFile = NonNullable<ConfigFile['models'][string]['limits']>;
 
-export interface Budget {
-  readonly usd: number;
-  /** Calendar periods in UTC; a week begins on Monday. */
-  readonly per: 'day' | 'week' | 'month';
-}
+/** Null where there is no limit. */
+export type RateLimits = { readonly [Name in keyof LimitsOfFile]-?: NonNullable<LimitsOfFile[Name]> | null };
+
+/** Calendar periods in UTC; a week begins on Monday. */
+export type Budget = Readonly<NonNullable<ConfigFile['models'][string]['budget']>>;
 
 /** What the keys of one group may do. */
 export interface Group {
@@ -253,23 +229,7 @@ export interface Group {
 }
 
 /** How targets are chosen, and when the breaker of one opens. */
-export interface RoutingSettings {
-  /** Failures in a row after which a target is left alone. */
-  readonly failures: number;
-  /** The same for a share of failures, of at least `minimumCalls` within `windowMs`. */
-  readonly failureRate: number;
-  readonly minimumCalls: number;
-  readonly windowMs: number;
-  /** How long it is left alone, doubled with every probe that fails, up to the longest. */
-  readonly openMs: number;
-  readonly maxOpenMs: number;
-  /** Calls of one key that begin alike go to the same target and upstream key, whose prompt cache knows them. */
-  readonly affinity: boolean;
-  /** How many times its fair share a target may have under way before such calls go elsewhere. */
-  readonly loadFactor: number;
-  /** How often the last target of a call is asked again when nothing could be sent to it. */
-  readonly retries: number;
-}
+export type RoutingSettings = Filled<'routing'>;
 
 export interface Key {
   readonly id: string;
@@ -297,47 +257,10 @@ export interface Key {
   pools?: object | null;
 }
 
-export interface Timeouts {
-  /** For a request body to arrive whole. */
-  readonly bodyMs: number;
-  /** How long a body may be slower than `Snapshot.limits.leastBodyRate`, at its beginning and later. */
-  readonly bodyGraceMs: number;
-  /** Silence on a stream after which the gateway sends a keep-alive; 0 for never. */
-  readonly keepAliveMs: number;
-  readonly connectMs: number;
-  readonly firstByteMs: number;
-  readonly idleMs: number;
-  readonly totalMs: number;
-  readonly drainMs: number;
-  /** Between the word that the gateway is not ready any more and the end of listening. */
-  readonly unreadyMs: number;
-  /** How long workers serve on whose primary process has died; 0 for no longer than their answers take. */
-  readonly orphanMs: number;
-}
+export type Timeouts = Filled<'timeouts'>;
 
 /** What holds for WebSockets. */
-export interface SocketSettings {
-  /** Largest message that either side may send, in bytes. */
-  readonly messageBytes: number;
-  /** Bytes that wait for a slow upstream at most. */
-  readonly waitingBytes: number;
-  /** Sessions that one key may have open at a worker. */
-  readonly perKey: number;
-  /** What the WebSockets of a worker may hold in memory, in bytes. */
-  readonly heldBytes: number;
-  /** Of them, those of one key. */
-  readonly heldBytesPerKey: number;
-  /** A client that is silent for so long and answers no ping is given up. */
-  readonly idleMs: number;
-  /** Silence of an upstream after which it is asked whether it is still there. */
-  readonly pingMs: number;
-  /** Longest session. */
-  readonly sessionMs: number;
-  /** Responses are served over a WebSocket, too. */
-  readonly responses: boolean;
-  /** Bytes of a conversation that are kept for one of those. */
-  readonly historyBytes: number;
-}
+export type SocketSettings = Filled<'sockets'>;
 
 /** What may be fetched by URL, beside public addresses alone. */
 export interface FetchSettings {
@@ -397,24 +320,7 @@ export interface PostgresStoreSettings extends PostgresPlace {
 }
 
 /** What is kept of conversations, for upstreams that keep nothing. Bytes are counted as the store counts them. */
-export interface ConversationSettings {
-  /** For how long. */
-  readonly hours: number;
-  /** Of one key. */
-  readonly keyBytes: number;
-  /** Of all keys together. */
-  readonly bytes: number;
-  /** Of one turn: a larger one is not kept. */
-  readonly recordBytes: number;
-}
-
-/** What becomes of limits while the store cannot be reached that they are kept in. */
-interface OutageSettings {
-  /** `open`: calls may spend, and the store is told of it later. */
-  readonly budgets: 'open' | 'closed';
-  /** Over several hosts, `open`: each counts alone. `closed`: each has no more than it was given before. */
-  readonly rates: 'open' | 'closed';
-}
+export type ConversationSettings = Filled<'conversations'>;
 
 /** How the listener speaks HTTPS. */
 export interface ListenTls {
@@ -426,28 +332,12 @@ export interface ListenTls {
 }
 
 /** What is noted of finished calls in the store. */
-export interface UsageSettings {
-  /** Calls have their lines in the ledger. */
-  readonly ledger: boolean;
-  /** For how many days lines, and the sums of each day, are kept. */
-  readonly lineDays: number;
-  readonly sumDays: number;
-}
+export type UsageSettings = Filled<'usage'>;
 
-/** Where the videos of finished tasks are kept, and for how long. */
-export interface KeptVideos {
-  /** Absolute path. */
-  readonly folder: string;
-  /** Counted from when their tasks were made. */
-  readonly days: number;
-  /** Of all videos in the folder together. */
-  readonly bytes: number;
-  /** Of one: a larger one is not kept. */
-  readonly fileBytes: number;
-}
+/** Where the videos of finished tasks are kept, and for how long. The folder is an absolute path. */
+export type KeptVideos = Filled<'videos'>;
 
-/** What becomes of calls that have a budget and ask a model without a price. */
-export type UnpricedRule = 'refuse' | 'free';
+export type UnpricedRule = NonNullable<ConfigFile['unpriced']>;
 
 /** The running config: frozen, swapped whole on reload, kept by each call from its start to its end. */
 export interface Snapshot {
@@ -466,25 +356,13 @@ export interface Snapshot {
   /** 0 means one per core. */
   readonly workers: number;
   readonly vendors: VendorWords;
-  readonly limits: {
-    readonly bodyBytes: number;
-    /** What it may cost to parse a body: see `wire/json-cost.ts`. */
-    readonly bodyValues: number;
-    readonly uploadBytes: number;
-    readonly headerBytes: number;
-    /** Bodies and gathered answers held in memory by one worker at any moment, in bytes. */
-    readonly bufferedBytes: number;
-    /** Of them, those of the calls of one key. */
-    readonly bufferedBytesPerKey: number;
-    /** Bytes a second below which a body, or a file that is fetched, is given up; 0 for none. */
-    readonly leastBodyRate: number;
-  };
+  readonly limits: Filled<'limits'>;
   readonly timeouts: Timeouts;
   readonly routing: RoutingSettings;
   readonly sockets: SocketSettings;
   readonly fetch: FetchSettings;
   readonly store: StoreSettings;
-  readonly outage: OutageSettings;
+  readonly outage: Filled<'outage'>;
   readonly usage: UsageSettings;
   /** Null where no video is kept. */
   readonly videos: KeptVideos | null;

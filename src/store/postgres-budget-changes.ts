@@ -1,5 +1,9 @@
-/** Changes of budgets, of which what is owed may be below zero. */
+/** Changes of budgets, of which what is owed may be below zero: stores of earlier forms have a function that does not take that. */
 export const budgetChanges = `
+-- Takes what is asked of accounts of budgets, in the order of the accounts: for each its name, the budget in all, the
+-- least that helps, what is wanted, what is owed, what is given back, how long the account is kept in milliseconds, and
+-- the name of what is owed, by which it is taken once. Gives what was reserved of each, and null for an account that
+-- cannot be read.
 CREATE OR REPLACE FUNCTION change_budgets(asked json, first_revision bigint, most_debts integer)
 RETURNS TABLE (at bigint, granted bigint) LANGUAGE plpgsql AS $$
 DECLARE

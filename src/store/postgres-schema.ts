@@ -8,8 +8,8 @@ import { ownedTables } from './postgres-owned-tables.js';
 import { recordTables } from './postgres-record-tables.js';
 
 /**
- * What makes the tables of a store, in order. One that was ever released stays as it is: what is to be different
- * becomes another behind it.
+ * What makes the tables of a store, in order, all that are missing in one transaction. One that was ever released stays
+ * as it is: what is to be different becomes another behind it. Only what one behind it makes anew is left out.
  */
 export const migrations: readonly string[] = [
   [recordTables, ledgerTables, ownedTables, limitTables].join('\n'),

@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { type Protocol, type Upstream, type UpstreamKind, upstreamKinds } from '../../src/config/types.js';
+import type { Protocol, Upstream, UpstreamKind } from '../../src/config/types.js';
+import { upstreamKinds } from '../../src/config/words.js';
 import { GatewayError } from '../../src/errors.js';
 import { credentialLine, vendorLines } from '../../src/protocols/credentials/credentials.js';
 import { upstreamQuery } from '../../src/protocols/realtime/query.js';

@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { nativeProtocols } from '../../../src/config/servable.js';
-import { protocols, type Upstream, upstreamKinds } from '../../../src/config/types.js';
+import type { Upstream } from '../../../src/config/types.js';
+import { protocols, upstreamKinds } from '../../../src/config/words.js';
 import { GatewayError } from '../../../src/errors.js';
 import {
   type AuthStyle,

@@ -1,0 +1,26 @@
+import { textProtocols } from '../conversation/request.js';
+
+/** Protocols that are not translated into one another. */
+export const otherProtocols = [
+  'completions',
+  'embeddings',
+  'rerank',
+  'moderations',
+  'audio',
+  'images',
+  'video',
+  'realtime',
+] as const;
+
+/** Where a model can be offered. */
+export const protocols = [...textProtocols, ...otherProtocols] as const;
+
+export const upstreamKinds = [
+  'chat',
+  'messages',
+  'generateContent',
+  'vendork',
+  'vendorj',
+  'generic',
+  'simulator',
+] as const;
