@@ -183,10 +183,10 @@ function column(text: string | null): string {
 /** Each field of a record but its time, its column, and whether that holds a number. */
 const fields = recordFields
   .filter(([name]) => name !== 'at')
-  .map(([name, kind]) => ({
+  .map(([name, fits]) => ({
     name,
     column: name === 'groups' ? 'key_groups' : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    isNumber: kind === 'number' || kind === 'number or null',
+    isNumber: fits(0),
   }));
 
 /** @returns the record of a row, or null for one that no gateway has put there */

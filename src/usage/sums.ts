@@ -145,34 +145,7 @@ function readPart(text: string): string | null {
 }
 
 export function noTotals(): UsageTotals {
-  return {
-    calls: 0,
-    incomplete: 0,
-    refused: 0,
-    clientGone: 0,
-    upstreamErrors: 0,
-    interrupted: 0,
-    inexact: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    cachedTokens: 0,
-    cacheWrittenTokens: 0,
-    reasoningTokens: 0,
-    audioInputTokens: 0,
-    audioOutputTokens: 0,
-    imageInputTokens: 0,
-    imageOutputTokens: 0,
-    cachedAudioTokens: 0,
-    cachedImageTokens: 0,
-    cacheWrittenHourTokens: 0,
-    searches: 0,
-    bytesIn: 0,
-    bytesOut: 0,
-    mediaMs: 0,
-    units: 0,
-    costNanoUsd: 0,
-    paidNanoUsd: 0,
-  };
+  return Object.fromEntries(totalNames.map((name) => [name, 0])) as UsageTotals;
 }
 
 /** Adds one to the other. */
