@@ -1,58 +1,44 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { isObject } from '../wire/json.js';
-import type { HeldRecord } from './record-format.js';
-import type { StoredCall } from './store.js';
 
-/** What a store holds, in the order in which it is written; claims, which last for seconds, are no part of it. */
-export type DumpEntry = RecordEntry | OwnedEntry | LedgerEntry | LineEntry | CallEntry | SumEntry;
+/**
+ * What a store holds, in the order in which it is written, each kind with its members; claims, which last for seconds, are
+ * no part of it. Times are Unix milliseconds.
+ */
+const kinds = {
+  record: {
+    collection: isName,
+    id: isText,
+    value: isText,
+    revision: isNatural,
+    expiresAt: isNatural,
+  },
+  /** A record of an owner, of whom only the SHA-256 is known; so it is with a long id. */
+  owned: {
+    owner: isDigest,
+    id: isTextOrNull,
+    /** Null beside an id. */
+    idHash: isDigestOrNull,
+    value: isText,
+    /** As `countedBytes` counts them. */
+    bytes: isNatural,
+    expiresAt: isNatural,
+  },
+  /** How long a ledger keeps its lines. Comes before all else of the ledger. */
+  ledger: { ledger: isName, lineTtlMs: isNatural },
+  line: { ledger: isName, at: isNatural, value: isText },
+  /** A row of the table of calls, which come in the order of their time. */
+  call: { at: isNatural, values: isObject },
+  sum: { ledger: isName, id: isText, values: areNumbers, expiresAt: isNatural },
+} as const;
 
-/** Times are Unix milliseconds, as in all entries. */
-export interface RecordEntry extends HeldRecord {
-  readonly type: 'record';
-  readonly collection: string;
-}
-
-/** A record of an owner, of whom only the SHA-256 is known; so it is with a long id. */
-export interface OwnedEntry {
-  readonly type: 'owned';
-  /** 64 hex digits. */
-  readonly owner: string;
-  readonly id: string | null;
-  /** 64 hex digits; null beside an id. */
-  readonly idHash: string | null;
-  readonly value: string;
-  /** As `countedBytes` counts them. */
-  readonly bytes: number;
-  readonly expiresAt: number;
-}
-
-/** How long a ledger keeps its lines. Comes before all else of the ledger. */
-export interface LedgerEntry {
-  readonly type: 'ledger';
-  readonly ledger: string;
-  readonly lineTtlMs: number;
-}
-
-export interface LineEntry {
-  readonly type: 'line';
-  readonly ledger: string;
-  readonly at: number;
-  readonly value: string;
-}
-
-/** A row of the table of calls, which come in the order of their time. */
-export interface CallEntry extends StoredCall {
-  readonly type: 'call';
-}
-
-export interface SumEntry {
-  readonly type: 'sum';
-  readonly ledger: string;
-  readonly id: string;
-  readonly values: Readonly<Record<string, number>>;
-  readonly expiresAt: number;
-}
+type Kinds = typeof kinds;
+type Held<Is> = Is extends (value: unknown) => value is infer Value ? Value : never;
+export type EntryOf<Kind extends keyof Kinds> = { readonly type: Kind } & {
+  readonly [Name in keyof Kinds[Kind]]: Held<Kinds[Kind][Name]>;
+};
+export type DumpEntry = { [Kind in keyof Kinds]: EntryOf<Kind> }[keyof Kinds];
 
 /** Takes entries in their order, and keeps them all at the end or none of them. */
 export interface DumpTarget {
@@ -133,74 +119,44 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-const members: Readonly<
-  Record<DumpEntry['type'], readonly (readonly [name: string, is: (value: unknown) => boolean])[]>
-> = {
-  record: [
-    ['collection', isName],
-    ['id', isText],
-    ['value', isText],
-    ['revision', isNatural],
-    ['expiresAt', isNatural],
-  ],
-  owned: [
-    ['owner', isDigest],
-    ['id', (value) => value === null || isText(value)],
-    ['idHash', (value) => value === null || isDigest(value)],
-    ['value', isText],
-    ['bytes', isNatural],
-    ['expiresAt', isNatural],
-  ],
-  ledger: [
-    ['ledger', isName],
-    ['lineTtlMs', isNatural],
-  ],
-  line: [
-    ['ledger', isName],
-    ['at', isNatural],
-    ['value', isText],
-  ],
-  call: [
-    ['at', isNatural],
-    ['values', isObject],
-  ],
-  sum: [
-    ['ledger', isName],
-    ['id', isText],
-    ['values', areNumbers],
-    ['expiresAt', isNatural],
-  ],
-};
-
 function isEntry(value: unknown): value is DumpEntry {
-  const type = memberOf(value, 'type');
-  const [, wanted] = Object.entries(members).find(([name]) => name === type) ?? [];
-  if (wanted === undefined || !wanted.every(([name, is]) => is(memberOf(value, name)))) return false;
-  return type !== 'owned' || (memberOf(value, 'id') === null) !== (memberOf(value, 'idHash') === null);
+  const [, members] = Object.entries(kinds).find(([kind]) => kind === memberOf(value, 'type')) ?? [];
+  if (members === undefined) return false;
+  const areThere = Object.entries(members).every(([name, is]) => is(memberOf(value, name)));
+  return areThere && (members !== kinds.owned || isNamedOnce(value));
 }
 
-function isText(value: unknown): boolean {
+function isNamedOnce(owned: unknown): boolean {
+  return (memberOf(owned, 'id') === null) !== (memberOf(owned, 'idHash') === null);
+}
+
+function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-function isWholeNumber(value: unknown): boolean {
-  return Number.isSafeInteger(value);
+function isTextOrNull(value: unknown): value is string | null {
+  return value === null || isText(value);
 }
 
 /** Of a collection or a ledger: see `Store`. */
-function isName(value: unknown): boolean {
-  return typeof value === 'string' && /^[a-z0-9-]{1,100}$/.test(value);
+function isName(value: unknown): value is string {
+  return isText(value) && /^[a-z0-9-]{1,100}$/.test(value);
 }
 
 /** A time, or a count: no whole number below zero. */
-function isNatural(value: unknown): boolean {
-  return isWholeNumber(value) && Number(value) >= 0;
+function isNatural(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-function isDigest(value: unknown): boolean {
-  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+/** A SHA-256 in hex. */
+function isDigest(value: unknown): value is string {
+  return isText(value) && /^[0-9a-f]{64}$/.test(value);
 }
 
-function areNumbers(value: unknown): boolean {
-  return isObject(value) && Object.values(value).every(isWholeNumber);
+function isDigestOrNull(value: unknown): value is string | null {
+  return value === null || isDigest(value);
+}
+
+function areNumbers(value: unknown): value is Readonly<Record<string, number>> {
+  return isObject(value) && Object.values(value).every(Number.isSafeInteger);
 }

@@ -17,97 +17,56 @@ export interface EmbeddedThreadData {
   readonly exitState: ExitState;
 }
 
-/** What the thread of an embedded store can be asked. */
-export type EmbeddedCall =
-  | { readonly name: 'get'; readonly collection: string; readonly id: string }
-  | {
-      readonly name: 'list';
-      readonly collection: string;
-      readonly limit: number;
-      readonly from: string | null;
-      readonly order: ListOrder;
-    }
-  | {
-      readonly name: 'create';
-      readonly collection: string;
-      readonly id: string;
-      readonly value: string;
-      readonly ttlMs: number;
-    }
-  | {
-      readonly name: 'replace';
-      readonly collection: string;
-      readonly id: string;
-      readonly value: string;
-      readonly revision: number;
-      readonly ttlMs: number;
-    }
-  | { readonly name: 'remove'; readonly collection: string; readonly id: string }
-  | { readonly name: 'claim'; readonly claim: string; readonly ttlMs: number }
-  | {
-      readonly name: 'append';
-      readonly ledger: string;
-      readonly batch: Omit<LedgerBatch, 'sums'>;
-      readonly sums: Omit<LedgerSums, 'ids'>;
-      /** Of the sums, as JSON: to hand over ten thousand texts one by one holds up a worker for ten milliseconds. */
-      readonly ids: string;
-    }
-  | {
-      readonly name: 'readLines';
-      readonly ledger: string;
-      readonly range: { readonly from: number; readonly until: number };
-      readonly limit: number;
-      readonly from: string | null;
-    }
-  | {
-      readonly name: 'readSums';
-      readonly ledger: string;
-      readonly range: { readonly from: string; readonly until: string | null };
-      readonly limit: number;
-      readonly from: string | null;
-    }
-  | {
-      readonly name: 'keepOwned';
-      readonly owner: string;
-      readonly records: readonly OwnedRecord[];
-      readonly ttlMs: number;
-      readonly most: OwnedBounds;
-    }
-  | {
-      readonly name: 'findOwned';
-      readonly owner: string;
-      readonly ids: readonly string[];
-      readonly mostBytes: number;
-    }
-  | {
-      readonly name: 'renewOwned';
-      readonly owner: string;
-      readonly ids: readonly string[];
-      readonly ttlMs: number;
-    }
-  | { readonly name: 'dropOwned'; readonly owner: string; readonly id: string }
-  | { readonly name: 'sweep' }
-  | { readonly name: 'close' };
+/** What the thread of an embedded store can be asked, each as a function of what it is told. */
+export interface EmbeddedFunctions {
+  get(asked: { collection: string; id: string }): StoredRecord | null;
+  list(asked: { collection: string; limit: number; from: string | null; order: ListOrder }): StoredPage;
+  create(asked: { collection: string; id: string; value: string; ttlMs: number }): boolean;
+  replace(asked: { collection: string; id: string; value: string; revision: number; ttlMs: number }): boolean;
+  remove(asked: { collection: string; id: string }): null;
+  claim(asked: { claim: string; ttlMs: number }): boolean;
+  append(asked: {
+    ledger: string;
+    batch: Omit<LedgerBatch, 'sums'>;
+    sums: Omit<LedgerSums, 'ids'>;
+    /** Of the sums, as JSON: to hand over ten thousand texts one by one holds up a worker for ten milliseconds. */
+    ids: string;
+  }): boolean;
+  readLines(asked: PageOf<{ from: number; until: number }>): LinePage;
+  readSums(asked: PageOf<{ from: string; until: string | null }>): SumPage;
+  keepOwned(asked: {
+    owner: string;
+    records: readonly OwnedRecord[];
+    ttlMs: number;
+    most: OwnedBounds;
+  }): boolean;
+  findOwned(asked: {
+    owner: string;
+    ids: readonly string[];
+    mostBytes: number;
+  }): readonly (string | null)[] | null;
+  renewOwned(asked: { owner: string; ids: readonly string[]; ttlMs: number }): null;
+  dropOwned(asked: { owner: string; id: string }): boolean;
+  /** @returns true when there is more to sweep */
+  sweep(asked: unknown): boolean;
+  close(asked: unknown): null;
+}
+
+interface PageOf<Range> {
+  readonly ledger: string;
+  readonly range: Readonly<Range>;
+  readonly limit: number;
+  readonly from: string | null;
+}
+
+/** What one of them is told. */
+export type Asked<Name extends keyof EmbeddedFunctions> = Readonly<Parameters<EmbeddedFunctions[Name]>[0]>;
 
 /** What comes back for each of them. */
-export interface EmbeddedResults {
-  readonly get: StoredRecord | null;
-  readonly list: StoredPage;
-  readonly create: boolean;
-  readonly replace: boolean;
-  readonly remove: null;
-  readonly claim: boolean;
-  readonly append: boolean;
-  readonly readLines: LinePage;
-  readonly readSums: SumPage;
-  readonly keepOwned: boolean;
-  readonly renewOwned: null;
-  readonly findOwned: readonly (string | null)[] | null;
-  readonly dropOwned: boolean;
-  /** True when there is more to sweep. */
-  readonly sweep: boolean;
-  readonly close: null;
-}
+export type EmbeddedResults = { [Name in keyof EmbeddedFunctions]: ReturnType<EmbeddedFunctions[Name]> };
+
+type CallOf<Name extends keyof EmbeddedFunctions> = { readonly name: Name } & Asked<Name>;
+export type EmbeddedCall = { [Name in keyof EmbeddedFunctions]: CallOf<Name> }[keyof EmbeddedFunctions];
 
 /** A call on its way to the thread. */
 export interface NumberedCall {

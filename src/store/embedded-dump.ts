@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeCallLine } from './call-line.js';
-import { type CallEntry, type DumpEntry, type DumpTarget, entriesAtOnce, type OwnedEntry } from './dump.js';
+import { type DumpEntry, type DumpTarget, type EntryOf, entriesAtOnce } from './dump.js';
 import { type EmbeddedBase, openBase, openLasting } from './embedded-base.js';
 import { lineTime } from './ledger-format.js';
 import { mergeSums, putLine, putRetention, putSum, readSumRecord, retentions, sumsOf } from './ledgers.js';
@@ -17,6 +17,9 @@ import {
 } from './record-format.js';
 import { type Bytes, putRecord } from './records.js';
 import type { StoredCall } from './store.js';
+
+/** What becomes of calls here are lines. */
+type KeptEntry = Exclude<DumpEntry, EntryOf<'call'>>;
 
 /** A reader of lines looks so far before a time for calls that ended at it, at least: see `tableSpanMs`. */
 const lineSpanMs = 1000;
@@ -56,7 +59,10 @@ function recordEntry(
   };
 }
 
-function ownedEntry({ owner, name, counted, expiresAt, value }: HeldOwned, now: number): OwnedEntry | null {
+function ownedEntry(
+  { owner, name, counted, expiresAt, value }: HeldOwned,
+  now: number,
+): EntryOf<'owned'> | null {
   if (expiresAt <= now) return null;
   const id = plainName(name);
   const idHash = id === null ? name.subarray(1).toString('hex') : null;
@@ -130,7 +136,7 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
   mkdirSync(making, { recursive: true, mode: 0o700 });
   const base = openBase(open, making);
   let lines = 0;
-  const put = (entry: Exclude<DumpEntry, CallEntry>): void => {
+  const put = (entry: KeptEntry): void => {
     if (entry.type === 'record') putRecord(base.records, entry.collection, entry);
     else if (entry.type === 'owned') putOwned(base.owned(), heldOf(entry), Buffer.from(entry.value));
     else if (entry.type === 'ledger') putRetention(base.ledgers(), entry);
@@ -140,7 +146,7 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
       lines += 1;
     }
   };
-  const changeOf = ({ type }: Exclude<DumpEntry, CallEntry>) =>
+  const changeOf = ({ type }: KeptEntry) =>
     type === 'record' ? base.changeRecords : type === 'owned' ? base.owned().change : base.ledgers().change;
   return {
     async write(rows) {
@@ -168,8 +174,8 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
 }
 
 /** Calls that follow each other within a moment become one line. */
-function withLines(entries: readonly DumpEntry[]): readonly Exclude<DumpEntry, CallEntry>[] {
-  const all: Exclude<DumpEntry, CallEntry>[] = [];
+function withLines(entries: readonly DumpEntry[]): readonly KeptEntry[] {
+  const all: KeptEntry[] = [];
   let calls: StoredCall[] = [];
   const endLine = (): void => {
     const [first] = calls;
@@ -187,7 +193,7 @@ function withLines(entries: readonly DumpEntry[]): readonly Exclude<DumpEntry, C
   return all;
 }
 
-function heldOf({ owner, id, idHash, bytes, expiresAt }: OwnedEntry) {
+function heldOf({ owner, id, idHash, bytes, expiresAt }: EntryOf<'owned'>) {
   const name = id === null ? hashedName(Buffer.from(idHash ?? '', 'hex')) : nameKey(id);
   return { owner: Buffer.from(owner, 'hex'), name, expiresAt, counted: bytes };
 }

@@ -1,4 +1,5 @@
-import type { LedgerEntry, LineEntry, SumEntry } from './dump.js';
+import type { EntryOf } from './dump.js';
+import type { Asked } from './embedded-calls.js';
 import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from './ledger-format.js';
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
@@ -8,7 +9,6 @@ import {
   findInSumLog,
   isSumLogEmpty,
   type SumChange,
-  type SumRange,
   sumLogParts,
   takeSumLog,
 } from './sum-log.js';
@@ -107,23 +107,23 @@ export function retentions({
 }
 
 /** Each of the following writes what was read elsewhere, and belongs into a write transaction. */
-export function putRetention(base: LedgerBase, { ledger, lineTtlMs }: LedgerEntry): void {
+export function putRetention(base: LedgerBase, { ledger, lineTtlMs }: EntryOf<'ledger'>): void {
   void base.retention.put(nameKey(ledger), Buffer.from(`${lineTtlMs}`));
 }
 
 /** @param place of the line among all that are written, which keeps lines of one time in their order */
-export function putLine(base: LedgerBase, { ledger, at, value }: LineEntry, place: number): void {
+export function putLine(base: LedgerBase, { ledger, at, value }: EntryOf<'line'>, place: number): void {
   const mark = batchMark({ writer: 'import', number: 1 });
   void base.lines.put(lineKey(ledger, at, mark, place), Buffer.from(value));
 }
 
-export function putSum(base: LedgerBase, { ledger, id, values, expiresAt }: SumEntry): void {
+export function putSum(base: LedgerBase, { ledger, id, values, expiresAt }: EntryOf<'sum'>): void {
   const text = writeValues(new Map(Object.entries(values)));
   upsertRecord(base.sums, { collection: sumsOf(ledger), id, expiresAt }, () => text);
 }
 
 /** A record of a sum. */
-export function readSumRecord(bytes: Buffer): Pick<SumEntry, 'id' | 'values' | 'expiresAt'> {
+export function readSumRecord(bytes: Buffer): Pick<EntryOf<'sum'>, 'id' | 'values' | 'expiresAt'> {
   const { id, value, expiresAt } = readRecord(bytes);
   return { id, values: Object.fromEntries(readValues(value)), expiresAt };
 }
@@ -134,16 +134,7 @@ function firstKept(ttlMs: number | null): number {
 }
 
 /** A page of lines, as `Ledger.readLines` gives it. */
-export function readLines(
-  base: LedgerBase,
-  call: {
-    readonly ledger: string;
-    readonly range: { readonly from: number; readonly until: number };
-    readonly limit: number;
-    readonly from: string | null;
-  },
-): LinePage {
-  const { ledger, range, limit, from } = call;
+export function readLines(base: LedgerBase, { ledger, range, limit, from }: Asked<'readLines'>): LinePage {
   const first = lineBound(ledger, Math.max(range.from, firstKept(retentionOf(base, ledger))));
   const after = from === null ? null : Buffer.from(from, 'base64url');
   const start = after !== null && Buffer.compare(after, first) > 0 ? after : first;
@@ -160,13 +151,7 @@ export function readLines(
   return { lines, next: null };
 }
 
-/** A call for a page of sums. */
-interface SumCall {
-  readonly ledger: string;
-  readonly range: SumRange;
-  readonly limit: number;
-  readonly from: string | null;
-}
+type SumCall = Asked<'readSums'>;
 
 /**
  * Pages of sums, as `Ledger.readSums` gives them. What the log of sums holds is added to a first page where that is little,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { countedBytes, type OwnedBounds, type OwnedRecord } from './owned.js';
+import type { Asked } from './embedded-calls.js';
+import { countedBytes } from './owned.js';
 import { nameKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
 import { expiryOf } from './revision.js';
@@ -92,15 +93,7 @@ function take(base: OwnedBase, { owner, name, expiresAt, counted }: Held): void 
 }
 
 /** See `OwnedRecords.keep`. Belongs into a write transaction. */
-export function keepOwned(
-  base: OwnedBase,
-  call: {
-    readonly owner: string;
-    readonly records: readonly OwnedRecord[];
-    readonly ttlMs: number;
-    readonly most: OwnedBounds;
-  },
-): boolean {
+export function keepOwned(base: OwnedBase, call: Asked<'keepOwned'>): boolean {
   const { most } = call;
   const owner = ownerKey(call.owner);
   const expiresAt = expiryOf(call.ttlMs, Date.now());
@@ -161,10 +154,7 @@ function heldByTime(base: OwnedBase, key: Buffer): Held | null {
 }
 
 /** See `OwnedRecords.find`. */
-export function findOwned(
-  base: OwnedBase,
-  call: { readonly owner: string; readonly ids: readonly string[]; readonly mostBytes: number },
-): readonly (string | null)[] | null {
+export function findOwned(base: OwnedBase, call: Asked<'findOwned'>): readonly (string | null)[] | null {
   const owner = ownerKey(call.owner);
   const now = Date.now();
   let left = call.mostBytes;
@@ -180,10 +170,7 @@ export function findOwned(
 }
 
 /** See `OwnedRecords.renew`. Belongs into a write transaction. */
-export function renewOwned(
-  base: OwnedBase,
-  call: { readonly owner: string; readonly ids: readonly string[]; readonly ttlMs: number },
-): null {
+export function renewOwned(base: OwnedBase, call: Asked<'renewOwned'>): null {
   const owner = ownerKey(call.owner);
   const now = Date.now();
   for (const id of call.ids) {
@@ -197,7 +184,7 @@ export function renewOwned(
 }
 
 /** Belongs into a write transaction. @returns false when there was none */
-export function dropOwned(base: OwnedBase, call: { readonly owner: string; readonly id: string }): boolean {
+export function dropOwned(base: OwnedBase, call: Asked<'dropOwned'>): boolean {
   const held = heldUnder(base, ownerKey(call.owner), nameKey(call.id));
   if (held === null) return false;
   take(base, held);

@@ -1,5 +1,5 @@
 import { callColumns, callLedger } from './postgres-call-tables.js';
-import { numberOf, type PostgresLink, type Row, type Statement, textOf } from './postgres-link.js';
+import { numberOf, type PostgresLink, pageOf, type Row, type Statement, textOf } from './postgres-link.js';
 import type { CallFilter, StoredCall, StoredCalls } from './store.js';
 
 /** Ids of requests that are looked up at once. */
@@ -13,10 +13,8 @@ export function createPostgresCalls(link: PostgresLink): StoredCalls {
       const [after, place] = from === null ? ['-infinity', 0] : readPlace(from);
       const bounds = [timeText(range.from), timeText(range.until), after, place, limit + 1];
       const rows = await link.ask(statement, [...bounds, ...values]);
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      const next = rows.length > limit && last !== undefined ? writePlace(last) : null;
-      return { calls: page.map(callOf), next };
+      const { items, next } = pageOf(rows, limit, { itemOf: callOf, placeOf });
+      return { calls: items, next };
     },
     async find(requestIds) {
       const found: StoredCall[] = [];
@@ -40,7 +38,7 @@ function timeText(at: number): string {
   return new Date(Math.max(firstTime, Math.ceil(at))).toISOString();
 }
 
-function writePlace(row: Row): string {
+function placeOf(row: Row): string {
   return `${textOf(row.place_at)}|${textOf(row.place)}`;
 }
 

@@ -1,16 +1,6 @@
 import type { Client } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
-import {
-  type CallEntry,
-  type DumpEntry,
-  type DumpTarget,
-  entriesAtOnce,
-  type LedgerEntry,
-  type LineEntry,
-  type OwnedEntry,
-  type RecordEntry,
-  type SumEntry,
-} from './dump.js';
+import { type DumpEntry, type DumpTarget, type EntryOf, entriesAtOnce } from './dump.js';
 import { callJson, callOf, callsInOrder, insertCalls } from './postgres-calls.js';
 import { valuesOf } from './postgres-ledger.js';
 import { clientConfig, numberOf, type Row, textOf } from './postgres-link.js';
@@ -67,7 +57,7 @@ const readings: readonly Reading[] = [
   {
     text: `SELECT collection, id, value, revision, ${milliseconds('expires_at')} AS expires_at FROM records
 WHERE expires_at > now()`,
-    entryOf: (row): RecordEntry => ({
+    entryOf: (row) => ({
       type: 'record',
       collection: textOf(row.collection),
       id: fromColumn(textOf(row.id)),
@@ -79,7 +69,7 @@ WHERE expires_at > now()`,
   {
     text: `SELECT owner, key, value, bytes, ${milliseconds('expires_at')} AS expires_at FROM owned_records
 WHERE expires_at > now()`,
-    entryOf(row): OwnedEntry {
+    entryOf(row) {
       const digest = digestOf(textOf(row.key));
       return {
         type: 'owned',
@@ -94,7 +84,7 @@ WHERE expires_at > now()`,
   },
   {
     text: 'SELECT ledger, line_ttl_ms FROM ledgers',
-    entryOf: (row): LedgerEntry => ({
+    entryOf: (row) => ({
       type: 'ledger',
       ledger: textOf(row.ledger),
       lineTtlMs: numberOf(row.line_ttl_ms),
@@ -103,7 +93,7 @@ WHERE expires_at > now()`,
   {
     text: `SELECT ledger, (extract(epoch FROM at) * 1000)::bigint AS at_ms, value FROM ledger_lines
 WHERE at > last_gone(ledger) ORDER BY ledger, at, writer, batch, place`,
-    entryOf: (row): LineEntry => ({
+    entryOf: (row) => ({
       type: 'line',
       ledger: textOf(row.ledger),
       at: numberOf(row.at_ms),
@@ -112,7 +102,7 @@ WHERE at > last_gone(ledger) ORDER BY ledger, at, writer, batch, place`,
   },
   {
     text: callsInOrder,
-    entryOf: (row): CallEntry => ({ type: 'call', ...callOf(row) }),
+    entryOf: (row) => ({ type: 'call', ...callOf(row) }),
   },
   {
     text: `SELECT ledger, id, ${milliseconds('max(until)')} AS expires_at,
@@ -123,7 +113,7 @@ FROM (
     UNION ALL SELECT ledger, id, amounts, expires_at FROM ledger_sum_changes WHERE expires_at > now()
   ) parts, jsonb_each_text(amounts) GROUP BY ledger, id, key
 ) totals GROUP BY ledger, id`,
-    entryOf: (row): SumEntry => ({
+    entryOf: (row) => ({
       type: 'sum',
       ledger: textOf(row.ledger),
       id: fromColumn(textOf(row.id)),
@@ -194,11 +184,11 @@ export async function writePostgres(settings: PostgresStoreSettings): Promise<Du
   };
 }
 
-function recordRow({ collection, id, value, revision, expiresAt }: RecordEntry): readonly unknown[] {
+function recordRow({ collection, id, value, revision, expiresAt }: EntryOf<'record'>): readonly unknown[] {
   return [collection, toKey(id), toColumn(id), toColumn(value), revision, expiresAt];
 }
 
-function ownedRow({ owner, id, idHash, value, bytes, expiresAt }: OwnedEntry): readonly unknown[] {
+function ownedRow({ owner, id, idHash, value, bytes, expiresAt }: EntryOf<'owned'>): readonly unknown[] {
   const key = id === null ? hashedKey(Buffer.from(idHash ?? '', 'hex')) : toKey(id);
   return [owner, key, toColumn(value), bytes, expiresAt];
 }

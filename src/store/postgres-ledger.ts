@@ -2,10 +2,10 @@ import { GatewayError } from '../errors.js';
 import { checkBatch, checkSumRange, writerTtlMs } from './ledger-format.js';
 import { callLedger } from './postgres-call-tables.js';
 import { copyCalls, createPostgresCalls } from './postgres-calls.js';
-import { numberOf, type PostgresLink, type Row, type Statement, textOf } from './postgres-link.js';
+import { numberOf, type PostgresLink, pageOf, type Row, type Statement, textOf } from './postgres-link.js';
 import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn } from './postgres-text.js';
-import type { Ledger, LedgerBatch, LedgerSums, LinePage, SumPage } from './store.js';
+import type { Ledger, LedgerBatch, LedgerLine, LedgerSums, SumPage } from './store.js';
 
 interface PostgresLedger extends Ledger {
   /** Removes what has expired, and adds up what is to be added to sums. */
@@ -53,7 +53,8 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
       // A line of the time at which the page begins comes only behind the one before.
       const [writer, batch, index] = start > place.at ? ['', 0, 0] : [place.writer, place.batch, place.place];
       const rows = await link.ask(statements.lines, [ledger, start, end, writer, batch, index, limit + 1]);
-      return linePage(rows, limit);
+      const { items, next } = pageOf(rows, limit, { itemOf: lineOf, placeOf });
+      return { lines: items, next };
     },
     async readSums(ledger, range, limit, from) {
       checkSumRange(range);
@@ -62,7 +63,8 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
         range.until === null
           ? await link.ask(sumsToTheEnd, asked)
           : await link.ask(sumsUntil, [...asked, toColumn(range.until)]);
-      return sumPage(rows, limit);
+      const { items, next } = pageOf(rows, limit, { itemOf: sumOf, placeOf: ({ id }) => textOf(id) });
+      return { sums: items, next };
     },
     async sweep() {
       for (const row of await link.ask(statements.ledgers, [])) await mergeAll(textOf(row.ledger));
@@ -153,7 +155,7 @@ interface LinePlace {
 const beforeAll: LinePlace = { at: -1, writer: '', batch: 0, place: 0 };
 
 /** The writer comes last: it may be any text. */
-function writePlace(row: Row): string {
+function placeOf(row: Row): string {
   return `${textOf(row.at)} ${textOf(row.batch)} ${numberOf(row.place)} ${textOf(row.writer)}`;
 }
 
@@ -162,22 +164,12 @@ function readPlace(text: string): LinePlace {
   return { at: Number(at), batch: Number(batch), place: Number(place), writer: writer.join(' ') };
 }
 
-function linePage(rows: readonly Row[], limit: number): LinePage {
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    lines: page.map((row) => ({ at: numberOf(row.at), value: fromColumn(textOf(row.value)) })),
-    next: rows.length > limit && last !== undefined ? writePlace(last) : null,
-  };
+function lineOf({ at, value }: Row): LedgerLine {
+  return { at: numberOf(at), value: fromColumn(textOf(value)) };
 }
 
-function sumPage(rows: readonly Row[], limit: number): SumPage {
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    sums: page.map((row) => ({ id: fromColumn(textOf(row.id)), values: valuesOf(row.amounts) })),
-    next: rows.length > limit && last !== undefined ? textOf(last.id) : null,
-  };
+function sumOf({ id, amounts }: Row): SumPage['sums'][number] {
+  return { id: fromColumn(textOf(id)), values: valuesOf(amounts) };
 }
 
 /** The numbers of a sum by their names. */

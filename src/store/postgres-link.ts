@@ -278,6 +278,21 @@ class Turn {
   }
 }
 
+/**
+ * A page of what a statement gave that was asked for one row more than a page has.
+ * @param placeOf a row, behind which the next page begins
+ */
+export function pageOf<Item>(
+  rows: readonly Row[],
+  limit: number,
+  { itemOf, placeOf }: { itemOf(row: Row): Item; placeOf(row: Row): string },
+): { readonly items: readonly Item[]; readonly next: string | null } {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const next = rows.length > limit && last !== undefined ? placeOf(last) : null;
+  return { items: page.map(itemOf), next };
+}
+
 /** A text of a row. @throws Error where there is none */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;

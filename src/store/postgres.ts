@@ -5,7 +5,7 @@ import { mostAheadMs } from './claims.js';
 import type { OwnedRecords } from './owned.js';
 import { createPostgresBudgets } from './postgres-budgets.js';
 import { createPostgresLedger } from './postgres-ledger.js';
-import { numberOf, PostgresLink, type Row, textOf } from './postgres-link.js';
+import { numberOf, PostgresLink, pageOf, type Row, textOf } from './postgres-link.js';
 import { createPostgresChanges } from './postgres-notifications.js';
 import { createPostgresOwned } from './postgres-owned.js';
 import { sweepInSteps } from './postgres-sweep.js';
@@ -94,7 +94,8 @@ function createRecords(link: PostgresLink): Pick<Store, 'get' | 'create' | 'repl
     async list(collection, limit, from, order = 'first-to-go') {
       const place = from === null ? firstPlaces[order] : readPlace(from);
       const rows = await link.ask(listStatements[order], [collection, ...place, limit + 1]);
-      return pageOf(rows, limit);
+      const { items, next } = pageOf(rows, limit, { itemOf: storedOf, placeOf });
+      return { records: items, next };
     },
   };
 }
@@ -103,11 +104,8 @@ function recordOf(row: Row): StoredRecord {
   return { value: fromColumn(textOf(row.value)), revision: numberOf(row.revision) };
 }
 
-function pageOf(rows: readonly Row[], limit: number): StoredPage {
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const next = rows.length > limit && last !== undefined ? writePlace(last) : null;
-  return { records: page.map((row) => ({ id: fromColumn(textOf(row.id)), ...recordOf(row) })), next };
+function storedOf(row: Row): StoredPage['records'][number] {
+  return { id: fromColumn(textOf(row.id)), ...recordOf(row) };
 }
 
 /** Of a record in the order of a list: its expiry and its key. */
@@ -118,7 +116,7 @@ const firstPlaces: Readonly<Record<ListOrder, Place>> = {
   'last-to-go': ['infinity', ''],
 };
 
-function writePlace(row: Row): string {
+function placeOf(row: Row): string {
   return `${textOf(row.expires_at)}|${textOf(row.key)}`;
 }
 

@@ -1,4 +1,5 @@
 import type { Database, RangeOptions } from 'lmdb';
+import type { Asked } from './embedded-calls.js';
 import {
   collectionKey,
   expiryKey,
@@ -51,11 +52,7 @@ export function getRecord(base: Records, collection: string, id: string): Stored
 }
 
 /** @returns false when there is one already */
-export function createRecord(
-  base: Records,
-  call: { readonly collection: string; readonly id: string; readonly value: string; readonly ttlMs: number },
-): boolean {
-  const { collection, id, value, ttlMs } = call;
+export function createRecord(base: Records, { collection, id, value, ttlMs }: Asked<'create'>): boolean {
   const now = Date.now();
   const old = find(base, recordKey(collection, nameKey(id)));
   if (old !== null && old.expiresAt > now) return false;
@@ -67,15 +64,8 @@ export function createRecord(
 /** @returns false when the record is gone or has another revision */
 export function replaceRecord(
   base: Records,
-  call: {
-    readonly collection: string;
-    readonly id: string;
-    readonly value: string;
-    readonly revision: number;
-    readonly ttlMs: number;
-  },
+  { collection, id, value, revision, ttlMs }: Asked<'replace'>,
 ): boolean {
-  const { collection, id, value, revision, ttlMs } = call;
   const now = Date.now();
   const old = findLive(base, recordKey(collection, nameKey(id)), now);
   if (old === null || old.revision !== revision) return false;
@@ -115,20 +105,11 @@ export function removeRecord(base: Records, collection: string, id: string): voi
 }
 
 /** See `Store.list`. */
-export function listRecords(
-  base: Records,
-  call: {
-    readonly collection: string;
-    readonly limit: number;
-    readonly from: string | null;
-    readonly order: ListOrder;
-  },
-): StoredPage {
-  const { collection, limit, from } = call;
+export function listRecords(base: Records, { collection, limit, from, order }: Asked<'list'>): StoredPage {
   const after = from === null ? null : Buffer.from(from, 'base64url');
   const found: (StoredRecord & { id: string })[] = [];
   let last: Buffer | null = null;
-  for (const key of base.expiry.getKeys({ ...rangeOf(collection, after, call.order), limit: limit + 2 })) {
+  for (const key of base.expiry.getKeys({ ...rangeOf(collection, after, order), limit: limit + 2 })) {
     if (after !== null && key.equals(after)) continue;
     if (found.length === limit) return { records: found, next: last?.toString('base64url') ?? from };
     const record = find(base, recordKey(collection, readExpiryKey(key).name));

@@ -1,3 +1,4 @@
+import type { Asked } from './embedded-calls.js';
 import { withinSafe } from './ledger-format.js';
 import { collectionKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
@@ -88,11 +89,7 @@ export function isSumLogEmpty(log: Bytes, ledger: string): boolean {
   return sumLogParts(ledger).every((part) => lastKey(log, part) === undefined);
 }
 
-/** Ids from the one on, and before the other; null for all from there on. */
-export interface SumRange {
-  readonly from: string;
-  readonly until: string | null;
-}
+type SumRange = Asked<'readSums'>['range'];
 
 /**
  * What the log of a ledger adds to few sums, without emptying it: entries that name none of them are not read.
