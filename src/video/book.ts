@@ -1,4 +1,3 @@
-import { type TSchema, Type } from 'typebox';
 import type { KeptVideos } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import { compileSchema } from '../schema/compile.js';
@@ -7,7 +6,7 @@ import { parseObject } from '../wire/json.js';
 import { hasEnded } from './advance.js';
 import { owedWithEnd } from './charge.js';
 import { sweepInTurn } from './content-folder.js';
-import { type VideoTask, videoFormats } from './task.js';
+import { taskRecord, type VideoTask } from './task.js';
 
 /** Collections of the store. Their names are in every store that is in use. */
 const taskCollection = 'tasks';
@@ -333,61 +332,7 @@ function ttlOf(task: VideoTask): number {
   return Math.max(task.isOwed === undefined ? 1 : owedMs, task.expiresAt - Date.now());
 }
 
-const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()]);
-const text = Type.String();
-const number = Type.Number();
-const format = Type.Enum([...videoFormats]);
-
-const record = compileSchema(
-  Type.Object({
-    version: Type.Literal(1),
-    id: Type.String({ minLength: 1 }),
-    keyId: text,
-    groups: Type.Array(text),
-    format,
-    model: text,
-    upstream: Type.Object({
-      name: text,
-      format,
-      model: text,
-      id: orNull(text),
-      credential: orNull(text),
-    }),
-    operation: Type.Enum(['text', 'image']),
-    state: Type.Enum(['submitting', 'queued', 'in_progress', 'completed', 'failed']),
-    progress: Type.Integer({ minimum: 0, maximum: 100 }),
-    createdAt: number,
-    updatedAt: number,
-    completedAt: orNull(number),
-    expiresAt: number,
-    seconds: text,
-    size: orNull(text),
-    externalId: orNull(text),
-    result: orNull(
-      Type.Object({
-        url: orNull(text),
-        duration: orNull(number),
-        fps: orNull(number),
-        width: orNull(number),
-        height: orNull(number),
-        seed: orNull(number),
-      }),
-    ),
-    error: orNull(Type.Object({ code: text, message: text })),
-    charge: Type.Optional(
-      Type.Object({
-        nanoUsd: number,
-        seconds: number,
-        videos: number,
-        paidNanoUsd: orNull(number),
-        secondsNanoUsd: Type.Optional(number),
-        secondsPaidNanoUsd: Type.Optional(number),
-        budgets: Type.Array(Type.Object({ pool: text, limit: number })),
-      }),
-    ),
-    isOwed: Type.Optional(Type.Literal(true)),
-  }),
-);
+const record = compileSchema(taskRecord);
 
 /** The task as it stands in the store. */
 export function writeTask(task: VideoTask): string {

@@ -1,3 +1,4 @@
+import { type Static, type TSchema, Type } from 'typebox';
 import type { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
 import type { JsonObject } from '../wire/json.js';
@@ -7,93 +8,97 @@ import type { FormPart } from '../wire/multipart.js';
 export const videoFormats = ['compat', 'vendork', 'vendorj', 'generic'] as const;
 export type VideoFormat = (typeof videoFormats)[number];
 
-/**
- * `submitting`: the upstream is being asked, and nobody knows the task yet but the gateway. Then forward only: queued
- * -> in_progress -> completed | failed. The last two never change.
- */
-export type TaskState = 'submitting' | 'queued' | 'in_progress' | 'completed' | 'failed';
-
-/** What is known of the video itself. Each part is null until it is known. */
-export interface VideoResult {
-  /** Where the upstream keeps it, for upstreams that give an address; else null. */
-  readonly url: string | null;
-  /** Seconds. */
-  readonly duration: number | null;
-  readonly fps: number | null;
-  readonly width: number | null;
-  readonly height: number | null;
-  readonly seed: number | null;
-}
-
-export interface TaskFailure {
-  readonly code: string;
-  readonly message: string;
-}
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const text = Type.String();
+const number = Type.Number();
+const format = Type.Enum([...videoFormats]);
 
 /** A video task as it is kept in the store: plain JSON. Times are Unix milliseconds. */
-export interface VideoTask {
+export const taskRecord = Type.Object({
   /** Of this record's form. */
-  readonly version: 1;
+  version: Type.Literal(1),
   /** `video_` and hex. */
-  readonly id: string;
+  id: Type.String({ minLength: 1 }),
   /** Id of the key that made it, which a rotation keeps, and its groups: one that shares its tasks shows it to its keys. */
-  readonly keyId: string;
-  readonly groups: readonly string[];
+  keyId: text,
+  groups: Type.Array(text),
   /** Format in which it was asked for. */
-  readonly format: VideoFormat;
+  format,
   /** The model's name as clients know it. */
-  readonly model: string;
-  readonly upstream: {
-    readonly name: string;
+  model: text,
+  upstream: Type.Object({
+    name: text,
     /** Format that the upstream speaks. */
-    readonly format: VideoFormat;
-    readonly model: string;
+    format,
+    model: text,
     /** The task's id there; null until it is known. */
-    readonly id: string | null;
+    id: orNull(text),
     /** Tells which of the upstream's keys made the task; null where it has none. */
-    readonly credential: string | null;
-  };
+    credential: orNull(text),
+  }),
   /** From a text alone, or from an image. */
-  readonly operation: 'text' | 'image';
-  readonly state: TaskState;
+  operation: Type.Enum(['text', 'image']),
+  /**
+   * `submitting`: the upstream is being asked, and nobody knows the task yet but the gateway. Then forward only: queued
+   * -> in_progress -> completed | failed. The last two never change.
+   */
+  state: Type.Enum(['submitting', 'queued', 'in_progress', 'completed', 'failed']),
   /** Percent; 100 only for a completed task. */
-  readonly progress: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly completedAt: number | null;
+  progress: Type.Integer({ minimum: 0, maximum: 100 }),
+  createdAt: number,
+  updatedAt: number,
+  completedAt: orNull(number),
   /** When the record goes. */
-  readonly expiresAt: number;
+  expiresAt: number,
   /** What was asked for: seconds as text, `WIDTHxHEIGHT`. */
-  readonly seconds: string;
-  readonly size: string | null;
+  seconds: text,
+  size: orNull(text),
   /** The client's own name for the task (vendork), or null. */
-  readonly externalId: string | null;
-  readonly result: VideoResult | null;
-  readonly error: TaskFailure | null;
-  /** What it was charged when its upstream had taken it; absent where nothing was. */
-  readonly charge?: TaskCharge;
+  externalId: orNull(text),
+  /** What is known of the video itself. Each part is null until it is known. */
+  result: orNull(
+    Type.Object({
+      /** Where the upstream keeps it, for upstreams that give an address; else null. */
+      url: orNull(text),
+      /** Seconds. */
+      duration: orNull(number),
+      fps: orNull(number),
+      width: orNull(number),
+      height: orNull(number),
+      seed: orNull(number),
+    }),
+  ),
+  error: orNull(Type.Object({ code: text, message: text })),
+  /** What it was charged when its upstream had taken it, which is put right when it ends; absent where nothing was. */
+  charge: Type.Optional(
+    Type.Object({
+      nanoUsd: number,
+      /** Of all its videos. */
+      seconds: number,
+      videos: number,
+      /** What its target has cost whoever runs the gateway; null where that is not known. */
+      paidNanoUsd: orNull(number),
+      /** How much of both is for its seconds; absent in tasks of earlier versions, whose charge stands however long they last. */
+      secondsNanoUsd: Type.Optional(number),
+      secondsPaidNanoUsd: Type.Optional(number),
+      /** The budgets that pay for it, by their pools and what these are in all, in nano-dollars. */
+      budgets: Type.Array(Type.Object({ pool: text, limit: number })),
+    }),
+  ),
   /** It has ended, and what it was charged is yet to be put right. Written with the end, so that no crash forgets it. */
-  readonly isOwed?: true;
-}
+  isOwed: Type.Optional(Type.Literal(true)),
+});
 
-/** What a task was charged, which is put right when it ends. */
-export interface TaskCharge {
-  readonly nanoUsd: number;
-  /** Of all its videos. */
-  readonly seconds: number;
-  readonly videos: number;
-  /** What its target has cost whoever runs the gateway; null where that is not known. */
-  readonly paidNanoUsd: number | null;
-  /** How much of both is for its seconds; absent in tasks of earlier versions, whose charge stands however long they last. */
-  readonly secondsNanoUsd?: number;
-  readonly secondsPaidNanoUsd?: number;
-  /** The budgets that pay for it, by their pools and what these are in all, in nano-dollars. */
-  readonly budgets: readonly { readonly pool: string; readonly limit: number }[];
-}
+type Frozen<Value> = { readonly [Name in keyof Value]: Frozen<Value[Name]> };
+export type VideoTask = Frozen<Static<typeof taskRecord>>;
+export type TaskState = VideoTask['state'];
+export type VideoResult = NonNullable<VideoTask['result']>;
+export type TaskFailure = NonNullable<VideoTask['error']>;
+export type TaskCharge = NonNullable<VideoTask['charge']>;
 
 /** What an upstream said of a task. */
 export interface TaskUpdate {
-  readonly state: 'queued' | 'in_progress' | 'completed' | 'failed';
+  readonly state: Exclude<TaskState, 'submitting'>;
   /** Percent, or null where the upstream does not say. */
   readonly progress: number | null;
   readonly completedAt: number | null;
