@@ -32,25 +32,10 @@ const rates = {
   perSecond: optional('USD for a second of audio or video.', money),
 };
 
-const rate = Type.Optional(money);
-/** The rates of a step or tier; the manual has them once. */
-const otherRates = {
-  input: rate,
-  output: rate,
-  cached: rate,
-  cacheWritten: rate,
-  cacheWrittenHour: rate,
-  audioInput: rate,
-  audioOutput: rate,
-  cachedAudio: rate,
-  imageInput: rate,
-  imageOutput: rate,
-  cachedImage: rate,
-  reasoning: rate,
-  perSearch: rate,
-  perCall: rate,
-  perSecond: rate,
-};
+/** The same rates of a step or tier; the manual has them once. */
+const otherRates = Object.fromEntries(
+  Object.keys(rates).map((name) => [name, Type.Optional(money)]),
+) as typeof rates;
 
 const step = Type.Object({ aboveInput: Type.Integer({ minimum: 1 }), ...otherRates }, closed);
 

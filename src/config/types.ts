@@ -6,6 +6,7 @@ import type { Needle } from '../wire/json-skip.js';
 import type { MemberRule } from '../wire/member-rule.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
+import type { PriceSettings } from './price-schema.js';
 import type { RuleSettings } from './rules-schema.js';
 import type { ConfigFile } from './schema.js';
 import type { protocols, upstreamKinds } from './words.js';
@@ -148,30 +149,7 @@ export interface TokenLimits {
 }
 
 /** What each of the things that are counted of a call costs, in USD: of tokens a million. */
-export interface PriceRates {
-  /** Tokens that none of the others is the price of. */
-  readonly input: number;
-  readonly output: number;
-  /** Input tokens that came from the prompt cache. */
-  readonly cached: number;
-  /** Input tokens that were written to it, for five minutes or as long as the upstream keeps them, and for an hour. */
-  readonly cacheWritten: number;
-  readonly cacheWrittenHour: number;
-  readonly audioInput: number;
-  readonly audioOutput: number;
-  readonly cachedAudio: number;
-  readonly imageInput: number;
-  readonly imageOutput: number;
-  readonly cachedImage: number;
-  /** Output tokens spent on reasoning. */
-  readonly reasoning: number;
-  /** For each search of the web. */
-  readonly perSearch: number;
-  /** For each call, or image, whatever it holds. */
-  readonly perCall: number;
-  /** For a second of audio or video. */
-  readonly perSecond: number;
-}
+export type PriceRates = Readonly<Required<Omit<PriceSettings, 'images' | 'seconds' | 'steps' | 'tiers'>>>;
 
 /** What holds for calls of more input tokens than `above`. */
 export interface PriceStep {
@@ -192,16 +170,11 @@ export interface ImagePrice {
   readonly usd: number;
 }
 
-/** The price of a second of a video of a resolution such as `1080p`, in place of `perSecond`. */
-interface SecondPrice {
-  readonly resolution: string;
-  readonly usd: number;
-}
-
 /** What calls cost. */
 export interface Price extends SteppedRates {
   readonly images: readonly ImagePrice[];
-  readonly seconds: readonly SecondPrice[];
+  /** Of videos of a resolution, in place of `perSecond`. */
+  readonly seconds: NonNullable<PriceSettings['seconds']>;
   /** By service tier: a factor on all of it, or rates in place of it. Those that are not there cost as all. */
   readonly tiers: Readonly<Partial<Record<ServiceTier, number | SteppedRates>>>;
 }
