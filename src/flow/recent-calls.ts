@@ -10,22 +10,17 @@ const longestPath = 256;
 const longestMethod = 16;
 
 /** The last calls that have ended at this worker. */
-interface RecentCalls {
-  /** Takes note of a call that has ended. */
-  add(call: CallRecord): void;
-  /** All that are remembered, newest first. */
-  list(): RecentRequestView[];
-}
-
-export function createRecentCalls(unixTime: UnixTime): RecentCalls {
+export function createRecentCalls(unixTime: UnixTime) {
   const ring: CallRecord[] = [];
   let next = 0;
   return {
-    add(call) {
+    /** Takes note of a call that has ended. */
+    add(call: CallRecord): void {
       ring[next] = call;
       next = next + 1 === length ? 0 : next + 1;
     },
-    list: () =>
+    /** All that are remembered, newest first. */
+    list: (): RecentRequestView[] =>
       [...ring.slice(next), ...ring.slice(0, next)]
         .reverse()
         .map((call) => recentRequestOf(call, unixTime.at(call.endedAt))),

@@ -11,19 +11,6 @@ export const historyLength = 720;
 /** A call that comes so much too early is on time: timers are never quite even. */
 const earlyMs = historyStepMs / 10;
 
-/** The last hour, in steps of five seconds. */
-interface History {
-  /**
-   * Takes note of what all workers have counted until now. The first call only sets the beginning, and one that comes
-   * too early after another is passed over; one that comes late makes one point of a longer time.
-   * @param now Unix milliseconds; where the clock was set back, points of the time to come are forgotten
-   * @returns the point that it made, or null
-   */
-  add(merged: MetricsSnapshot, now: number): HistoryView | null;
-  /** Points after a moment in Unix milliseconds, the oldest first. */
-  points(since: number): HistoryView[];
-}
-
 /** Sums of a merged snapshot, of which two make a point. */
 interface Sums {
   readonly at: number;
@@ -38,8 +25,8 @@ interface Sums {
   readonly own: readonly number[];
 }
 
-/** Remembers `historyLength` points, and forgets the oldest for each new one. */
-export function createHistory(): History {
+/** The last hour in steps of five seconds: `historyLength` points, of which the oldest is forgotten for each new one. */
+export function createHistory() {
   const ring = new Array<HistoryView | null>(historyLength).fill(null);
   /** Where the next point goes, and how many there are. */
   let next = 0;
@@ -57,7 +44,13 @@ export function createHistory(): History {
   };
 
   return {
-    add(merged, now) {
+    /**
+     * Takes note of what all workers have counted until now. The first call only sets the beginning, and one that comes
+     * too early after another is passed over; one that comes late makes one point of a longer time.
+     * @param now Unix milliseconds; where the clock was set back, points of the time to come are forgotten
+     * @returns the point that it made, or null
+     */
+    add(merged: MetricsSnapshot, now: number): HistoryView | null {
       const before = last;
       if (before !== null && now >= before.at && now - before.at < historyStepMs - earlyMs) return null;
       const sums = sumsOf(merged, now);
@@ -73,7 +66,8 @@ export function createHistory(): History {
       count = Math.min(count + 1, historyLength);
       return point;
     },
-    points(since) {
+    /** Points after a moment in Unix milliseconds, the oldest first. */
+    points(since: number): HistoryView[] {
       const found: HistoryView[] = [];
       for (let age = 0; age < count && pointAt(age).at > since; age++) found.push(pointAt(age));
       return found.reverse();

@@ -12,15 +12,6 @@ export interface ProcessGauges {
   readonly loopDelay: { readonly p50: number; readonly p99: number; readonly max: number };
 }
 
-interface ProcessWatch {
-  /**
-   * Reads everything. Whoever asks takes nothing from others who ask.
-   * @param now milliseconds of `performance.now()`
-   */
-  read(now?: number): ProcessGauges;
-  close(): void;
-}
-
 /** Milliseconds between two looks at the event loop. */
 const resolutionMs = 20;
 const nanosPerSecond = 1e9;
@@ -37,7 +28,7 @@ export function residentMemory(): number | null {
 }
 
 /** Watches this process until it is closed. It does not keep the process alive. */
-export function watchProcess(): ProcessWatch {
+export function watchProcess() {
   let current = monitorEventLoopDelay({ resolution: resolutionMs });
   let next = monitorEventLoopDelay({ resolution: resolutionMs });
   current.enable();
@@ -47,7 +38,11 @@ export function watchProcess(): ProcessWatch {
   // What is recorded is the time from one look to the next.
   const late = (nanos: number): number => Math.max(0, nanos / nanosPerSecond - resolutionMs / 1000);
   return {
-    read(now = performance.now()) {
+    /**
+     * Reads everything. Whoever asks takes nothing from others who ask.
+     * @param now milliseconds of `performance.now()`
+     */
+    read(now = performance.now()): ProcessGauges {
       if (now - turnedAt >= periodMs) {
         current.reset();
         [current, next] = [next, current];
@@ -61,7 +56,7 @@ export function watchProcess(): ProcessWatch {
       };
       return { residentBytes, heapBytes: getHeapStatistics().used_heap_size, loopDelay };
     },
-    close: () => {
+    close(): void {
       current.disable();
       next.disable();
     },

@@ -26,19 +26,12 @@ const writerTtlMs = 100 * 24 * 60 * 60 * 1000;
 /** How often a process that asks nothing looks whether the server still knows what it was told. */
 const lookEveryMs = 2000;
 
-interface PostgresBudgets {
-  readonly accounts: BudgetAccounts;
-  /** Removes what processes that are gone for months have left. */
-  sweep(): Promise<void>;
-  close(): void;
-}
-
 /**
  * Accounts of budgets in PostgreSQL. What is asked while an answer is awaited goes together, in one statement. Where the
  * server is found to be older than what it has answered, as after a restore, what was reserved by then is told to it before
  * anything else: it holds from then on, unless more is reserved there.
  */
-export function createPostgresBudgets(link: PostgresLink): PostgresBudgets {
+export function createPostgresBudgets(link: PostgresLink) {
   let waiting: Change[] = [];
   let isUnderWay = false;
   const writer = createBudgetWriter(link);
@@ -68,33 +61,28 @@ export function createPostgresBudgets(link: PostgresLink): PostgresBudgets {
     void writer.look().then(send, send);
   }, lookEveryMs).unref();
 
-  return {
-    accounts: {
-      reserve: (account, reservation) => ask(account, { ...reservation, back: 0 }),
-      async giveBack(account, back, ttlMs) {
-        await ask(account, { limit: 0, least: 1, want: 0, owed: 0, debt: null, ttlMs, back });
-      },
-      async reservedOf(account) {
-        const [row] = await link.ask(statements.read, [toKey(account)]);
-        if (row === undefined) return 0;
-        if (row.reserved === null) throw unreadable();
-        return numberOf(row.reserved);
-      },
+  const accounts: BudgetAccounts = {
+    reserve: (account, reservation) => ask(account, { ...reservation, back: 0 }),
+    async giveBack(account, back, ttlMs) {
+      await ask(account, { limit: 0, least: 1, want: 0, owed: 0, debt: null, ttlMs, back });
     },
+    async reservedOf(account) {
+      const [row] = await link.ask(statements.read, [toKey(account)]);
+      if (row === undefined) return 0;
+      if (row.reserved === null) throw unreadable();
+      return numberOf(row.reserved);
+    },
+  };
+  return {
+    accounts,
+    /** Removes what processes that are gone for months have left. */
     sweep: () => sweepInSteps(link, statements.sweep),
     close: () => clearInterval(timer),
   };
 }
 
 /** What a process says of accounts, one statement after the other. */
-interface BudgetWriter {
-  /** Carries out changes, and tells each what has become of it. Never rejects. */
-  write(changes: readonly Change[]): Promise<void>;
-  /** Tells the server what is known, where it does not know that itself. @throws {GatewayError} of the store */
-  look(): Promise<void>;
-}
-
-function createBudgetWriter(link: PostgresLink): BudgetWriter {
+function createBudgetWriter(link: PostgresLink) {
   const name = randomBytes(12).toString('base64url');
   let number = 0;
   /** The last statement that was answered; 0 where nothing is known that the server may have forgotten. */
@@ -133,7 +121,8 @@ function createBudgetWriter(link: PostgresLink): BudgetWriter {
   };
 
   return {
-    async write(changes) {
+    /** Carries out changes, and tells each what has become of it. Never rejects. */
+    async write(changes: readonly Change[]): Promise<void> {
       try {
         for (const { at, granted, reserved } of await write(changes)) {
           const change = changes[numberOf(at) - 1];
@@ -146,7 +135,8 @@ function createBudgetWriter(link: PostgresLink): BudgetWriter {
         for (const { reject } of changes) reject(error);
       }
     },
-    async look() {
+    /** Tells the server what is known, where it does not know that itself. @throws {GatewayError} of the store */
+    async look(): Promise<void> {
       if (answered === 0) return;
       const [row] = await link.ask(statements.look, [name]);
       if (row === undefined || numberOf(row.number) < answered) await restate();

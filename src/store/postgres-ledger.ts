@@ -7,11 +7,6 @@ import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn } from './postgres-text.js';
 import type { Ledger, LedgerBatch, LedgerLine, LedgerSums, SumPage } from './store.js';
 
-interface PostgresLedger extends Ledger {
-  /** Removes what has expired, and adds up what is to be added to sums. */
-  sweep(): Promise<void>;
-}
-
 /** A batch gets twice the time with each try, up to so many times that of the settings. */
 const mostTimes = 8;
 
@@ -22,7 +17,7 @@ const mostMerged = 5000;
  * Ledgers in PostgreSQL. The calls of a batch go by `COPY`, in the transaction in which a function of the server takes
  * all else of it, its number first: whoever sends it again waits there until the first one has come to its end.
  */
-export function createPostgresLedger(link: PostgresLink): PostgresLedger {
+export function createPostgresLedger(link: PostgresLink): Ledger & { sweep(): Promise<void> } {
   const merge = async (ledger: string): Promise<number> => {
     const [row] = await link.ask(statements.merge, [ledger, mostMerged]);
     return numberOf(row?.merged);
@@ -66,6 +61,7 @@ export function createPostgresLedger(link: PostgresLink): PostgresLedger {
       const { items, next } = pageOf(rows, limit, { itemOf: sumOf, placeOf: ({ id }) => textOf(id) });
       return { sums: items, next };
     },
+    /** Removes what has expired, and adds up what is to be added to sums. */
     async sweep() {
       for (const row of await link.ask(statements.ledgers, [])) await mergeAll(textOf(row.ledger));
       await link.ask(statements.sweepLines, []);

@@ -3,18 +3,16 @@ import { numberOf, type PostgresLink, textOf } from './postgres-link.js';
 import { fromColumn, ownerColumn, toColumn, toKey } from './postgres-text.js';
 import { storeUnavailable } from './unavailable.js';
 
-interface PostgresOwned {
-  readonly records: OwnedRecords;
-  sweep(): Promise<void>;
-}
-
 /** What one step of a sweep removes at most. */
 const mostSwept = 1000;
 /** Changes under way in this process. */
 const mostChanges = 4096;
 
 /** Records of owners in PostgreSQL. What a process asks for of one owner is done in the order in which it asks. */
-export function createPostgresOwned(link: PostgresLink): PostgresOwned {
+export function createPostgresOwned(link: PostgresLink): {
+  readonly records: OwnedRecords;
+  sweep(): Promise<void>;
+} {
   /** The last change of each owner that has one under way. */
   const last = new Map<string, Promise<unknown>>();
   let changes = 0;

@@ -31,17 +31,6 @@ interface BudgetWatchOptions {
 /** A budget as the host knows it, in nano-dollars. */
 type OwnedBudget = Pick<OwnedPool, 'name' | 'limit' | 'share'>;
 
-/** Knows how far budgets are used, of those that calls at this host have asked for. */
-interface BudgetWatch {
-  /**
-   * Reads some of the accounts, the others when it is called next. A mark that was passed is logged, by one host and once
-   * in the period of the budget. Resolves when it is done; never rejects.
-   */
-  look(): Promise<void>;
-  /** How far each is used. */
-  gauge(): PrimaryGauge;
-}
-
 interface SeenBudget {
   /** Name of its pool, which has the period in it. */
   readonly account: string;
@@ -51,8 +40,10 @@ interface SeenBudget {
   readonly told: number;
 }
 
-/** Nothing is read before the first look. */
-export function createBudgetWatch(options: BudgetWatchOptions): BudgetWatch {
+/**
+ * Knows how far budgets are used, of those that calls at this host have asked for. Nothing is read before the first look.
+ */
+export function createBudgetWatch(options: BudgetWatchOptions) {
   const { store, now, log } = options;
   /** By the owner: `key:team-a`. */
   const seen = new Map<string, SeenBudget>();
@@ -90,7 +81,11 @@ export function createBudgetWatch(options: BudgetWatchOptions): BudgetWatch {
   };
 
   return {
-    async look() {
+    /**
+     * Reads some of the accounts, the others when it is called next. A mark that was passed is logged, by one host and
+     * once in the period of the budget. Resolves when it is done; never rejects.
+     */
+    async look(): Promise<void> {
       if (isLooking) return;
       isLooking = true;
       try {
@@ -110,7 +105,8 @@ export function createBudgetWatch(options: BudgetWatchOptions): BudgetWatch {
         isLooking = false;
       }
     },
-    gauge() {
+    /** How far each is used. */
+    gauge(): PrimaryGauge {
       const budgets = [...seen];
       return {
         name: 'gateway_budget_used_ratio',

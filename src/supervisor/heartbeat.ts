@@ -11,16 +11,6 @@ const busyMs = 30;
 /** A tick of `/proc/PID/stat`. */
 const clockTickMs = 10;
 
-/** Watches processes that tell, once every `heartbeatMs`, that their event loop still turns. */
-interface HeartbeatWatch<Process> {
-  /** A process gave a heartbeat: it is watched from the first one on. */
-  beat(process: Process): void;
-  /** A process has ended. */
-  forget(process: Process): void;
-  /** Counts for every process whether it was silent since the last look: call it every `heartbeatMs`. */
-  look(): void;
-}
-
 /** Of one process, since its last heartbeat. */
 interface Silence {
   looks: number;
@@ -30,7 +20,7 @@ interface Silence {
 }
 
 /**
- * Looks are counted, not time: after a moment in which the whole host stood still nobody has missed more than one. A
+ * Watches processes that tell, once every `heartbeatMs`, that their event loop still turns. Looks are counted, not time: after a moment in which the whole host stood still nobody has missed more than one. A
  * worker whose sockets all have much to read gives no heartbeat before it has read it, and yet it serves; an endless
  * loop asks nothing of the system.
  * @param onSilent is called once for a process that has been silent for too long; it is watched no more
@@ -39,7 +29,7 @@ interface Silence {
 export function watchHeartbeats<Process>(
   onSilent: (process: Process) => void,
   kernelMsOf: (process: Process) => number | null,
-): HeartbeatWatch<Process> {
+) {
   const silences = new Map<Process, Silence>();
 
   const isBusy = (process: Process, silence: Silence): boolean => {
@@ -49,7 +39,8 @@ export function watchHeartbeats<Process>(
   };
 
   return {
-    beat(process) {
+    /** A process gave a heartbeat: it is watched from the first one on. */
+    beat(process: Process): void {
       const silence = silences.get(process);
       if (silence === undefined) silences.set(process, { looks: 0, busyLooks: 0, kernelMs: null });
       else {
@@ -58,10 +49,12 @@ export function watchHeartbeats<Process>(
         silence.kernelMs = null;
       }
     },
-    forget(process) {
+    /** A process has ended. */
+    forget(process: Process): void {
       silences.delete(process);
     },
-    look() {
+    /** Counts for every process whether it was silent since the last look: call it every `heartbeatMs`. */
+    look(): void {
       for (const [process, silence] of silences) {
         if (isBusy(process, silence) && silence.busyLooks < mostBusy) silence.busyLooks++;
         else silence.looks++;

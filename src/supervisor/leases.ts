@@ -11,7 +11,7 @@ import { LeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
 import type { Pool } from '../limits/pool.js';
 import { allPools, changedPools, createKeyPools, findPool, poolSteps } from '../limits/pools.js';
-import { bothSources, type ShareSource, undivided } from '../limits/share-source.js';
+import { bothSources, undivided } from '../limits/share-source.js';
 import { ShareKeeper } from '../limits/shares.js';
 import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createShareStore, type WholeStore } from '../store/create.js';
@@ -184,17 +184,6 @@ function createConfigPools() {
   };
 }
 
-/** Where this host has the units of rate limits from. */
-interface RateShares {
-  readonly source: ShareSource;
-  /** Resolves when the store was first asked, with or without an answer: before that nothing can be granted. */
-  readonly ready: Promise<void>;
-  /** Whether the store is there, where hosts share one. */
-  gauges(): readonly PrimaryGauge[];
-  /** Gives back what is free, and ends the connection. */
-  close(): Promise<void>;
-}
-
 interface RateSharesOptions {
   readonly settings: StoreSettings;
   /** The host's clock. */
@@ -205,13 +194,14 @@ interface RateSharesOptions {
 }
 
 /**
- * Joins the other hosts that share the store of a config, or has all limits to itself where its store is its own.
+ * Where this host has the units of rate limits from: joins the other hosts that share the store of a config, or has all
+ * limits to itself where its store is its own.
  */
-function createRateShares({ settings, now, whenGone, log }: RateSharesOptions): RateShares {
+function createRateShares({ settings, now, whenGone, log }: RateSharesOptions) {
   const store = createShareStore(settings);
   if (store === null) {
     const none = Promise.resolve();
-    return { source: undivided, ready: none, gauges: () => [], close: () => none };
+    return { source: undivided, ready: none, gauges: (): PrimaryGauge[] => [], close: () => none };
   }
   let onHeard = (): void => {};
   const ready = new Promise<void>((resolve) => {
@@ -234,8 +224,11 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions): 
   });
   return {
     source: keeper,
+    /** Resolves when the store was first asked, with or without an answer: before that nothing can be granted. */
     ready,
+    /** Whether the store is there, where hosts share one. */
     gauges: () => [primaryGauge('gateway_limits_store_available', keeper.isAvailable ? 1 : 0)],
+    /** Gives back what is free, and ends the connection. */
     close() {
       keeper.leave();
       return store.close();

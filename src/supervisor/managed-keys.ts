@@ -165,29 +165,17 @@ function succeeds(work: Promise<void>, mostMs: number): Promise<boolean> {
 /** A process that is stuck must not hold up the operator who revokes a key. */
 const mostMs = 1000;
 
-/** Follows which processes have in force what they were told. */
-interface KeyDelivery<Child> {
-  /** @param send tells something, under a number that processes answer with; says to whom it was told */
-  tell(send: (number: number) => readonly Child[]): void;
-  /** A process has in force what it was told under this number, and before. */
-  onApplied(child: Child, number: number): void;
-  /** A process is gone: nobody waits for it any more. */
-  onGone(child: Child): void;
-  /**
-   * Waits until everything that was told before the call is in force everywhere, for a second at most.
-   * @returns the processes that have not answered by then
-   */
-  settled(): Promise<readonly Child[]>;
-}
-
 interface Waiter<Child> {
   /** The number that each of them has yet to answer with, or a later one. */
   readonly missing: Map<Child, number>;
   readonly settle: () => void;
 }
 
-/** Every process carries out what it is told in the order in which it is told. */
-export function createKeyDelivery<Child>(): KeyDelivery<Child> {
+/**
+ * Follows which processes have in force what they were told. Every process carries out what it is told in the order in
+ * which it is told.
+ */
+export function createKeyDelivery<Child>() {
   let last = 0;
   /** What each process was told last and has not answered. */
   const open = new Map<Child, number>();
@@ -203,13 +191,20 @@ export function createKeyDelivery<Child>(): KeyDelivery<Child> {
   };
 
   return {
-    tell(send) {
+    /** @param send tells something, under a number that processes answer with; says to whom it was told */
+    tell(send: (number: number) => readonly Child[]): void {
       last += 1;
       for (const child of send(last)) open.set(child, last);
     },
+    /** A process has in force what it was told under this number, and before. */
     onApplied: drop,
-    onGone: (child) => drop(child, last),
-    settled: () =>
+    /** A process is gone: nobody waits for it any more. */
+    onGone: (child: Child): void => drop(child, last),
+    /**
+     * Waits until everything that was told before the call is in force everywhere, for a second at most.
+     * @returns the processes that have not answered by then
+     */
+    settled: (): Promise<readonly Child[]> =>
       new Promise((resolve) => {
         const missing = new Map(open);
         const settle = (): void => {

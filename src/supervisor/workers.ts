@@ -461,22 +461,16 @@ function workerEnvironment(headerBytes: number, workers: number): NodeJS.Process
   };
 }
 
-/** Something that others wait for. */
-interface Conditions {
-  /** Something has changed that a condition may look at. */
-  changed(): void;
-  /** @returns whether the condition came true, or false when it did not within `ms` */
-  until(condition: () => boolean, ms: number): Promise<boolean>;
-}
-
 /** Lets conditions be waited for that are looked at whenever something changes. */
-export function createConditions(): Conditions {
+export function createConditions() {
   const looks = new Set<() => void>();
   return {
-    changed() {
+    /** Something has changed that a condition may look at. */
+    changed(): void {
       for (const look of [...looks]) look();
     },
-    until(condition, ms) {
+    /** @returns whether the condition came true, or false when it did not within `ms` */
+    until(condition: () => boolean, ms: number): Promise<boolean> {
       if (condition()) return Promise.resolve(true);
       return new Promise((resolve) => {
         const settle = (): void => {
