@@ -244,6 +244,19 @@ const publisherModels: readonly string[] = ['/v1beta1', '/v1'].flatMap((version)
 const publisherOperations =
   /^\/v1beta\/models\/\{model\}:(?:generateContent|streamGenerateContent|countTokens)$/;
 
+/**
+ * Where clients of OpenAI's models on Azure ask: without a version, and for what calls a model below its deployment, whose
+ * name is then the model's (https://learn.microsoft.com/en-us/azure/foundry/openai/reference).
+ */
+function azurePaths({ path, errorFormat, endpoint }: Route): readonly string[] {
+  if (!path.startsWith('/v1/') || !isOfOpenai(errorFormat)) return [];
+  const operation = path.slice('/v1'.length);
+  const plain = `/openai${operation}`;
+  return endpoint === null || path.includes('{')
+    ? [plain]
+    : [plain, `/openai/deployments/{model}${operation}`];
+}
+
 function isOfOpenai(errorFormat: ErrorFormat): boolean {
   return errorFormat !== anthropic && errorFormat !== google;
 }
@@ -253,10 +266,10 @@ export const socketPaths: readonly string[] = surface
   .filter(({ operation }) => operation === 'realtime' || operation === 'responsesSocket')
   .flatMap((route) => servedPaths(route));
 
-/** All paths at which a route is served: its own, those with a prefix, and those of the vendor's cloud. */
+/** All paths at which a route is served: its own, those with a prefix, and those of the vendors' clouds. */
 export function servedPaths(route: Route): readonly string[] {
   const prefixed = prefixes.filter(({ has }) => has(route)).map(({ prefix }) => prefix + route.path);
-  if (!publisherOperations.test(route.path)) return [route.path, ...prefixed];
+  if (!publisherOperations.test(route.path)) return [route.path, ...prefixed, ...azurePaths(route)];
   const operation = route.path.slice(contentModels.length);
   return [route.path, ...publisherModels.map((models) => models + operation)];
 }

@@ -150,9 +150,16 @@ test('the families of chat and messages are served behind a prefix, too, and con
   t.strictSame(pathsOf('POST', '/v1/chat/completions'), [
     '/v1/chat/completions',
     '/openai/v1/chat/completions',
+    '/openai/chat/completions',
+    '/openai/deployments/{model}/chat/completions',
   ]);
   t.strictSame(pathsOf('POST', '/v1/messages'), ['/v1/messages', '/anthropic/v1/messages']);
-  t.strictSame(pathsOf('GET', '/v1/models'), ['/v1/models', '/openai/v1/models', '/anthropic/v1/models']);
+  t.strictSame(pathsOf('GET', '/v1/models'), [
+    '/v1/models',
+    '/openai/v1/models',
+    '/anthropic/v1/models',
+    '/openai/models',
+  ]);
   for (const operation of ['generateContent', 'streamGenerateContent', 'countTokens'])
     t.strictSame(pathsOf('POST', `/v1beta/models/m:${operation}`), [
       `/v1beta/models/{model}:${operation}`,
@@ -163,6 +170,9 @@ test('the families of chat and messages are served behind a prefix, too, and con
     ]);
   for (const path of ['/v1beta/models/m:embedContent', '/v1/models/m:generateContent', '/v2/rerank'])
     t.equal(pathsOf('POST', path).length, 1, path);
+  for (const path of ['/v1/audio/transcriptions', '/v1/images/edits', '/v1/responses'])
+    t.ok(pathsOf('POST', path).includes(`/openai/deployments/{model}${path.slice(3)}`), path);
+  t.strictSame(pathsOf('GET', '/v1/responses/r').slice(2), ['/openai/responses/{response_id}']);
   t.equal(pathsOf('POST', '/kling/v1/videos/text2video').length, 1);
   t.ok(socketPaths.includes('/openai/v1/realtime') && socketPaths.includes('/openai/v1/responses'));
 });

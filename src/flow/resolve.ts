@@ -6,6 +6,8 @@ import { parseWishes, type TargetWishes } from '../attempts/wishes.js';
 import type { Protocol, Target } from '../config/types.js';
 import { GatewayError, retrySeconds } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
+import { scanBody } from '../wire/json-scan.js';
+import { spliceBody } from '../wire/splice.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
 import { keepsTurns } from './conversation/keeps-turns.js';
@@ -46,6 +48,20 @@ export function findModel(call: AuthenticatedCall, protocol: Protocol, name: str
 /** A model's name without the collection that it is in. */
 export function bareName(name: string): string {
   return name.startsWith(collection) ? name.slice(collection.length) : name;
+}
+
+/**
+ * Writes the model that the path names into a body that is to name one, in the place of what is named there.
+ * @throws {GatewayError} of status 400 for a body that is no JSON object
+ */
+export function writePathModel(call: Call): void {
+  const { model = null } = call.params;
+  if (model === null) return;
+  const body = call.wholeBody();
+  const scan = scanBody(body);
+  const named = scan.model && body.toString('utf8', scan.model.start, scan.model.end);
+  if (named === JSON.stringify(model)) return;
+  call.body = Buffer.concat(spliceBody(body, scan, { model, includeUsage: false }));
 }
 
 /**

@@ -19,7 +19,7 @@ import { Intake } from './intake.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
 import { refuse } from './refuse.js';
-import { requirePathModel, resolveModel } from './resolve.js';
+import { requirePathModel, resolveModel, writePathModel } from './resolve.js';
 import { ResponsesSocket } from './responses-socket/socket.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
@@ -149,6 +149,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   const { stream } = call.route;
   const endpoint = declared(call.route.endpoint);
   const schema = declared(call.route.schema);
+  if (endpoint.modelInBody) writePathModel(call);
   const validated = validatedBody(call, schema);
   call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'byQuery' };
   call.steering = call.socketCall?.steering ?? validated.members.steering;

@@ -276,8 +276,11 @@ export class Upload
     if (field === null) return;
     this.#field = null;
     const text = Buffer.concat(field.text.pieces()).toString('utf8');
-    this.#fields.push({ name: field.name, value: text });
-    if (field.name === 'model') this.#model ??= { text, start: field.start, end };
+    const isModel = field.name === 'model';
+    if (isModel) this.#model ??= { text, start: field.start, end };
+    // What the path names counts, whatever stands here.
+    const value = isModel ? (this.#call.params.model ?? text) : text;
+    this.#fields.push({ name: field.name, value });
   }
 
   open(model: string | null): {

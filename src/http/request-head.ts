@@ -49,6 +49,7 @@ const Slot = {
   Anthropic: 29,
   Google: 30,
   UserAgent: 31,
+  AzureKey: 32,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
@@ -137,6 +138,7 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
   const slots = new Map<string, Slot>([
     ['authorization', Slot.Authorization],
     ['x-api-key', Slot.ApiKey],
+    ['api-key', Slot.AzureKey],
     ['content-type', Slot.ContentType],
     ['content-length', Slot.ContentLength],
     ['content-encoding', Slot.ContentEncoding],
@@ -180,6 +182,7 @@ export class RequestHead {
   query = '';
   authorization = '';
   apiKey = '';
+  azureKey = '';
   vendorgKey = '';
   vendorcVersion = '';
   contentType = '';
@@ -256,10 +259,9 @@ function onHeader(name: string, value: string): void {
       head.authorization = value;
       break;
     case Slot.ApiKey:
-      head.apiKey = value;
-      break;
+    case Slot.AzureKey:
     case Slot.VendorgKey:
-      head.vendorgKey = value;
+      readKey(head, slot, value);
       break;
     case Slot.ContentType:
       head.contentType = value;
@@ -324,6 +326,12 @@ function onHeader(name: string, value: string): void {
     default:
       readForUpstreams(head, slot, place, value);
   }
+}
+
+function readKey(head: RequestHead, slot: Slot, value: string): void {
+  if (slot === Slot.ApiKey) head.apiKey = value;
+  else if (slot === Slot.AzureKey) head.azureKey = value;
+  else head.vendorgKey = value;
 }
 
 function readOfPage(head: RequestHead, slot: Slot, value: string): void {

@@ -83,8 +83,9 @@ const about =
   'An HTTP gateway in front of AI models. The protocol, not the name of the model, decides the path, the body, the ' +
   'place of the key and the form of a stream. Clients of the chat and responses protocols take `/v1` as the end of ' +
   'their base URL; those of the messages and generateContent protocols append the whole path. Members of a body that ' +
-  'no schema names are passed on. The `/v1` paths of the chat family are served behind `/openai` as well, and those of ' +
-  'the messages protocol and the lists of models behind `/anthropic`. Content is generated, and its tokens are ' +
+  'no schema names are passed on. The `/v1` paths of the chat family are served behind `/openai` as well, with the ' +
+  'version and without; those of them that call a model also below `/openai/deployments/{model}`, for clients of Azure. Those of ' +
+  'the messages protocol and the lists of models are served behind `/anthropic`. Content is generated, and its tokens are ' +
   'counted, under `/v1beta1/publishers/google/models` and ' +
   '`/v1beta1/projects/{project}/locations/{location}/publishers/google/models`, too, and under `/v1` in place of `/v1beta1`.';
 
@@ -133,6 +134,7 @@ function describeSecurity(words: VendorWords): Security {
     schemes: {
       bearer: { type: 'http', scheme: 'bearer', description: 'An API key as a bearer token.' },
       'x-api-key': header('x-api-key', 'A key of the messages protocol, with a version header beside it.'),
+      'api-key': header('api-key', 'An API key as clients of Azure send it.'),
       ...vendorg,
       key: {
         type: 'apiKey',
@@ -146,11 +148,11 @@ function describeSecurity(words: VendorWords): Security {
       ),
     },
     requirements: {
-      bearer: anyOf('bearer'),
-      messages: anyOf('x-api-key', 'bearer'),
-      generateContent: anyOf(...google, 'bearer'),
-      modelList: anyOf('bearer', 'x-api-key', ...google),
-      realtime: anyOf('bearer', 'socketProtocol'),
+      bearer: anyOf('bearer', 'api-key'),
+      messages: anyOf('x-api-key', 'bearer', 'api-key'),
+      generateContent: anyOf(...google, 'bearer', 'api-key'),
+      modelList: anyOf('bearer', 'api-key', 'x-api-key', ...google),
+      realtime: anyOf('bearer', 'api-key', 'socketProtocol'),
     },
   };
 }

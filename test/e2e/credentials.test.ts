@@ -8,6 +8,7 @@ const version = { 'anthropic-version': '2023-06-01' };
 const places = {
   bearer: { headers: { authorization: `Bearer ${key}` }, query: '' },
   'x-api-key': { headers: { 'x-api-key': key }, query: '' },
+  'api-key': { headers: { 'api-key': key }, query: '' },
   'x-goog-api-key': { headers: { 'x-goog-api-key': key }, query: '' },
   'x-vendorg-api-key': { headers: { 'x-vendorg-api-key': key }, query: '' },
   'key query': { headers: {}, query: `?key=${key}` },
@@ -17,21 +18,23 @@ type Place = keyof typeof places;
 
 const messages = [{ role: 'user', content: 'a' }];
 const contents = [{ role: 'user', parts: [{ text: 'a' }] }];
-const google: readonly Place[] = ['bearer', 'x-goog-api-key', 'x-vendorg-api-key', 'key query'];
+const openai: readonly Place[] = ['bearer', 'api-key'];
+const anthropic: readonly Place[] = ['bearer', 'x-api-key', 'api-key'];
+const google: readonly Place[] = ['bearer', 'api-key', 'x-goog-api-key', 'x-vendorg-api-key', 'key query'];
 
 /** Every endpoint that calls a model, a body for it, and the places of a key that it accepts. */
 const endpoints: readonly (readonly [string, object, readonly Place[]])[] = [
-  ['/v1/chat/completions', { model: 'sim-text', messages }, ['bearer']],
-  ['/v1/responses', { model: 'sim-text', input: 'a' }, ['bearer']],
-  ['/v1/responses/compact', { model: 'sim-text', input: 'a' }, ['bearer']],
-  ['/v1/responses/input_tokens', { model: 'sim-text', input: 'a' }, ['bearer']],
-  ['/v1/completions', { model: 'sim-text', prompt: 'a' }, ['bearer']],
-  ['/v1/embeddings', { model: 'sim-embedding', input: 'a' }, ['bearer']],
-  ['/v1/engines/sim-embedding/embeddings', { input: 'a' }, ['bearer']],
-  ['/v1/rerank', { model: 'sim-rerank', query: 'a', documents: ['a'] }, ['bearer']],
-  ['/v1/moderations', { input: 'a' }, ['bearer']],
-  ['/v1/messages', { model: 'sim-text', max_tokens: 9, messages }, ['bearer', 'x-api-key']],
-  ['/v1/messages/count_tokens', { model: 'sim-text', messages }, ['bearer', 'x-api-key']],
+  ['/v1/chat/completions', { model: 'sim-text', messages }, openai],
+  ['/v1/responses', { model: 'sim-text', input: 'a' }, openai],
+  ['/v1/responses/compact', { model: 'sim-text', input: 'a' }, openai],
+  ['/v1/responses/input_tokens', { model: 'sim-text', input: 'a' }, openai],
+  ['/v1/completions', { model: 'sim-text', prompt: 'a' }, openai],
+  ['/v1/embeddings', { model: 'sim-embedding', input: 'a' }, openai],
+  ['/v1/engines/sim-embedding/embeddings', { input: 'a' }, openai],
+  ['/v1/rerank', { model: 'sim-rerank', query: 'a', documents: ['a'] }, openai],
+  ['/v1/moderations', { input: 'a' }, openai],
+  ['/v1/messages', { model: 'sim-text', max_tokens: 9, messages }, anthropic],
+  ['/v1/messages/count_tokens', { model: 'sim-text', messages }, anthropic],
   ['/v1beta/models/sim-text:generateContent', { contents }, google],
   ['/v1beta/models/sim-text:streamGenerateContent', { contents }, google],
   ['/v1beta/models/sim-text:countTokens', { contents }, google],
@@ -120,6 +123,8 @@ test('of two keys the one in the place of the protocol counts', async (t) => {
   t.equal(await ask(path, { contents }, { ...good, 'x-goog-api-key': 'sk-unknown' }), 401);
   const chat = { model: 'sim-text', messages };
   t.equal(await ask('/v1/chat/completions', chat, { ...good, 'x-api-key': 'sk-unknown' }), 200);
+  t.equal(await ask('/v1/chat/completions', chat, { ...good, 'api-key': 'sk-unknown' }), 200);
+  t.equal(await ask('/v1/chat/completions', chat, { ...bad, 'api-key': key }), 401);
 });
 
 test('no key of a client reaches an upstream', async (t) => {
@@ -129,7 +134,7 @@ test('no key of a client reaches an upstream', async (t) => {
       const { headers, query } = places[place];
       const response = await fetch(`${url}${path}${query}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...version, ...headers },
+        headers: { 'content-type': 'application/json', ...version, 'api-key': key, ...headers },
         body: JSON.stringify(body),
       });
       await response.arrayBuffer();

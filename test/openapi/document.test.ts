@@ -136,15 +136,16 @@ test('every component is referred to', async (t) => {
 });
 
 test('keys may sit where each style of signing in looks for them', async (t) => {
-  t.strictSame(schemesOf('post', '/v1/chat/completions'), ['bearer']);
-  t.strictSame(schemesOf('post', '/v1/messages'), ['x-api-key', 'bearer']);
+  t.strictSame(schemesOf('post', '/v1/chat/completions'), ['bearer', 'api-key']);
+  t.strictSame(schemesOf('post', '/v1/messages'), ['x-api-key', 'bearer', 'api-key']);
   t.strictSame(schemesOf('post', '/v1beta/models/{model}:generateContent'), [
     'x-vendorg-api-key',
     'x-goog-api-key',
     'key',
     'bearer',
+    'api-key',
   ]);
-  t.strictSame(schemesOf('get', '/v1/realtime'), ['bearer', 'socketProtocol']);
+  t.strictSame(schemesOf('get', '/v1/realtime'), ['bearer', 'api-key', 'socketProtocol']);
   t.match(document.components.securitySchemes, {
     bearer: { type: 'http', scheme: 'bearer' },
     'x-goog-api-key': { type: 'apiKey', in: 'header', name: 'x-goog-api-key' },

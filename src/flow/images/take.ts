@@ -17,7 +17,7 @@ import { parseBody } from '../../wire/skeleton.js';
 import { admitResolved } from '../admit.js';
 import type { AuthenticatedCall, Call } from '../call.js';
 import { forward } from '../forward.js';
-import { findModel } from '../resolve.js';
+import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
 import { WholeForm } from '../whole-form.js';
@@ -40,8 +40,8 @@ interface ImageRoute {
  */
 export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
   const asked = read(call, route);
-  const { form, model: name, count, stream, responseFormat, size, quality } = asked.outline;
-  const resolved = findModel(call, 'images', name);
+  const { form, count, stream, responseFormat, size, quality } = asked.outline;
+  const resolved = resolveModel(call, 'images');
   const { targets } = resolved.model;
   call.units = count ?? 1;
   call.made = { size, quality, resolution: null };
@@ -61,14 +61,15 @@ export function takeImages(services: Services, call: AuthenticatedCall, route: I
 }
 
 function read(call: Call, { operation, endpoint, schema }: ImageRoute): OutlinedImages {
-  const body = call.wholeBody();
   if (isMultipart(call.exchange.head.contentType)) {
-    const form = new WholeForm(call, body, imageForm);
+    const form = new WholeForm(call, call.wholeBody(), imageForm);
     const outline = outlineOfForm(operation, form.parts);
     call.upload = form;
     call.validated = readValidated(outline.model, outline.stream);
     return askedOf(endpoint, outline, () => decodeImageForm(operation, form.parts));
   }
+  writePathModel(call);
+  const body = call.wholeBody();
   call.validated = validateBody(call.jsonBody(), schema, call.running.snapshot.limits.bodyValues);
   call.steering = call.validated.members.steering;
   const skeleton = parseBody(body, scanBody(body));

@@ -12,6 +12,8 @@ export interface CredentialSource {
   readonly authorization: string;
   /** `x-api-key` */
   readonly apiKey: string;
+  /** `api-key`, where clients of OpenAI's models on Azure have it. */
+  readonly azureKey: string;
   /** `x-vendorg-api-key`, or the vendor's own name for it. */
   readonly vendorgKey: string;
   /** `vendorc-version`, or the vendor's own name for it. */
@@ -49,7 +51,7 @@ const refusals: Readonly<Record<AuthStyle, Refusals>> = {
 };
 
 /**
- * Finds the key that a request presents: the protocol's own place first, then bearer. Whether the key is known is for
+ * Finds the key that a request presents: the protocol's own place first, then bearer, then `api-key`. Whether the key is known is for
  * the caller to find out, and so is a version header that the messages protocol wants beside it.
  * @returns the key, or the 401 that says what was wrong and where the key belongs.
  */
@@ -58,6 +60,7 @@ export function presentedKey(style: AuthStyle, source: CredentialSource): string
   if (own !== '') return own;
   const token = bearerToken(source.authorization);
   if (token !== '') return token;
+  if (source.azureKey !== '') return source.azureKey;
   if (style === 'modelList' && source.apiKey !== '') return source.apiKey;
   return refuse(refusals[style], source);
 }

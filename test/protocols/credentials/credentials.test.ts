@@ -16,13 +16,14 @@ import {
 const nothing: CredentialSource = {
   authorization: '',
   apiKey: '',
+  azureKey: '',
   vendorgKey: '',
   vendorcVersion: '',
   socketProtocols: '',
   query: '',
 };
 const source = (fields: Partial<CredentialSource>): CredentialSource => ({ ...nothing, ...fields });
-const styles: readonly AuthStyle[] = ['bearer', 'messages', 'generateContent', 'modelList'];
+const styles: readonly AuthStyle[] = ['bearer', 'messages', 'generateContent', 'modelList', 'realtime'];
 
 const bearer = source({ authorization: 'Bearer sk-1' });
 const apiKey = source({ apiKey: 'sk-1' });
@@ -35,6 +36,7 @@ const matrix: readonly (readonly [string, CredentialSource, readonly AuthStyle[]
   ['bearer', bearer, styles],
   ['x-api-key', apiKey, ['messages', 'modelList']],
   ['x-api-key with a version', apiKeyAndVersion, ['messages', 'modelList']],
+  ['api-key', source({ azureKey: 'sk-1' }), styles],
   ['x-vendorg-api-key', vendorgKey, ['generateContent', 'modelList']],
   ['key query', queryKey, ['generateContent', 'modelList']],
   ['nothing', nothing, []],
