@@ -166,6 +166,10 @@ export class Upload
     }
   }
 
+  onMore(): void {
+    this.#sink?.flush();
+  }
+
   onEnd(): void {
     if (this.#isOver()) return;
     try {

@@ -9,6 +9,8 @@ export interface BodyStreamReceiver {
    * @returns false to get nothing more until `resumeBody`, which may be called before this returns, too
    */
   onChunk(chunk: Buffer): boolean;
+  /** More comes in spite of a stop: what has made room since may be told of by `resumeBody`. */
+  onMore(): void;
   /** All has come, and been delivered. */
   onEnd(): void;
   /** The body is larger than the limit: announced, or counted. Nothing more is delivered. */
@@ -144,6 +146,10 @@ export class BodyStream implements ChunkReceiver {
       this.#refuse();
       receiver.onBodyRefused(tooLarge(this.#limit));
       return;
+    }
+    if (this.#paused) {
+      receiver.onMore();
+      if (this.#receiver === null) return;
     }
     if (isLast) {
       this.#complete = true;

@@ -59,7 +59,7 @@ export interface Server {
 /** uWS drops a socket that makes no progress after eight to twelve seconds; well under that. */
 const sweepMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
-const pooledBytes = 32 * 1024 * 1024;
+const pooledBytes = 64 * 1024 * 1024;
 /** A turn of the event loop that is as short as this took no connection and no request; and how long one is waited for. */
 const quietMs = 0.02;
 const quietPatienceMs = 200;

@@ -92,6 +92,8 @@ export interface RequestBodySink {
    * after it until `onDrain`
    */
   write(chunk: Buffer): boolean;
+  /** More waits in the same turn of the event loop: what did not leave at once may leave now, and `onDrain` be called. */
+  flush(): void;
   /** All of it was written. */
   end(): void;
 }

@@ -1,5 +1,8 @@
 import { test } from 'tap';
+import { type BodyOwner, createBodyPool } from '../../src/http/body.js';
+import { streamBody } from '../../src/http/body-stream.js';
 import type { Exchange } from '../../src/http/exchange.js';
+import type { BodySource, ChunkReceiver } from '../../src/http/response-sink.js';
 import { headAnd, turns } from './http-server.js';
 import { chunkedHead, hashOf, head, MB, next, noise, Receiver, startUpload } from './uploads.js';
 
@@ -99,6 +102,64 @@ test('a receiver that stops after every piece gets all of them in order', async 
   await receiver.until(({ ended }) => ended);
   t.equal(receiver.hash(), hashOf(body));
   wire.socket.destroy();
+});
+
+test('what comes in spite of a stop is handed on where the receiver goes on for it, and is kept where it does not', (t) => {
+  const body = noise(5 * MB);
+  const receiver = new Receiver(() => false);
+  let socket: ChunkReceiver | null = null;
+  const source: BodySource = {
+    read(chunks) {
+      socket = chunks;
+    },
+    pause() {},
+    rearm() {},
+  };
+  const exchange: BodyOwner = {
+    head: { contentLength: body.length, chunked: false },
+    bytesIn: 0,
+    isAnswered: false,
+    isBlocked: false,
+    bodyExpected() {},
+    bodyComplete() {},
+    bodyBuffer: (capacity) => Buffer.alloc(capacity),
+  };
+  const stream = streamBody(exchange, source, {
+    limit: body.length,
+    pool: createBodyPool(0),
+    receiver,
+    waits: false,
+  });
+  const come = (from: number): void => {
+    const bytes = body.subarray(from, from + MB);
+    socket?.onChunk(new Uint8Array(bytes).buffer, from + MB === body.length);
+  };
+  let more = 0;
+  receiver.more = () => {
+    more++;
+    stream?.resume();
+  };
+  come(0);
+  come(MB);
+  t.strictSame([more, receiver.bytes, receiver.mostWaiting], [1, 2 * MB, 0], 'nothing was kept');
+  receiver.more = () => {
+    more++;
+  };
+  come(2 * MB);
+  come(3 * MB);
+  t.strictSame([more, receiver.bytes, receiver.waiting], [3, 2 * MB, 2 * MB]);
+  receiver.more = () => {
+    while (receiver.bytes < 4 * MB) stream?.resume();
+    stream?.resume();
+  };
+  come(4 * MB);
+  t.equal(receiver.bytes, body.length);
+  t.equal(receiver.ended, false, 'the receiver has stopped at the last piece');
+  stream?.resume();
+  t.equal(receiver.ended, true);
+  t.equal(receiver.hash(), hashOf(body));
+  t.equal(receiver.waiting, 0);
+  t.end();
 });
 
 test('to go on before the stop was said counts, too', async (t) => {

@@ -119,6 +119,7 @@ test('an answer may leave while the body still comes', async (t) => {
     exchange.begin(200, '', body.length);
     exchange.streamBody(body.length, {
       onChunk: (chunk) => exchange.write(chunk),
+      onMore: () => {},
       onEnd: () => exchange.end(),
       onBodyRefused: () => exchange.abort(),
       holdWaiting: () => true,

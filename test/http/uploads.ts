@@ -15,6 +15,8 @@ export class Receiver implements BodyStreamReceiver {
   ended = false;
   refusal: GatewayError | null = null;
   discards = 0;
+  /** What is done when more comes in spite of a stop. */
+  more: (receiver: Receiver) => void = () => {};
   /** Bytes that there is room for beside those that were delivered, and what becomes of a body that needs more. */
   room = Number.POSITIVE_INFINITY;
   onFull: () => void = () => {};
@@ -31,6 +33,10 @@ export class Receiver implements BodyStreamReceiver {
     this.pieces.push(Buffer.from(chunk));
     this.bytes += chunk.length;
     return this.#flows(this);
+  }
+
+  onMore(): void {
+    this.more(this);
   }
 
   onEnd(): void {

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readSync } from 'node:fs';
 import { createServer as createSecureServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { test } from 'tap';
+import type { RequestBodySink } from '../../src/upstream/client.js';
 import { eventually } from '../support/eventually.js';
 import { fc } from '../support/seed.js';
 import { answering, Call, get, listen, makeClient, onRequests, rawServer } from './raw.js';
@@ -53,7 +55,7 @@ test('any pieces and writes arrive as they were, even when their memory is used 
   });
   const sizes = fc.array(fc.oneof(fc.nat(100), fc.nat(700_000), fc.constant(512 * 1024)), { maxLength: 8 });
   await fc.assert(
-    fc.asyncProperty(sizes, sizes, fc.boolean(), async (before, after, chunked) => {
+    fc.asyncProperty(sizes, sizes, fc.boolean(), fc.boolean(), async (before, after, chunked, flushing) => {
       const bytes = randomBytes([...before, ...after].reduce((sum, size) => sum + size, 0));
       let at = 0;
       const cut = (size: number): Buffer => {
@@ -70,7 +72,15 @@ test('any pieces and writes arrive as they were, even when their memory is used 
         }
       }
       const source = giving(writes(), chunked ? -1 : bytes.length);
-      const call = await upload(client, server.origin, source, { body }).over;
+      const sent = upload(client, server.origin, source, { body });
+      let over = false;
+      const flush = (): void => {
+        if (flushing) source.sink?.flush();
+        if (!over) setImmediate(flush);
+      };
+      flush();
+      const call = await sent.over;
+      over = true;
       t.equal(call.failure, null);
       t.equal(arrived, createHash('sha256').update(bytes).digest('hex'));
     }),
@@ -109,6 +119,59 @@ test('64 MB reach a slow reader whole, and never more than two writes are held',
       t.ok(most < 2 * piece.length + 100, `${most} bytes held`);
     }
   }
+});
+
+test('what did not leave at once leaves in the same turn, once there is room and more waits', async (t) => {
+  const client = makeClient(t);
+  const server = await rawServer(t, (socket) => {
+    socket.pause();
+  });
+  const piece = randomBytes(512 * 1024);
+  const total = 64 << 20;
+  const source = new Source(total);
+  const call = upload(client, server.origin, source);
+  await eventually(() => source.sink !== null && server.sockets.length > 0);
+  const sink = source.sink as RequestBodySink;
+  const upstream = Reflect.get(server.sockets[0] as Socket, '_handle') as { readonly fd: number };
+  const arrived = createHash('sha256');
+  const there = Buffer.alloc(1 << 20);
+  let bytes = 0;
+  /** Takes what the system holds for the upstream, without a turn of the event loop. */
+  const read = (): void => {
+    try {
+      for (let size = readSync(upstream.fd, there); size > 0; size = readSync(upstream.fd, there)) {
+        arrived.update(there.subarray(0, size));
+        bytes += size;
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+  };
+
+  const head = `${get('/', 'POST').head}content-length: ${total}\r\n\r\n`;
+  const expected = createHash('sha256').update(head);
+  await eventually(() => socketOf(call).writableLength === 0);
+  let waits = 0;
+  for (let written = 0; written < total; written += piece.length) {
+    expected.update(piece);
+    if (sink.write(piece)) continue;
+    const heard = source.events.length;
+    for (let tries = 0; source.events.length === heard && tries < 10_000; tries++) {
+      read();
+      sink.flush();
+    }
+    if (source.events.length === heard) break;
+    waits++;
+  }
+  t.ok(waits > 2, `${waits} times there was no room at first`);
+  t.strictSame(source.events, ['open', ...Array(waits).fill('drain')]);
+  sink.end();
+  await eventually(() => {
+    read();
+    return bytes >= head.length + total;
+  });
+  t.equal(arrived.digest('hex'), expected.digest('hex'));
+  call.exchange.cancel();
 });
 
 test('a body that is not read stops after the write that did not fit and one more, and none is spoilt', async (t) => {
