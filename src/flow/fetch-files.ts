@@ -12,6 +12,8 @@ export interface FetchBounds {
   readonly maxBytes: number;
   /** Milliseconds for all of them together. */
   readonly timeoutMs: number;
+  /** For one of them, where that is to be less. */
+  readonly longestMs?: number;
   /** Where they may be. */
   readonly hosts: RemoteOptions;
   readonly dialer: Dialer;
@@ -33,42 +35,50 @@ export interface WantedFile {
   readonly at: string | null;
 }
 
+/** What is kept of a file that has come, and how many bytes of memory that takes up. */
+export interface KeptFile<Kept> {
+  readonly kept: Kept;
+  readonly bytes: number;
+}
+
 /**
- * Fetches files one after the other, each URL once.
+ * Fetches files one after the other, each URL once: what is left of the bounds is then known, and few calls have more than
+ * one.
  * @param waiting ends it when the client leaves; then the promise never settles
- * @returns the files by their URLs
+ * @param keep what is to be kept of each; it says beforehand what more than that it takes up
+ * @returns what is kept of the files, by their URLs
  * @throws {GatewayError} `invalid_value` with the path as its `param`, for the first that cannot be had
  */
-export async function fetchFiles(
-  wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, hosts, dialer, owner, rate, hold }: FetchBounds,
+export async function fetchFiles<Wanted extends WantedFile, Kept>(
+  wanted: readonly Wanted[],
+  bounds: FetchBounds,
   waiting: Pick<WaitingClient, 'cancel'>,
-): Promise<ReadonlyMap<string, Downloaded>> {
-  const deadline = performance.now() + timeoutMs;
-  const files = new Map<string, Downloaded>();
-  let left = maxBytes;
-  for (const { url, at } of wanted) {
+  keep: (file: Downloaded, wanted: Wanted, hold: (bytes: number) => void) => KeptFile<Kept>,
+): Promise<ReadonlyMap<string, Kept>> {
+  const { dialer, owner, rate, longestMs = Number.POSITIVE_INFINITY } = bounds;
+  const deadline = performance.now() + bounds.timeoutMs;
+  const files = new Map<string, Kept>();
+  let maxBytes = bounds.maxBytes;
+  let held = 0;
+  for (const each of wanted) {
+    const { url, at } = each;
     if (files.has(url)) continue;
-    const held = maxBytes - left;
-    const bounds = {
-      ...hosts,
-      dialer,
-      owner,
-      maxBytes: left,
-      timeoutMs: Math.max(1, deadline - performance.now()),
-      rate,
-      hold: (bytes: number) => hold(held + bytes),
-    };
+    const before = held;
+    const hold = (bytes: number): void => bounds.hold(before + bytes);
+    const timeoutMs = Math.min(longestMs, Math.max(1, deadline - performance.now()));
     const result = await new Promise<Downloaded | GatewayError>((resolve) => {
-      waiting.cancel = download(url, bounds, resolve);
+      const asked = { ...bounds.hosts, dialer, owner, maxBytes, timeoutMs, rate, hold };
+      waiting.cancel = download(url, asked, resolve);
     });
     if (result instanceof GatewayError) {
       if (result.status === 503) throw result;
       const message = at === null ? result.message : `${at}: ${result.message}`;
       throw new GatewayError(result.kind, message, { param: at, cause: result.cause });
     }
-    left -= result.bytes.length;
-    files.set(url, result);
+    const { kept, bytes } = keep(result, each, hold);
+    maxBytes -= result.bytes.length;
+    held += bytes;
+    files.set(url, kept);
   }
   return files;
 }

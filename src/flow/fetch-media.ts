@@ -1,11 +1,11 @@
-import { performance } from 'node:perf_hooks';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest, MediaPart, TextPart, Turn, UserPart } from '../conversation/request.js';
-import { GatewayError, guard } from '../errors.js';
-import { type Downloaded, download } from '../upstream/download.js';
+import { GatewayError } from '../errors.js';
+import type { Downloaded } from '../upstream/download.js';
+import type { WaitingClient } from './attend.js';
 import { rateBound } from './body-rate.js';
 import { type Call, timeLeft } from './call.js';
-import type { FetchBounds } from './fetch-files.js';
+import { type FetchBounds, fetchFiles, type KeptFile } from './fetch-files.js';
 import { mediaHosts } from './own-address.js';
 import type { Services } from './services.js';
 
@@ -35,6 +35,7 @@ export function fetchBounds(
   return {
     maxBytes: Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies))),
     timeoutMs: timeLeft(call),
+    longestMs,
     hosts: mediaHosts(call, target.upstream),
     dialer: services.dialer,
     owner: call,
@@ -46,77 +47,34 @@ export function fetchBounds(
 /**
  * Fetches the media of a conversation that are given by URL, for an upstream that takes them only as bytes.
  * @param wanted what `remoteMedia` has found in it, at least one
- * @param done hears once, later: the conversation with the bytes in it, or why there is none
- * @returns a function that gives up: then `done` is not called
+ * @param waiting ends it when the client leaves; then the promise never settles
+ * @returns the conversation with the bytes in it
+ * @throws {GatewayError} for the first that cannot be had
  */
-export function fetchMedia(
+export async function fetchMedia(
   request: ConversationRequest,
   wanted: readonly RemotePart[],
   bounds: FetchBounds,
-  done: (result: ConversationRequest | GatewayError) => void,
-): () => void {
-  const deadline = performance.now() + bounds.timeoutMs;
-  const fetched = new Map<string, MediaPart['source']>();
-  let left = bounds.maxBytes;
-  /** What the files take up that have been fetched. */
-  let held = 0;
-  let cancel: () => void = () => {};
-  // One after the other: what is left of the limit is then known, and few calls have more than one.
-  const next = (index: number): void => {
-    const part = wanted[index];
-    if (part === undefined) {
-      done(withMedia(request, fetched));
-      return;
-    }
-    const { url } = part.source;
-    cancel = download(
-      url,
-      {
-        ...bounds.hosts,
-        dialer: bounds.dialer,
-        owner: bounds.owner,
-        maxBytes: left,
-        timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),
-        rate: bounds.rate,
-        hold: (bytes) => bounds.hold(held + bytes),
-      },
-      guard(
-        'upstream',
-        bounds.owner,
-        (result: Downloaded | GatewayError): void => {
-          const kept = result instanceof GatewayError ? result : keep(part, result);
-          if (kept === null) next(index + 1);
-          else if (kept.status === 503) done(kept);
-          else done(new GatewayError(kept.kind, `${part.at}: ${kept.message}`, { param: part.at }));
-        },
-        undefined,
-      ),
-    );
-  };
-  /** The bytes of a file become base64. */
-  const keep = ({ source }: RemotePart, { bytes, mediaType }: Downloaded): GatewayError | null => {
-    const size = 4 * Math.ceil(bytes.length / 3);
-    try {
-      bounds.hold(held + bytes.length + size);
-      const data = bytes.toString('base64');
-      left -= bytes.length;
-      held += size;
-      bounds.hold(held);
-      const type = source.mediaType ?? mediaType ?? 'application/octet-stream';
-      fetched.set(source.url, { kind: 'data', mediaType: type, data });
-      return null;
-    } catch (fault) {
-      if (fault instanceof GatewayError) return fault;
-      throw fault;
-    }
-  };
+  waiting: Pick<WaitingClient, 'cancel'>,
+): Promise<ConversationRequest> {
   const excess = wanted[mostMedia];
-  if (excess !== undefined) {
-    setImmediate(() => done(tooManyMedia(excess)));
-    return () => {};
-  }
-  next(0);
-  return () => cancel();
+  if (excess !== undefined) throw tooManyMedia(excess);
+  const files = wanted.map(({ at, source: { url, mediaType } }) => ({ url, at, mediaType }));
+  return withMedia(request, await fetchFiles(files, bounds, waiting, inBase64));
+}
+
+/** The bytes of a file become base64. */
+function inBase64(
+  { bytes, mediaType }: Downloaded,
+  wanted: { readonly mediaType: string | null },
+  hold: (bytes: number) => void,
+): KeptFile<MediaPart['source']> {
+  const size = 4 * Math.ceil(bytes.length / 3);
+  hold(bytes.length + size);
+  const data = bytes.toString('base64');
+  hold(size);
+  const type = wanted.mediaType ?? mediaType ?? 'application/octet-stream';
+  return { kept: { kind: 'data', mediaType: type, data }, bytes: size };
 }
 
 function tooManyMedia(part: MediaPart): GatewayError {

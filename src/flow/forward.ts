@@ -371,23 +371,29 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       held = bytes;
       this.#holdAll(body + bytes);
     });
-    const done = (result: ConversationRequest | GatewayError): void => {
+    const waiting = { cancel: () => {} };
+    const cannot = (fault: unknown): void => {
+      this.#attempt?.leave();
+      this.#attempts.cannot(fault);
+    };
+    const goOn = (fetched: ConversationRequest): void => {
       if (call.accounted) return;
       try {
-        if (result instanceof GatewayError) {
-          this.#holdAll(body);
-          throw result;
-        }
         // They will stand in the text of the body that is written, and in its bytes.
         this.#holdAll(body + fetchedCopies * held);
-        this.#send(target, prepareTranslated(call, translation, target, result));
+        this.#send(target, prepareTranslated(call, translation, target, fetched));
       } catch (fault) {
-        this.#attempt?.leave();
-        this.#attempts.cannot(fault);
+        cannot(fault);
       }
     };
-    const cancel = fetchMedia(request, wanted, bounds, guard('upstream', call, done, undefined));
-    this.standBy(cancel);
+    fetchMedia(request, wanted, bounds, waiting)
+      .then(goOn, (fault: unknown) => {
+        if (call.accounted) return;
+        this.#holdAll(body);
+        cannot(fault);
+      })
+      .catch((fault: unknown) => call.onFault('promise', fault));
+    this.standBy(() => waiting.cancel());
     return true;
   }
 

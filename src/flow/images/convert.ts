@@ -19,6 +19,7 @@ import { type ImageStyle, imagesToFetch, withFetched } from '../../protocols/ima
 import type { ImageOutline } from '../../protocols/images/outline.js';
 import type { ImageCall, ImageRequest } from '../../protocols/images/request.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
+import type { Downloaded } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { account } from '../account.js';
 import { answerLines, streamLines } from '../answer-lines.js';
@@ -225,7 +226,10 @@ export class Conversion implements Asker {
     return withFetched(request, new Map(read));
   }
 
-  async #fetch(wanted: readonly WantedFile[], hosts: RemoteOptions): ReturnType<typeof fetchFiles> {
+  async #fetch(
+    wanted: readonly WantedFile[],
+    hosts: RemoteOptions,
+  ): Promise<ReadonlyMap<string, Downloaded>> {
     const call = this.#call;
     const { limits } = call.running.snapshot;
     const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
@@ -241,7 +245,10 @@ export class Conversion implements Asker {
     try {
       const { dialer } = this.#services;
       const bounds = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, owner: call, rate, hold };
-      const files = await fetchFiles(wanted, bounds, this.#waiting);
+      const files = await fetchFiles(wanted, bounds, this.#waiting, (file) => ({
+        kept: file,
+        bytes: file.bytes.length,
+      }));
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
       return files;
