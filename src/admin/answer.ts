@@ -17,6 +17,38 @@ export function json(value: unknown, status = 200): AdminAnswer {
   return { status, contentType: 'application/json', body: `${JSON.stringify(value)}\n` };
 }
 
+/** What is wrong with a request, as a sentence. @param param that is at fault */
+export function invalid(param: string, sentence: string): GatewayError {
+  return new GatewayError('invalid_value', sentence, { param });
+}
+
+/** The same in words that follow the name of what is at fault. */
+export function wrong(member: string, words: string): GatewayError {
+  return invalid(member, `${member} ${words}.`);
+}
+
+export function wrongCursor(): GatewayError {
+  return invalid('cursor', 'The cursor must be the "next" of the page before.');
+}
+
+/**
+ * How many entries of a list a request wants at most.
+ * @throws {GatewayError} of status 400
+ */
+export function readLimit(query: URLSearchParams, usual: number, longest: number): number {
+  const text = query.get('limit');
+  if (text === null) return usual;
+  const isNumber = /^\d+$/.test(text) && text.length <= `${longest}`.length;
+  const limit = isNumber ? Number(text) : 0;
+  if (limit >= 1 && limit <= longest) return limit;
+  throw wrong('limit', `must be a number from 1 to ${longest}`);
+}
+
+/** A time as operators read it: RFC 3339. @param time Unix milliseconds */
+export function dateTime(time: number): string {
+  return new Date(time).toISOString();
+}
+
 /** The answer for an error, in the form of the chat-family endpoints. */
 export function errorAnswer(error: GatewayError): AdminAnswer {
   const { message, param, code, kind } = error;

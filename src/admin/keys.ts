@@ -12,7 +12,7 @@ import {
 } from '../keys/key-input.js';
 import type { ManagedKey } from '../keys/managed-key.js';
 import { parseObject } from '../wire/json.js';
-import { type AdminAnswer, json, readObject } from './answer.js';
+import { type AdminAnswer, dateTime, json, readLimit, readObject, wrong, wrongCursor } from './answer.js';
 import type { AdminRequest, AdminRoute } from './routes.js';
 
 /** What came of a change. */
@@ -65,7 +65,7 @@ export function keyRoutes(desk: KeyDesk): readonly AdminRoute[] {
 
 /** Those of the config file come first, in its order. */
 async function list(desk: KeyDesk, { query }: AdminRequest): Promise<AdminAnswer> {
-  const limit = readLimit(query.get('limit'));
+  const limit = readLimit(query, usualPage, longestPage);
   const position = readPosition(query.get('cursor'));
   const all = desk.configKeys();
   const configured = position.source === 'config' ? all.slice(position.at, position.at + limit) : [];
@@ -142,13 +142,6 @@ function idOfManaged(desk: KeyDesk, params: AdminRequest['params']): string {
   );
 }
 
-function readLimit(text: string | null): number {
-  if (text === null) return usualPage;
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= longestPage) return limit;
-  throw wrong('limit', `must be a number from 1 to ${longestPage}`);
-}
-
 function readRevision(value: unknown): number | null {
   if (value === undefined || value === null) return null;
   if (Number.isSafeInteger(value)) return value as number;
@@ -164,10 +157,6 @@ function valid<Value>(checked: Checked<Value>): Value {
   throw new GatewayError('invalid_value', `${said.join('; ')}.`, {
     param: checked.problems[0]?.field || null,
   });
-}
-
-function wrong(field: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', `${field} ${message}.`, { param: field });
 }
 
 /** Where a page of the list of keys begins: in the config file, or, after all of these, in the store. */
@@ -193,9 +182,7 @@ function readPosition(text: string | null): KeyPosition {
       return { source, at: at as number };
     if (source === 'managed' && (cursor === null || typeof cursor === 'string')) return { source, cursor };
   }
-  throw new GatewayError('invalid_value', 'The cursor must be the "next" of the page before.', {
-    param: 'cursor',
-  });
+  throw wrongCursor();
 }
 
 /** A key as operators see it: neither it nor its hash is in there. Times are RFC 3339. */
@@ -253,8 +240,4 @@ export function managedKeyView(
 
 function settingsOf({ groups, limits, budget, mayRoute, expiresAt }: ResolvedKey | ManagedKey) {
   return { groups, limits, budget, mayRoute, expiresAt: expiresAt === null ? null : dateTime(expiresAt) };
-}
-
-function dateTime(time: number): string {
-  return new Date(time).toISOString();
 }

@@ -4,7 +4,7 @@ import { finished } from 'node:stream';
 import { urlToHttpOptions } from 'node:url';
 import type { ResolvedModel } from '../config/resolve.js';
 import { GatewayError } from '../errors.js';
-import { type AdminAnswer, json, readObject } from './answer.js';
+import { type AdminAnswer, json, readObject, wrong } from './answer.js';
 import type { AdminRequest, AdminRoute } from './routes.js';
 
 /** What the playground needs to know of the gateway. */
@@ -166,10 +166,6 @@ function readHeaders(source: unknown): Record<string, string> {
     headers[name] = value;
   }
   return headers;
-}
-
-function wrong(member: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', `${member} ${message}.`, { param: member });
 }
 
 /** A call as an operator wrote it. */

@@ -1,8 +1,7 @@
-import { GatewayError } from '../errors.js';
 import { targetLabel } from '../metrics/gauges.js';
 import type { Store } from '../store/store.js';
 import type { VideoTask } from '../video/task.js';
-import { json } from './answer.js';
+import { dateTime, json, readLimit, wrongCursor } from './answer.js';
 import type { AdminRoute } from './routes.js';
 import { checkNames } from './usage-query.js';
 
@@ -27,7 +26,7 @@ export function taskRoutes(store: () => TaskStore | null): readonly AdminRoute[]
       access: 'read',
       async handle({ query }) {
         checkNames(query, ['limit', 'cursor']);
-        const limit = readLimit(query.get('limit'));
+        const limit = readLimit(query, usualPage, longestPage);
         const from = readCursor(query.get('cursor'));
         const tasks = store();
         if (tasks === null) return json({ tasks: [], next: null });
@@ -59,17 +58,6 @@ function taskView({ upstream, state, ...task }: VideoTask): object {
   };
 }
 
-function dateTime(time: number): string {
-  return new Date(time).toISOString();
-}
-
-function readLimit(text: string | null): number {
-  if (text === null) return usualPage;
-  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= longestPage) return limit;
-  throw wrong('limit', `limit must be a number from 1 to ${longestPage}.`);
-}
-
 function writeCursor(position: string | null): string | null {
   return position === null ? null : Buffer.from(`${cursorMark}${position}`).toString('base64url');
 }
@@ -78,9 +66,5 @@ function readCursor(text: string | null): string | null {
   if (text === null || text === '') return null;
   const position = Buffer.from(text, 'base64url').toString('utf8');
   if (position.startsWith(cursorMark)) return position.slice(cursorMark.length);
-  throw wrong('cursor', 'The cursor must be the "next" of the page before.');
-}
-
-function wrong(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param });
+  throw wrongCursor();
 }

@@ -1,6 +1,6 @@
-import { GatewayError } from '../errors.js';
 import { dayMs, dayOf } from '../usage/budget.js';
 import type { UsageFilter, UsageGrouping } from '../usage/queries.js';
+import { invalid } from './answer.js';
 
 /*
  * What operators may say in the query of a request for usage. Everything here throws a `GatewayError` of status 400 that
@@ -16,8 +16,9 @@ const groupings: readonly UsageGrouping[] = ['day', 'key', 'model'];
 export function checkNames(query: URLSearchParams, known: readonly string[]): void {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name))
-      throw wrong(name, `There is no parameter '${name}'; there are ${known.join(', ')}.`);
-    if (query.getAll(name).length > 1) throw wrong(name, `The parameter '${name}' is given more than once.`);
+      throw invalid(name, `There is no parameter '${name}'; there are ${known.join(', ')}.`);
+    if (query.getAll(name).length > 1)
+      throw invalid(name, `The parameter '${name}' is given more than once.`);
   }
 }
 
@@ -35,7 +36,7 @@ export function readGroupings(query: URLSearchParams): readonly UsageGrouping[] 
   const names = given.split(',');
   const isKnown = (name: string): name is UsageGrouping => groupings.some((each) => each === name);
   if (!names.every(isKnown) || new Set(names).size < names.length)
-    throw wrong('by', `'by' takes some of ${groupings.join(', ')} with commas between, each once.`);
+    throw invalid('by', `'by' takes some of ${groupings.join(', ')} with commas between, each once.`);
   return names;
 }
 
@@ -48,7 +49,7 @@ export function readChoice<Choice extends string>(
   const given = query.get(name);
   if (given === null) return choices[0];
   const choice = choices.find((each) => each === given);
-  if (choice === undefined) throw wrong(name, `'${name}' is one of ${choices.join(', ')}.`);
+  if (choice === undefined) throw invalid(name, `'${name}' is one of ${choices.join(', ')}.`);
   return choice;
 }
 
@@ -95,15 +96,11 @@ export function readRange(
   const readAt = (name: string, usual: number): Stretch => {
     const text = query.get(name);
     const stretch = form.read(text ?? dayOf(usual));
-    if (stretch === null) throw wrong(name, `'${name}' is ${form.words}.`);
+    if (stretch === null) throw invalid(name, `'${name}' is ${form.words}.`);
     return stretch;
   };
   const to = readAt('to', Date.now());
   const from = readAt('from', to.end - usualDays * dayMs);
-  if (from.start >= to.end) throw wrong('from', "'from' does not come before the end of 'to'.");
+  if (from.start >= to.end) throw invalid('from', "'from' does not come before the end of 'to'.");
   return { from, to };
-}
-
-function wrong(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param });
 }

@@ -15,7 +15,6 @@ import type {
   Budget,
   ConversationSettings,
   FetchSettings,
-  Group,
   KeptVideos,
   Key,
   ListenTls,
@@ -101,30 +100,14 @@ export type ResolvedKey = Pick<
  * is what the primary sends to its workers, and each of them builds the same snapshot from it.
  */
 export interface ResolvedConfig
-  extends Pick<
+  extends Omit<
     Snapshot,
-    | 'demo'
-    | 'listen'
-    | 'workers'
-    | 'vendors'
-    | 'limits'
-    | 'timeouts'
-    | 'routing'
-    | 'sockets'
-    | 'fetch'
-    | 'store'
-    | 'outage'
-    | 'usage'
-    | 'videos'
-    | 'unpriced'
-    | 'conversations'
-    | 'defaultModels'
+    'translates' | 'passedHeaders' | 'returnedHeaders' | 'secret' | 'upstreams' | 'models' | 'keys' | 'keyIds'
   > {
   /** `given` in the file, or made up for this start. */
   readonly secret: { readonly text: string; readonly given: boolean };
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
-  readonly groups: readonly Group[];
   readonly keys: readonly ResolvedKey[];
   /** Where operators look and act; null where nobody may. */
   readonly admin: AdminSettings | null;

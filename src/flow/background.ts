@@ -84,7 +84,7 @@ function shownBy(response: Buffer): Shown {
 async function settle(services: Services, id: string, shown: Shown | null): Promise<void> {
   const { background, budgets } = services;
   const found = await background.find(id);
-  if (found === null || !(await background.claimEnd(id, claimMs))) return;
+  if (found === null || !(await background.claim('end', id, claimMs))) return;
   const record = endedRecord(services, found, shown);
   // First, since the next call may be let in by them.
   for (const { pool, limit, amount } of found.reserved) {
@@ -158,14 +158,14 @@ function workOn(services: Services, id: string, found: BackgroundCall): WatchedW
     return {
       ageMs,
       upstream: null,
-      claim: (ms) => services.background.claimWatch(id, ms),
+      claim: (ms) => services.background.claim('watch', id, ms),
       // Of one that is gone from the config, another host's may still know.
       work: async () => (ageMs < watchedMs ? undefined : settle(services, id, null)),
     };
   return {
     ageMs,
     upstream: upstream.name,
-    claim: (ms) => services.background.claimWatch(id, ms),
+    claim: (ms) => services.background.claim('watch', id, ms),
     work: (ask) => look(services, { id, found, upstream, ageMs }, ask),
   };
 }

@@ -132,14 +132,12 @@ export class BackgroundCalls {
     return { ids: records.map(({ id }) => id), next };
   }
 
-  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may ask the upstream */
-  claimWatch(id: string, ms: number): Promise<boolean> {
-    return this.#store.claim(`background-watch:${id}`, ms);
-  }
-
-  /** The same for who settles it. */
-  claimEnd(id: string, ms: number): Promise<boolean> {
-    return this.#store.claim(`background-end:${id}`, ms);
+  /**
+   * @param work to ask its upstream, or to settle it
+   * @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may do that
+   */
+  claim(work: 'watch' | 'end', id: string, ms: number): Promise<boolean> {
+    return this.#store.claim(`background-${work}:${id}`, ms);
   }
 
   /** It is settled. */

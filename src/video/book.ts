@@ -56,7 +56,6 @@ interface TaskIds {
   readonly next: string | null;
 }
 
-const pollEveryMs = 1000;
 const pageSize = 200;
 const mostUnsettled = 10_000;
 
@@ -184,11 +183,6 @@ export class TaskBook {
     throw new Error(`the task ${current.task.id} is changed all the time`);
   }
 
-  /** @returns true for one caller a second, of all processes and hosts */
-  claimPoll(id: string): Promise<boolean> {
-    return this.#store.claim(`poll:${id}`, pollEveryMs);
-  }
-
   /**
    * Tasks that an upstream has taken and that have not ended, or only just, or whose video is yet to be kept.
    * @param limit of tasks on a page
@@ -213,19 +207,12 @@ export class TaskBook {
     return this.#store.remove(underWay, id);
   }
 
-  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts */
-  claimWatch(id: string, ms: number): Promise<boolean> {
-    return this.#store.claim(`watch:${id}`, ms);
-  }
-
-  /** The same for who fetches its video. */
-  claimKeep(id: string, ms: number): Promise<boolean> {
-    return this.#store.claim(`keep:${id}`, ms);
-  }
-
-  /** @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may put the charge right */
-  claimOwed(id: string, ms: number): Promise<boolean> {
-    return this.#store.claim(`owed:${id}`, ms);
+  /**
+   * @param work to ask its upstream for a client, to watch it, to keep its video, or to put its charge right
+   * @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may do that
+   */
+  claim(work: 'poll' | 'watch' | 'keep' | 'owed', id: string, ms: number): Promise<boolean> {
+    return this.#store.claim(`${work}:${id}`, ms);
   }
 
   /** Sweeps the folder of kept videos, where it is this process's turn: see `sweepInTurn`. */

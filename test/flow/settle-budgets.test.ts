@@ -32,7 +32,7 @@ test('a budget whose store does not answer is told again, and what counted alrea
   const corrections: CallRecord[] = [];
   const services = {
     // Whoever settles it next comes when the time of the one before is over.
-    book: Object.assign(book, { claimOwed: async () => true }),
+    book: Object.assign(book, { claim: async () => true }),
     budgets: deaf,
     correct: async (correction: CallRecord) => void corrections.push(correction),
     running: { snapshot: { usage: { ledger: true } } },
@@ -88,7 +88,7 @@ test('a task whose process is killed over its budget is settled once, though man
   await eventually(async () => (await settling.book.owed(1000, null)).ids.length === 1);
   t.equal(await store.accounts.reservedOf(pool), spent.owed);
   // Whoever settles it next comes when the time of the one before is over.
-  const next = { ...settling, book: Object.assign(new TaskBook(store), { claimOwed: async () => true }) };
+  const next = { ...settling, book: Object.assign(new TaskBook(store), { claim: async () => true }) };
   await settleTask(servicesOf(next), idOf(0));
   t.equal(await store.accounts.reservedOf(pool), spent.owed, `not ${charged} less`);
   t.strictSame((await settling.book.owed(10, null)).ids, []);

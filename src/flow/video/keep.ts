@@ -98,7 +98,7 @@ export class VideoKeeper {
     const { book } = this.#services;
     const until = performance.now() + this.#longestMs;
     try {
-      if (!(await book.claimKeep(task.id, this.#longestMs))) return;
+      if (!(await book.claim('keep', task.id, this.#longestMs))) return;
       await this.#tryToKeep(task, until);
       // Else it is found by another process, or by the next one of this host.
       if (!this.#isOver) await book.unwatch(task.id);

@@ -23,6 +23,8 @@ import { changeTask } from './settle.js';
 
 /** A client that asks how a task stands is not kept waiting for an upstream that does not say. */
 const longestPollMs = 10_000;
+/** An upstream is asked no more often about one task, whoever asks. */
+const pollEveryMs = 1000;
 const answerBytes = 4 * 1024 * 1024;
 /** Whoever waits for what another one is told looks so often. */
 const renewalEveryMs = 250;
@@ -40,7 +42,7 @@ export async function refreshed(
   const { task } = booked;
   const upstream = upstreamOf(call, task);
   if (hasEnded(task) || task.upstream.id === null || upstream === null) return task;
-  if (!(await services.book.claimPoll(task.id)) || call.accounted) return task;
+  if (!(await services.book.claim('poll', task.id, pollEveryMs)) || call.accounted) return task;
   const request = pollRequest(call, task, upstream);
   const answer = await waiting.ask(request);
   const change = changeBy(call, answer, task, upstream);
@@ -67,7 +69,7 @@ export async function renewedUrl(
     if (booked === null || known !== asked.url) return known;
     const upstream = upstreamOf(call, booked.task);
     if (upstream === null) return null;
-    if (await services.book.claimPoll(asked.taskId))
+    if (await services.book.claim('poll', asked.taskId, pollEveryMs))
       return renew(services, call, { booked, upstream }, waiting);
     await sleep(renewalEveryMs);
   }

@@ -51,7 +51,7 @@ export function onEnded(services: Services, task: VideoTask): void {
 export async function settleTask(services: Services, id: string): Promise<void> {
   const { book } = services;
   const until = performance.now() + claimMs;
-  if (!(await book.claimOwed(id, claimMs))) return;
+  if (!(await book.claim('owed', id, claimMs))) return;
   const booked = await book.find(id);
   // Its end is about to be written, or its writer was killed before it was.
   if (booked !== null && !hasEnded(booked.task)) return;

@@ -32,7 +32,7 @@ function workOn(services: Services, booked: BookedTask): WatchedWork | null {
     return {
       ageMs,
       upstream: task.upstream.name,
-      claim: (ms) => services.book.claimWatch(task.id, ms),
+      claim: (ms) => services.book.claim('watch', task.id, ms),
       work: async (ask) => {
         const asking = askingAbout(services, task.model);
         await refreshed(services, asking, { ask: (request) => ask(asking, request) }, booked);

@@ -16,8 +16,8 @@ function stoppedAt(step: (typeof steps)[number], settling: Settling, onStep: () 
   };
   const { book, budgets } = settling;
   const stopped = Object.create(book) as typeof book;
-  if (step === 'claim') stopped.claimOwed = stop;
-  else stopped.claimOwed = (...asked) => book.claimOwed(...asked);
+  if (step === 'claim') stopped.claim = stop;
+  else stopped.claim = (...asked) => book.claim(...asked);
   stopped.find = (id) => book.find(id);
   stopped.update = (...asked) => book.update(...asked);
   stopped.clearOwed = step === 'clear' ? stop : (...asked) => book.clearOwed(...asked);
