@@ -44,6 +44,7 @@ import { LeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { rateHeaderNames, rateWord } from './limits/rate-headers.js';
 import { attemptRecord, type CallRecord } from './metrics/call-record.js';
+import type { GaugeReadings } from './metrics/gauges.js';
 import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder, type Recorder, uncounted } from './metrics/recorder.js';
@@ -127,22 +128,12 @@ export class Gateway {
           'requests wait for a connection: all to this upstream are in use',
         ),
     });
-    this.#recorder = createRecorder({
-      openRequests: () => this.#server.open() - this.#services.sessions.size,
-      openSockets: () => this.#services.sessions.size,
-      bufferedBytes: () => this.#services.memory.bytes,
-      socketMemory: () => this.#services.sessions.memory,
-      ledgerWaiting: () => this.#ledger.waiting(),
-      ledgerWaitingBytes: () => this.#ledger.waitingBytes(),
-      ledgerLagMs: () => this.#ledger.lagMs(this.#unixTime.at(performance.now())),
-      logWaiting: () => this.#accessLog.waiting(),
-      upstream: () => upstream.stats(),
-      targets: () => this.#health.status(performance.now()),
-      process: () => this.#ownProcess.read(),
-    });
+    this.#recorder = createRecorder(() => this.#readGauges(upstream));
     const onReportFault = (fault: unknown, call: CallRecord): void =>
       this.#noteFault('report', fault, call.id);
-    this.#accessLog = createAccessLog(lines, log, this.#recorder.recordLogDropped);
+    this.#accessLog = createAccessLog(lines, log, (dropped) =>
+      this.#recorder.count('gateway_log_dropped_total', dropped),
+    );
     this.#ledger = createLedger({
       store: this.#store,
       settings: () => this.#services.running.snapshot.usage,
@@ -225,7 +216,7 @@ export class Gateway {
         outageRates: () => this.#services.running.snapshot.outage.rates,
       }),
       hostClock,
-      reportLimit: this.#recorder.recordLimitRefusal,
+      reportLimit: (limit) => this.#recorder.count('gateway_limit_refusals_total', 1, limit),
       sweepList: new SweepList(),
       openCalls: new OpenCalls({
         store: this.#store,
@@ -273,6 +264,36 @@ export class Gateway {
     ];
   }
 
+  /** @param client of its upstreams */
+  #readGauges(client: UpstreamClient): GaugeReadings {
+    const { sessions, memory } = this.#services;
+    const now = performance.now();
+    const { residentBytes, heapBytes, loopDelay } = this.#ownProcess.read();
+    const { open, idle, busy, waiting } = client.stats();
+    const sockets = sessions.memory;
+    return {
+      numbers: {
+        gateway_open_requests: this.#server.open() - sessions.size,
+        gateway_open_sockets: sessions.size,
+        gateway_upstream_connections_open: open,
+        gateway_upstream_connections_idle: idle,
+        gateway_upstream_connections_busy: busy,
+        gateway_upstream_requests_waiting: waiting,
+        gateway_buffered_bytes: memory.bytes,
+        gateway_socket_counted_bytes: sockets.bytes,
+        gateway_socket_unseen_bytes: sockets.unseenBytes,
+        gateway_ledger_waiting_entries: this.#ledger.waiting(),
+        gateway_ledger_waiting_bytes: this.#ledger.waitingBytes(),
+        gateway_ledger_lag_seconds: this.#ledger.lagMs(this.#unixTime.at(now)) / 1000,
+        gateway_log_waiting_lines: this.#accessLog.waiting(),
+        gateway_resident_memory_bytes: residentBytes,
+        gateway_heap_used_bytes: heapBytes,
+      },
+      loopDelay,
+      targets: this.#health.status(now),
+    };
+  }
+
   /** Takes note of a call that has ended, a while later. */
   #note(call: CallRecord): void {
     this.#logCall(call);
@@ -313,7 +334,7 @@ export class Gateway {
   /** The one place where faults are noted. Never throws: whoever has caught one is to go on. */
   #noteFault(where: FaultPlace, fault: unknown, id: string | undefined): void {
     try {
-      this.#recorder.recordFault(where);
+      this.#recorder.count('gateway_faults_total', 1, where);
       this.#log.error(
         { id, where, err: fault },
         id === undefined ? 'a fault of ours' : 'a call failed by our own fault',

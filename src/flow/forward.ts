@@ -217,7 +217,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #choose(attempt: RelayedAttempt): void {
     if (attempt === this.#second) {
       this.#second = null;
-      this.#services.recorder.recordHedge(this.#call.model.name, 'won');
+      this.#services.recorder.count('gateway_hedges_total', 1, this.#call.model.name, 'won');
     }
     const hedge = this.#hedge;
     if (hedge === null) return;
@@ -304,7 +304,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
       budget.spend();
-      this.#services.recorder.recordHedge(this.#call.model.name, 'sent');
+      this.#services.recorder.count('gateway_hedges_total', 1, this.#call.model.name, 'sent');
       return { attempt, transform: prepared.transform, path: prepared.path, leftOut: prepared.leftOut };
     } catch (fault) {
       // The first is still under way.

@@ -76,7 +76,7 @@ export interface Services {
   readonly chooser: TargetChooser;
   readonly hedges: HedgeBudgets;
   readonly lacking: LackingEndpoints;
-  readonly recorder: Pick<Recorder, 'recordAttempt' | 'recordFirstByte' | 'recordRetry' | 'recordHedge'>;
+  readonly recorder: Pick<Recorder, 'recordAttempt' | 'recordFirstByte' | 'recordRetry' | 'count'>;
   readonly limits: LeaseHolder;
   /** By which the limits are kept. */
   readonly hostClock: HostClock;

@@ -17,33 +17,19 @@ interface TargetGauge {
   readonly calls: number;
 }
 
-interface UpstreamGauges {
-  /** Connections of any state, and those of them without and with a request. */
-  readonly open: number;
-  readonly idle: number;
-  readonly busy: number;
-  /** Requests that wait for a connection. */
-  readonly waiting: number;
-}
+/** Gauges of several series. */
+type Labelled =
+  | 'gateway_event_loop_delay_seconds'
+  | 'gateway_targets'
+  | 'gateway_target_state'
+  | 'gateway_target_in_flight';
 
-/** Where the numbers of the moment come from; each is asked once for a snapshot. */
-export interface GaugeSources {
-  openRequests(): number;
-  /** WebSocket sessions. */
-  openSockets(): number;
-  bufferedBytes(): number;
-  /** What sockets hold: what is counted, and what was measured beyond it. */
-  socketMemory(): { readonly bytes: number; readonly unseenBytes: number };
-  ledgerWaiting(): number;
-  /** Bytes that these take up. */
-  ledgerWaitingBytes(): number;
-  /** Milliseconds for which the oldest of them has waited. */
-  ledgerLagMs(): number;
-  /** Request lines that are not in the log yet. */
-  logWaiting(): number;
-  upstream(): UpstreamGauges;
-  targets(): readonly TargetGauge[];
-  process(): ProcessGauges;
+/** The numbers of a moment. */
+export interface GaugeReadings {
+  /** Those of gauges without labels. */
+  readonly numbers: Readonly<Record<Exclude<GaugeName, Labelled>, number>>;
+  readonly loopDelay: ProcessGauges['loopDelay'];
+  readonly targets: readonly TargetGauge[];
 }
 
 export type GaugeTables = Readonly<Record<GaugeName, NumberTable>>;
@@ -67,33 +53,14 @@ export function joinGauge(tables: GaugeTables, name: GaugeName, number: number, 
   values[number] = gaugeFamilies[name].merge === 'sum' ? before + value : Math.max(before, value);
 }
 
-/** Asks every source. */
-export function readGauges(sources: GaugeSources, caps: SeriesCaps): GaugeTables {
+/** Tables of what was read. */
+export function gaugeTables({ numbers, loopDelay, targets }: GaugeReadings, caps: SeriesCaps): GaugeTables {
   const tables = createGaugeTables(caps);
   const put = (name: GaugeName, value: number, a?: string, b?: string): void =>
     joinGauge(tables, name, tables[name].series.find(a, b), value);
-  const upstream = sources.upstream();
-  const ownProcess = sources.process();
-  put('gateway_open_requests', sources.openRequests());
-  put('gateway_open_sockets', sources.openSockets());
-  put('gateway_buffered_bytes', sources.bufferedBytes());
-  const sockets = sources.socketMemory();
-  put('gateway_socket_counted_bytes', sockets.bytes);
-  put('gateway_socket_unseen_bytes', sockets.unseenBytes);
-  put('gateway_ledger_waiting_entries', sources.ledgerWaiting());
-  put('gateway_ledger_waiting_bytes', sources.ledgerWaitingBytes());
-  put('gateway_ledger_lag_seconds', sources.ledgerLagMs() / 1000);
-  put('gateway_log_waiting_lines', sources.logWaiting());
-  put('gateway_upstream_connections_open', upstream.open);
-  put('gateway_upstream_connections_idle', upstream.idle);
-  put('gateway_upstream_connections_busy', upstream.busy);
-  put('gateway_upstream_requests_waiting', upstream.waiting);
-  put('gateway_resident_memory_bytes', ownProcess.residentBytes);
-  put('gateway_heap_used_bytes', ownProcess.heapBytes);
-  for (const stat of ['p50', 'p99', 'max'] as const) {
-    put('gateway_event_loop_delay_seconds', ownProcess.loopDelay[stat], stat);
-  }
-  const targets = sources.targets();
+  for (const [name, value] of Object.entries(numbers)) put(name as GaugeName, value);
+  for (const stat of ['p50', 'p99', 'max'] as const)
+    put('gateway_event_loop_delay_seconds', loopDelay[stat], stat);
   for (const state of targetStates)
     put('gateway_targets', targets.filter((target) => target.state === state).length, state);
   for (const { upstream: name, model, state, inFlight } of notable(targets, caps.numbers / seriesOfTarget)) {

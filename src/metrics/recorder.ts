@@ -1,9 +1,8 @@
 import type { Target } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
-import type { FaultPlace } from '../errors.js';
 import { type CallRecord, isCall } from './call-record.js';
-import { noLabel } from './families.js';
-import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
+import { type CounterName, noLabel } from './families.js';
+import { type GaugeReadings, gaugeTables, targetLabel } from './gauges.js';
 import { leftOutLabel } from './left-out-members.js';
 import type { AttemptResult } from './results.js';
 import { noPlace } from './series.js';
@@ -59,18 +58,8 @@ export interface Recorder {
   recordFirstByte(target: Target, ms: number): void;
   /** Counts an attempt at a target that follows another one of the same call. */
   recordRetry(target: Target): void;
-  /** Counts a second attempt beside a slow first one, and again when it is the one that answers. */
-  recordHedge(model: string, result: 'sent' | 'won'): void;
-  /** @param limit what kind of limit it was, one of a few words of the gateway's own */
-  recordLimitRefusal(limit: string): void;
-  /** Counts entries of the ledger that were lost. */
-  recordLedgerDropped(entries: number): void;
-  /** Counts a time that the store did not take entries of the ledger. */
-  recordLedgerFailure(): void;
-  /** Counts lines of the log that were lost. */
-  recordLogDropped(lines: number): void;
-  /** Counts a mistake of the gateway's own that was caught. */
-  recordFault(where: FaultPlace): void;
+  /** Adds to what is counted of anything else. @param a label of the family, as is `b`; none where it has none */
+  count(family: CounterName, amount: number, a?: string, b?: string): void;
   /** All that was counted since it was last taken, as plain data. */
   snapshot(): MetricsSnapshot;
   /** The same for another process that adds up what it is told: it is forgotten here, and busy series get a place. */
@@ -107,10 +96,10 @@ class KnownTarget {
 
 /**
  * Counts from zero.
- * @param sources asked for the gauges with each snapshot
+ * @param read is asked for the gauges with each snapshot
  * @param caps most series of a family; more share the label value `other`
  */
-export function createRecorder(sources: GaugeSources, caps: SeriesCaps = defaultCaps): Recorder {
+export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = defaultCaps): Recorder {
   const tables = createTables(caps);
   const { counters, histograms } = tables;
   let shortcuts = new Shortcuts(caps.numbers);
@@ -119,13 +108,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
   const tokens = counters.gateway_tokens_total;
   const requestBytes = counters.gateway_request_bytes_total;
   const responseBytes = counters.gateway_response_bytes_total;
-  const hedges = counters.gateway_hedges_total;
   const leftOut = counters.gateway_left_out_total;
-  const limitRefusals = counters.gateway_limit_refusals_total;
-  const ledgerDropped = counters.gateway_ledger_dropped_total;
-  const ledgerFailures = counters.gateway_ledger_failures_total;
-  const logDropped = counters.gateway_log_dropped_total;
-  const faults = counters.gateway_faults_total;
   const times: TimeTables = {
     duration: histograms.gateway_request_duration_seconds,
     firstByte: histograms.gateway_first_byte_seconds,
@@ -167,7 +150,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
 
   const snapshot = (): MetricsSnapshot => {
     noteOverflow(tables);
-    return snapshotOf(tables, readGauges(sources, caps));
+    return snapshotOf(tables, gaugeTables(read(), caps));
   };
 
   return {
@@ -179,12 +162,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
     },
     recordSums,
     ...targetRecorder(tables),
-    recordHedge: (model, result) => hedges.add(1, model, result),
-    recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
-    recordLedgerDropped: (entries) => ledgerDropped.add(entries),
-    recordLedgerFailure: () => ledgerFailures.add(1),
-    recordLogDropped: (lines) => logDropped.add(lines),
-    recordFault: (where) => faults.add(1, where),
+    count: (family, amount, a, b) => counters[family].add(amount, a, b),
     snapshot,
     take() {
       const taken = snapshot();

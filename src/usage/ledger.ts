@@ -13,7 +13,7 @@ interface LedgerOptions {
   readonly store: Pick<Ledger, 'append' | 'calls'>;
   /** What holds now. */
   settings(): UsageSettings;
-  readonly recorder: Pick<Recorder, 'recordSums' | 'recordLedgerDropped' | 'recordLedgerFailure'>;
+  readonly recorder: Pick<Recorder, 'recordSums' | 'count'>;
   readonly log: Logger;
 }
 
@@ -27,7 +27,7 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
     record: recorder.recordSums,
     retention: () => retentionOf(settings()),
     onFailure(error, waiting) {
-      recorder.recordLedgerFailure();
+      recorder.count('gateway_ledger_failures_total', 1);
       if (isFailing) return;
       isFailing = true;
       log.warn({ err: error, waiting }, 'the store does not take the usage of calls, it waits');
@@ -38,7 +38,7 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
       log.info({ waiting }, 'the store takes the usage of calls again');
     },
     onDropped(records) {
-      recorder.recordLedgerDropped(records);
+      recorder.count('gateway_ledger_dropped_total', records);
       untold += records;
       const now = performance.now();
       if (now - dropTold < tellEveryMs) return;

@@ -4,7 +4,7 @@ import type { GatewayView, RecentRequestView } from '../../src/admin/live-state.
 import type { InspectedTarget, Inspection } from '../../src/metrics/inspection.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
-import { gaugeSources, sent, target } from '../metrics/samples.js';
+import { gaugeReader, sent, target } from '../metrics/samples.js';
 import { callRecord } from '../support/call-record.js';
 
 const at = 1_700_000_000_000;
@@ -58,14 +58,21 @@ const merge = (...recorders: readonly ReturnType<typeof createRecorder>[]) => {
 
 test('what two workers have counted is told once, by model, protocol and key', async (t) => {
   const workers = [
-    createRecorder(gaugeSources({ openRequests: () => 2, ledgerWaiting: () => 4 })),
+    createRecorder(gaugeReader({ gateway_open_requests: 2, gateway_ledger_waiting_entries: 4 })),
     createRecorder(
-      gaugeSources({
-        openRequests: () => 1,
-        openSockets: () => 3,
-        upstream: () => ({ open: 5, idle: 1, busy: 4, waiting: 6 }),
-        process: () => ({ residentBytes: 7, heapBytes: 1, loopDelay: { p50: 0.25, p99: 0.5, max: 1 } }),
-      }),
+      gaugeReader(
+        {
+          gateway_open_requests: 1,
+          gateway_open_sockets: 3,
+          gateway_upstream_connections_open: 5,
+          gateway_upstream_connections_idle: 1,
+          gateway_upstream_connections_busy: 4,
+          gateway_upstream_requests_waiting: 6,
+          gateway_resident_memory_bytes: 7,
+          gateway_heap_used_bytes: 1,
+        },
+        { loopDelay: { p50: 0.25, p99: 0.5, max: 1 } },
+      ),
     ),
   ] as const;
   for (const worker of workers) {
@@ -74,7 +81,7 @@ test('what two workers have counted is told once, by model, protocol and key', a
     worker.record(callRecord({ model: 'b', keyId: 'other', status: 503, outcome: 'refused' }));
     worker.record(callRecord({ model: 'b', outcome: 'upstream_error' }));
     worker.record(callRecord({ model: null, keyId: null, status: 401, outcome: 'refused', ownMs: -1 }));
-    worker.recordLimitRefusal('requests');
+    worker.count('gateway_limit_refusals_total', 1, 'requests');
   }
   workers[0].record(callRecord({ model: 'b', status: 429, outcome: 'refused', firstByteMs: -1 }));
   const state = liveState({ at, gateway, merged: merge(...workers), inspections: [] });
@@ -127,7 +134,7 @@ test('a gateway that has done nothing has a state', async (t) => {
 
 test('a target is as its worst-off worker says, with the last failure of any', async (t) => {
   const recorder = createRecorder(
-    gaugeSources({ targets: () => [{ upstream: 'up', model: 'a', state: 'closed', inFlight: 3, calls: 1 }] }),
+    gaugeReader({}, { targets: [{ upstream: 'up', model: 'a', state: 'closed', inFlight: 3, calls: 1 }] }),
   );
   for (let i = 0; i < 3; i++) recorder.recordAttempt(target('up', 'a'), 'ok');
   recorder.recordAttempt(target('up', 'a'), 'status_5xx');
@@ -168,7 +175,7 @@ test('a target is as its worst-off worker says, with the last failure of any', a
 });
 
 test('the busiest are told, and the newest requests of all workers', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   for (let i = 0; i < 300; i++) {
     for (let times = i === 250 ? 3 : 1; times > 0; times--)
       recorder.record(callRecord({ model: `m${String(i).padStart(3, '0')}`, keyId: `k${i}` }));

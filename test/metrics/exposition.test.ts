@@ -5,7 +5,7 @@ import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
 import { callRecord } from '../support/call-record.js';
 import { parseText } from './parse-text.js';
-import { gaugeSources, target } from './samples.js';
+import { gaugeReader, target } from './samples.js';
 
 const primary = {
   version: '1.2.3',
@@ -26,9 +26,7 @@ const primary = {
 
 test('everything that was counted is written, with names that say their kind', async (t) => {
   const recorder = createRecorder(
-    gaugeSources({
-      targets: () => [{ upstream: 'main', model: 'x', state: 'closed', inFlight: 2, calls: 1 }],
-    }),
+    gaugeReader({}, { targets: [{ upstream: 'main', model: 'x', state: 'closed', inFlight: 2, calls: 1 }] }),
     { numbers: 8, histograms: 8 },
   );
   const usage = { input: 10, output: 20, cached: 4, reasoning: 5 };
@@ -37,11 +35,11 @@ test('everything that was counted is written, with names that say their kind', a
   recorder.recordAttempt(target('main', 'x'), 'ok');
   recorder.recordFirstByte(target('main', 'x'), 20);
   recorder.recordRetry(target('main', 'x'));
-  recorder.recordHedge('m', 'sent');
+  recorder.count('gateway_hedges_total', 1, 'm', 'sent');
   recorder.record(callRecord({ outcome: 'correction', costNanoUsd: -1 }));
   recorder.recordLeftOut(['top_k'], 'request');
-  recorder.recordLimitRefusal('tokens');
-  recorder.recordFault('timer');
+  recorder.count('gateway_limit_refusals_total', 1, 'tokens');
+  recorder.count('gateway_faults_total', 1, 'timer');
   const totals = createTotals();
   totals.update(1, recorder.snapshot());
   const families = parseText([...expositionTexts(totals.merged(), primary)].join(''));

@@ -3,13 +3,13 @@ import { createHistory, historyLength, historyStepMs } from '../../src/metrics/h
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
 import { callRecord } from '../support/call-record.js';
-import { gaugeSources } from './samples.js';
+import { gaugeReader } from './samples.js';
 
 const start = 1_700_000_000_000;
 const nothing = createTotals().merged();
 
 test('a point tells what happened since the one before', async (t) => {
-  const recorder = createRecorder(gaugeSources({ openRequests: () => 3, openSockets: () => 2 }));
+  const recorder = createRecorder(gaugeReader({ gateway_open_requests: 3, gateway_open_sockets: 2 }));
   const totals = createTotals();
   const history = createHistory();
   const add = (now: number) => {
@@ -62,7 +62,7 @@ test('a point tells what happened since the one before', async (t) => {
 test('the end of a worker is no traffic, and what it told last counts once', async (t) => {
   const totals = createTotals();
   const history = createHistory();
-  const worker = () => createRecorder(gaugeSources());
+  const worker = () => createRecorder(gaugeReader());
   const [first, second] = [worker(), worker()];
   history.add(totals.merged(), start);
   for (let i = 0; i < 10; i++) first.record(callRecord());

@@ -2,10 +2,10 @@ import { test } from 'tap';
 import { latencyBounds } from '../../src/metrics/families.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { callRecord } from '../support/call-record.js';
-import { bucketCounts, gaugeSources, numbers, sent, target } from './samples.js';
+import { bucketCounts, gaugeReader, numbers, sent, target } from './samples.js';
 
 test('a call is counted in every family that it concerns', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   const usage = { input: 10, output: 20, cached: 4, reasoning: 0 };
   recorder.record(callRecord({ usage, costNanoUsd: 12_345 }));
   recorder.record(callRecord({ usage, costNanoUsd: 1 }));
@@ -27,8 +27,8 @@ test('a call is counted in every family that it concerns', async (t) => {
 });
 
 test('calls that ended alike are counted together, as if they came one by one', async (t) => {
-  const one = createRecorder(gaugeSources());
-  const all = createRecorder(gaugeSources());
+  const one = createRecorder(gaugeReader());
+  const all = createRecorder(gaugeReader());
   const usage = { input: 10, output: 20, cached: 4, reasoning: 1 };
   const times: [number, number, number][] = [
     [250, 125, 0.125],
@@ -47,7 +47,7 @@ test('calls that ended alike are counted together, as if they came one by one', 
 });
 
 test('a call that was refused early has no names, no first byte and no tokens', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   const early = { protocol: null, model: null, keyId: null, firstByteMs: -1, ownMs: -1 };
   recorder.record(callRecord({ ...early, status: 401, outcome: 'refused' }));
   recorder.record(callRecord({ ...early, status: 0, outcome: 'client_gone' }));
@@ -66,7 +66,7 @@ test('a call that was refused early has no names, no first byte and no tokens', 
 });
 
 test('what an upstream may claim does no harm to counters', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   for (const claim of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
     const usage = { input: claim, output: claim, cached: claim, reasoning: claim };
     recorder.record(callRecord({ usage, costNanoUsd: claim, status: claim, bytesIn: claim }));
@@ -80,19 +80,19 @@ test('what an upstream may claim does no harm to counters', async (t) => {
 });
 
 test('attempts are counted by the name of the target, whichever config it is of', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   recorder.recordAttempt(target('main', 'gpt-x'), 'reset');
   const reloaded = target('main', 'gpt-x');
   recorder.recordAttempt(reloaded, 'reset');
   recorder.recordAttempt(reloaded, 'ok');
   recorder.recordRetry(reloaded);
-  recorder.recordHedge('m', 'sent');
-  recorder.recordHedge('m', 'sent');
-  recorder.recordHedge('m', 'won');
-  recorder.recordLimitRefusal('requests');
-  recorder.recordLedgerDropped(3);
-  recorder.recordLedgerDropped(4);
-  recorder.recordLedgerFailure();
+  recorder.count('gateway_hedges_total', 1, 'm', 'sent');
+  recorder.count('gateway_hedges_total', 1, 'm', 'sent');
+  recorder.count('gateway_hedges_total', 1, 'm', 'won');
+  recorder.count('gateway_limit_refusals_total', 1, 'requests');
+  recorder.count('gateway_ledger_dropped_total', 3);
+  recorder.count('gateway_ledger_dropped_total', 4);
+  recorder.count('gateway_ledger_failures_total', 1);
   const snapshot = recorder.snapshot();
   t.same(numbers(snapshot, 'gateway_upstream_attempts_total'), { 'main/gpt-x reset': 2, 'main/gpt-x ok': 1 });
   t.same(numbers(snapshot, 'gateway_retries_total'), { 'main/gpt-x': 1 });
@@ -102,16 +102,25 @@ test('attempts are counted by the name of the target, whichever config it is of'
   t.same(numbers(snapshot, 'gateway_ledger_failures_total'), { '': 1 });
 });
 
-test('the sources of the gauges are asked with each snapshot', async (t) => {
+test('gauges are read with each snapshot', async (t) => {
   let open = 3;
-  const recorder = createRecorder(
-    gaugeSources({
-      openRequests: () => open,
-      bufferedBytes: () => Number.NaN,
-      upstream: () => ({ open: 5, idle: 2, busy: 3, waiting: 1 }),
-      targets: () => [{ upstream: 'main', model: 'gpt-x', state: 'open', inFlight: 7, calls: 1 }],
-      process: () => ({ residentBytes: 100, heapBytes: 50, loopDelay: { p50: 0.001, p99: 0.002, max: 0.5 } }),
-    }),
+  const recorder = createRecorder(() =>
+    gaugeReader(
+      {
+        gateway_open_requests: open,
+        gateway_buffered_bytes: Number.NaN,
+        gateway_upstream_connections_open: 5,
+        gateway_upstream_connections_idle: 2,
+        gateway_upstream_connections_busy: 3,
+        gateway_upstream_requests_waiting: 1,
+        gateway_resident_memory_bytes: 100,
+        gateway_heap_used_bytes: 50,
+      },
+      {
+        targets: [{ upstream: 'main', model: 'gpt-x', state: 'open', inFlight: 7, calls: 1 }],
+        loopDelay: { p50: 0.001, p99: 0.002, max: 0.5 },
+      },
+    )(),
   );
   const snapshot = recorder.snapshot();
   t.same(numbers(snapshot, 'gateway_open_requests', 'gauges'), { '': 3 });
@@ -135,7 +144,7 @@ test('the sources of the gauges are asked with each snapshot', async (t) => {
 });
 
 test('no family grows without bound, and what had no room is counted', async (t) => {
-  const recorder = createRecorder(gaugeSources(), { numbers: 32, histograms: 8 });
+  const recorder = createRecorder(gaugeReader(), { numbers: 32, histograms: 8 });
   const usage = { input: 1, output: 1, cached: 1, reasoning: 1 };
   for (let call = 0; call < 2000; call++) {
     const i = call % 1000;
@@ -157,7 +166,7 @@ test('no family grows without bound, and what had no room is counted', async (t)
 });
 
 test('a snapshot does not change any more', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   recorder.record(callRecord());
   const snapshot = recorder.snapshot();
   const before = sent(snapshot);
@@ -166,7 +175,7 @@ test('a snapshot does not change any more', async (t) => {
 });
 
 test('members that were left out are counted by name, invented ones as one', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   recorder.recordLeftOut(['top_k', 'generationConfig.topK', 'invented'], 'request');
   recorder.recordLeftOut(['top_k', 'x.y.z', 'constructor'], 'request');
   recorder.recordLeftOut(['citations', 'invented'], 'answer');
@@ -180,10 +189,10 @@ test('members that were left out are counted by name, invented ones as one', asy
 });
 
 test('what was taken is told once', async (t) => {
-  const recorder = createRecorder(gaugeSources());
+  const recorder = createRecorder(gaugeReader());
   recorder.record(callRecord());
   recorder.recordFirstByte(target('main', 'x'), 30);
-  recorder.recordLogDropped(2);
+  recorder.count('gateway_log_dropped_total', 2);
   const taken = recorder.take();
   t.same(numbers(taken, 'gateway_requests_total'), { 'chat sim-text 200 complete': 1 });
   t.same(numbers(taken, 'gateway_log_dropped_total'), { '': 2 });
@@ -197,7 +206,7 @@ test('what was taken is told once', async (t) => {
 });
 
 test('a model that becomes busy is counted by itself from then on', async (t) => {
-  const recorder = createRecorder(gaugeSources(), { numbers: 16, histograms: 8 });
+  const recorder = createRecorder(gaugeReader(), { numbers: 16, histograms: 8 });
   const attempt = target('main', 'late');
   const once = (model: string): void => recorder.record(callRecord({ model, keyId: model }));
   for (let i = 0; i < 20; i++) once(`model-${i}`);

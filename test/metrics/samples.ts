@@ -1,5 +1,5 @@
 import type { Target } from '../../src/config/types.js';
-import type { GaugeSources } from '../../src/metrics/gauges.js';
+import type { GaugeReadings } from '../../src/metrics/gauges.js';
 import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
 
 /** A target as far as its name goes, another object each time. */
@@ -7,22 +7,30 @@ export function target(upstream: string, model: string): Target {
   return { upstream: { name: upstream }, model } as Target;
 }
 
-/** Gauges of a worker that does nothing, but for what is given. */
-export function gaugeSources(given: Partial<GaugeSources> = {}): GaugeSources {
-  return {
-    openRequests: () => 0,
-    openSockets: () => 0,
-    bufferedBytes: () => 0,
-    socketMemory: () => ({ bytes: 0, unseenBytes: 0 }),
-    ledgerWaiting: () => 0,
-    ledgerWaitingBytes: () => 0,
-    ledgerLagMs: () => 0,
-    logWaiting: () => 0,
-    upstream: () => ({ open: 0, idle: 0, busy: 0, waiting: 0 }),
-    targets: () => [],
-    process: () => ({ residentBytes: 0, heapBytes: 0, loopDelay: { p50: 0, p99: 0, max: 0 } }),
-    ...given,
+/** Reads the gauges of a worker that does nothing, but for what is given. */
+export function gaugeReader(
+  numbers: Partial<GaugeReadings['numbers']> = {},
+  others: Partial<Omit<GaugeReadings, 'numbers'>> = {},
+): () => GaugeReadings {
+  const none = {
+    gateway_open_requests: 0,
+    gateway_open_sockets: 0,
+    gateway_upstream_connections_open: 0,
+    gateway_upstream_connections_idle: 0,
+    gateway_upstream_connections_busy: 0,
+    gateway_upstream_requests_waiting: 0,
+    gateway_buffered_bytes: 0,
+    gateway_socket_counted_bytes: 0,
+    gateway_socket_unseen_bytes: 0,
+    gateway_ledger_waiting_entries: 0,
+    gateway_ledger_waiting_bytes: 0,
+    gateway_ledger_lag_seconds: 0,
+    gateway_log_waiting_lines: 0,
+    gateway_resident_memory_bytes: 0,
+    gateway_heap_used_bytes: 0,
   };
+  const loopDelay = { p50: 0, p99: 0, max: 0 };
+  return () => ({ numbers: { ...none, ...numbers }, loopDelay, targets: [], ...others });
 }
 
 /** The numbers of a family by their label values, joined with spaces. */

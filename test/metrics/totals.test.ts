@@ -5,7 +5,7 @@ import { defaultCaps, type SeriesCaps } from '../../src/metrics/tables.js';
 import { createTotals, type Totals } from '../../src/metrics/totals.js';
 import { callRecord } from '../support/call-record.js';
 import { fc } from '../support/seed.js';
-import { bucketCounts, gaugeSources, numbers, sent } from './samples.js';
+import { bucketCounts, gaugeReader, numbers, sent } from './samples.js';
 
 const workers = 3;
 
@@ -72,7 +72,7 @@ class Cluster {
   }
 
   #start(place: number): void {
-    this.#recorders[place] = createRecorder(gaugeSources({ openRequests: () => 1 }), this.#limits);
+    this.#recorders[place] = createRecorder(gaugeReader({ gateway_open_requests: 1 }), this.#limits);
     this.#ids[place] = ++this.#lastId;
   }
 }
@@ -214,7 +214,7 @@ test('states of targets are never those of several, however many there are', asy
   }));
   const totals = createTotals({ numbers: 40, histograms: 8 });
   for (const worker of [1, 2]) {
-    const recorder = createRecorder(gaugeSources({ targets: () => targets }), { numbers: 40, histograms: 8 });
+    const recorder = createRecorder(gaugeReader({}, { targets }), { numbers: 40, histograms: 8 });
     totals.update(worker, sent(recorder.take()));
   }
   const merged = totals.merged();
@@ -230,7 +230,7 @@ test('fractions never make a counter less by their last digit', async (t) => {
   const totals = createTotals();
   const ms = [100, 200, 300];
   for (const [i, durationMs] of ms.entries()) {
-    const recorder = createRecorder(gaugeSources());
+    const recorder = createRecorder(gaugeReader());
     recorder.record(callRecord({ durationMs }));
     totals.update(i, recorder.snapshot());
   }
@@ -247,7 +247,7 @@ test('fractions never make a counter less by their last digit', async (t) => {
 
 test('a worker that is silent or gone counts on, and its gauges do while it lives', async (t) => {
   const totals = createTotals();
-  const recorder = createRecorder(gaugeSources({ openRequests: () => 5 }));
+  const recorder = createRecorder(gaugeReader({ gateway_open_requests: 5 }));
   recorder.record(callRecord());
   totals.update(1, recorder.snapshot());
   for (let i = 0; i < 3; i++) {
@@ -264,11 +264,14 @@ test('a worker that is silent or gone counts on, and its gauges do while it live
 test('gauges add up, or are those of the worst worker, as their families say', async (t) => {
   const totals = createTotals();
   for (const [id, state] of (['closed', 'open'] as const).entries()) {
-    const sources = gaugeSources({
-      targets: () => [{ upstream: 'main', model: 'x', state, inFlight: 3, calls: 1 }],
-      process: () => ({ residentBytes: 10, heapBytes: 1, loopDelay: { p50: 0, p99: 0.25, max: id } }),
-    });
-    totals.update(id, sent(createRecorder(sources).snapshot()));
+    const read = gaugeReader(
+      { gateway_resident_memory_bytes: 10, gateway_heap_used_bytes: 1 },
+      {
+        targets: [{ upstream: 'main', model: 'x', state, inFlight: 3, calls: 1 }],
+        loopDelay: { p50: 0, p99: 0.25, max: id },
+      },
+    );
+    totals.update(id, sent(createRecorder(read).snapshot()));
   }
   const merged = totals.merged();
   t.same(numbers(merged, 'gateway_target_in_flight', 'gauges'), { 'main/x': 6 });

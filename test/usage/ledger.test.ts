@@ -22,11 +22,9 @@ function stage() {
     settings: () => settings,
     recorder: {
       recordSums: uncounted,
-      recordLedgerFailure() {
-        counted.failures += 1;
-      },
-      recordLedgerDropped(records) {
-        counted.dropped += records;
+      count(family, amount) {
+        if (family === 'gateway_ledger_failures_total') counted.failures += amount;
+        if (family === 'gateway_ledger_dropped_total') counted.dropped += amount;
       },
     },
     log: pino({ base: null }, { write: (text: string) => void told.push(JSON.parse(text) as Told) }),
