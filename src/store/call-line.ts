@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../wire/json.js';
 import type { StoredCall } from './store.js';
 
 /** The form of a page of calls that were rows of another store; the packed forms of the gateway are below it. */
@@ -9,12 +10,10 @@ export function writeCallLine(calls: readonly StoredCall[]): string {
 }
 
 /** @returns the calls of such a text, which was read as JSON, or null for another one */
-export function readCallLine(page: unknown): readonly StoredCall[] | null {
-  if (typeof page !== 'object' || page === null || !('v' in page && 'calls' in page)) return null;
-  return page.v === form && Array.isArray(page.calls) ? page.calls.filter(isStoredCall) : null;
+export function readCallLine(page: JsonObject | null): readonly StoredCall[] | null {
+  return page?.v === form && Array.isArray(page.calls) ? page.calls.filter(isStoredCall) : null;
 }
 
 function isStoredCall(call: unknown): call is StoredCall {
-  if (typeof call !== 'object' || call === null || !('at' in call && 'values' in call)) return false;
-  return typeof call.at === 'number' && typeof call.values === 'object' && call.values !== null;
+  return isObject(call) && typeof call.at === 'number' && isObject(call.values);
 }

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { isObject } from '../wire/json.js';
+import { isObject, type JsonObject, parseObject } from '../wire/json.js';
 
 /**
  * What a store holds, in the order in which it is written, each kind with its members; claims, which last for seconds, are
@@ -78,15 +78,14 @@ export async function readDump(input: Readable, target: DumpTarget): Promise<num
   try {
     for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
       number += 1;
-      const value = parsed(line);
+      const value = parseObject(line);
       if (isWhole) throw new Error(`line ${number} is behind the end`);
       if (number === 1) {
-        if (memberOf(value, 'type') === head.type && memberOf(value, 'form') === head.form) continue;
+        if (value?.type === head.type && value.form === head.form) continue;
         throw new Error('this is no export of a store, or one of a later version');
       }
-      if (memberOf(value, 'type') === 'end') {
-        if (memberOf(value, 'entries') !== count)
-          throw new Error(`entries are missing before line ${number}`);
+      if (value?.type === 'end') {
+        if (value.entries !== count) throw new Error(`entries are missing before line ${number}`);
         isWhole = true;
         continue;
       }
@@ -107,27 +106,12 @@ export async function readDump(input: Readable, target: DumpTarget): Promise<num
   return count;
 }
 
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-}
-
-function isEntry(value: unknown): value is DumpEntry {
-  const [, members] = Object.entries(kinds).find(([kind]) => kind === memberOf(value, 'type')) ?? [];
-  if (members === undefined) return false;
-  const areThere = Object.entries(members).every(([name, is]) => is(memberOf(value, name)));
-  return areThere && (members !== kinds.owned || isNamedOnce(value));
-}
-
-function isNamedOnce(owned: unknown): boolean {
-  return (memberOf(owned, 'id') === null) !== (memberOf(owned, 'idHash') === null);
+function isEntry(value: JsonObject | null): value is DumpEntry {
+  const [, members] = Object.entries(kinds).find(([kind]) => kind === value?.type) ?? [];
+  if (value === null || members === undefined) return false;
+  const areThere = Object.entries(members).every(([name, is]) => is(value[name]));
+  // Of a record of an owner either the id is known or its hash.
+  return areThere && (members !== kinds.owned || (value.id === null) !== (value.idHash === null));
 }
 
 function isText(value: unknown): value is string {

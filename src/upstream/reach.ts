@@ -11,15 +11,8 @@ import {
 } from './remote-url.js';
 import type { ResponseHead } from './types.js';
 
-const defaultConnections = 1024;
-const defaultWaiting = 1024;
-
-export interface ReachOptions extends RemoteOptions {
-  /** Most connections to the origin from one worker. */
-  readonly maxConnections?: number;
-  /** Most requests that wait for one of them in one worker. */
-  readonly maxWaiting?: number;
-}
+/** Most connections to an origin from one worker, and most requests that wait for one. */
+const caps = { maxConnections: 1024, maxWaiting: 1024 };
 
 /** Where a file can be had with the upstream client. */
 export interface Reached {
@@ -42,7 +35,7 @@ export interface Reached {
  */
 export function reachUrl(
   url: string,
-  options: ReachOptions,
+  options: RemoteOptions,
   done: (result: Reached | GatewayError) => void,
 ): () => void {
   let over = false;
@@ -56,12 +49,12 @@ export function reachUrl(
     if (target instanceof GatewayError) {
       tell(target);
     } else if (target.remote.isAddress || target.remote.route.proxy !== null) {
-      tell(reached(target, target.remote.host, options));
+      tell(reached(target, target.remote.host));
     } else {
       target.remote.lookup(target.remote.host, {}, (error, address) => {
         if (error !== null) tell(fetchFailed(error));
         // One address is asked for, and not all.
-        else if (typeof address === 'string') tell(reached(target, address, options));
+        else if (typeof address === 'string') tell(reached(target, address));
       });
     }
   });
@@ -86,7 +79,7 @@ interface Target {
   readonly remote: RemoteHost;
 }
 
-function targetOf(text: string, options: ReachOptions): Target | GatewayError {
+function targetOf(text: string, options: RemoteOptions): Target | GatewayError {
   try {
     if (!URL.canParse(text)) throw new Refusal('the URL is not valid');
     const url = new URL(text);
@@ -96,10 +89,8 @@ function targetOf(text: string, options: ReachOptions): Target | GatewayError {
   }
 }
 
-function reached({ url, remote }: Target, address: string, options: ReachOptions): Reached {
-  const { maxConnections = defaultConnections, maxWaiting = defaultWaiting } = options;
-  const origin = remoteOrigin(url, remote, address, { maxConnections, maxWaiting });
-  return { origin, path: url.pathname + url.search };
+function reached({ url, remote }: Target, address: string): Reached {
+  return { origin: remoteOrigin(url, remote, address, caps), path: url.pathname + url.search };
 }
 
 function fetchFailed(error: unknown): GatewayError {

@@ -5,6 +5,7 @@ import { type CallRecord, isCall, none, unknownCost } from '../metrics/call-reco
 import type { Recorder } from '../metrics/recorder.js';
 import type { ProcessMark } from '../store/process-mark.js';
 import type { Ledger, Store } from '../store/store.js';
+import { isObject, parseObject } from '../wire/json.js';
 import { readRow } from './call-rows.js';
 import { tableSpanMs } from './call-table.js';
 import { isTime, type LedgerRecord } from './ledger-record.js';
@@ -205,26 +206,20 @@ function seriesOf(id: string): string {
 
 /** @returns null for what this version does not write */
 function readValue(text: string): OpenCallsValue | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const value = parseObject(text);
   return isValue(value) ? value : null;
 }
 
 function isValue(value: unknown): value is OpenCallsValue {
-  if (typeof value !== 'object' || value === null) return false;
-  if (!('writer' in value && 'at' in value && 'since' in value && 'page' in value)) return false;
-  return isTime(value.at) && isTime(value.since) && typeof value.page === 'string' && isMark(value.writer);
+  if (!isObject(value)) return false;
+  const { writer, at, since, page } = value;
+  return isTime(at) && isTime(since) && typeof page === 'string' && isMark(writer);
 }
 
 function isMark(mark: unknown): mark is ProcessMark {
-  if (typeof mark !== 'object' || mark === null) return false;
-  if (!('host' in mark && 'boot' in mark && 'started' in mark && 'process' in mark)) return false;
-  const texts = [mark.host, mark.boot, mark.started];
-  return texts.every((text) => typeof text === 'string') && typeof mark.process === 'number';
+  if (!isObject(mark)) return false;
+  const { host, boot, started, process } = mark;
+  return [host, boot, started].every((text) => typeof text === 'string') && typeof process === 'number';
 }
 
 /** A call as the ledger's writer takes it. */

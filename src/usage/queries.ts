@@ -2,6 +2,7 @@ import { serviceTiers } from '../conversation/usage.js';
 import { none, unknownCost } from '../metrics/call-record.js';
 import { readCallLine } from '../store/call-line.js';
 import type { Ledger, StoredCalls, SumPage } from '../store/store.js';
+import { type JsonObject, parseObject } from '../wire/json.js';
 import { requestIdOf } from '../wire/request-id.js';
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
@@ -291,7 +292,7 @@ const mostRead = 20 * mostCalls;
 
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
 export function readPage(text: string): LedgerRecord[] {
-  const json = parsed(text);
+  const json = parseObject(text);
   const stored = readCallLine(json);
   if (stored !== null) return stored.map(readRow).filter((record) => record !== null);
   const page = parse(json);
@@ -313,17 +314,9 @@ interface ParsedPage {
   readonly rows: Float64Array;
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-function parse(page: unknown): ParsedPage | null {
-  if (typeof page !== 'object' || page === null) return null;
-  const { v, at, manners: callGroups, series, ids, ...numbers } = page as Record<string, unknown>;
+function parse(page: JsonObject | null): ParsedPage | null {
+  if (page === null) return null;
+  const { v, at, manners: callGroups, series, ids, ...numbers } = page;
   if (!isTime(at) || !Array.isArray(callGroups) || !Array.isArray(ids)) return null;
   const rows =
     v === version

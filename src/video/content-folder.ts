@@ -142,10 +142,9 @@ async function syncFolder(folder: string): Promise<void> {
 /**
  * Removes what is kept for too long, what a process left that was killed, and the oldest videos until all are within
  * their bytes.
- * @param room bytes that are to be left for another one
  * @throws the system's error for the first file that cannot be removed, once all others are
  */
-export async function sweepKept({ folder, days, bytes }: KeptVideos, room = 0): Promise<void> {
+export async function sweepKept({ folder, days, bytes }: KeptVideos): Promise<void> {
   const now = Date.now();
   const files: { readonly path: string; readonly size: number; readonly mtimeMs: number }[] = [];
   const faults: unknown[] = [];
@@ -158,7 +157,7 @@ export async function sweepKept({ folder, days, bytes }: KeptVideos, room = 0): 
       return false;
     }
   };
-  let total = room;
+  let total = 0;
   for (const name of await namesIn(folder)) {
     const isVideo = fileForm.test(name);
     if (!isVideo && !partForm.test(name)) continue;

@@ -4,7 +4,8 @@ import { test } from 'tap';
 import { createOrigin } from '../../src/config/snapshot.js';
 import { GatewayError } from '../../src/errors.js';
 import { LookupError, type Resolver } from '../../src/upstream/address.js';
-import { type Reached, type ReachOptions, reachUrl, redirectTarget } from '../../src/upstream/reach.js';
+import { type Reached, reachUrl, redirectTarget } from '../../src/upstream/reach.js';
+import type { RemoteOptions } from '../../src/upstream/remote-url.js';
 import { ParsedHead } from '../../src/wire/head.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, headOf, listen, makeClient, onRequests, rawServer } from './raw.js';
@@ -23,7 +24,7 @@ const resolvingTo =
     );
 
 /** Asks, and makes sure that nothing is told twice or too early. */
-function ask(url: string, options: Partial<ReachOptions> = {}): Promise<Reached | GatewayError> {
+function ask(url: string, options: Partial<RemoteOptions> = {}): Promise<Reached | GatewayError> {
   return new Promise((resolve, reject) => {
     let calls = 0;
     let returned = false;
@@ -37,13 +38,13 @@ function ask(url: string, options: Partial<ReachOptions> = {}): Promise<Reached 
   });
 }
 
-async function reach(url: string, options: Partial<ReachOptions> = {}): Promise<Reached> {
+async function reach(url: string, options: Partial<RemoteOptions> = {}): Promise<Reached> {
   const result = await ask(url, options);
   if (result instanceof GatewayError) throw result;
   return result;
 }
 
-async function refused(url: string, options: Partial<ReachOptions> = {}): Promise<GatewayError> {
+async function refused(url: string, options: Partial<RemoteOptions> = {}): Promise<GatewayError> {
   const result = await ask(url, options);
   if (!(result instanceof GatewayError)) throw new Error(`${url} was reached`);
   return result;
@@ -61,12 +62,12 @@ test('the connection is pinned to the address that was checked, under the name o
     ca: null,
     verify: true,
   });
-  const caps = { maxConnections: 3, maxWaiting: 4 };
-  t.match((await reach('http://files.test', caps)).origin, {
+  t.match((await reach('http://files.test')).origin, {
     secure: false,
     port: 80,
     serverName: null,
-    ...caps,
+    maxConnections: 1024,
+    maxWaiting: 1024,
   });
 });
 
@@ -207,7 +208,7 @@ test('the upstream client fetches from there, plain and with the name in TLS', a
     }),
   );
   const local = { allowPrivate: true, resolve: resolvingTo('127.0.0.1') };
-  const fetchFrom = async (url: string, more: Partial<ReachOptions> = {}): Promise<Call> => {
+  const fetchFrom = async (url: string, more: Partial<RemoteOptions> = {}): Promise<Call> => {
     const { origin, path } = await reach(url, { ...local, ...more });
     const head = headOf('GET', path, origin.authority);
     return new Call(client, origin, { ...get(), head }).over;

@@ -4,7 +4,8 @@ import type { GatewayError } from '../../src/errors.js';
 import { isPrivateName, type Resolver } from '../../src/upstream/address.js';
 import { type Downloaded, type DownloadOptions, download } from '../../src/upstream/download.js';
 import type { EgressProxy, Origin } from '../../src/upstream/origin.js';
-import { type Reached, type ReachOptions, reachUrl } from '../../src/upstream/reach.js';
+import { type Reached, reachUrl } from '../../src/upstream/reach.js';
+import type { RemoteOptions } from '../../src/upstream/remote-url.js';
 import { authority, clientCertificate, demanding, serverCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { faultless } from '../support/faultless.js';
@@ -26,7 +27,7 @@ const unresolved: Resolver = () => {
   throw new Error('a name was looked up');
 };
 
-const reach = (url: string, options: Partial<ReachOptions>): Promise<Reached | GatewayError> =>
+const reach = (url: string, options: Partial<RemoteOptions>): Promise<Reached | GatewayError> =>
   new Promise((resolve) => {
     reachUrl(url, { allowPrivate: false, resolve: unresolved, ...options }, resolve);
   });
