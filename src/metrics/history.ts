@@ -11,19 +11,7 @@ export const historyLength = 720;
 /** A call that comes so much too early is on time: timers are never quite even. */
 const earlyMs = historyStepMs / 10;
 
-/** Sums of a merged snapshot, of which two make a point. */
-interface Sums {
-  readonly at: number;
-  readonly requests: number;
-  readonly errors: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** Nano-dollars. */
-  readonly cost: number;
-  readonly firstByte: readonly number[];
-  readonly duration: readonly number[];
-  readonly own: readonly number[];
-}
+type Sums = ReturnType<typeof sumsOf>;
 
 /** The last hour in steps of five seconds: `historyLength` points, of which the oldest is forgotten for each new one. */
 export function createHistory() {
@@ -100,7 +88,8 @@ function latencyBetween(name: HistogramName, before: readonly number[], now: rea
   );
 }
 
-function sumsOf({ counters, histograms }: MetricsSnapshot, at: number): Sums {
+/** Sums of a merged snapshot, of which two make a point. */
+function sumsOf({ counters, histograms }: MetricsSnapshot, at: number) {
   const sums = { requests: 0, errors: 0, inputTokens: 0, outputTokens: 0 };
   eachSeries(counters, 'gateway_requests_total', ([, , status = '', outcome = ''], count) => {
     sums.requests += count;
@@ -113,6 +102,7 @@ function sumsOf({ counters, histograms }: MetricsSnapshot, at: number): Sums {
   return {
     at,
     ...sums,
+    /** Nano-dollars. */
     cost: sumOf(counters, 'gateway_cost_usd_total'),
     firstByte: bucketsOf(histograms, 'gateway_first_byte_seconds'),
     duration: bucketsOf(histograms, 'gateway_request_duration_seconds'),

@@ -28,11 +28,7 @@ export function chargedSeconds(seconds: number): number {
 }
 
 /** What is known of a task before its upstream is asked. */
-interface TaskStart {
-  /** `video_` and hex. */
-  readonly id: string;
-  readonly keyId: string;
-  readonly groups: readonly string[];
+interface TaskStart extends Pick<VideoTask, 'id' | 'keyId' | 'groups'> {
   readonly request: VideoRequest;
   readonly upstream: Omit<VideoTask['upstream'], 'id'>;
   /** Unix milliseconds. */
@@ -51,13 +47,7 @@ export function newTask({ id, keyId, groups, request, upstream, now, ttlMs }: Ta
     groups,
     format: request.format,
     model: request.model,
-    upstream: {
-      name: upstream.name,
-      format: upstream.format,
-      model: upstream.model,
-      id: null,
-      credential: upstream.credential,
-    },
+    upstream: { ...upstream, id: null },
     operation: request.operation,
     state: 'submitting',
     progress: 0,
