@@ -53,26 +53,49 @@ interface OperatedGateway {
 /** The operators' side of a gateway. */
 export class Operations {
   readonly sources: AdminSources;
-  /** What it remembers and tells of itself while there are operators. */
-  readonly live: Live;
   readonly #gateway: OperatedGateway;
   readonly #startedAt = Date.now();
   readonly #totals = createTotals();
   readonly #faults = new Map<FaultPlace, number>();
   readonly #collector: Collector<ChildProcess, null>;
+  readonly #inspector: Collector<ChildProcess, Inspection>;
+  readonly #history = createHistory();
+  readonly #stream: LiveStream;
+  /** Runs while the last hour is remembered. */
+  #timer: NodeJS.Timeout | null = null;
   #restarts = 0;
 
   constructor(gateway: OperatedGateway) {
     this.#gateway = gateway;
     this.#collector = createCollector((id) => gateway.tellAll({ type: 'collect', id }));
-    this.live = createLive({
-      counted: () => this.#counted(),
-      counts: () => this.#totals.merged(),
-      gateway: () => this.#view(),
-      tellAll: (order) => gateway.tellAll(order),
+    this.#inspector = createCollector((id) => gateway.tellAll({ type: 'inspect', id }));
+    this.#stream = createLiveStream({
+      history: () => this.#history.points(0),
+      state: async () => {
+        const [merged, inspections] = await Promise.all([this.#counted(), this.#inspector.collect()]);
+        return liveState({ at: Date.now(), gateway: this.#view(), merged, inspections });
+      },
       log: gateway.log,
     });
     this.sources = this.#createSources();
+  }
+
+  /** There are operators: begins to remember the last hour for them. */
+  start(): void {
+    if (this.#timer !== null) return;
+    this.#history.add(this.#totals.merged(), Date.now());
+    this.#timer = setInterval(() => {
+      this.#sample().catch((error: unknown) =>
+        this.#gateway.log.error({ err: error }, 'the history has no point of this time'),
+      );
+    }, historyStepMs).unref();
+  }
+
+  /** Remembers nothing more, and ends what the console is told. */
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+    this.#stream.close();
   }
 
   /** Counts and logs a mistake of ours in this process. */
@@ -87,15 +110,15 @@ export class Operations {
     this.#collector.onPart(child, id, null);
   }
 
-  onInspected(child: ChildProcess, inspected: Inspected): void {
-    this.live.onInspected(child, inspected);
+  onInspected(child: ChildProcess, { id, inspection }: Inspected): void {
+    this.#inspector.onPart(child, id, inspection);
   }
 
   /** @param isPlanned it was to end */
   onGone(child: ChildProcess, isPlanned: boolean): void {
     if (!isPlanned) this.#restarts += 1;
     this.#collector.onGone(child);
-    this.live.onGone(child);
+    this.#inspector.onGone(child);
     const { pid } = child;
     if (pid === undefined) return;
     // Its last words may still be on their way.
@@ -106,7 +129,7 @@ export class Operations {
   /** The limits that are in use. */
   async #limits(): Promise<LimitInUse[]> {
     const used = new Map<string, number>();
-    for (const { limits } of await this.live.inspections())
+    for (const { limits } of await this.#inspector.collect())
       for (const each of limits) used.set(each.name, (used.get(each.name) ?? 0) + each.used);
     return this.#gateway
       .limits(used.keys())
@@ -139,7 +162,7 @@ export class Operations {
       usageLedger: usedStore,
       tasks: usedStore,
       openApi: () => openApiOf(gateway),
-      live: this.live.stream,
+      live: this.#stream,
     };
   }
 
@@ -151,6 +174,13 @@ export class Operations {
   async #counted(): Promise<MetricsSnapshot> {
     await this.#collector.collect();
     return this.#totals.merged();
+  }
+
+  async #sample(): Promise<void> {
+    const merged = await this.#counted();
+    if (this.#timer === null) return;
+    const point = this.#history.add(merged, Date.now());
+    if (point !== null) this.#stream.point(point);
   }
 
   #view(): GatewayView {
@@ -229,7 +259,7 @@ export interface AdminAccess {
 export async function openAdmin(
   config: ResolvedConfig,
   port: number,
-  operations: Pick<Operations, 'sources' | 'live' | 'reportFault'>,
+  operations: Pick<Operations, 'sources' | 'start' | 'stop' | 'reportFault'>,
   log: Logger,
 ): Promise<(AdminListener & { readonly access: AdminAccess }) | null> {
   const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
@@ -246,11 +276,11 @@ export async function openAdmin(
   const { host, token } = settings;
   const url = `http://${formatAuthority(host, listener.port)}`;
   log.info({ url }, 'operators may sign in');
-  operations.live.start();
+  operations.start();
   return {
     port: listener.port,
     close() {
-      operations.live.stop();
+      operations.stop();
       listener.close();
     },
     access: { url, token },
@@ -291,72 +321,6 @@ export async function untilFree<Opened>(
 function demoSettings(host: string, port: number): AdminSettings {
   const token = randomBytes(18).toString('base64url');
   return { host, port: port < 65_535 ? port + 1 : 0, token, readToken: null, metricsToken: null };
-}
-
-interface LiveOptions {
-  /** Asks all workers what they have counted. @returns the sum, when those have answered that do so in time */
-  counted(): Promise<MetricsSnapshot>;
-  /** What is known without asking. */
-  counts(): MetricsSnapshot;
-  gateway(): GatewayView;
-  tellAll(order: WorkerOrder): readonly ChildProcess[];
-  readonly log: Logger;
-}
-
-/** What the console is told. */
-interface Live {
-  readonly stream: LiveStream;
-  /** Begins to remember the last hour. */
-  start(): void;
-  /** Remembers nothing more, and ends all streams. */
-  stop(): void;
-  /** What the workers tell of this moment that answer in time. */
-  inspections(): Promise<readonly Inspection[]>;
-  onInspected(child: ChildProcess, inspected: Inspected): void;
-  onGone(child: ChildProcess): void;
-}
-
-/** Follows all workers: for the history all the time, and more closely while somebody looks. */
-function createLive({ counted, counts, gateway, tellAll, log }: LiveOptions): Live {
-  const history = createHistory();
-  const inspector = createCollector<ChildProcess, Inspection>((id) => tellAll({ type: 'inspect', id }));
-  const stream = createLiveStream({
-    history: () => history.points(0),
-    async state() {
-      const [merged, inspections] = await Promise.all([counted(), inspector.collect()]);
-      return liveState({ at: Date.now(), gateway: gateway(), merged, inspections });
-    },
-    log,
-  });
-  let timer: NodeJS.Timeout | null = null;
-
-  const sample = async (): Promise<void> => {
-    const merged = await counted();
-    if (timer === null) return;
-    const point = history.add(merged, Date.now());
-    if (point !== null) stream.point(point);
-  };
-
-  return {
-    stream,
-    start() {
-      if (timer !== null) return;
-      history.add(counts(), Date.now());
-      timer = setInterval(() => {
-        sample().catch((error: unknown) =>
-          log.error({ err: error }, 'the history has no point of this time'),
-        );
-      }, historyStepMs).unref();
-    },
-    stop() {
-      if (timer !== null) clearInterval(timer);
-      timer = null;
-      stream.close();
-    },
-    inspections: () => inspector.collect(),
-    onInspected: (child, { id, inspection }) => inspector.onPart(child, id, inspection),
-    onGone: (child) => inspector.onGone(child),
-  };
 }
 
 /** How long a worker may take to answer: one that is stuck must not hold up the page of all others. */
