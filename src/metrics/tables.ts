@@ -19,13 +19,6 @@ export class Histogram {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  /** Durations in all buckets. */
-  get count(): number {
-    let count = 0;
-    for (const each of this.counts) count += each;
-    return count;
-  }
-
   /** Counts a duration. One below zero is taken for zero, and what is no finite number is not counted. */
   observe(seconds: number): void {
     if (!Number.isFinite(seconds)) return;
@@ -57,11 +50,6 @@ export class Histogram {
   clear(): void {
     this.counts.fill(0);
     this.sum = 0;
-  }
-
-  /** As the function of this name, for what it has counted. */
-  percentile(share: number): number | null {
-    return percentile(this.bounds, this.counts, share);
   }
 }
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { latencyBounds, ownBounds } from '../../src/metrics/families.js';
-import { Histogram } from '../../src/metrics/tables.js';
+import { Histogram, percentile } from '../../src/metrics/tables.js';
 import { fc } from '../support/seed.js';
 
 const allBounds = [latencyBounds, ownBounds, [1]];
@@ -36,10 +36,6 @@ test('every duration is counted in its own bucket, a bound within the one below 
         if (Number.isFinite(seconds)) (naive[bucketOf(bounds, seconds)] as number)++;
       }
       t.same([...histogram.counts], naive);
-      t.equal(
-        histogram.count,
-        naive.reduce((a, b) => a + b, 0),
-      );
     }),
   );
 });
@@ -48,7 +44,7 @@ test('what is no duration is not counted, and a negative one is zero', async (t)
   const histogram = new Histogram([1, 2]);
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])
     histogram.observe(value);
-  t.equal(histogram.count, 0);
+  t.same([...histogram.counts], [0, 0, 0]);
   histogram.observe(-5);
   t.same([...histogram.counts], [1, 0, 0]);
   t.equal(histogram.sum, 0);
@@ -70,7 +66,8 @@ test('two histograms add up to one that saw everything', async (t) => {
       t.same([...sum.counts], [...whole.counts]);
       t.equal(sum.sum, whole.sum);
       sum.clear();
-      t.equal(sum.count + sum.sum, 0);
+      t.ok(sum.counts.every((count) => count === 0));
+      t.equal(sum.sum, 0);
     }),
   );
 });
@@ -83,7 +80,7 @@ test('a percentile lies in the bucket of the true one', async (t) => {
       for (const seconds of all) histogram.observe(seconds);
       const rank = Math.max(1, Math.ceil(part * all.length));
       const truth = all.toSorted((a, b) => a - b)[rank - 1] as number;
-      const estimate = histogram.percentile(part) as number;
+      const estimate = percentile(histogram.bounds, histogram.counts, part) as number;
       const bucket = bucketOf(bounds, truth);
       const lower = bounds[bucket - 1] ?? 0;
       const upper = bounds[bucket] ?? lower;
@@ -98,7 +95,7 @@ test('percentiles rise with their share', async (t) => {
   for (const seconds of fc.sample(duration, 500)) histogram.observe(seconds);
   let before = 0;
   for (let share = 0; share <= 1; share += 0.01) {
-    const estimate = histogram.percentile(share) as number;
+    const estimate = percentile(histogram.bounds, histogram.counts, share) as number;
     t.ok(estimate >= before);
     before = estimate;
   }
@@ -106,7 +103,7 @@ test('percentiles rise with their share', async (t) => {
 
 test('without durations there is no percentile, and above every bound only the last is known', async (t) => {
   const histogram = new Histogram([1, 2]);
-  t.equal(histogram.percentile(0.5), null);
+  t.equal(percentile(histogram.bounds, histogram.counts, 0.5), null);
   histogram.observe(1000);
-  t.equal(histogram.percentile(0.5), 2);
+  t.equal(percentile(histogram.bounds, histogram.counts, 0.5), 2);
 });
