@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, type OpenLmdb, openEnvironment } from './environment.js';
 import type { LedgerBase } from './ledgers.js';
 import type { OwnedBase } from './owned-records.js';
+import { bootId } from './process-mark.js';
 import type { Bytes, Records } from './records.js';
 
 /** The open databases of an embedded store. */
@@ -46,7 +47,8 @@ const claimsPrefix = 'claims';
  */
 export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
   const boot = bootId();
-  const claimsName = boot === null ? claimsPrefix : `${claimsPrefix}-${boot}`;
+  const isBootKnown = /^[0-9a-f-]{36}$/.test(boot);
+  const claimsName = isBootKnown ? `${claimsPrefix}-${boot}` : claimsPrefix;
   removeOldClaims(folder, claimsName);
   const opened: Environment[] = [];
   const close = (): void => {
@@ -55,7 +57,7 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
   try {
     const records = openEnvironment(open, join(folder, 'records'), { durable: true });
     opened.push(records);
-    const claims = openEnvironment(open, join(folder, claimsName), { durable: boot === null });
+    const claims = openEnvironment(open, join(folder, claimsName), { durable: !isBootKnown });
     opened.push(claims);
     const ledgerFolder = join(folder, 'ledgers');
     let ledgers: OpenLedgers | null = null;
@@ -118,16 +120,6 @@ export function* openLasting(
     if (!existsSync(join(folder, name))) continue;
     const large = name === 'records' ? {} : { mapBytes: largeMapBytes };
     yield { name, environment: openEnvironment(open, join(folder, name), { durable: true, ...large }) };
-  }
-}
-
-/** What Linux calls this start of the machine; null where nobody says. */
-function bootId(): string | null {
-  try {
-    const text = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return /^[0-9a-f-]{36}$/.test(text) ? text : null;
-  } catch {
-    return null;
   }
 }
 

@@ -56,8 +56,11 @@ function startOf(pid: number): string | null {
 /** Field 22 of proc_pid_stat(5), of those from the third on. */
 const startTick = 19;
 
-/** Fields of proc_pid_stat(5) from the state on: the name before them may hold anything. None where there is no such file. */
-function statOf(pid: number): readonly string[] {
+/**
+ * Fields of proc_pid_stat(5) from the state on, which is the third: the name before them may hold anything. None where there
+ * is no such process.
+ */
+export function statOf(pid: number | undefined): readonly string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     return text.slice(text.lastIndexOf(') ') + 2).split(' ');
@@ -66,7 +69,8 @@ function statOf(pid: number): readonly string[] {
   }
 }
 
-function bootId(): string {
+/** What Linux calls this start of the machine; empty where nobody says. */
+export function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
   } catch {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { statOf } from '../store/process-mark.js';
 
 /** Between two heartbeats of a worker, and between two looks at who has given none. */
 export const heartbeatMs = 1000;
@@ -10,6 +10,8 @@ const mostBusy = 20;
 const busyMs = 30;
 /** A tick of `/proc/PID/stat`. */
 const clockTickMs = 10;
+/** Field 15, of those from the third on. */
+const kernelTicks = 12;
 
 /** Of one process, since its last heartbeat. */
 interface Silence {
@@ -68,12 +70,6 @@ export function watchHeartbeats<Process>(
 
 /** How long the system has worked for a process so far; null where nobody tells (`/proc/PID/stat` of Linux). */
 export function kernelMs(pid: number | undefined): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Behind the name, which may hold anything.
-    const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[12]);
-    return Number.isFinite(ticks) ? ticks * clockTickMs : null;
-  } catch {
-    return null;
-  }
+  const ticks = Number(statOf(pid)[kernelTicks]);
+  return Number.isFinite(ticks) ? ticks * clockTickMs : null;
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { BlockList, isIPv6 } from 'node:net';
+import { statOf } from '../store/process-mark.js';
 
 /** TCP_LISTEN, as `/proc/net/tcp` writes it. */
 const listenState = '0A';
@@ -51,9 +52,8 @@ export function argumentsOf(pid: number): readonly string[] {
 
 /** The process that started another one; 0 when that is gone. */
 export function parentOf(pid: number): number {
-  // `pid (name) state parent …`, where the name may hold anything (proc_pid_stat(5)).
-  const stat = readIfAny(`/proc/${pid}/stat`);
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
+  const [, parent = 0] = statOf(pid);
+  return Number(parent);
 }
 
 /** The id of a process in its own namespace, which it knows itself by (pid_namespaces(7)); 0 when it is gone. */

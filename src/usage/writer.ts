@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { CallTimes } from '../metrics/tables.js';
+import { backOffBefore } from '../store/back-off.js';
 import type { CallRows, Ledger, LedgerBatch, LedgerLine } from '../store/store.js';
 import { writeRows } from './call-rows.js';
 import { CallTable } from './call-table.js';
@@ -267,8 +268,7 @@ function createPauses(firstMs: number) {
     /** Longer with each attempt, and not the same for all workers. */
     pause: (attempt: number): Promise<void> =>
       new Promise((resolve) => {
-        const longest = Math.min(firstMs * 2 ** Math.min(attempt, 16), longestPauseMs);
-        const timer = setTimeout(() => resume?.(), longest * (0.5 + Math.random() / 2)).unref();
+        const timer = setTimeout(() => resume?.(), backOffBefore(attempt, firstMs, longestPauseMs)).unref();
         resume = () => {
           clearTimeout(timer);
           resume = null;
