@@ -3,7 +3,7 @@ import type { Budget, Group, Price, RateLimits, SteppedRates, StoreSettings } fr
 import { formatAuthority } from '../wire/authority.js';
 import { textInSlices } from '../wire/steps.js';
 import { json } from './answer.js';
-import type { AdminRoute } from './routes.js';
+import { type AdminRoute, route } from './routes.js';
 
 /** The config, as operators see and try it. */
 export interface ConfigDesk {
@@ -19,16 +19,11 @@ export interface ConfigDesk {
 /** `GET /config`, the running config without its secrets, and `POST /config/check`, which puts nothing in force. */
 export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/config',
-      access: 'read',
-      handle: () => ({
-        status: 200,
-        contentType: 'application/json',
-        body: textInSlices(configTexts(desk)),
-      }),
-    },
+    route('GET', '/config', () => ({
+      status: 200,
+      contentType: 'application/json',
+      body: textInSlices(configTexts(desk)),
+    })),
     {
       method: 'POST',
       path: '/config/check',

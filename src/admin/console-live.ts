@@ -4,26 +4,21 @@ import { GatewayError } from '../errors.js';
 import { matchesTag } from '../wire/range.js';
 import type { AdminAnswer } from './answer.js';
 import type { LiveStream } from './live-stream.js';
-import type { AdminRequest, AdminRoute } from './routes.js';
+import { type AdminRequest, type AdminRoute, route } from './routes.js';
 
 /** What is going on, as it happens: see `live-state.ts`. */
 export function liveRoutes(live: LiveStream): readonly AdminRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/console/live',
-      access: 'read',
-      handle: () => {
-        live.checkRoom();
-        return {
-          status: 200,
-          contentType: 'text/event-stream',
-          // A proxy before the listener is not to gather events.
-          headers: { 'x-accel-buffering': 'no' },
-          body: (response) => live.watch(response),
-        };
-      },
-    },
+    route('GET', '/console/live', () => {
+      live.checkRoom();
+      return {
+        status: 200,
+        contentType: 'text/event-stream',
+        // A proxy before the listener is not to gather events.
+        headers: { 'x-accel-buffering': 'no' },
+        body: (response) => live.watch(response),
+      };
+    }),
   ];
 }
 

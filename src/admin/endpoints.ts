@@ -6,7 +6,7 @@ import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
 import type { LiveStream } from './live-stream.js';
 import { type PlaygroundSources, playgroundRoutes } from './playground.js';
-import type { AdminRoute } from './routes.js';
+import { type AdminRoute, route } from './routes.js';
 import { type TaskStore, taskRoutes } from './tasks.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
@@ -51,24 +51,14 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
       access: 'metrics',
       handle: async () => ({ status: 200, contentType: textFormatType, body: await sources.metrics() }),
     },
-    { method: 'GET', path: '/status', access: 'read', handle: async () => json(await sources.status()) },
-    {
-      method: 'GET',
-      path: '/openapi.json',
-      access: 'read',
-      handle: async () => json(await sources.openApi()),
-    },
-    {
-      method: 'POST',
-      path: '/reload',
-      access: 'write',
-      handle: async () => {
-        const problems = await sources.reload();
-        return problems.length === 0
-          ? json({ status: 'reloaded' })
-          : json({ status: 'refused', problems }, 422);
-      },
-    },
+    route('GET', '/status', async () => json(await sources.status())),
+    route('GET', '/openapi.json', async () => json(await sources.openApi())),
+    route('POST', '/reload', async () => {
+      const problems = await sources.reload();
+      return problems.length === 0
+        ? json({ status: 'reloaded' })
+        : json({ status: 'refused', problems }, 422);
+    }),
     ...consoleRoutes(),
     ...configRoutes(sources.config),
     ...keyRoutes(sources.keys),

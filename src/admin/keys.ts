@@ -13,7 +13,7 @@ import {
 import type { ManagedKey } from '../keys/managed-key.js';
 import { parseObject } from '../wire/json.js';
 import { type AdminAnswer, dateTime, json, readLimit, readObject, wrong, wrongCursor } from './answer.js';
-import type { AdminRequest, AdminRoute } from './routes.js';
+import { type AdminRequest, type AdminRoute, route } from './routes.js';
 
 /** What came of a change. */
 export interface Changed<Outcome> {
@@ -43,23 +43,13 @@ const longestPage = 1000;
 
 /** The endpoints by which operators manage keys. */
 export function keyRoutes(desk: KeyDesk): readonly AdminRoute[] {
-  const route = (
-    method: AdminRoute['method'],
-    path: string,
-    handle: (desk: KeyDesk, request: AdminRequest) => Promise<AdminAnswer>,
-  ): AdminRoute => ({
-    method,
-    path,
-    access: method === 'GET' ? 'read' : 'write',
-    handle: (request) => handle(desk, request),
-  });
   return [
-    route('GET', path, list),
-    route('POST', path, create),
-    route('GET', pathOfOne, show),
-    route('PATCH', pathOfOne, update),
-    route('DELETE', pathOfOne, revoke),
-    route('POST', `${pathOfOne}/rotate`, rotate),
+    route('GET', path, (request) => list(desk, request)),
+    route('POST', path, (request) => create(desk, request)),
+    route('GET', pathOfOne, (request) => show(desk, request)),
+    route('PATCH', pathOfOne, (request) => update(desk, request)),
+    route('DELETE', pathOfOne, (request) => revoke(desk, request)),
+    route('POST', `${pathOfOne}/rotate`, (request) => rotate(desk, request)),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { json } from './answer.js';
-import type { AdminRoute } from './routes.js';
+import { type AdminRoute, route } from './routes.js';
 
 /** A limit in use, as the primary process knows it. Units: requests, tokens, calls at once, nano-dollars. */
 export interface LimitInUse {
@@ -24,18 +24,10 @@ const mostLimits = 1000;
 /** Shows the limits that are in use. */
 export function limitRoutes(inUse: () => Promise<readonly LimitInUse[]>): readonly AdminRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/limits',
-      access: 'read',
-      handle: async () => {
-        const all = [...(await inUse())].sort((a, b) => (a.name < b.name ? -1 : 1));
-        return json({
-          limits: all.slice(0, mostLimits).map(limitViewOf),
-          complete: all.length <= mostLimits,
-        });
-      },
-    },
+    route('GET', '/limits', async () => {
+      const all = [...(await inUse())].sort((a, b) => (a.name < b.name ? -1 : 1));
+      return json({ limits: all.slice(0, mostLimits).map(limitViewOf), complete: all.length <= mostLimits });
+    }),
   ];
 }
 

@@ -5,7 +5,7 @@ import { urlToHttpOptions } from 'node:url';
 import type { ResolvedModel } from '../config/resolve.js';
 import { GatewayError } from '../errors.js';
 import { type AdminAnswer, json, readObject, wrong } from './answer.js';
-import type { AdminRequest, AdminRoute } from './routes.js';
+import { type AdminRequest, type AdminRoute, route } from './routes.js';
 
 /** What the playground needs to know of the gateway. */
 export interface PlaygroundSources {
@@ -62,17 +62,13 @@ export function playgroundRoutes(sources: PlaygroundSources): readonly AdminRout
   };
 
   return [
-    { method: 'POST', path: '/playground', access: 'write', handle: relay },
-    {
-      method: 'GET',
-      path: '/playground/models',
-      access: 'read',
-      handle: () =>
-        json({
-          demoKey: sources.demoKey(),
-          models: sources.models().map(({ name, protocols }) => ({ name, protocols })),
-        }),
-    },
+    route('POST', '/playground', relay),
+    route('GET', '/playground/models', () =>
+      json({
+        demoKey: sources.demoKey(),
+        models: sources.models().map(({ name, protocols }) => ({ name, protocols })),
+      }),
+    ),
   ];
 }
 

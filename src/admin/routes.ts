@@ -20,3 +20,8 @@ export interface AdminRoute {
   /** @throws {GatewayError} for what the operator is told */
   handle(request: AdminRequest): AdminAnswer | Promise<AdminAnswer>;
 }
+
+/** A route of operators, which is to look and nothing else where its method is `GET`. */
+export function route(method: AdminRoute['method'], path: string, handle: AdminRoute['handle']): AdminRoute {
+  return { method, path, access: method === 'GET' ? 'read' : 'write', handle };
+}

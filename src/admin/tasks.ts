@@ -2,7 +2,7 @@ import { targetLabel } from '../metrics/gauges.js';
 import type { Store } from '../store/store.js';
 import type { VideoTask } from '../video/task.js';
 import { dateTime, json, readLimit, wrongCursor } from './answer.js';
-import type { AdminRoute } from './routes.js';
+import { type AdminRoute, route } from './routes.js';
 import { checkNames } from './usage-query.js';
 
 /** Where tasks are read. */
@@ -20,22 +20,17 @@ const cursorMark = 'tasks:';
  */
 export function taskRoutes(store: () => TaskStore | null): readonly AdminRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/tasks',
-      access: 'read',
-      async handle({ query }) {
-        checkNames(query, ['limit', 'cursor']);
-        const limit = readLimit(query, usualPage, longestPage);
-        const from = readCursor(query.get('cursor'));
-        const tasks = store();
-        if (tasks === null) return json({ tasks: [], next: null });
-        // Loaded only here: the check of a record brings the compiler of schemas with it.
-        const { listTasks } = await import('../video/book.js');
-        const page = await listTasks(tasks, limit, from);
-        return json({ tasks: page.tasks.map(taskView), next: writeCursor(page.next) });
-      },
-    },
+    route('GET', '/tasks', async ({ query }) => {
+      checkNames(query, ['limit', 'cursor']);
+      const limit = readLimit(query, usualPage, longestPage);
+      const from = readCursor(query.get('cursor'));
+      const tasks = store();
+      if (tasks === null) return json({ tasks: [], next: null });
+      // Loaded only here: the check of a record brings the compiler of schemas with it.
+      const { listTasks } = await import('../video/book.js');
+      const page = await listTasks(tasks, limit, from);
+      return json({ tasks: page.tasks.map(taskView), next: writeCursor(page.next) });
+    }),
   ];
 }
 

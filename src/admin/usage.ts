@@ -13,7 +13,7 @@ import {
 import { totalNames, type UsageTotals } from '../usage/sums.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { type AdminAnswer, json } from './answer.js';
-import type { AdminRoute } from './routes.js';
+import { type AdminRoute, route } from './routes.js';
 import {
   checkNames,
   dayOnly,
@@ -42,18 +42,8 @@ const msPerSecond = 1000;
  */
 export function usageRoutes(ledger: () => UsageLedger | null): readonly AdminRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/usage',
-      access: 'read',
-      handle: ({ query }) => report(ledger() ?? emptyLedger, query),
-    },
-    {
-      method: 'GET',
-      path: '/usage/lines',
-      access: 'read',
-      handle: ({ query }) => lines(ledger() ?? emptyLedger, query),
-    },
+    route('GET', '/usage', ({ query }) => report(ledger() ?? emptyLedger, query)),
+    route('GET', '/usage/lines', ({ query }) => lines(ledger() ?? emptyLedger, query)),
   ];
 }
 
