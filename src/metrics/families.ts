@@ -84,6 +84,10 @@ interface PrimaryFamily {
   readonly labels: readonly string[];
 }
 
+function primary(type: PrimaryFamily['type'], help: string, labels: readonly string[] = []): PrimaryFamily {
+  return { type, help, labels };
+}
+
 /** Every family of counters that a worker keeps. */
 export const counterFamilies = {
   gateway_requests_total: counter('Finished requests.', ['protocol', 'model', 'status', 'outcome']),
@@ -194,43 +198,28 @@ export const gaugeFamilies = {
 
 /** What only the primary process knows. */
 export const primaryFamilies = {
-  gateway_build_info: {
-    type: 'gauge',
-    help: 'Always 1; its labels say what runs.',
-    labels: ['version', 'node'],
-  },
-  gateway_workers: { type: 'gauge', help: 'Workers that serve.', labels: [] },
-  gateway_worker_restarts_total: {
-    type: 'counter',
-    help: 'Workers that were started in the place of others.',
-    labels: [],
-  },
-  gateway_config_generation: { type: 'gauge', help: 'Number of the config in use.', labels: [] },
-  gateway_start_time_seconds: {
-    type: 'gauge',
-    help: 'When the gateway started, in Unix seconds.',
-    labels: [],
-  },
-  gateway_store_bytes: {
-    type: 'gauge',
-    help: 'What the embedded store takes of the disk; missing where the store is another one, or not made yet.',
-    labels: [],
-  },
-  gateway_budgets_store_available: {
-    type: 'gauge',
-    help: '1 while the accounts of budgets can be reached, as far as anybody asked for them, else 0.',
-    labels: [],
-  },
-  gateway_budget_used_ratio: {
-    type: 'gauge',
-    help: 'How much of a budget is used in its period, of 1, where calls at this host have asked for it; the 1,000 fullest.',
-    labels: ['owner', 'name'],
-  },
-  gateway_limits_store_available: {
-    type: 'gauge',
-    help: '1 while hosts can share rate limits by the store, 0 while it cannot be reached.',
-    labels: [],
-  },
+  gateway_build_info: primary('gauge', 'Always 1; its labels say what runs.', ['version', 'node']),
+  gateway_workers: primary('gauge', 'Workers that serve.'),
+  gateway_worker_restarts_total: primary('counter', 'Workers that were started in the place of others.'),
+  gateway_config_generation: primary('gauge', 'Number of the config in use.'),
+  gateway_start_time_seconds: primary('gauge', 'When the gateway started, in Unix seconds.'),
+  gateway_store_bytes: primary(
+    'gauge',
+    'What the embedded store takes of the disk; missing where the store is another one, or not made yet.',
+  ),
+  gateway_budgets_store_available: primary(
+    'gauge',
+    '1 while the accounts of budgets can be reached, as far as anybody asked for them, else 0.',
+  ),
+  gateway_budget_used_ratio: primary(
+    'gauge',
+    'How much of a budget is used in its period, of 1, where calls at this host have asked for it; the 1,000 fullest.',
+    ['owner', 'name'],
+  ),
+  gateway_limits_store_available: primary(
+    'gauge',
+    '1 while hosts can share rate limits by the store, 0 while it cannot be reached.',
+  ),
 } as const satisfies Record<string, PrimaryFamily>;
 
 export type CounterName = keyof typeof counterFamilies;
