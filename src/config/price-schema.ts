@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { closed, described, optional } from './setting.js';
+import { closedObject, described, optional } from './setting.js';
 
 const money = Type.Number({ minimum: 0 });
 const word = Type.String({ minLength: 1, maxLength: 64 });
@@ -37,60 +37,45 @@ const otherRates = Object.fromEntries(
   Object.keys(rates).map((name) => [name, Type.Optional(money)]),
 ) as typeof rates;
 
-const step = Type.Object({ aboveInput: Type.Integer({ minimum: 1 }), ...otherRates }, closed);
+const step = closedObject({ aboveInput: Type.Integer({ minimum: 1 }), ...otherRates });
 
 const tier = Type.Optional(
-  Type.Union([money, Type.Object({ ...otherRates, steps: Type.Optional(Type.Array(step)) }, closed)], {
+  Type.Union([money, closedObject({ ...otherRates, steps: Type.Optional(Type.Array(step)) })], {
     expected: 'a factor, or prices such as {"input": 2.5, "output": 20}',
   }),
 );
 
-const tiers = Type.Object({ flex: tier, priority: tier, fast: tier, batch: tier, scale: tier }, closed);
+const tiers = closedObject({ flex: tier, priority: tier, fast: tier, batch: tier, scale: tier });
 
 /** What calls cost. What it comes to is resolved in `prices.ts`. */
-export const price = Type.Object(
-  {
-    ...rates,
-    images: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            size: optional(
-              'Of images of this size, such as `1024x1024`; of any where it is not given.',
-              word,
-            ),
-            quality: optional(
-              'Of images of this quality, such as `high`; of any where it is not given.',
-              word,
-            ),
-            usd: described('USD for each, in place of `perCall`. The first that fits counts.', money),
-          },
-          closed,
-        ),
-      ),
+export const price = closedObject({
+  ...rates,
+  images: Type.Optional(
+    Type.Array(
+      closedObject({
+        size: optional('Of images of this size, such as `1024x1024`; of any where it is not given.', word),
+        quality: optional('Of images of this quality, such as `high`; of any where it is not given.', word),
+        usd: described('USD for each, in place of `perCall`. The first that fits counts.', money),
+      }),
     ),
-    seconds: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            resolution: described('Of videos of this resolution, such as `1080p`.', word),
-            usd: described('USD for a second, in place of `perSecond`.', money),
-          },
-          closed,
-        ),
-      ),
+  ),
+  seconds: Type.Optional(
+    Type.Array(
+      closedObject({
+        resolution: described('Of videos of this resolution, such as `1080p`.', word),
+        usd: described('USD for a second, in place of `perSecond`.', money),
+      }),
     ),
-    steps: optional(
-      'Prices of calls of more input than a number of tokens: `[{"aboveInput": 200000, "input": 2.5, "output": 15}]`. They hold for the whole call; what a step does not state is as above.',
-      Type.Array(step),
-    ),
-    tiers: optional(
-      'By the service tier that the upstream names in its answer (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or prices of their own, with their own `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
-      tiers,
-    ),
-  },
-  closed,
-);
+  ),
+  steps: optional(
+    'Prices of calls of more input than a number of tokens: `[{"aboveInput": 200000, "input": 2.5, "output": 15}]`. They hold for the whole call; what a step does not state is as above.',
+    Type.Array(step),
+  ),
+  tiers: optional(
+    'By the service tier that the upstream names in its answer (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or prices of their own, with their own `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
+    tiers,
+  ),
+});
 
 /** A price as a file has it. */
 export type PriceSettings = Static<typeof price>;

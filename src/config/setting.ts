@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 
 /**
  * A schema with what the manual says of the setting, in one or two sentences of Markdown.
@@ -17,7 +17,10 @@ export function optional<Schema extends TSchema>(description: string, schema: Sc
   return Type.Optional(described(description, schema));
 }
 
-export const closed = { additionalProperties: false } as const;
+/** An object of these properties and no others. */
+export function closedObject<Properties extends TProperties>(properties: Properties) {
+  return Type.Object(properties, { additionalProperties: false });
+}
 
 /** What may stand in a header value: nothing that could end the line, in whichever way its characters are written. */
 export const headerValue = { pattern: '^[\\t\\u0020-\\u007e]*$', expected: 'a valid header value' };
