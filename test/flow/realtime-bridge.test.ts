@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { test } from 'tap';
 import type { WebSocket } from 'ws';
+import { Bridge } from '../../src/flow/realtime/bridge.js';
 import { OpenUsage } from '../../src/protocols/realtime/usage.js';
 import { costOf } from '../support/cost.js';
-import { settled } from '../support/eventually.js';
+import { eventually, settled } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { open } from '../support/raw-client.js';
 import { openClient, startRealtimeUpstream, upgradeRequest } from '../support/realtime.js';
@@ -174,6 +175,12 @@ test('a client that is faster than its upstream is told to try later, once too m
 });
 
 test('a client that goes on to send what cannot be taken is cut', async (t) => {
+  const { onSweep } = Bridge.prototype;
+  t.teardown(() => {
+    Bridge.prototype.onSweep = onSweep;
+  });
+  // All of it within one second.
+  Bridge.prototype.onSweep = () => {};
   const upstream = await startRealtimeUpstream(t);
   const { port, line } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
@@ -181,6 +188,30 @@ test('a client that goes on to send what cannot be taken is cut', async (t) => {
   t.equal((await client.closed).code, 1008);
   t.equal(client.received.length, 100);
   t.match(await line(({ status }) => status === 101), { outcome: 'refused', error: 'invalid_request' });
+});
+
+test('a client that errs now and then is never cut for it', async (t) => {
+  const upstream = await startRealtimeUpstream(t, echo);
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
+  const { onSweep } = Bridge.prototype;
+  let sweeps = 0;
+  t.teardown(() => {
+    Bridge.prototype.onSweep = onSweep;
+  });
+  Bridge.prototype.onSweep = function (now) {
+    sweeps++;
+    onSweep.call(this, now);
+  };
+  const client = await openClient(t, port);
+  for (let round = 1; round <= 3; round++) {
+    for (let sent = 0; sent < 60; sent++) client.socket.send('no JSON');
+    await client.until(round * 60);
+    const before = sweeps;
+    await eventually(() => sweeps > before);
+  }
+  client.socket.send('{"type":"still.here"}');
+  await client.until(181);
+  t.equal(client.received[180], '{"type":"still.here"}');
 });
 
 test('a session ends when it has lasted long enough', async (t) => {

@@ -30,7 +30,7 @@ import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
 import { endOfClose, endOfFault, failureOf } from './upstream-end.js';
 
-/** A client that goes on to send what cannot be taken is cut. */
+/** Messages that are refused in a second, before the client is taken for one that does not want answers. */
 const mostRefusals = 100;
 const cancelResponse = Buffer.from('{"type":"response.cancel"}');
 
@@ -53,7 +53,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   readonly #waiting: HeldPart;
   /** What there is of a message of the upstream whose end has not come. */
   readonly #unfinished: HeldPart;
-  /** Messages of the client that were not taken. */
+  /** Messages of the client that were not taken since the last sweep. */
   #refusals = 0;
   #client: ClientSocket | null = null;
   /** Null for a session that no budget pays for. */
@@ -282,6 +282,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
 
   override onSweep(now: number): void {
     const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
+    this.#refusals = 0;
     if (now - this.#call.startedAt > sessionMs) this.#refuse(expired, closeCode.goingAway);
     else this.#client?.check(now, idleMs);
   }
