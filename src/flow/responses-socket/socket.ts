@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Key } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { Exchange } from '../../http/exchange.js';
@@ -244,15 +245,25 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     // Not from within the end of the one before, which still has to be accounted for.
     const startNext = (): void => {
       if (this.#client === null || !this.#isFree) return;
-      const next = this.#waiting.shift();
-      if (next !== undefined) {
-        this.#waitingBytes -= next.length;
-        this.#queued.hold(this.#waitingBytes);
-        this.#start(next);
-        if (this.#running === null) this.#goOn();
-      } else if (this.#draining) this.shutDown();
+      const next = this.#waiting[0];
+      if (next !== undefined) this.#takeQueued(next);
+      else if (this.#draining) this.shutDown();
     };
     setImmediate(guard('socket', this, startNext, undefined));
+  }
+
+  /** Starts the first message that waits, unless those of its key have had enough of the turn: then in a later one. */
+  #takeQueued(message: Buffer): void {
+    const { place } = this.#call;
+    const now = performance.now();
+    if (place.arrived(message.length, now)) {
+      this.#waiting.shift();
+      this.#waitingBytes -= message.length;
+      this.#queued.hold(this.#waitingBytes);
+      this.#start(message);
+      place.took(performance.now() - now);
+    }
+    if (this.#running === null) this.#goOn();
   }
 
   #refuse(error: GatewayError): void {
