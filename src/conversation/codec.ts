@@ -47,8 +47,6 @@ export interface RequestRules {
   readonly strictTools: StrictRules | null;
   /** Settings that a body of the protocol has no member for. */
   readonly lacks: readonly Setting[];
-  /** Whose signatures of reasoning it takes. */
-  readonly signatures: TextProtocolName;
   /** It refuses one beside other words than it was given with, or none. */
   readonly signsWords: boolean;
   /** How an upstream is asked to search the web itself. */

@@ -355,7 +355,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       this.#answerHere(translation.answerHere(request));
       return;
     }
-    const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
+    const isFetched = !translatedEndpoint(target, translation.codec.rules.protocol).translation.mediaByUrl;
     if (isFetched && this.#fetchMedia(target, translation, request)) return;
     this.#send(target, prepareTranslated(call, translation, target, request));
   }

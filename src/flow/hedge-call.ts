@@ -45,7 +45,7 @@ export function prepareHedge(
   const { translation } = endpoint;
   if (translation === null || translation.answerHere !== null) return null;
   const request = decodeCall(call, translation);
-  const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
+  const isFetched = !translatedEndpoint(target, translation.codec.rules.protocol).translation.mediaByUrl;
   if (isFetched && remoteMedia(request.turns).length > 0) return null;
   const prepared = prepareTranslated(call, translation, target, request);
   takeMemory(services, call, writtenBytes(prepared));

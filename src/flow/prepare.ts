@@ -9,10 +9,10 @@ import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../c
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import type { RequestHead } from '../http/request-head.js';
 import { credentialLine, tellingLines, vendorLines } from '../protocols/credentials/credentials.js';
-import type { Endpoint, OtherForm, Translation } from '../protocols/endpoint.js';
+import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../protocols/endpoint.js';
 import { never, type OnceRule } from '../protocols/once.js';
 import type { RuledBody } from '../protocols/target-rules/body-edits.js';
-import { type TextEndpoint, textEndpoints } from '../protocols/text.js';
+import { textEndpoints } from '../protocols/text.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { ObservedTransform } from '../stream/observe.js';
 import { ArrayTransform } from '../stream/reframe.js';
@@ -101,7 +101,8 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   const { conversation } = endpoint;
   const kept = conversation === null ? nothingKept : turnKeeping(services, call, attempt, conversation);
   const isInBackground = validated.inBackground && endpoint.answersLater && call.socketCall === null;
-  const observed = new ObservedTransform({
+  const Transform = call.framing === 'array' ? ArrayTransform : ObservedTransform;
+  const transform = new Transform({
     rules: endpoint,
     hideUsage: includeUsage,
     streamsUnasked: endpoint.streamsUnasked,
@@ -121,7 +122,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     source: null,
     once: endpoint.once,
     body: sent,
-    transform: call.framing === 'array' ? new ArrayTransform(observed) : observed,
+    transform,
   };
 }
 
@@ -306,7 +307,7 @@ export function prepareTranslated(
   target: Target,
   request: ConversationRequest,
 ): Prepared {
-  const upstream = translatedEndpoint(target, translation.protocol);
+  const upstream = translatedEndpoint(target, translation.codec.rules.protocol);
   const theirs = upstream.translation.codec;
   const ours = translation.codec;
   const { rules } = target;

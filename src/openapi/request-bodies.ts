@@ -18,7 +18,8 @@ import {
   passedGenerateContentRequest,
 } from '../protocols/generate-content/request/schema.js';
 import {
-  formFieldsType,
+  generationMembers,
+  inputForm,
   mostImages,
   passedEditsRequest,
   passedGenerationsRequest,
@@ -41,7 +42,7 @@ import {
 } from '../protocols/responses/request/schema.js';
 import type { Route } from '../routes.js';
 import type { CompiledSchema } from '../schema/compile.js';
-import { flag, name, nullable, text } from '../schema/members.js';
+import { name, nullable, text } from '../schema/members.js';
 import { genericBodyType, vendorkBodyType } from '../video/request.js';
 import { file, fileForm, imageEditForm, imageGenerationForm, uploadForms } from './forms.js';
 import { type NamedSchema, schemaReference } from './schemas.js';
@@ -142,45 +143,15 @@ const googleCountTokensType = Type.Union([
   generateContentRequestType,
 ]);
 
-const { model: _model, prompt: _prompt, ...imageSettings } = formFieldsType.properties;
-const absent = Type.Optional(Type.Null());
 const reference = Type.Object({ image_url: text, file_id: text });
-
-const imageMessage = Type.Object({
-  role: text,
-  content: nullable(Type.Array(Type.Object({ text, image: text }))),
-});
-
-/** The form with messages that both image endpoints take beside the one with a prompt. */
-const imageInput: NamedSchema = {
-  name: 'ImageInputRequest',
-  schema: Type.Object({
-    model: name,
-    prompt: absent,
-    input: Type.Object({ messages: Type.Array(imageMessage, { minItems: 1 }) }),
-    parameters: nullable(
-      Type.Object({
-        negative_prompt: text,
-        prompt_extend: flag,
-        watermark: flag,
-        size: text,
-        n: imageSettings.n,
-      }),
-    ),
-    ...imageSettings,
-  }),
-};
-
-const promptMembers = { model: name, prompt: name, input: absent, ...imageSettings };
-const generationPrompt = Type.Object(promptMembers);
-const editPrompt = Type.Object({
-  ...promptMembers,
+const editMembers = Type.Object({
+  ...generationMembers.properties,
   images: nullable(Type.Array(reference, { minItems: 1, maxItems: mostImages })),
   mask: nullable(reference),
 });
-
-const generation = Type.Union([generationPrompt, imageInput.schema as typeof generationPrompt]);
-const edit = Type.Union([editPrompt, imageInput.schema as typeof generationPrompt]);
+const imageInput: NamedSchema = { name: 'ImageInputRequest', schema: inputForm };
+const generation = Type.Union([generationMembers, inputForm]);
+const edit = Type.Union([editMembers, inputForm]);
 
 /** What is said of the bodies of calls, by the check of each: what every target of the protocol can be asked. */
 export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<CompiledSchema, NamedSchema>([
@@ -205,7 +176,6 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
 ]);
 
 /** Named schemas that those are made of. */
-const bodyParts: readonly NamedSchema[] = [imageInput];
 
 /** What an operation takes: JSON, a form, or either. */
 interface Bodies {
@@ -216,7 +186,7 @@ interface Bodies {
 /** Every schema of a request body. */
 export const requestSchemas: readonly NamedSchema[] = [
   ...jsonBodies.values(),
-  ...bodyParts,
+  imageInput,
   ...uploadForms.values(),
   imageGenerationForm,
   imageEditForm,

@@ -2,7 +2,7 @@ import type { Protocol, UpstreamKind } from '../config/types.js';
 import type { TargetOptions, TextCodec } from '../conversation/codec.js';
 import type { ConversationRules } from '../conversation/kept-turns.js';
 import type { LeftOut } from '../conversation/left-out.js';
-import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
+import type { ConversationRequest } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import type { JsonObject } from '../wire/json.js';
@@ -52,6 +52,11 @@ export interface Endpoint extends StreamRules {
   readonly once: OnceRule;
   /** With `background` in a body its answer comes to another request, which asks for it later. */
   readonly answersLater: boolean;
+}
+
+/** An endpoint whose calls can be translated. */
+export interface TextEndpoint extends Endpoint {
+  readonly translation: Translation;
 }
 
 /** What holds of an endpoint that says nothing else. */
@@ -127,8 +132,7 @@ export interface OtherFormRequest {
 
 /** How the calls of an endpoint are served by an upstream of another protocol. */
 export interface Translation {
-  /** The client's. */
-  readonly protocol: TextProtocolName;
+  /** Of the client's protocol. */
   readonly codec: TextCodec;
   /** What a body has to be like, besides what is asked of every one, so that the codec can decode it. */
   readonly schema: CompiledSchema;

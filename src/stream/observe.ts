@@ -138,7 +138,7 @@ interface Failure {
 export class ObservedTransform implements AnswerTransform {
   readonly wholeBytes: number;
   readonly divisible: boolean;
-  readonly eventBytes = eventBytes;
+  readonly eventBytes: number = eventBytes;
   readonly exactErrors: boolean;
   readonly isCut = false;
   readonly keep: Keep | null;

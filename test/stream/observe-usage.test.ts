@@ -10,17 +10,17 @@ import { countTokens, messages } from '../../src/protocols/messages/index.js';
 import { ObservedTransform } from '../../src/stream/observe.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
 
+const observing = (endpoint: Endpoint) => ({
+  rules: endpoint,
+  hideUsage: false,
+  streamsUnasked: false,
+  amend: null,
+  inputEstimate: 100,
+  keep: null,
+  secrets: ownSecrets([], []),
+});
 const observed = (endpoint: Endpoint, more: { readonly estimatesBroken?: boolean } = {}): ObservedTransform =>
-  new ObservedTransform({
-    ...more,
-    rules: endpoint,
-    hideUsage: false,
-    streamsUnasked: false,
-    amend: null,
-    inputEstimate: 100,
-    keep: null,
-    secrets: ownSecrets([], []),
-  });
+  new ObservedTransform({ ...more, ...observing(endpoint) });
 
 const sse = (...events: readonly unknown[]): Buffer =>
   Buffer.from(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(''));
@@ -158,7 +158,7 @@ test('a messages stream that breaks off has its exact input', async (t) => {
 test('a generateContent stream that breaks off has at least what it has reported', async (t) => {
   const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 50 };
   const block = { candidates: [{ content: { parts: [{ text: 'Hello' }] } }], usageMetadata };
-  const each = new ArrayTransform(observed(generateContent));
+  const each = new ArrayTransform(observing(generateContent));
   each.judge(sse(block));
   each.pass(sse(block));
   t.strictSame(each.usageAtEnd('client'), { input: 9, output: 50, ...nothing, partial: true });

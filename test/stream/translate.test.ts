@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
 import type { Keep } from '../../src/conversation/kept-turns.js';
+import { reportedMetering, wholeAnswers } from '../../src/conversation/stream-rules.js';
 import { GatewayError } from '../../src/errors.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
@@ -164,30 +165,13 @@ test('the same comes out however the bytes are cut', async () => {
 test('events become the elements of one array', async (t) => {
   const words: string[] = [];
   const each = new ArrayTransform({
-    wholeBytes: 1,
-    eventBytes: 1,
-    divisible: true,
-    exactErrors: true,
+    rules: wholeAnswers(() => null, reportedMetering),
+    hideUsage: false,
     streamsUnasked: false,
-    isComplete: false,
-    endsItself: false,
-    isCut: false,
-    toldError: null,
-    withheldError: null,
-    passedError: null,
+    amend: null,
     keep: null,
-    held: null,
-    usage: null,
-    mediaSeconds: 0,
-    nextNumber: 0,
-    kept: 0,
-    usageAtEnd: () => null,
-    judge: () => 'meaningful',
-    pass: (run) => run,
-    end: () => ({ last: null, error: null, failed: false }),
-    lastWords: (_error, event) => event,
-    note: () => {},
-    whole: (body) => body,
+    inputEstimate: 0,
+    secrets: ownSecrets([], []),
   });
   words.push(each.pass(Buffer.from('data: {"a":1}\n\n: comment\n\ndata: {"b":2}\n\n')).toString());
   words.push(each.pass(Buffer.from('data: {"c":3}\r\n\r\n')).toString());

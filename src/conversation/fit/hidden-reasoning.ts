@@ -42,7 +42,7 @@ class HiddenReasoning implements AnswerRestorer {
       if (text.length < event.text.length) this.#cut.add(event.choice);
       this.#texts.set(event.choice, (this.#texts.get(event.choice) ?? '') + text);
       out.push(event);
-    } else if (event.kind === 'signature' && signatureFor(this.#rules.signatures, event.signature) !== null) {
+    } else if (event.kind === 'signature' && signatureFor(this.#rules.protocol, event.signature) !== null) {
       const text = this.#texts.get(event.choice) ?? '';
       this.#texts.delete(event.choice);
       const isWhole = !this.#cut.delete(event.choice);

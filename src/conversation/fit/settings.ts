@@ -32,11 +32,11 @@ function nameOf({ type, at }: ConversationRequest['hostedTools'][number]): strin
  * a turn is told whose reasoning is lost altogether. What led to an answer that is done, and that nobody signed, no
  * upstream asks for.
  */
-function losesReasoning({ turns }: ConversationRequest, { signatures }: RequestRules): boolean {
+function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRules): boolean {
   return turns.some((turn) => {
     if (turn.role !== 'assistant') return false;
     const reasoning = turn.parts.filter((part) => part.kind === 'reasoning');
-    const isKept = (part: ReasoningPart) => signatureFor(signatures, part.signature) !== null;
+    const isKept = (part: ReasoningPart) => signatureFor(protocol, part.signature) !== null;
     const isWanted =
       turn.parts.some(({ kind }) => kind === 'toolCall') ||
       reasoning.some(({ signature }) => signature !== null && signatureFor('chat', signature) === null);

@@ -117,18 +117,17 @@ function askedOf(
     endpoint,
     outline: { stream, responseFormat: 'b64_json' },
     passes,
-    request: (style) => requestOf(call, wanted(), style),
+    request: (style) => requestOf(wanted(), style),
     leftOut: (style) => [...wanted().leftOut, ...wantedSize(style, wanted()).leftOut],
     write: (answer) => writeAnswer(call, translation, answer),
   };
 }
 
-function requestOf(call: ResolvedCall, wanted: WantedImages, style: ImageStyle): ImageRequest {
+function requestOf(wanted: WantedImages, style: ImageStyle): ImageRequest {
   const { prompt, images, count } = wanted;
   return {
     operation: images.length === 0 ? 'generate' : 'edit',
     form: 'input',
-    model: call.model.name,
     prompt,
     images,
     mask: null,

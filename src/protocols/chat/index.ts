@@ -1,6 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
-import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
+import { bodyOutputLimit, plainEndpoint, plainTranslation, type TextEndpoint } from '../endpoint.js';
 import { chatOnce } from '../once.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -32,7 +32,6 @@ export const chatCodec: TextCodec = {
     outputRoot: 'object',
     ...openaiSchemas,
     lacks: [],
-    signatures: 'chat',
     signsWords: false,
     search: { asked: 'never', says: ['location', 'contextSize'], choice: 'implied', name: null },
   },
@@ -45,7 +44,7 @@ export const chatCodec: TextCodec = {
 };
 
 /** `POST /v1/chat/completions` */
-export const chat: Endpoint = {
+export const chat: TextEndpoint = {
   ...plainEndpoint,
   protocol: 'chat',
   upstreamPath: () => '/chat/completions',
@@ -60,7 +59,6 @@ export const chat: Endpoint = {
   metering: growingMetering,
   translation: {
     ...plainTranslation,
-    protocol: 'chat',
     codec: chatCodec,
     schema: chatRequest,
     carriedMarks,

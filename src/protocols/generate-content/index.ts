@@ -4,7 +4,13 @@ import { growingMetering, reportedMetering, wholeAnswers } from '../../conversat
 import { estimateTokens } from '../../conversation/token-count.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { outputMembers } from '../../wire/routed-members.js';
-import { type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
+import {
+  type Endpoint,
+  plainEndpoint,
+  plainTranslation,
+  type TextEndpoint,
+  type Translation,
+} from '../endpoint.js';
 import { modelPath } from '../model-path.js';
 import { generateContentOnce, never } from '../once.js';
 import { googleSchemas } from '../schema-rules.js';
@@ -17,8 +23,8 @@ import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, generateContentRequest } from './request/schema.js';
 import { restore } from './restore.js';
 import { memberOf } from './spelling.js';
-import { createDecoder } from './stream/decoder.js';
-import { createEncoder } from './stream/encoder.js';
+import { BlockDecoder } from './stream/decoder.js';
+import { BlockEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The protocol's translation to and from the neutral types. */
@@ -39,7 +45,6 @@ export const generateContentCodec: TextCodec = {
     outputRoot: 'any',
     ...googleSchemas,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
-    signatures: 'generateContent',
     signsWords: false,
     search: { asked: 'alone', says: [], choice: 'none', name: null },
   },
@@ -47,12 +52,21 @@ export const generateContentCodec: TextCodec = {
   encodeRequest,
   decodeAnswer,
   encodeAnswer,
-  createDecoder,
-  createEncoder,
+  createDecoder: (source) => new BlockDecoder(source),
+  createEncoder: (context) => new BlockEncoder(context),
+};
+
+const translation: Translation = {
+  ...plainTranslation,
+  codec: generateContentCodec,
+  schema: generateContentRequest,
+  mediaByUrl: false,
+  carriedMarks: tokenMarks,
+  restore,
 };
 
 /** `POST /v1beta/models/{model}:generateContent`, and `:streamGenerateContent` for streams. */
-export const generateContent: Endpoint = {
+export const generateContent: TextEndpoint = {
   ...plainEndpoint,
   protocol: 'generateContent',
   upstreamPath: (model, stream) =>
@@ -71,15 +85,7 @@ export const generateContent: Endpoint = {
   usageOf: lastUsage,
   noteCharges,
   metering: growingMetering,
-  translation: {
-    ...plainTranslation,
-    protocol: 'generateContent',
-    codec: generateContentCodec,
-    schema: generateContentRequest,
-    mediaByUrl: false,
-    carriedMarks: tokenMarks,
-    restore,
-  },
+  translation,
   once: generateContentOnce,
 };
 
@@ -92,15 +98,10 @@ export const countTokens: Endpoint = {
   modelInBody: false,
   mayLack: true,
   translation: {
-    ...plainTranslation,
-    protocol: 'generateContent',
-    codec: generateContentCodec,
+    ...translation,
     schema: countTokensRequest,
-    mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
-    carriedMarks: tokenMarks,
-    restore,
   },
   once: never,
 };

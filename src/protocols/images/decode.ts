@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
 import { missingValue, wrongValue } from '../../wire/reading.js';
 import {
   type ImageOperation,
@@ -40,7 +40,6 @@ function decodeInputForm(operation: ImageOperation, body: JsonObject): ImageRequ
     responseFormat: settings.responseFormat ?? 'url',
     operation,
     form: 'input',
-    model: requireModel(body),
     prompt: requirePrompt(prompt, 'input.messages'),
     images: requireImages(operation, images, 'input.messages'),
     mask: null,
@@ -74,20 +73,18 @@ interface PromptParts {
 }
 
 /**
- * Makes the request of a body with a prompt.
+ * Makes the request of a body with a prompt that has passed its check.
  * @throws {GatewayError} of status 400, naming the member
  */
 export function promptRequest(
   operation: ImageOperation,
   { fields, images, imagesAt, mask, otherFiles }: PromptParts,
 ): ImageRequest {
-  if (typeof fields.prompt !== 'string') throw wrongValue('prompt', 'a string');
   return {
     ...decodeSettings(fields, null),
     operation,
     form: 'prompt',
-    model: requireModel(fields),
-    prompt: requirePrompt(fields.prompt, 'prompt'),
+    prompt: requirePrompt(textOrNull(fields.prompt) ?? '', 'prompt'),
     images: requireImages(operation, images, imagesAt),
     mask,
     otherFiles,
@@ -110,25 +107,16 @@ function referencesIn(body: JsonObject, member: string): readonly ImageSource[] 
 
 function decodeReference(reference: unknown, at: string): ImageSource {
   if (typeof reference === 'string') return readImageText(reference, at);
-  if (!isObject(reference)) throw wrongValue(at, "an object with 'image_url'");
-  const { image_url: url = null, file_id: file = null } = reference;
-  if (file !== null) {
+  const { image_url: url, file_id: file }: JsonObject = isObject(reference) ? reference : {};
+  if ((file ?? null) !== null) {
     throw new GatewayError(
       'unsupported_parameter',
       `'${at}.file_id' is not supported: files are not kept here. Send the image in '${at}.image_url', as a URL or a data URL.`,
       { param: `${at}.file_id` },
     );
   }
-  if (url === null) {
-    throw missingValue(`${at}.image_url`, 'the URL of an image or a data URL');
-  }
-  if (typeof url !== 'string') throw wrongValue(`${at}.image_url`, 'a string');
+  if (typeof url !== 'string') throw missingValue(`${at}.image_url`, 'the URL of an image or a data URL');
   return readImageText(url, `${at}.image_url`);
-}
-
-function requireModel({ model }: JsonObject): string {
-  if (typeof model === 'string' && model !== '') return model;
-  throw missingValue('model', 'a non-empty string');
 }
 
 function requirePrompt(prompt: string, at: string): string {
@@ -170,41 +158,22 @@ interface DecodedInput {
 
 /**
  * Reads `input`: texts and images of all its messages, which are the user's.
- * @throws {GatewayError} of status 400, naming the place, for another role, and for content that is neither
+ * @throws {GatewayError} of status 400, naming the place, for content that is neither
  */
 function decodeInput(operation: ImageOperation, input: unknown): DecodedInput {
-  const messages = isObject(input) ? input.messages : null;
-  if (!Array.isArray(messages) || messages.length === 0)
-    throw wrongValue('input.messages', 'an array of at least 1 item');
   const texts: string[] = [];
   const images: ImageSource[] = [];
-  for (const [index, message] of messages.entries()) {
-    const at = `input.messages[${index}]`;
-    for (const [place, item] of contentOf(message, at).entries()) {
-      const { text, image } = decodeItem(item, `${at}.content[${place}]`);
-      if (text !== '') texts.push(text);
-      if (image === null) continue;
-      const imageAt = `${at}.content[${place}].image`;
-      if (operation === 'generate') throw imageOnGeneration(imageAt);
-      images.push(readImageText(image, imageAt));
+  for (const [index, message] of listOf(isObject(input) ? input.messages : null).entries()) {
+    for (const [place, item] of listOf(isObject(message) ? message.content : null).entries()) {
+      const at = `input.messages[${index}].content[${place}]`;
+      const { text, image }: JsonObject = isObject(item) ? item : {};
+      if (typeof text !== 'string' && typeof image !== 'string')
+        throw wrongValue(at, "an object with 'text' or 'image'");
+      if (typeof text === 'string' && text !== '') texts.push(text);
+      if (typeof image !== 'string') continue;
+      if (operation === 'generate') throw imageOnGeneration(`${at}.image`);
+      images.push(readImageText(image, `${at}.image`));
     }
   }
   return { prompt: texts.join('\n'), images };
-}
-
-function contentOf(message: unknown, at: string): readonly unknown[] {
-  if (!isObject(message)) throw wrongValue(at, 'an object');
-  const { content = null } = message;
-  if (content === null) return [];
-  if (!Array.isArray(content))
-    throw wrongValue(`${at}.content`, "an array of objects with 'text' or 'image'");
-  return content;
-}
-
-function decodeItem(item: unknown, at: string): { readonly text: string; readonly image: string | null } {
-  const { text = null, image = null }: JsonObject = isObject(item) ? item : {};
-  if (text === null && image === null) throw wrongValue(at, "an object with 'text' or 'image'");
-  if (text !== null && typeof text !== 'string') throw wrongValue(`${at}.text`, 'a string');
-  if (image !== null && typeof image !== 'string') throw wrongValue(`${at}.image`, 'a string');
-  return { text: text ?? '', image };
 }

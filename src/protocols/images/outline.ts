@@ -7,6 +7,7 @@ import { imageName, isTextPart } from './decode-form.js';
 import type { ImageStyle } from './fetched.js';
 import { type ImageForm, type ImageFormat, type ImageOperation, imageMembers } from './request.js';
 import { formOf } from './schema.js';
+import { formatOrNull } from './settings.js';
 
 /** What a call for images is routed and metered by. Of its images, only how they are given has been looked at. */
 export interface ImageOutline {
@@ -99,8 +100,4 @@ function namedIn(parts: readonly FormPart[], wanted: string): string | null {
 /** Some write the sizes of others with an asterisk. */
 function sizeOf(size: unknown): string | null {
   return textOrNull(size)?.replace('*', 'x') || null;
-}
-
-function formatOrNull(value: unknown): ImageFormat | null {
-  return value === 'url' || value === 'b64_json' ? value : null;
 }

@@ -27,8 +27,6 @@ export interface NamedFile extends ImageFile {
 export interface ImageRequest {
   readonly operation: ImageOperation;
   readonly form: ImageForm;
-  /** The model's name as clients know it. */
-  readonly model: string;
   readonly prompt: string;
   /** One to sixteen for an edit, none for a generation. */
   readonly images: readonly ImageSource[];

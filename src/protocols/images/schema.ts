@@ -53,8 +53,8 @@ const message = Type.Object({
 /** Not only the documented object: many servers take the URL or the base64 by itself. */
 const reference = Type.Union([Type.String(), Type.Object({ image_url: text, file_id: text })]);
 
-/** A body with `input`. */
-const inputForm = Type.Object({
+/** A body with `input`, which both endpoints take beside the one with a prompt. */
+export const inputForm = Type.Object({
   model: name,
   prompt: absent,
   input: Type.Object({ messages: Type.Array(message, { minItems: 1 }) }),
@@ -62,11 +62,11 @@ const inputForm = Type.Object({
   ...settings,
 });
 
-const promptMembers = { model: name, prompt: name, input: absent, ...settings };
+/** A body of `POST /v1/images/generations` with a prompt. */
+export const generationMembers = Type.Object({ model: name, prompt: name, input: absent, ...settings });
 
-const generationMembers = Type.Object(promptMembers);
 const editMembers = Type.Object({
-  ...promptMembers,
+  ...generationMembers.properties,
   // Not every upstream takes its images here.
   images: nullable(Type.Array(reference, { minItems: 1, maxItems: mostImages })),
   image: nullable(Type.Union([reference, Type.Array(reference, { minItems: 1, maxItems: mostImages })])),

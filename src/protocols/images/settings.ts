@@ -1,7 +1,5 @@
-import type { JsonObject } from '../../wire/json.js';
-import { wrongValue } from '../../wire/reading.js';
+import { type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
 import type { ImageFormat, ImageRequest, ImageSize } from './request.js';
-import { mostCount } from './schema.js';
 
 /** The part of a request that is read from members of their own. */
 type ImageSettings = Pick<
@@ -34,31 +32,22 @@ const besidePrompt = new Set([
 ]);
 const besideInput = new Set([...besidePrompt, 'parameters']);
 
-interface Found {
-  readonly value: unknown;
-  /** Path in the client's body. */
-  readonly at: string;
-}
-
 /**
- * Reads the settings of a body. What `parameters` says counts before what stands at the top level.
+ * Reads the settings of a body that has passed its check. What `parameters` says counts before what stands at the top level.
  * @param body JSON body, or the text fields of a form
  * @param parameters the body's own, or null for a form that has none
- * @throws {GatewayError} of status 400, naming the member
  */
 export function decodeSettings(body: JsonObject, parameters: JsonObject | null): ImageSettings {
-  const find = (key: string): Found => {
-    const inner = parameters !== null && inParameters.has(key) ? ownOf(parameters, key) : null;
-    return inner === null ? { value: ownOf(body, key), at: key } : { value: inner, at: `parameters.${key}` };
-  };
+  const find = (key: string): unknown =>
+    (parameters === null || !inParameters.has(key) ? null : ownOf(parameters, key)) ?? ownOf(body, key);
   return {
-    negativePrompt: textOf(find('negative_prompt')),
-    promptExtend: flagOf(find('prompt_extend')),
-    watermark: flagOf(find('watermark')),
-    size: sizeOf(find('size')),
-    count: countOf(find('n')),
-    responseFormat: formatOf(find('response_format')),
-    stream: flagOf(find('stream')) ?? false,
+    negativePrompt: textOrNull(find('negative_prompt')) || null,
+    promptExtend: flagOrNull(find('prompt_extend')),
+    watermark: flagOrNull(find('watermark')),
+    size: sizeOf(textOrNull(find('size')) || null),
+    count: numberOrNull(find('n')),
+    responseFormat: formatOrNull(find('response_format')),
+    stream: find('stream') === true,
     extras: without(body, parameters === null ? besidePrompt : besideInput),
     parameters: parameters === null ? {} : without(parameters, inParameters),
   };
@@ -69,33 +58,17 @@ export function writeSize(size: ImageSize | string, sign: 'x' | '*'): string {
   return typeof size === 'string' ? size : `${size.width}${sign}${size.height}`;
 }
 
-function textOf({ value, at }: Found): string | null {
-  if (value === null || value === '') return null;
-  if (typeof value !== 'string') throw wrongValue(at, 'a string');
-  return value;
+/** The form in which images are asked for; null where it is none, or not said. */
+export function formatOrNull(value: unknown): ImageFormat | null {
+  return value === 'url' || value === 'b64_json' ? value : null;
 }
 
-function flagOf({ value, at }: Found): boolean | null {
-  if (value === null) return null;
-  if (typeof value !== 'boolean') throw wrongValue(at, 'a boolean');
-  return value;
-}
-
-function countOf({ value, at }: Found): number | null {
-  if (value === null) return null;
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > mostCount)
-    throw wrongValue(at, `an integer between 1 and ${mostCount}`);
-  return value;
-}
-
-function formatOf({ value, at }: Found): ImageFormat | null {
-  if (value === null || value === 'url' || value === 'b64_json') return value;
-  throw wrongValue(at, '"url" or "b64_json"');
+function flagOrNull(value: unknown): boolean | null {
+  return typeof value === 'boolean' ? value : null;
 }
 
 /** Which words a model knows beside a width and a height is for its upstream to say. */
-function sizeOf(found: Found): ImageSize | string | null {
-  const text = textOf(found);
+function sizeOf(text: string | null): ImageSize | string | null {
   const [, width, height] = (text === null ? null : sizeForm.exec(text)) ?? [];
   const size = { width: Number(width), height: Number(height) };
   return size.width > 0 && size.height > 0 ? size : text;

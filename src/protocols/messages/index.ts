@@ -2,7 +2,14 @@ import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { estimateTokens } from '../../conversation/token-count.js';
 import { queryParameter } from '../../wire/query.js';
-import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
+import {
+  bodyOutputLimit,
+  type Endpoint,
+  plainEndpoint,
+  plainTranslation,
+  type TextEndpoint,
+  type Translation,
+} from '../endpoint.js';
 import { messagesOnce, never } from '../once.js';
 import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -14,8 +21,8 @@ import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
 import { carriedMarks, mayLackSignature, restore } from './restore.js';
 import { searchName } from './search-tool.js';
-import { createDecoder } from './stream/decoder.js';
-import { createEncoder } from './stream/encoder.js';
+import { MessagesDecoder } from './stream/decoder.js';
+import { MessagesEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The messages protocol to and from the neutral types. */
@@ -36,7 +43,6 @@ export const messagesCodec: TextCodec = {
     outputRoot: 'object',
     ...anthropicSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
-    signatures: 'messages',
     signsWords: true,
     search: {
       asked: 'always',
@@ -49,12 +55,21 @@ export const messagesCodec: TextCodec = {
   encodeRequest,
   decodeAnswer,
   encodeAnswer,
-  createDecoder,
-  createEncoder,
+  createDecoder: (source) => new MessagesDecoder(source),
+  createEncoder: (context) => new MessagesEncoder(context),
+};
+
+const translation: Translation = {
+  ...plainTranslation,
+  codec: messagesCodec,
+  schema: messagesRequest,
+  carriedMarks,
+  mayLackSignature,
+  restore,
 };
 
 /** `POST /v1/messages` */
-export const messages: Endpoint = {
+export const messages: TextEndpoint = {
   ...plainEndpoint,
   protocol: 'messages',
   upstreamPath: () => '/messages',
@@ -66,15 +81,7 @@ export const messages: Endpoint = {
   judgeEnd,
   usageOf: lastUsage,
   metering: growingMetering,
-  translation: {
-    ...plainTranslation,
-    protocol: 'messages',
-    codec: messagesCodec,
-    schema: messagesRequest,
-    carriedMarks,
-    mayLackSignature,
-    restore,
-  },
+  translation,
   conversation: messagesConversation,
   once: messagesOnce,
 };
@@ -88,14 +95,9 @@ export const countTokens: Endpoint = {
   upstreamQuery: queryOfBeta,
   mayLack: true,
   translation: {
-    ...plainTranslation,
-    protocol: 'messages',
-    codec: messagesCodec,
+    ...translation,
     schema: countTokensRequest,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
-    carriedMarks,
-    mayLackSignature,
-    restore,
   },
   conversation: countTokensConversation,
   once: never,

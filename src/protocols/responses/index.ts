@@ -1,7 +1,14 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { estimateTokens } from '../../conversation/token-count.js';
-import { bodyOutputLimit, type Endpoint, plainEndpoint, plainTranslation } from '../endpoint.js';
+import {
+  bodyOutputLimit,
+  type Endpoint,
+  plainEndpoint,
+  plainTranslation,
+  type TextEndpoint,
+  type Translation,
+} from '../endpoint.js';
 import { never, responsesOnce } from '../once.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -13,7 +20,7 @@ import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { compactRequest, inputTokensRequest, responsesRequest } from './request/schema.js';
 import { carriedMarks, restore } from './restore.js';
-import { createDecoder } from './stream/decoder.js';
+import { ResponseDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
 
@@ -35,7 +42,6 @@ export const responsesCodec: TextCodec = {
     outputRoot: 'object',
     ...openaiSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
-    signatures: 'responses',
     signsWords: false,
     search: {
       asked: 'always',
@@ -48,15 +54,21 @@ export const responsesCodec: TextCodec = {
   encodeRequest,
   decodeAnswer,
   encodeAnswer,
-  createDecoder,
+  createDecoder: (source) => new ResponseDecoder(source),
   createEncoder,
 };
 
-/** The same for a compaction on its own, whose body is the question for one. */
-const compactCodec: TextCodec = { ...responsesCodec, decodeRequest: decodeCompactRequest };
+const translation: Translation = {
+  ...plainTranslation,
+  codec: responsesCodec,
+  schema: responsesRequest,
+  carriedMarks,
+  restore,
+};
 
+/** The same for a compaction on its own, whose body is the question for one. */
 /** `POST /v1/responses` */
-export const responses: Endpoint = {
+export const responses: TextEndpoint = {
   ...plainEndpoint,
   protocol: 'responses',
   upstreamPath: () => '/responses',
@@ -70,14 +82,7 @@ export const responses: Endpoint = {
   wholeBytes: noteBytes,
   noteCharges,
   metering: conversationMetering,
-  translation: {
-    ...plainTranslation,
-    protocol: 'responses',
-    codec: responsesCodec,
-    schema: responsesRequest,
-    carriedMarks,
-    restore,
-  },
+  translation,
   conversation: responsesConversation,
   once: responsesOnce,
   answersLater: true,
@@ -91,12 +96,9 @@ export const compactResponses: Endpoint = {
   upstreamPath: () => '/responses/compact',
   mayLack: true,
   translation: {
-    ...plainTranslation,
-    protocol: 'responses',
-    codec: compactCodec,
+    ...translation,
+    codec: { ...responsesCodec, decodeRequest: decodeCompactRequest },
     schema: compactRequest,
-    carriedMarks,
-    restore,
   },
   conversation: compactConversation,
   once: never,
@@ -113,14 +115,10 @@ export const countInputTokens: Endpoint = {
   upstreamPath: () => '/responses/input_tokens',
   mayLack: true,
   translation: {
-    ...plainTranslation,
-    protocol: 'responses',
-    codec: responsesCodec,
+    ...translation,
     schema: inputTokensRequest,
     answerHere: (request) =>
       JSON.stringify({ object: 'response.input_tokens', input_tokens: estimateTokens(request) }),
-    carriedMarks,
-    restore,
   },
   conversation: compactConversation,
   once: never,

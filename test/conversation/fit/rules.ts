@@ -23,7 +23,6 @@ export const anything: RequestRules = {
   strictTools: null,
   toolNames: { longest: 1000, legal: /^/ },
   lacks: [],
-  signatures: 'responses',
   signsWords: false,
   search: { asked: 'always', says: [], choice: 'any', name: null },
 };

@@ -23,7 +23,6 @@ export function promptBody(more: object = {}): Record<string, unknown> {
 export const plain: ImageRequest = {
   operation: 'generate',
   form: 'prompt',
-  model: 'm',
   prompt: 'A cat',
   images: [],
   mask: null,

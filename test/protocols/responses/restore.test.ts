@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { carryInId } from '../../../src/conversation/carrying-id.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
+import type { Endpoint } from '../../../src/protocols/endpoint.js';
 import { compactResponses, responses, responsesCodec } from '../../../src/protocols/responses/index.js';
 import { tagReasoning } from '../../../src/protocols/responses/reasoning.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -11,7 +12,7 @@ import { mayNeedRestoring } from '../may-need-restoring.js';
 import { agentBody } from './bodies.js';
 import { context, decode, sealer, target } from './conversation.js';
 
-const restoreOf = (endpoint: typeof responses) => (body: JsonObject) =>
+const restoreOf = (endpoint: Endpoint) => (body: JsonObject) =>
   endpoint.translation?.restore(body, sealer, target) ?? null;
 const restore = restoreOf(responses);
 const inputOf = (body: JsonObject | null) => (body?.input ?? []) as JsonObject[];

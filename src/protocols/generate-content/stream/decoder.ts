@@ -32,11 +32,7 @@ interface Progress {
  * the reasons and the usage, which may still change, are told when the bytes end. The reason of an empty answer is told at
  * once, for it is all that there is to tell.
  */
-export function createDecoder(source: AnswerSource): StreamDecoder {
-  return new BlockDecoder(source);
-}
-
-class BlockDecoder implements StreamDecoder {
+export class BlockDecoder implements StreamDecoder {
   readonly textMember = 'text';
   readonly needsTexts: boolean;
   readonly #source: AnswerSource;

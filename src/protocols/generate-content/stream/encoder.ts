@@ -32,11 +32,7 @@ interface Choice {
  * Writes a stream of responses; see `StreamEncoder`. Calls are sent whole; the reason and the usage stand in the last
  * block of all.
  */
-export function createEncoder(context: AnswerContext): StreamEncoder {
-  return new BlockEncoder(context);
-}
-
-class BlockEncoder implements StreamEncoder {
+export class BlockEncoder implements StreamEncoder {
   error: GatewayError | null = null;
   readonly #context: AnswerContext;
   readonly #choices = new Map<number, Choice>();

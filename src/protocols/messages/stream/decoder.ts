@@ -23,12 +23,8 @@ interface OpenCall {
 const mostOpenCalls = 1024;
 const mostHeldInput = 32 * 1024 * 1024;
 
-/** Makes a reader of a messages stream; see `StreamDecoder`. */
-export function createDecoder(source: AnswerSource): StreamDecoder {
-  return new MessagesDecoder(source);
-}
-
-class MessagesDecoder implements StreamDecoder {
+/** Reads a messages stream; see `StreamDecoder`. */
+export class MessagesDecoder implements StreamDecoder {
   readonly textMember = 'text';
   readonly needsTexts: boolean;
   readonly #source: AnswerSource;

@@ -24,11 +24,7 @@ const emptyBlocks = {
  * Writes a messages stream; see `StreamEncoder`. One block is open at a time. Why the answer ended is told with the
  * usage, when all of it is known. Of several answers the first is written.
  */
-export function createEncoder(context: AnswerContext): StreamEncoder {
-  return new Encoder(context);
-}
-
-class Encoder implements StreamEncoder {
+export class MessagesEncoder implements StreamEncoder {
   readonly error = null;
   readonly #context: AnswerContext;
   #isStarted = false;

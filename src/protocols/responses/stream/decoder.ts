@@ -25,12 +25,8 @@ const mostEarly = 8 * 1024 * 1024;
 /** Most characters that are kept of all items. */
 const mostHeld = 32 * 1024 * 1024;
 
-/** Reads an upstream's stream; see `TextCodec.createDecoder`. */
-export function createDecoder(source: AnswerSource): StreamDecoder {
-  return new ResponseDecoder(source);
-}
-
-class ResponseDecoder implements StreamDecoder {
+/** Reads an upstream's stream; see `StreamDecoder`. */
+export class ResponseDecoder implements StreamDecoder {
   readonly textMember = 'delta';
   readonly #source: AnswerSource;
   readonly #items = new ItemStates();
