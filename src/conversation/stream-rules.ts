@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { eventEnd, parseEvent } from '../wire/sse.js';
 import type { MadeMedia, ServiceTier, Usage } from './usage.js';
 
 /** How a stream stood when its last byte had come. */
@@ -8,6 +9,28 @@ export interface StreamEnding {
   readonly usage: Usage | null;
   /** What that error means, as `StreamRules.judgeStart` tells it of a first event; null where the stream has not failed. */
   readonly error: GatewayError | null;
+}
+
+/**
+ * What the first events of a stream are: `silence` for comments only, `meaningful` for an event of the protocol, or the
+ * error that the first one is or means.
+ */
+export type StreamVerdict = 'silence' | 'meaningful' | GatewayError;
+
+/** Makes a `StreamRules.judgeStart` that goes by the first event with data which is not passed over as silence. */
+export function judgingEvents(
+  judge: (event: string | null, data: string) => StreamVerdict,
+): (run: Buffer) => StreamVerdict {
+  return (run) => {
+    for (let start = 0; start < run.length; ) {
+      const end = eventEnd(run, start);
+      const { event, data } = parseEvent(run.toString('utf8', start, end));
+      const verdict = data === null ? 'silence' : judge(event, data);
+      if (verdict !== 'silence') return verdict;
+      start = end;
+    }
+    return 'silence';
+  };
 }
 
 /** The failure of a stream whose last byte has come, and not its protocol's own end. */
@@ -74,10 +97,8 @@ export interface StreamRules {
   readonly marks: readonly Buffer[];
   /**
    * Judges the events before anything was relayed.
-   * @returns `silence` for comments only, `meaningful` for an event of the protocol, or the error that the
-   * first event is or means
    */
-  judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError;
+  judgeStart(run: Buffer): StreamVerdict;
   /**
    * Usage that the first events of a stream name and its last ones do not, or null. Null in place of the function for
    * protocols whose last events say all.

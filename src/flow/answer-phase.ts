@@ -1,4 +1,5 @@
 import type { OwnSecrets } from '../config/types.js';
+import type { StreamVerdict } from '../conversation/stream-rules.js';
 import { GatewayError } from '../errors.js';
 import { encodedKeyError } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
@@ -85,7 +86,7 @@ export interface BegunStream {
   readonly runs: EventRuns;
   /** The events that were judged last; null where none is whole. */
   readonly run: Buffer | null;
-  readonly verdict: 'silence' | 'meaningful' | GatewayError;
+  readonly verdict: StreamVerdict;
 }
 
 /** How an answer is taken that is of use, by its head. */

@@ -31,7 +31,7 @@ export function validateBody(body: Buffer, schema: CompiledSchema, mostValues: n
   return parseAndCheck(body, schema);
 }
 
-const noSpans: BodySpans = { open: 0, model: null, stream: null, streamOptions: null, includeUsage: null };
+const noSpans: BodySpans = { open: 0, model: null, streamOptions: null, includeUsage: null };
 
 /** What the later phases need to know of a form, or of another body that is not passed on as it came. */
 export function readValidated(model: string, stream: boolean): ValidatedBody {

@@ -9,7 +9,6 @@ import { describeParameters, parametersOf, placeRoutes } from './parameters.js';
 import { requestBodyOf, requestSchemas } from './request-bodies.js';
 import { responsesOf } from './responses.js';
 import { writeSchemas } from './schemas.js';
-import type { OpenApiDocument, Operation, SecurityRequirement, SecurityScheme } from './types.js';
 
 interface OpenApiOptions {
   /** Of the gateway. */
@@ -26,12 +25,12 @@ interface OpenApiOptions {
  * @throws {Error} for a route that is not described; which routes there are does not depend on the config, so that
  * the first call shows it
  */
-export function createOpenApi({ version, publicUrl, words }: OpenApiOptions): OpenApiDocument {
+export function createOpenApi({ version, publicUrl, words }: OpenApiOptions) {
   const shared = describeParameters(words);
   const security = describeSecurity(words);
   const wordsOf = createOperationWords(words);
   const errors: ErrorResponses = new Map();
-  const paths: Record<string, Record<string, Operation>> = {};
+  const paths: Record<string, Record<string, object>> = {};
   const usedTags = new Set<string>();
   for (const placed of placeRoutes(buildRoutes(words))) {
     const { route, template } = placed;
@@ -54,7 +53,7 @@ export function createOpenApi({ version, publicUrl, words }: OpenApiOptions): Op
       },
     };
   }
-  const document: OpenApiDocument = {
+  const document = {
     openapi: '3.1.0',
     info: { title: 'Multi-Protocol Model Gateway API', version, description: about },
     servers: [{ url: publicUrl ?? '/' }],
@@ -76,7 +75,7 @@ export function createOpenApi({ version, publicUrl, words }: OpenApiOptions): Op
     },
   };
   // Pieces that stand in several places are one object each: whoever changes one must not change the others.
-  return JSON.parse(JSON.stringify(document)) as OpenApiDocument;
+  return JSON.parse(JSON.stringify(document)) as typeof document;
 }
 
 const about =
@@ -116,19 +115,16 @@ function described({ more }: OperationWords): { readonly description?: string } 
   return more === null ? {} : { description: more };
 }
 
-/** Where keys may sit: the schemes, and which of them each style of signing in takes. */
-interface Security {
-  readonly schemes: Readonly<Record<string, SecurityScheme>>;
-  readonly requirements: Readonly<Record<AuthStyle, readonly SecurityRequirement[]>>;
-}
-
-/** @param words real vendor words, each of which makes another header name */
-function describeSecurity(words: VendorWords): Security {
+/**
+ * Where keys may sit: the schemes, and which of them each style of signing in takes.
+ * @param words real vendor words, each of which makes another header name
+ */
+function describeSecurity(words: VendorWords) {
   const vendorgHeaders = [...new Set(['vendorg', ...words.vendorg])].map((word) => `x-${word}-api-key`);
   const vendorg = Object.fromEntries(
     vendorgHeaders.map((name) => [name, header(name, 'A key of the generateContent protocol.')]),
   );
-  const anyOf = (...names: readonly string[]) => names.map((name): SecurityRequirement => ({ [name]: [] }));
+  const anyOf = (...names: readonly string[]) => names.map((name) => ({ [name]: [] }));
   const google = [...vendorgHeaders, 'key'];
   return {
     schemes: {
@@ -153,10 +149,10 @@ function describeSecurity(words: VendorWords): Security {
       generateContent: anyOf(...google, 'bearer', 'api-key'),
       modelList: anyOf('bearer', 'api-key', 'x-api-key', ...google),
       realtime: anyOf('bearer', 'api-key', 'socketProtocol'),
-    },
+    } satisfies Record<AuthStyle, object>,
   };
 }
 
-function header(name: string, description: string): SecurityScheme {
+function header(name: string, description: string) {
   return { type: 'apiKey', in: 'header', name, description };
 }

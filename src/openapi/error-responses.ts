@@ -2,10 +2,10 @@ import { type ErrorKind, errorTable } from '../errors.js';
 import type { Route } from '../routes.js';
 import { errorBodyOf, modelListError } from './error-bodies.js';
 import { type NamedSchema, schemaReference } from './schemas.js';
-import type { Header, Reference, Response } from './types.js';
+import type { Reference, Response } from './types.js';
 
 /** Headers of answers, by the name under which responses refer to them. */
-export const responseHeaders: Readonly<Record<string, Header>> = {
+export const responseHeaders = {
   'x-request-id': { description: 'Id of the request, to ask about it.', schema: { type: 'string' } },
   'x-gateway-path': {
     description: 'How the answer came: as it was, with bytes replaced, or translated from another protocol.',

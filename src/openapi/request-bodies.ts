@@ -46,7 +46,7 @@ import { name, nullable, text } from '../schema/members.js';
 import { genericBodyType, vendorkBodyType } from '../video/request.js';
 import { file, fileForm, imageEditForm, imageGenerationForm, uploadForms } from './forms.js';
 import { type NamedSchema, schemaReference } from './schemas.js';
-import type { MediaType, RequestBody } from './types.js';
+import type { Content } from './types.js';
 
 const seconds = Type.String({
   pattern: '^(?=.*[1-9])\\d{1,9}(?:\\.\\d{1,9})?$',
@@ -203,12 +203,15 @@ export const requestSchemas: readonly NamedSchema[] = [
  * The body of an operation's requests, or null where they have none.
  * @throws {Error} for a route whose check is described nowhere
  */
-export function requestBodyOf(route: Route): RequestBody | null {
+export function requestBodyOf(
+  route: Route,
+): { readonly required: boolean; readonly content: Content } | null {
   const { json, form } = bodiesOf(route);
   if (json === null && form === null) return null;
-  const content: Record<string, MediaType> = {};
-  if (json !== null) content['application/json'] = { schema: schemaReference(json) };
-  if (form !== null) content['multipart/form-data'] = { schema: schemaReference(form) };
+  const content = {
+    ...(json === null ? {} : { 'application/json': { schema: schemaReference(json) } }),
+    ...(form === null ? {} : { 'multipart/form-data': { schema: schemaReference(form) } }),
+  };
   return { required: route.operation !== 'unimplemented', content };
 }
 

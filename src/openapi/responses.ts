@@ -5,9 +5,7 @@ import { modelAnswers, taskAnswers } from './answers.js';
 import { type ErrorResponses, errorResponsesOf, headerReferences } from './error-responses.js';
 import type { OperationWords } from './operation-words.js';
 import { type NamedSchema, schemaReference } from './schemas.js';
-import type { JsonSchema, MediaType, Reference, Response } from './types.js';
-
-type Content = Readonly<Record<string, MediaType>>;
+import type { Content, JsonSchema, Reference, Response } from './types.js';
 
 const someObject: JsonSchema = { type: 'object' };
 const events: JsonSchema = {
@@ -15,7 +13,7 @@ const events: JsonSchema = {
   description: 'Server-sent events of the protocol. One that fails midway ends with an error event.',
 };
 /** OpenAPI 3.1 describes bytes by no schema at all. */
-const bytes: MediaType = { schema: {} };
+const bytes = { schema: {} };
 
 /**
  * Every answer of an operation, by status.

@@ -124,7 +124,6 @@ class Walk {
   #modelStart = -1;
   #modelEnd = -1;
   #streamStart = -1;
-  #streamEnd = -1;
   #optionsStart = -1;
   #optionsEnd = -1;
   #usageStart = -1;
@@ -180,7 +179,6 @@ class Walk {
       scan: {
         open: start + 1,
         model: spanOf(this.#modelStart, this.#modelEnd),
-        stream: spanOf(this.#streamStart, this.#streamEnd),
         streamOptions: spanOf(this.#optionsStart, this.#optionsEnd),
         includeUsage: spanOf(this.#usageStart, this.#usageEnd),
       },
@@ -371,7 +369,6 @@ class Walk {
     } else if (guard === 2) {
       if (this.#streamStart !== -1) return false;
       this.#streamStart = start;
-      this.#streamEnd = end;
     } else if (guard === lastSingle) {
       if (this.#optionsStart !== -1) return false;
       this.#optionsStart = start;

@@ -32,3 +32,16 @@ export const otherType = (known: readonly string[]) =>
 /** An object whose values are all of one schema. TypeBox's own record tests each key against a pattern. */
 export const mapOf = (values: TSchema, limits: { maxProperties?: number } = {}) =>
   Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: values, ...limits });
+
+/** The member by which the body of an endpoint is known, where it is sent to another one. */
+export const bodies = {
+  chat: { key: 'messages', endpoint: 'POST /v1/chat/completions' },
+  chatOrMessages: { key: 'messages', endpoint: 'POST /v1/chat/completions or POST /v1/messages' },
+  responses: { key: 'input', endpoint: 'POST /v1/responses' },
+  generateContent: { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+  completions: { key: 'prompt', endpoint: 'POST /v1/completions' },
+  embeddings: { key: 'input', endpoint: 'POST /v1/embeddings' },
+  embedContent: { key: 'content', endpoint: 'POST /v1beta/models/{model}:embedContent' },
+  batchEmbedContents: { key: 'requests', endpoint: 'POST /v1beta/models/{model}:batchEmbedContents' },
+  rerank: { key: 'documents', endpoint: 'POST /v1/rerank' },
+} as const;

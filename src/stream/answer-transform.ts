@@ -1,5 +1,6 @@
 import type { BrokenBy } from '../conversation/estimate-usage.js';
 import type { Keep, KeptRecord } from '../conversation/kept-turns.js';
+import type { StreamVerdict } from '../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 
@@ -78,7 +79,7 @@ export interface AnswerTransform {
    * Judges whole events before anything was relayed; `silence` for what says nothing yet. What it has seen it keeps,
    * and gives out with the first `pass`.
    */
-  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError;
+  judge(run: Buffer): StreamVerdict;
   /** @returns what leaves for the whole events that were judged last, or for `run`; valid until the next call */
   pass(run: Buffer): Buffer;
   /** After the last byte. */

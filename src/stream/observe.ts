@@ -14,6 +14,7 @@ import {
   type StreamEnding,
   type StreamFacts,
   type StreamRules,
+  type StreamVerdict,
 } from '../conversation/stream-rules.js';
 import { type MadeMedia, type Usage, withCharges } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -208,7 +209,7 @@ export class ObservedTransform implements AnswerTransform {
     return this.#usage;
   }
 
-  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  judge(run: Buffer): StreamVerdict {
     const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
     const ofKey = keyError(all, this.#observed.secrets);
     if (ofKey !== null) return ofKey;

@@ -17,6 +17,7 @@ import {
 import type { StreamEvent } from '../conversation/events.js';
 import type { AnswerRestorer } from '../conversation/fit/fitted.js';
 import type { Keep } from '../conversation/kept-turns.js';
+import type { StreamVerdict } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
@@ -105,7 +106,7 @@ export class TranslatedTransform implements AnswerTransform {
     return (this.#stream?.kept ?? 0) + (this.#parts.keep?.gathered?.() ?? 0);
   }
 
-  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  judge(run: Buffer): StreamVerdict {
     return this.#streaming().judge(run);
   }
 
@@ -246,7 +247,7 @@ class StreamTranslation {
     this.#inputEstimate = inputEstimate;
   }
 
-  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  judge(run: Buffer): StreamVerdict {
     const ofKey = keyError(run, this.#secrets);
     if (ofKey !== null) return ofKey;
     for (let at = 0; at < run.length && !this.isOver; ) {

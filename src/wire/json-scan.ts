@@ -14,7 +14,6 @@ export interface BodySpans {
   readonly open: number;
   /** The value of the top-level key of that name, without the space around it; null when absent. */
   readonly model: Span | null;
-  readonly stream: Span | null;
   readonly streamOptions: Span | null;
   /** The value of `include_usage` when `stream_options` is an object that has it. */
   readonly includeUsage: Span | null;
@@ -22,8 +21,6 @@ export interface BodySpans {
 
 /** What one pass over a body's bytes knows of it, before any of it is parsed. */
 export interface BodyScan extends BodySpans {
-  /** Deepest nesting; the body itself is 1. */
-  readonly depth: number;
   /** Insides of long string values, start and end in turn: what the skeleton leaves out. */
   readonly cuts: readonly number[];
   /** Bytes in `cuts`. */
@@ -69,9 +66,7 @@ export function scanBody(body: Buffer): BodyScan {
   }
   return {
     open: start + 1,
-    depth: top.depth,
     model: top.values[0] ?? null,
-    stream: top.values[1] ?? null,
     streamOptions,
     includeUsage,
     cuts: top.cuts,
@@ -82,7 +77,6 @@ export function scanBody(body: Buffer): BodyScan {
 interface ObjectScan {
   /** Offset just after the closing brace, or -1 when there is none. */
   end: number;
-  depth: number;
   /** In the order of the names asked for. */
   readonly values: (Span | null)[];
   readonly cuts: number[];
@@ -102,14 +96,12 @@ export function findValues(body: Buffer, from: number, names: readonly string[])
 function scanObject(body: Buffer, from: number, names: readonly string[]): ObjectScan {
   const scan: ObjectScan = {
     end: -1,
-    depth: 1,
     values: new Array<Span | null>(names.length).fill(null),
     cuts: [],
     cutBytes: 0,
   };
   const length = body.length;
   let depth = 1;
-  let deepest = 1;
   let keyNext = true;
   let name = -1;
   let valueStart = 0;
@@ -138,10 +130,7 @@ function scanObject(body: Buffer, from: number, names: readonly string[]): Objec
       keyNext = true;
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       depth++;
-      if (depth > deepest) {
-        deepest = depth;
-        if (depth > mostDepth) throw tooDeep();
-      }
+      if (depth > mostDepth) throw tooDeep();
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       depth--;
       if (depth !== 0) continue;
@@ -150,7 +139,6 @@ function scanObject(body: Buffer, from: number, names: readonly string[]): Objec
       break;
     }
   }
-  scan.depth = deepest;
   return scan;
 }
 

@@ -50,8 +50,8 @@ function checked(body: Buffer, schema: ReturnType<typeof compileSchema>): unknow
       { ...schema, accept: () => null },
       usualCost,
     );
-    const { open, stream: streamSpan, streamOptions, includeUsage: usageSpan } = scan;
-    const spans = { open, model: scan.model, stream: streamSpan, streamOptions, includeUsage: usageSpan };
+    const { open, streamOptions, includeUsage: usageSpan } = scan;
+    const spans = { open, model: scan.model, streamOptions, includeUsage: usageSpan };
     return { scan: spans, model, stream, includeUsage, goesOn, inBackground, members };
   } catch {
     return null;

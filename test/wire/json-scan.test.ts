@@ -16,9 +16,7 @@ test('the values of the watched keys are found with their exact bounds', (t) => 
     ' { "a" : [ "model" , {"model":1} ] , "model" : "m\\"x" , "stream"\n:\ttrue ,"stream_options":{ "include_usage" : false } } ';
   const found = scan(text);
   t.equal(found.open, 2);
-  t.equal(found.depth, 3);
   t.equal(textOf(text, found.model), '"m\\"x"');
-  t.equal(textOf(text, found.stream), 'true');
   t.equal(textOf(text, found.streamOptions), '{ "include_usage" : false }');
   t.equal(textOf(text, found.includeUsage), 'false');
   t.end();
@@ -26,7 +24,7 @@ test('the values of the watched keys are found with their exact bounds', (t) => 
 
 test('a key inside another object or inside a string is not a top-level key', (t) => {
   const found = scan('{"a":{"model":1,"stream":2},"b":"\\",\\"model\\":1,","c":"model"}');
-  t.match(found, { model: null, stream: null, streamOptions: null, includeUsage: null });
+  t.match(found, { model: null, streamOptions: null, includeUsage: null });
   t.end();
 });
 
@@ -66,12 +64,12 @@ test('a repeated key is refused, also when spelled with escapes', (t) => {
 
 test('nesting is bounded, and the bound is named', (t) => {
   const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
-  t.equal(scan(nested(64)).depth, 64);
+  t.doesNotThrow(() => scan(nested(64)));
   const error = thrownBy(() => scan(nested(65)));
   t.match(error, { kind: 'invalid_request', status: 400 });
   t.match(error.message, '64 levels');
   t.match(thrownBy(() => scan(`{"a":${'['.repeat(1e6)}`)).message, '64 levels');
-  t.equal(scan(`{"a":"${'['.repeat(100)}"}`).depth, 1);
+  t.doesNotThrow(() => scan(`{"a":"${'['.repeat(100)}"}`));
   t.end();
 });
 
@@ -152,7 +150,6 @@ test('on any JSON object the spans are the values that JSON.parse finds', (t) =>
       const isObject = typeof options === 'object' && options !== null && !Array.isArray(options);
       const expected: [Span | null, unknown][] = [
         [found.model, value.model],
-        [found.stream, value.stream],
         [found.streamOptions, value.stream_options],
         [found.includeUsage, isObject ? options.include_usage : undefined],
       ];

@@ -2,9 +2,8 @@ import type { JsonObject } from '../../wire/json.js';
 import type { Answer, AnswerPart } from '../answer.js';
 import type { StreamEvent } from '../events.js';
 import type { AssistantPart, ConversationRequest, Tool, ToolCallPart, Turn } from '../request.js';
-import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
+import { type AnswerRestorer, type FitContext, type Fitted, mapParts } from './fitted.js';
 import { MemberText, memberOf } from './member-text.js';
-import { mapParts } from './parts.js';
 
 /** Argument of the function that stands for a tool of free text. */
 const argument = 'input';

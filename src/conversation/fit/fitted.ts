@@ -1,4 +1,4 @@
-import type { Answer } from '../answer.js';
+import type { Answer, AnswerPart } from '../answer.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
@@ -38,3 +38,18 @@ export interface FitContext {
  * @returns null where nothing has to be changed, neither in the request nor in its answer
  */
 export type Fit = (request: ConversationRequest, context: FitContext) => Fitted | null;
+
+/** The answer with each part of its choices changed. */
+export function mapParts(answer: Answer, change: (part: AnswerPart, choice: number) => AnswerPart): Answer {
+  const choices = answer.choices.map((choice, index) => ({
+    ...choice,
+    parts: choice.parts.map((part) => change(part, index)),
+  }));
+  return { ...answer, choices };
+}
+
+/** Whether an answer has a part of reasoning: most have none, and then nothing of them is to be moved. */
+export function hasReasoning({ choices }: Answer): boolean {
+  for (const { parts } of choices) for (const { kind } of parts) if (kind === 'reasoning') return true;
+  return false;
+}

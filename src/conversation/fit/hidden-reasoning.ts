@@ -5,8 +5,7 @@ import type { StreamEvent } from '../events.js';
 import type { ConversationRequest } from '../request.js';
 import { signatureFor, withWords } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';
-import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
-import { hasReasoning, mapParts } from './parts.js';
+import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning, mapParts } from './fitted.js';
 
 /**
  * Reasoning without a signature has to come back to its upstream, and so do the words that a messages upstream signed,

@@ -7,8 +7,7 @@ import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart, ToolCallPart } from '../request.js';
 import { signatureFor, withoutWords } from '../signature.js';
 import { mostCarried, unsignedReasoning } from '../unsigned-reasoning.js';
-import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
-import { hasReasoning } from './parts.js';
+import { type AnswerRestorer, type FitContext, type Fitted, hasReasoning } from './fitted.js';
 
 /**
  * Clients without a field for the signatures that upstreams want to see again beside the calls of a tool loop have the

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Answer } from '../answer.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, ToolChoice, Turn } from '../request.js';
-import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
-import { mapParts } from './parts.js';
+import { type AnswerRestorer, type FitContext, type Fitted, mapParts } from './fitted.js';
 
 const hashLength = 8;
 

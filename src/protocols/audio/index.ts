@@ -1,4 +1,5 @@
 import {
+  judgingEvents,
   type Metering,
   marksOf,
   reportedMetering,
@@ -9,7 +10,7 @@ import {
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
-import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { never } from '../once.js';
@@ -43,15 +44,7 @@ const lineStart = /^\ufeff?(data|event|id|retry)?:/;
 const marks = marksOf('"transcript.', '"speech.', '"text"');
 
 /** Judges the first events of a stream; see `StreamRules.judgeStart`. */
-function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
-  for (let start = 0; start < run.length; ) {
-    const end = eventEnd(run, start);
-    const { event, data } = parseEvent(run.toString('utf8', start, end));
-    if (data !== null) return errorOf(event, data) ?? 'meaningful';
-    start = end;
-  }
-  return 'silence';
-}
+const judgeStart = judgingEvents((event, data) => errorOf(event, data) ?? 'meaningful');
 
 /** Whether a run of events ends with the stream's last one; see `StreamRules.marksEnd`. */
 function marksEnd(run: Buffer): boolean {

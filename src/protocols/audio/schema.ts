@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-import { given, name, nullable, text } from '../../schema/members.js';
+import { bodies, given, name, nullable, text } from '../../schema/members.js';
 
 /** Body of `POST /v1/audio/speech`. */
 export const speechRequestType = Type.Object({
@@ -16,10 +16,7 @@ export const speechRequestType = Type.Object({
 /** Bodies of other endpoints, told by the member that holds their input. */
 const speechMixedBody: MixedBody = {
   own: 'input',
-  foreign: [
-    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
-    { key: 'prompt', endpoint: 'POST /v1/completions' },
-  ],
+  foreign: [bodies.chat, bodies.completions],
 };
 
 /** The check of a speech request body, which is passed on as it came. */

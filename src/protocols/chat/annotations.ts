@@ -1,28 +1,12 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
-import {
-  isList,
-  isObject,
-  type JsonObject,
-  listOf,
-  numberOrNull,
-  placeOf,
-  textOrNull,
-} from '../../wire/json.js';
+import { isObject, listOf } from '../../wire/json.js';
+import { citationIn, logprobsIn } from '../openai-shared/text-details.js';
 
 /** Reads the URL citations among the `annotations` of a message or delta; empty for anything else. */
 export function decodeCitations(annotations: unknown): UrlCitation[] {
-  const citations: UrlCitation[] = [];
-  for (const annotation of listOf(annotations)) {
-    const cited = isObject(annotation) ? annotation.url_citation : null;
-    if (!isObject(cited) || typeof cited.url !== 'string') continue;
-    citations.push({
-      start: placeOf(cited.start_index),
-      end: placeOf(cited.end_index),
-      url: cited.url,
-      title: textOrNull(cited.title) ?? '',
-    });
-  }
-  return citations;
+  return listOf(annotations).flatMap(
+    (annotation) => (isObject(annotation) ? citationIn(annotation.url_citation) : null) ?? [],
+  );
 }
 
 /**
@@ -35,31 +19,9 @@ export function encodeCitation(citation: UrlCitation, offset: number): string {
   return `{"type":"url_citation","url_citation":{${places},${source}}}`;
 }
 
-/** Reads `logprobs` of a choice; null when it has none for the text. Entries that are not whole are left out. */
-export function decodeLogprobs(logprobs: unknown): TokenLogprob[] | null {
-  if (!isObject(logprobs)) return null;
-  const tokens: TokenLogprob[] = [];
-  for (const entry of listOf(logprobs.content)) {
-    if (!isObject(entry)) continue;
-    const token = plainLogprob(entry);
-    if (token === null) continue;
-    const alternatives = listOf(entry.top_logprobs).map((each) =>
-      isObject(each) ? plainLogprob(each) : null,
-    );
-    tokens.push({ ...token, top_logprobs: alternatives.filter((each) => each !== null) });
-  }
-  return tokens.length > 0 ? tokens : null;
-}
-
-function plainLogprob(entry: JsonObject): Omit<TokenLogprob, 'top_logprobs'> | null {
-  const { token, bytes } = entry;
-  const logprob = numberOrNull(entry.logprob);
-  if (typeof token !== 'string' || logprob === null) return null;
-  return { token, logprob, bytes: isList(bytes) && bytes.every(isNumber) ? bytes : null };
-}
-
-function isNumber(value: unknown): value is number {
-  return numberOrNull(value) !== null;
+/** Reads `logprobs` of a choice; undefined when it has none for the text. */
+export function decodeLogprobs(logprobs: unknown): TokenLogprob[] | undefined {
+  return isObject(logprobs) ? logprobsIn(logprobs.content) : undefined;
 }
 
 /** Writes the `logprobs` of a choice. */

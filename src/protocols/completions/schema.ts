@@ -1,6 +1,16 @@
 import { type TSchema, Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-import { flag, given, mapOf, metered, name, nullable, streaming, text } from '../../schema/members.js';
+import {
+  bodies,
+  flag,
+  given,
+  mapOf,
+  metered,
+  name,
+  nullable,
+  streaming,
+  text,
+} from '../../schema/members.js';
 
 const token = Type.Integer({ minimum: 0 });
 const filled = (items: TSchema) => Type.Array(items, { minItems: 1 });
@@ -34,11 +44,7 @@ export const completionsRequestType = Type.Object({
 /** Bodies of other endpoints, told by the member that holds their input. */
 const completionsMixedBody: MixedBody = {
   own: 'prompt',
-  foreign: [
-    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
-    { key: 'input', endpoint: 'POST /v1/responses' },
-    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-  ],
+  foreign: [bodies.chat, bodies.responses, bodies.generateContent],
 };
 
 /** The check of a completion request body, which is passed on as it came. */

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-import { given, name, nullable, text } from '../../schema/members.js';
+import { bodies, given, name, nullable, text } from '../../schema/members.js';
 
 const bounds = { minItems: 1, maxItems: 2048 };
 const many = (items: TSchema) => Type.Array(items, bounds);
@@ -25,12 +25,7 @@ export const engineEmbeddingsRequestType = Type.Object({ model: text, ...members
 /** Bodies of other endpoints, told by the member that holds their input. */
 const embeddingsMixedBody: MixedBody = {
   own: 'input',
-  foreign: [
-    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
-    { key: 'prompt', endpoint: 'POST /v1/completions' },
-    { key: 'documents', endpoint: 'POST /v1/rerank' },
-    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-  ],
+  foreign: [bodies.chat, bodies.completions, bodies.rerank, bodies.generateContent],
 };
 
 const guarded = { reads: Object.keys(embeddingsRequestType.properties) };
@@ -73,11 +68,7 @@ export const embedContentRequest = compileSchema(
   Type.Object({ model: text, content: given }),
   {
     own: 'content',
-    foreign: [
-      { key: 'requests', endpoint: 'POST /v1beta/models/{model}:batchEmbedContents' },
-      { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-      { key: 'input', endpoint: 'POST /v1/embeddings' },
-    ],
+    foreign: [bodies.batchEmbedContents, bodies.generateContent, bodies.embeddings],
   },
   { reads: contentReads },
 );
@@ -87,11 +78,7 @@ export const batchEmbedContentsRequest = compileSchema(
   Type.Object({ requests: Type.Array(Type.Object({ model: text, content: given })) }),
   {
     own: 'requests',
-    foreign: [
-      { key: 'content', endpoint: 'POST /v1beta/models/{model}:embedContent' },
-      { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-      { key: 'input', endpoint: 'POST /v1/embeddings' },
-    ],
+    foreign: [bodies.embedContent, bodies.generateContent, bodies.embeddings],
   },
   { within: { requests: { reads: contentReads, notes: ['model'], isList: true } } },
 );

@@ -1,7 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import { GatewayError } from '../../errors.js';
 import { type CompiledSchema, compileSchema } from '../../schema/compile.js';
-import { flag, given, name, nullable, text } from '../../schema/members.js';
+import { bodies, flag, given, name, nullable, text } from '../../schema/members.js';
 import { imageCountMembers } from '../../wire/count-members.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { MemberGuard } from '../../wire/member-guard.js';
@@ -143,10 +143,7 @@ const bothForms =
   '\'messages\' ({"model", "input": {"messages": [{"role": "user", "content": [{"text": …}]}]}, "parameters"}).';
 
 /** Members that hold the input of other endpoints. */
-const foreign: readonly (readonly [string, string])[] = [
-  ['messages', 'POST /v1/chat/completions'],
-  ['contents', 'POST /v1beta/models/{model}:generateContent'],
-];
+const foreign = [bodies.chat, bodies.generateContent];
 
 /**
  * Tells which of the two forms a JSON body has: the one whose member is there and not null.
@@ -161,16 +158,16 @@ export function formOf(body: JsonObject): ImageForm | GatewayError {
     });
   if (hasPrompt) return 'prompt';
   if (hasInput) return 'input';
-  const stray = foreign.find(([key]) => isGiven(body, key));
+  const stray = foreign.find(({ key }) => isGiven(body, key));
   if (stray === undefined)
     return new GatewayError('missing_parameter', `The body has neither 'prompt' nor 'input'. ${bothForms}`, {
       param: 'prompt',
     });
   return new GatewayError(
     'invalid_request_body',
-    `This body looks like one for ${stray[1]}: it has '${stray[0]}' and neither 'prompt' nor 'input'. ` +
+    `This body looks like one for ${stray.endpoint}: it has '${stray.key}' and neither 'prompt' nor 'input'. ` +
       `Send it there. ${bothForms}`,
-    { param: stray[0] },
+    { param: stray.key },
   );
 }
 

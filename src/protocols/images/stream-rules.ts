@@ -1,4 +1,4 @@
-import { marksOf, type StreamEnding } from '../../conversation/stream-rules.js';
+import { marksOf, type StreamEnding, type StreamVerdict } from '../../conversation/stream-rules.js';
 import type { MadeMedia } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
@@ -24,7 +24,7 @@ type Word = 'complete' | 'incomplete' | 'nothing' | GatewayError;
 export const marks = marksOf('"image_', '"b64_json"', '"url"');
 
 /** Judges the first events of a stream of images; see `StreamRules.judgeStart`. */
-export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+export function judgeStart(run: Buffer): StreamVerdict {
   for (let start = 0; start < run.length; ) {
     if (ownHead.test(headOf(run, start))) return 'meaningful';
     const next = firstEventEnd(run, start, run.length);
@@ -39,7 +39,7 @@ export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError
   return 'silence';
 }
 
-function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful' | GatewayError {
+function judgeEvent(event: string | null, data: string): StreamVerdict {
   if (data.trim() === '[DONE]') return 'silence';
   const body = parseObject(data);
   if (body === null) return foreignStream('images', 'an event that is not a JSON object');

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-import { given, name, nullable, otherType } from '../../schema/members.js';
+import { bodies, given, name, nullable, otherType } from '../../schema/members.js';
 
 const part = Type.Union([
   Type.String(),
@@ -21,11 +21,7 @@ export const moderationsRequestType = Type.Object({
 /** Bodies of other endpoints, told by the member that holds their input. */
 const moderationsMixedBody: MixedBody = {
   own: 'input',
-  foreign: [
-    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
-    { key: 'prompt', endpoint: 'POST /v1/completions' },
-    { key: 'documents', endpoint: 'POST /v1/rerank' },
-  ],
+  foreign: [bodies.chat, bodies.completions, bodies.rerank],
 };
 
 /** The check of a moderation request body, which is passed on as it came. */

@@ -1,5 +1,10 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
-import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
+import {
+  judgingEvents,
+  marksOf,
+  type StreamEnding,
+  type StreamRules,
+} from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
@@ -49,17 +54,12 @@ interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideU
 
 /** Makes what a protocol of such streams has to know of them. */
 export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
-  function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
-    for (let start = 0; start < run.length; ) {
-      const end = eventEnd(run, start);
-      const { event, data } = parseEvent(run.toString('utf8', start, end));
-      const read = data === null ? null : readChoiceEvent(parts, event, data);
-      if (read === 'end') return emptyStream();
-      if (read !== null) return read instanceof GatewayError ? read : 'meaningful';
-      start = end;
-    }
-    return 'silence';
-  }
+  const judgeStart = judgingEvents((event, data) => {
+    const read = readChoiceEvent(parts, event, data);
+    if (read === 'end') return emptyStream();
+    if (read === null) return 'silence';
+    return read instanceof GatewayError ? read : 'meaningful';
+  });
 
   function judgeEnd(tail: Buffer): StreamEnding {
     const usage = lastUsage(tail);

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-import { flag, given, name, nullable } from '../../schema/members.js';
+import { bodies, flag, given, name, nullable } from '../../schema/members.js';
 
 const count = nullable(Type.Integer({ minimum: 1 }));
 
@@ -23,10 +23,7 @@ export const rerankRequestType = Type.Object({
 /** Bodies of other endpoints, told by the member that holds their input. */
 const rerankMixedBody: MixedBody = {
   own: 'documents',
-  foreign: [
-    { key: 'input', endpoint: 'POST /v1/embeddings' },
-    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
-  ],
+  foreign: [bodies.embeddings, bodies.chat],
 };
 
 /** The check of a rerank request body, which is passed on as it came. */

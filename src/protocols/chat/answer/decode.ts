@@ -62,7 +62,7 @@ function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice
       kind: 'text',
       text,
       citations: citations.length > 0 ? citations : undefined,
-      logprobs: decodeLogprobs(choice.logprobs) ?? undefined,
+      logprobs: decodeLogprobs(choice.logprobs),
     });
   }
   const refusal = textOrNull(message.refusal) ?? '';

@@ -1,3 +1,4 @@
+import { CallQueue } from '../../../conversation/call-queue.js';
 import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
 import {
@@ -23,7 +24,6 @@ import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
-import { FunctionCalls } from '../function-calls.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch } from '../search-options.js';
 
@@ -486,4 +486,27 @@ function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonO
   const cache = cacheMarkOf(message);
   const last = parts.at(-1);
   return cache === null || last === undefined ? [...parts] : [...parts.slice(0, -1), marked(last, cache)];
+}
+
+/** Calls in the `function_call` form that have no result yet: results name the function alone. */
+class FunctionCalls {
+  readonly #all = new CallQueue();
+  readonly #byName = new Map<unknown, CallQueue>();
+
+  add({ id, name }: Pick<ToolCallPart, 'id' | 'name'>): void {
+    const call = { id, isAnswered: false };
+    this.#all.add(call);
+    let named = this.#byName.get(name);
+    if (named === undefined) {
+      named = new CallQueue();
+      this.#byName.set(name, named);
+    }
+    named.add(call);
+  }
+
+  /** @returns id of the first call of the function or, where none has its name, of any; null where there is none */
+  take(name: unknown): string | null {
+    const call = this.#byName.get(name)?.take() ?? this.#all.take();
+    return call === null ? null : call.id;
+  }
 }

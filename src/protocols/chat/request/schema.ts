@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../../schema/compile.js';
 import {
+  bodies,
   flag,
   given,
   mapOf,
@@ -122,11 +123,7 @@ export const chatRequestType = Type.Object({
 /** Bodies of the other text endpoints, told by the member that holds their input. */
 export const chatMixedBody: MixedBody = {
   own: 'messages',
-  foreign: [
-    { key: 'input', endpoint: 'POST /v1/responses' },
-    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-    { key: 'prompt', endpoint: 'POST /v1/completions' },
-  ],
+  foreign: [bodies.responses, bodies.generateContent, bodies.completions],
 };
 
 /** The check of a chat request body that is translated. */

@@ -146,7 +146,7 @@ function endReasoning({ model }: Progress, choice: Choice, index: number, out: S
 function addTexts(index: number, delta: JsonObject, logprobs: unknown, out: StreamEvent[]): void {
   const text = contentText(delta.content);
   const tokens = decodeLogprobs(logprobs);
-  if (tokens !== null) out.push({ kind: 'text', choice: index, text, logprobs: tokens });
+  if (tokens !== undefined) out.push({ kind: 'text', choice: index, text, logprobs: tokens });
   else if (text !== '') out.push({ kind: 'text', choice: index, text });
   const refusal = textOrNull(delta.refusal) ?? '';
   if (refusal !== '') out.push({ kind: 'refusal', choice: index, text: refusal });

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { compileSchema, type Guarded, type MixedBody } from '../../../schema/compile.js';
-import { flag, given, name, nullable, record, text } from '../../../schema/members.js';
+import { bodies, flag, given, name, nullable, record, text } from '../../../schema/members.js';
 import { snakeCase } from '../spelling.js';
 
 /** An object whose members may have either of their names. Members that must be there have one word. */
@@ -99,11 +99,7 @@ export const generateContentRequestType = spelled({
 /** Bodies of other text endpoints, told by the member that holds their input. */
 const generateContentMixedBody: MixedBody = {
   own: 'contents',
-  foreign: [
-    { key: 'messages', endpoint: 'POST /v1/chat/completions or POST /v1/messages' },
-    { key: 'input', endpoint: 'POST /v1/responses' },
-    { key: 'prompt', endpoint: 'POST /v1/completions' },
-  ],
+  foreign: [bodies.chatOrMessages, bodies.responses, bodies.completions],
 };
 
 const withConfig: Guarded = { within: { generationConfig: {} } };

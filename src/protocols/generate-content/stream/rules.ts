@@ -1,8 +1,13 @@
-import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
-import type { GatewayError } from '../../../errors.js';
+import {
+  judgingEvents,
+  marksOf,
+  type StreamEnding,
+  type StreamFacts,
+  type StreamVerdict,
+} from '../../../conversation/stream-rules.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
-import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';
@@ -37,15 +42,7 @@ const CLOSE_BRACE = 0x7d;
 export const marks = marksOf('"candidates"');
 
 /** Judges the first blocks of a stream; see `StreamRules.judgeStart`. */
-export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
-  for (let start = 0; start < run.length; ) {
-    const end = eventEnd(run, start);
-    const { data } = parseEvent(run.toString('utf8', start, end));
-    if (data !== null) return judgeBlock(parseObject(data));
-    start = end;
-  }
-  return 'silence';
-}
+export const judgeStart = judgingEvents((_event, data) => judgeBlock(parseObject(data)));
 
 /**
  * Whether whole blocks name the reason why the answer ended; see `StreamRules.marksEnd`. The sources of an answer and
@@ -83,7 +80,7 @@ export function isResponse(block: JsonObject): boolean {
   return false;
 }
 
-function judgeBlock(block: JsonObject | null): 'meaningful' | GatewayError {
+function judgeBlock(block: JsonObject | null): StreamVerdict {
   if (block !== null && isObject(block.error)) return upstreamError(block.error);
   if (block !== null && isResponse(block)) return 'meaningful';
   return foreignStream('generateContent', nameForeign(block));

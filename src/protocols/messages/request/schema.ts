@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { GatewayError } from '../../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
-import { flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
+import { bodies, flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
 import { missingValue } from '../../../wire/reading.js';
 
@@ -143,11 +143,7 @@ export const messagesRequestType = Type.Object({
 /** Bodies of the other text endpoints, told by the member that holds their input. */
 const messagesMixedBody: MixedBody = {
   own: 'messages',
-  foreign: [
-    { key: 'input', endpoint: 'POST /v1/responses' },
-    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-    { key: 'prompt', endpoint: 'POST /v1/completions' },
-  ],
+  foreign: [bodies.responses, bodies.generateContent, bodies.completions],
 };
 
 const members = compileSchema(messagesRequestType, messagesMixedBody, { within: { thread: {} } });

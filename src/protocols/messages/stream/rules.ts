@@ -1,8 +1,13 @@
 import { isServersOwn } from '../../../conversation/event-protocol.js';
-import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
-import type { GatewayError } from '../../../errors.js';
+import {
+  judgingEvents,
+  marksOf,
+  type StreamEnding,
+  type StreamFacts,
+  type StreamVerdict,
+} from '../../../conversation/stream-rules.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
-import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { lastUsage } from '../answer/usage.js';
 import { isForeign, nameEvent, upstreamError } from '../upstream-error.js';
@@ -14,18 +19,9 @@ const finalEvents = 4;
 export const marks = marksOf('"content_block_', '"message_');
 
 /** Judges the first events of a messages stream; see `StreamRules.judgeStart`. */
-export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
-  for (let start = 0; start < run.length; ) {
-    const end = eventEnd(run, start);
-    const { event, data } = parseEvent(run.toString('utf8', start, end));
-    const verdict = data === null ? 'silence' : judgeEvent(event, data);
-    if (verdict !== 'silence') return verdict;
-    start = end;
-  }
-  return 'silence';
-}
+export const judgeStart = judgingEvents(judgeEvent);
 
-function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful' | GatewayError {
+function judgeEvent(event: string | null, data: string): StreamVerdict {
   const body = parseObject(data);
   if (body === null) return foreignStream('messages', 'an event that is not a JSON object');
   const type = textOrNull(body.type) ?? event;

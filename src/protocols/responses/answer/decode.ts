@@ -1,13 +1,8 @@
-import type {
-  Answer,
-  AnswerPart,
-  AnswerText,
-  TokenLogprob,
-  UrlCitation,
-} from '../../../conversation/answer.js';
+import type { Answer, AnswerPart, AnswerText, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, numberOrNull, placeOf, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { citationIn, logprobsIn } from '../../openai-shared/text-details.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
@@ -81,7 +76,7 @@ function textOf(part: JsonObject, source: AnswerSource): AnswerText {
     kind: 'text',
     text: textOrNull(part.text) ?? '',
     citations: citationsOf(part.annotations, source),
-    logprobs: logprobsOf(part.logprobs),
+    logprobs: logprobsIn(part.logprobs),
   };
 }
 
@@ -104,15 +99,7 @@ export function signatureOf(item: JsonObject, model: string): string | null {
 
 /** The source that an annotation names, or null when it is of another type. */
 export function citationOf(annotation: unknown): UrlCitation | null {
-  if (!isObject(annotation) || annotation.type !== 'url_citation') return null;
-  const url = textOrNull(annotation.url);
-  if (url === null) return null;
-  return {
-    start: placeOf(annotation.start_index),
-    end: placeOf(annotation.end_index),
-    url,
-    title: textOrNull(annotation.title) ?? '',
-  };
+  return isObject(annotation) && annotation.type === 'url_citation' ? citationIn(annotation) : null;
 }
 
 function citationsOf(annotations: unknown, { lost }: AnswerSource): UrlCitation[] | undefined {
@@ -120,28 +107,4 @@ function citationsOf(annotations: unknown, { lost }: AnswerSource): UrlCitation[
   const citations = annotations.map(citationOf).filter((citation) => citation !== null);
   if (citations.length < annotations.length) lost?.add('annotations');
   return citations.length === 0 ? undefined : citations;
-}
-
-/** The log probabilities of a text, or undefined for none. */
-export function logprobsOf(list: unknown): TokenLogprob[] | undefined {
-  if (!Array.isArray(list) || list.length === 0) return undefined;
-  const found = list.flatMap((each) => {
-    const token = tokenOf(each);
-    if (token === null) return [];
-    const top = listOf(each.top_logprobs);
-    return [{ ...token, top_logprobs: top.map(tokenOf).filter((other) => other !== null) }];
-  });
-  return found.length === 0 ? undefined : found;
-}
-
-function tokenOf(value: unknown): Omit<TokenLogprob, 'top_logprobs'> | null {
-  if (!isObject(value)) return null;
-  const token = textOrNull(value.token);
-  const logprob = numberOrNull(value.logprob);
-  if (token === null || logprob === null) return null;
-  return { token, logprob, bytes: isBytes(value.bytes) ? value.bytes : null };
-}
-
-function isBytes(value: unknown): value is number[] {
-  return Array.isArray(value) && value.every((byte) => typeof byte === 'number');
 }

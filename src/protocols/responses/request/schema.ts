@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import {
+  bodies,
   flag,
   given,
   mapOf,
@@ -160,10 +161,7 @@ export const inputTokensRequestType = Type.Object({
 /** Bodies of the other text endpoints, told by the member that holds their input. */
 const responsesMixedBody: MixedBody = {
   own: 'input',
-  foreign: [
-    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
-    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
-  ],
+  foreign: [bodies.chat, bodies.generateContent],
 };
 
 /** What may stand in for an input: each names one that the upstream holds. */

@@ -12,7 +12,8 @@ import {
   textOrNull,
 } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
-import { citationOf, givenCallId, inputOf, logprobsOf, partsOfItem, signatureOf } from '../answer/decode.js';
+import { logprobsIn } from '../../openai-shared/text-details.js';
+import { citationOf, givenCallId, inputOf, partsOfItem, signatureOf } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
@@ -143,7 +144,7 @@ export class ResponseDecoder implements StreamDecoder {
   #text(body: JsonObject, text: unknown, out: StreamEvent[]): void {
     if (typeof text !== 'string') return;
     this.#startText(this.#items.of(body), body.content_index);
-    const logprobs = logprobsOf(body.logprobs);
+    const logprobs = logprobsIn(body.logprobs);
     if (text === '' && logprobs === undefined) return;
     out.push(
       logprobs === undefined

@@ -1,5 +1,9 @@
-import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
-import type { GatewayError } from '../../../errors.js';
+import {
+  marksOf,
+  type StreamEnding,
+  type StreamFacts,
+  type StreamVerdict,
+} from '../../../conversation/stream-rules.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, wholeNumber } from '../../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
@@ -25,7 +29,7 @@ const numberKey = Buffer.from('"sequence_number"');
 export const marks = marksOf('"response.');
 
 /** Judges the first events of a responses stream; see `StreamRules.judgeStart`. */
-export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+export function judgeStart(run: Buffer): StreamVerdict {
   for (let start = 0; start < run.length; ) {
     const end = eventEnd(run, start);
     const verdict = judgeEvent(run, start, end);
@@ -35,7 +39,7 @@ export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError
   return 'silence';
 }
 
-function judgeEvent(run: Buffer, start: number, end: number): 'silence' | 'meaningful' | GatewayError {
+function judgeEvent(run: Buffer, start: number, end: number): StreamVerdict {
   const named = nameOf(run, start, end);
   // The first event repeats the request's tools and instructions: it is parsed only where its name does not tell.
   if (named?.startsWith('response.') && named !== 'response.failed') return 'meaningful';

@@ -1,0 +1,35 @@
+import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
+import { isList, isObject, listOf, numberOrNull, placeOf, textOrNull } from '../../wire/json.js';
+
+/** The source that a URL citation names, or null for what is none. */
+export function citationIn(cited: unknown): UrlCitation | null {
+  if (!isObject(cited) || typeof cited.url !== 'string') return null;
+  return {
+    start: placeOf(cited.start_index),
+    end: placeOf(cited.end_index),
+    url: cited.url,
+    title: textOrNull(cited.title) ?? '',
+  };
+}
+
+/** The log probabilities of a text, or undefined for none. Entries that are not whole are left out. */
+export function logprobsIn(list: unknown): TokenLogprob[] | undefined {
+  const found = listOf(list).flatMap((each) => {
+    const token = tokenIn(each);
+    if (token === null || !isObject(each)) return [];
+    const top = listOf(each.top_logprobs).map(tokenIn);
+    return [{ ...token, top_logprobs: top.filter((other) => other !== null) }];
+  });
+  return found.length === 0 ? undefined : found;
+}
+
+function tokenIn(value: unknown): Omit<TokenLogprob, 'top_logprobs'> | null {
+  const { token, logprob: given, bytes } = isObject(value) ? value : {};
+  const logprob = numberOrNull(given);
+  if (typeof token !== 'string' || logprob === null) return null;
+  return { token, logprob, bytes: isList(bytes) && bytes.every(isNumber) ? bytes : null };
+}
+
+function isNumber(value: unknown): value is number {
+  return numberOrNull(value) !== null;
+}
