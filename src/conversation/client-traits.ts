@@ -19,21 +19,17 @@ interface ClientTraits {
   readonly mayBeSilent: boolean;
 }
 
+/** Of most clients. */
+const plain = {
+  returnsReasoning: false,
+  objectArguments: false,
+  strictAnswers: false,
+  mayBeSilent: true,
+} as const;
+
 const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
-  chat: {
-    signatures: 'call',
-    returnsReasoning: false,
-    objectArguments: false,
-    strictAnswers: false,
-    mayBeSilent: true,
-  },
-  responses: {
-    signatures: 'field',
-    returnsReasoning: true,
-    objectArguments: false,
-    strictAnswers: false,
-    mayBeSilent: true,
-  },
+  chat: { ...plain, signatures: 'call' },
+  responses: { ...plain, signatures: 'field', returnsReasoning: true },
   messages: {
     signatures: 'shown',
     returnsReasoning: true,
@@ -42,13 +38,7 @@ const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
     mayBeSilent: false,
   },
   // Calls come whole, and are written as objects.
-  generateContent: {
-    signatures: 'field',
-    returnsReasoning: false,
-    objectArguments: false,
-    strictAnswers: false,
-    mayBeSilent: true,
-  },
+  generateContent: { ...plain, signatures: 'field' },
 };
 
 /** A client of the responses protocol that did not ask for what it is to return (LangChain, LlamaIndex). */

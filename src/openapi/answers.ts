@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import type { VideoFormat } from '../video/task.js';
-import type { NamedSchema } from './schemas.js';
+import { type NamedSchema, named } from './schemas.js';
 
 /*
  * What the gateway itself answers. Answers of upstreams are not described: they are of their protocol, whatever its
@@ -155,7 +155,3 @@ export const taskAnswers: Readonly<Record<VideoFormat, NamedSchema>> = {
   vendork: named('VendorkVideoTask', vendorkTask),
   vendorj: named('VendorjVideoTask', vendorjTask),
 };
-
-function named(name: string, schema: object): NamedSchema {
-  return { name, schema };
-}

@@ -5,7 +5,7 @@ import { google } from '../protocols/error-formats/google.js';
 import { jimeng } from '../protocols/error-formats/jimeng.js';
 import { kling } from '../protocols/error-formats/kling.js';
 import { openai, rerank } from '../protocols/error-formats/openai.js';
-import type { NamedSchema } from './schemas.js';
+import { type NamedSchema, named } from './schemas.js';
 
 const text = Type.String();
 const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()]);
@@ -82,8 +82,4 @@ export function errorBodyOf({ name, errorBody }: ErrorFormat): NamedSchema {
   const body = byWriter.get(errorBody);
   if (body === undefined) throw new Error(`The error body of the error format ${name} has no schema.`);
   return body;
-}
-
-function named(name: string, schema: object): NamedSchema {
-  return { name, schema };
 }

@@ -1,5 +1,6 @@
 import type { VendorWords } from '../config/types.js';
 import { pathSpellings, type Route } from '../routes.js';
+import { freeName } from './schemas.js';
 
 /** What a reader is told of an operation. */
 export interface OperationWords {
@@ -265,7 +266,7 @@ export function createOperationWords(words: VendorWords): (route: Route) => Oper
     const [, ...vendorPaths] = pathSpellings(path, words);
     byRoute.set(route, { id, summary, answer, more });
     for (const vendorPath of vendorPaths) {
-      const vendorId = freeId(`${id}${inId(vendorPath.split('/')[1] ?? '')}`, ids);
+      const vendorId = freeName(`${id}${inId(vendorPath.split('/')[1] ?? '')}`, ids);
       ids.add(vendorId);
       byRoute.set(`${method} ${vendorPath}`, { id: vendorId, summary, answer, more });
     }
@@ -283,11 +284,4 @@ function inId(word: string): string {
     .split('-')
     .map((part) => part.slice(0, 1).toUpperCase() + part.slice(1))
     .join('');
-}
-
-function freeId(wanted: string, taken: ReadonlySet<string>): string {
-  if (!taken.has(wanted)) return wanted;
-  for (let number = 2; ; number++) {
-    if (!taken.has(`${wanted}${number}`)) return `${wanted}${number}`;
-  }
 }

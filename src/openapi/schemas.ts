@@ -8,6 +8,10 @@ export interface NamedSchema {
   readonly schema: object;
 }
 
+export function named(name: string, schema: object): NamedSchema {
+  return { name, schema };
+}
+
 /** A reference to a named schema. */
 export function schemaReference({ name }: NamedSchema): Reference {
   return { $ref: `#/components/schemas/${name}` };
@@ -113,7 +117,8 @@ function kindOf(schema: object): readonly string[] {
   return typeof kind === 'string' ? [kind] : [];
 }
 
-function freeName(wanted: string, taken: ReadonlySet<string>): string {
+/** A name as it is wanted, or with a number behind it where that is taken. */
+export function freeName(wanted: string, taken: ReadonlySet<string>): string {
   if (!taken.has(wanted)) return wanted;
   for (let number = 2; ; number++) {
     const name = `${wanted}${number}`;

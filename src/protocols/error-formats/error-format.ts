@@ -25,6 +25,19 @@ export interface ErrorFormat {
   readonly rateHeaders: RateFamily | null;
 }
 
+/** A format whose error event is its error body; what else it says of itself is written over this. */
+export function plainFormat(name: ErrorFormat['name'], errorBody: ErrorFormat['errorBody']): ErrorFormat {
+  return {
+    name,
+    keepAlive: ': keep-alive\n\n',
+    requestIdHeader: null,
+    rateHeaders: null,
+    readsErrorEvents: null,
+    errorBody,
+    errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
+  };
+}
+
 /** What a format calls errors: by their kind, else by its status in `errorTable`, else by whose fault they are. */
 export interface ErrorWords<Word> {
   readonly kinds: Readonly<Partial<Record<ErrorKind, Word>>>;

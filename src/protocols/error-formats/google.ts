@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../errors.js';
-import { type ErrorFormat, type ErrorWords, wordOf } from './error-format.js';
+import { type ErrorFormat, type ErrorWords, plainFormat, wordOf } from './error-format.js';
 
 /** Names of google.rpc.Code, which says what each is over HTTP. */
 const statuses: ErrorWords<string> = {
@@ -41,12 +41,7 @@ function readsErrorEvents(userAgent: string): boolean {
 
 /** generateContent and everything else under `/v1beta`. */
 export const google: ErrorFormat = {
-  name: 'google',
-  keepAlive: ': keep-alive\n\n',
-  requestIdHeader: null,
-  rateHeaders: null,
-  readsErrorEvents,
-  errorBody,
   // The SDK drops a block that does not begin with `data:`.
-  errorEvent: (error) => `data: ${errorBody(error)}\n\n`,
+  ...plainFormat('google', errorBody),
+  readsErrorEvents,
 };

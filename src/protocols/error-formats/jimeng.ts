@@ -1,5 +1,5 @@
 import { type ErrorKind, errorTable, type GatewayError } from '../../errors.js';
-import type { ErrorFormat } from './error-format.js';
+import { plainFormat } from './error-format.js';
 
 /**
  * The numbers that are known of the vendor follow the HTTP status (50429 rate, 50500 internal), and so does the rest
@@ -14,12 +14,4 @@ function errorBody(error: GatewayError, requestId: string): string {
 }
 
 /** The vendorj video format. */
-export const jimeng: ErrorFormat = {
-  name: 'jimeng',
-  keepAlive: ': keep-alive\n\n',
-  requestIdHeader: null,
-  rateHeaders: null,
-  readsErrorEvents: null,
-  errorBody,
-  errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
-};
+export const jimeng = plainFormat('jimeng', errorBody);

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../errors.js';
-import { type ErrorFormat, type ErrorWords, wordOf } from './error-format.js';
+import { type ErrorWords, plainFormat, wordOf } from './error-format.js';
 import { openaiError } from './openai.js';
 
 /** The vendor's own numbers, which its native clients switch on. */
@@ -34,12 +34,4 @@ function errorBody(error: GatewayError, requestId: string): string {
  * The vendork video format. Clients of two kinds read it: those that expect the chat-family `error` object and native
  * ones that expect the envelope. No name collides, so a body holds both.
  */
-export const kling: ErrorFormat = {
-  name: 'kling',
-  keepAlive: ': keep-alive\n\n',
-  requestIdHeader: null,
-  rateHeaders: null,
-  readsErrorEvents: null,
-  errorBody,
-  errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
-};
+export const kling = plainFormat('kling', errorBody);

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../errors.js';
-import { type ErrorFormat, type ErrorWords, wordOf } from './error-format.js';
+import { type ErrorFormat, type ErrorWords, plainFormat, wordOf } from './error-format.js';
 
 const errorTypes: ErrorWords<string> = {
   kinds: { budget_exceeded: 'insufficient_quota', not_implemented: 'invalid_request_error' },
@@ -17,14 +17,9 @@ export function openaiError(error: GatewayError): string {
 
 /** Everything OpenAI-shaped: chat, responses and the rest of `/v1`, and every path that is nobody else's. */
 export const openai: ErrorFormat = {
-  name: 'openai',
-  keepAlive: ': keep-alive\n\n',
-  requestIdHeader: null,
+  // Its event is without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.
+  ...plainFormat('openai', (error) => `{"error":${openaiError(error)}}`),
   rateHeaders: 'chat',
-  readsErrorEvents: null,
-  errorBody: (error) => `{"error":${openaiError(error)}}`,
-  // Without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.
-  errorEvent: (error) => `data: {"error":${openaiError(error)}}\n\n`,
 };
 
 /** `/v1/rerank`: the chat family's, with the message at the top as well, where Cohere's clients look for it. */

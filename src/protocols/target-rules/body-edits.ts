@@ -38,26 +38,23 @@ const none: Places = { efforts: [], upperCase: false, turns: null, sampling: [],
  */
 const places: Readonly<Record<TextProtocolName | 'completions', Places>> = {
   chat: {
+    ...none,
     efforts: [['reasoning_effort'], ['reasoning', 'effort']],
-    upperCase: false,
     turns: 'messages',
     sampling: [...drawing, ...penalties],
-    takesSnakeCase: false,
   },
   completions: { ...none, sampling: [...drawing, ...penalties] },
   responses: {
+    ...none,
     efforts: [['reasoning', 'effort']],
-    upperCase: false,
     turns: 'input',
     sampling: [...drawing, ...penalties],
-    takesSnakeCase: false,
   },
   messages: {
+    ...none,
     efforts: [['output_config', 'effort']],
-    upperCase: false,
     turns: 'messages',
     sampling: drawing,
-    takesSnakeCase: false,
   },
   generateContent: {
     efforts: [['generationConfig', 'thinkingConfig', 'thinkingLevel']],
