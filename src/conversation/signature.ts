@@ -110,8 +110,9 @@ export function untagSignature(carried: string | null): Signature | null {
   const protocolEnd = token.indexOf('.', kindEnd + 1);
   const modelEnd = token.indexOf('.', protocolEnd + 1);
   if (kindEnd === -1 || protocolEnd === -1 || modelEnd === -1) return null;
-  const protocol = token.slice(kindEnd + 1, protocolEnd);
-  if (!isProtocol(protocol)) return null;
+  const name = token.slice(kindEnd + 1, protocolEnd);
+  const protocol = textProtocols.find((each) => each === name);
+  if (protocol === undefined) return null;
   const kind = token.slice(tag.length, kindEnd);
   const model = Buffer.from(token.slice(protocolEnd + 1, modelEnd), 'base64url').toString();
   const rest = token.slice(modelEnd + 1);
@@ -133,8 +134,4 @@ export function isRedacted(token: string): boolean {
 export function signatureFor(protocol: TextProtocolName, token: string | null): Signature | null {
   const signature = untagSignature(token);
   return signature?.protocol === protocol ? signature : null;
-}
-
-function isProtocol(name: string): name is TextProtocolName {
-  return (textProtocols as readonly string[]).includes(name);
 }

@@ -41,7 +41,8 @@ interface UnsignedReasoning {
  */
 export function unsignedReasoning(part: ReasoningPart, model: string): UnsignedReasoning | null {
   const signature = signatureFor('chat', part.signature);
-  if (signature === null || (signature.model !== '' && !isSame(signature.model, model))) return null;
+  if (signature === null || (signature.model !== '' && bareName(signature.model) !== bareName(model)))
+    return null;
   const { value, redacted } = signature;
   const colon = redacted ? value.indexOf(':') : value.length;
   const name = reasoningNames.find((each) => each === value.slice(0, colon));
@@ -51,10 +52,6 @@ export function unsignedReasoning(part: ReasoningPart, model: string): UnsignedR
 }
 
 /** Vendors that pass a model on put a name of their own before its name: `deepseek/deepseek-chat`. */
-function isSame(one: string, other: string): boolean {
-  return bareName(one) === bareName(other);
-}
-
 function bareName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase();
 }

@@ -26,9 +26,18 @@ export function readImageText(text: string, at: string): ImageSource {
   return { kind: 'bytes', bytes, mediaType: declaredImageType(null, bytes), filename: null, at };
 }
 
-/** The bytes of the image in base64, with padding. */
-export function base64Of({ bytes }: Pick<ImageBytes, 'bytes'>): string {
-  return bytes.toString('base64');
+/**
+ * An object with an image as its only member, by URL or as a data URL: JSON text in pieces, for megabytes of base64 in a
+ * larger text would be copied twice more.
+ */
+export function imageObject(member: string, image: ImageSource): Buffer[] {
+  if (image.kind === 'url') return [Buffer.from(JSON.stringify({ [member]: image.url }))];
+  const head = JSON.stringify({ [member]: `data:${image.mediaType};base64,` });
+  return [
+    Buffer.from(head.slice(0, -'"}'.length)),
+    Buffer.from(image.bytes.toString('base64'), 'latin1'),
+    Buffer.from('"}'),
+  ];
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { GatewayError } from '../errors.js';
 import { type GuardEntry, type MemberGuard, unclearMembers } from './member-guard.js';
 import type { SteeringMember } from './steering-members.js';
 
@@ -35,13 +34,9 @@ export class PartNames {
     const isSpelled = name === spelling || (isMany && name.startsWith(`${spelling}[`));
     const before = this.#seen.get(entry);
     if (!isSpelled || (before !== undefined && !(isMany && base === before)))
-      throw this.#unclear(entry, before === undefined ? [name] : [before, name]);
+      throw unclearMembers('form', '', entry, before === undefined ? [name] : [before, name]);
     this.#seen.set(entry, base);
     return null;
-  }
-
-  #unclear(entry: GuardEntry, names: readonly string[]): GatewayError {
-    return unclearMembers('form', '', entry, names);
   }
 }
 

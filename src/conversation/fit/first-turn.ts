@@ -39,7 +39,8 @@ function lacksUser(turns: readonly Turn[], inCalls: boolean): boolean {
   const isWritten = inCalls ? isNotEmpty : saysSomething;
   for (const turn of turns) {
     if (turn.role === 'assistant') {
-      if (inCalls ? turn.parts.some(isCall) : turn.parts.some(saysSomething)) return true;
+      if (inCalls ? turn.parts.some(({ kind }) => kind === 'toolCall') : turn.parts.some(saysSomething))
+        return true;
     } else if (turn.role === 'system' ? !isBlank(turn.text) : turn.parts.some(isWritten)) return false;
   }
   return false;
@@ -47,10 +48,6 @@ function lacksUser(turns: readonly Turn[], inCalls: boolean): boolean {
 
 function isNotEmpty(part: AssistantPart | UserPart): boolean {
   return (part.kind !== 'text' && part.kind !== 'refusal') || part.text !== '';
-}
-
-function isCall({ kind }: AssistantPart): boolean {
-  return kind === 'toolCall';
 }
 
 /** Parts that no encoder writes say nothing. */

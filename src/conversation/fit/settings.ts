@@ -52,7 +52,8 @@ function isSet(request: ConversationRequest, setting: Exclude<Setting, 'serving'
     case 'detail':
       return request.turns.some(
         (turn) =>
-          turn.role === 'user' && turn.parts.some((part) => part.kind === 'image' && isDetail(part.detail)),
+          turn.role === 'user' &&
+          turn.parts.some((part) => part.kind === 'image' && (part.detail ?? 'auto') !== 'auto'),
       );
     case 'parallelCalls':
       return request.parallelCalls === false;
@@ -62,8 +63,4 @@ function isSet(request: ConversationRequest, setting: Exclude<Setting, 'serving'
     default:
       return request[setting] !== null;
   }
-}
-
-function isDetail(detail: string | null): boolean {
-  return detail !== null && detail !== 'auto';
 }

@@ -1,5 +1,4 @@
-import type { ImageSource } from '../../media/image.js';
-import { base64Of } from '../../media/image-text.js';
+import { imageObject } from '../../media/image-text.js';
 import type { JsonObject } from '../../wire/json.js';
 import { type ImageCall, type ImageRequest, unsupportedByUpstream } from './request.js';
 import { writeSize } from './settings.js';
@@ -16,7 +15,7 @@ export function encodeDashscope(request: ImageRequest, model: string): ImageCall
   const pieces: Buffer[] = [
     Buffer.from(`{"model":${JSON.stringify(model)},"input":{"messages":[{"role":"user","content":[`),
   ];
-  for (const image of request.images) pieces.push(...imagePieces(image));
+  for (const image of request.images) pieces.push(...imageObject('image', image), Buffer.from(','));
   const text = JSON.stringify({ text: request.prompt });
   pieces.push(Buffer.from(`${text}]}]},"parameters":${JSON.stringify(parametersOf(request))}}`));
   return {
@@ -46,17 +45,6 @@ function refuse({ mask, otherFiles: [file], stream, extras }: ImageRequest): voi
   const { output_format: format = null } = extras;
   if (format !== null && format !== 'png' && format !== '')
     throw unsupportedByUpstream('output_format', 'its upstream gives PNG images alone');
-}
-
-/** Megabytes of base64 are not made part of a larger text, which would copy them twice more. */
-function imagePieces(image: ImageSource): Buffer[] {
-  if (image.kind === 'url') return [Buffer.from(`${JSON.stringify({ image: image.url })},`)];
-  const head = JSON.stringify({ image: `data:${image.mediaType};base64,` });
-  return [
-    Buffer.from(head.slice(0, -'"}'.length)),
-    Buffer.from(base64Of(image), 'latin1'),
-    Buffer.from('"},'),
-  ];
 }
 
 function parametersOf(request: ImageRequest): JsonObject {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.js';
 import { type ImageBytes, type ImageSource, imageExtension } from '../../media/image.js';
-import { base64Of } from '../../media/image-text.js';
+import { imageObject } from '../../media/image-text.js';
 import { writeForm } from '../../wire/form-data.js';
 import type { ImageCall, ImageRequest } from './request.js';
 import { writeSize } from './settings.js';
@@ -55,21 +55,11 @@ function editByUrl(settings: Settings, { images, mask }: ImageRequest): ImageCal
   const body: Buffer[] = [Buffer.from(`${before},"images":[`)];
   for (const [index, image] of images.entries()) {
     if (index > 0) body.push(Buffer.from(','));
-    body.push(...reference(image));
+    body.push(...imageObject('image_url', image));
   }
   body.push(Buffer.from(mask === null ? ']}' : '],"mask":'));
-  if (mask !== null) body.push(...reference(mask), Buffer.from('}'));
+  if (mask !== null) body.push(...imageObject('image_url', mask), Buffer.from('}'));
   return { path: '/images/edits', contentType: 'application/json', body };
-}
-
-function reference(image: ImageSource): Buffer[] {
-  if (image.kind === 'url') return [Buffer.from(JSON.stringify({ image_url: image.url }))];
-  const head = JSON.stringify({ image_url: `data:${image.mediaType};base64,` });
-  return [
-    Buffer.from(head.slice(0, -'"}'.length)),
-    Buffer.from(base64Of(image), 'latin1'),
-    Buffer.from('"}'),
-  ];
 }
 
 function settingsOf(request: ImageRequest, model: string): Settings {

@@ -83,14 +83,11 @@ export function joinParts(parts: readonly ThreadPart[]): ThreadPart {
   const messages: string[] = [];
   for (const part of parts) {
     if (part.settings !== noSettings)
-      for (const [name, value] of settingMembers(part.settings)) settings.set(name, value);
+      for (const [name, value] of withoutMembers(Buffer.from(part.settings), ofSettings)?.taken ?? [])
+        settings.set(name, value);
     if (part.messages !== '') messages.push(part.messages);
   }
   return { settings: settingsOf(settings), messages: messages.join() };
-}
-
-function settingMembers(settings: string): ReadonlyMap<string, string> {
-  return withoutMembers(Buffer.from(settings), ofSettings)?.taken ?? new Map();
 }
 
 function settingsOf(members: ReadonlyMap<string, string>): string {

@@ -406,7 +406,10 @@ const compactionTrigger = '"compaction_trigger"';
 const ofStore = new Set(['store']);
 
 function keep({ body, recalled, newId, recordBytes }: KeepRequest): Keep | null {
-  const { store, turn } = recalled === null ? firstTurn(body) : { store: storeIn(body), turn: recalled.turn };
+  const { store, turn } =
+    recalled === null
+      ? firstTurn(body)
+      : { store: storeOf(withoutMembers(body, ofStore)?.taken.get('store')), turn: recalled.turn };
   if (store === false) return null;
   // What a compaction is made of would stand beside it in every turn that follows.
   if (turn === null || turn.own.includes(compactionTrigger)) return null;
@@ -434,10 +437,6 @@ function firstTurn(body: Buffer): { readonly store: boolean | null; readonly tur
   if (conversation === null || conversation.previousId !== null) return { store: null, turn: null };
   const { items, store } = conversation;
   return { store, turn: { before: [], bytesBefore: 0, own: items, all: null, needed: [] } };
-}
-
-function storeIn(body: Buffer): boolean | null {
-  return storeOf(withoutMembers(body, ofStore)?.taken.get('store'));
 }
 
 function recordOf({ before, bytesBefore, own, all }: KeptTurn, response: string): string {

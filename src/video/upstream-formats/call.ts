@@ -1,5 +1,4 @@
 import type { ImageSource } from '../../media/image.js';
-import { base64Of } from '../../media/image-text.js';
 import type { JsonObject } from '../../wire/json.js';
 import { missingValue } from '../../wire/reading.js';
 import { placeOf } from '../members.js';
@@ -19,7 +18,7 @@ export function jsonCall(path: string, body: JsonObject): VideoCall {
 /** The image as a URL or as base64 alone, whichever it came as; undefined where there is none. */
 export function imageText(image: ImageSource | null): string | undefined {
   if (image === null) return undefined;
-  return image.kind === 'url' ? image.url : base64Of(image);
+  return image.kind === 'url' ? image.url : image.bytes.toString('base64');
 }
 
 /**

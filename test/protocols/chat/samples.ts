@@ -1,6 +1,6 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { type ConversationRequest, plainRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -47,6 +47,7 @@ export const context: AnswerContext = {
 
 /** A request that asks for nothing but an answer. */
 export const plain: ConversationRequest = {
+  ...plainRequest,
   from: 'messages',
   stream: false,
   leftOut: [],
@@ -55,25 +56,12 @@ export const plain: ConversationRequest = {
   tools: [],
   hostedTools: [],
   toolChoice: null,
-  parallelCalls: null,
   format: null,
   reasoning: null,
   maxTokens: null,
   temperature: null,
   topP: null,
-  topK: null,
-  stop: [],
-  candidates: 1,
-  seed: null,
-  presencePenalty: null,
-  frequencyPenalty: null,
-  logitBias: null,
-  logprobs: null,
-  verbosity: null,
-  user: null,
   includeUsage: false,
-  echo: null,
-  compaction: null,
 };
 
 const question = { role: 'user', content: 'hi' };

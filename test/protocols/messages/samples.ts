@@ -1,6 +1,6 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { type ConversationRequest, plainRequest } from '../../../src/conversation/request.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -42,6 +42,7 @@ export const source = { model: 'up' };
 
 /** A request of a chat client that asks for nothing but an answer to `hi`. */
 export const plain: ConversationRequest = {
+  ...plainRequest,
   from: 'chat',
   stream: false,
   leftOut: [],
@@ -50,25 +51,12 @@ export const plain: ConversationRequest = {
   tools: [],
   hostedTools: [],
   toolChoice: null,
-  parallelCalls: null,
   format: null,
   reasoning: null,
   maxTokens: null,
   temperature: null,
   topP: null,
-  topK: null,
-  stop: [],
-  candidates: 1,
-  seed: null,
-  presencePenalty: null,
-  frequencyPenalty: null,
-  logitBias: null,
-  logprobs: null,
-  verbosity: null,
-  user: null,
   includeUsage: false,
-  echo: null,
-  compaction: null,
 };
 
 /** The token of a signature, or of encrypted thinking, that this protocol's upstream made. */

@@ -1,5 +1,5 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
-import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { type ConversationRequest, plainRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -39,6 +39,7 @@ export const context: AnswerContext = {
 
 /** A request that asks for nothing but an answer. */
 export const plain: ConversationRequest = {
+  ...plainRequest,
   from: 'chat',
   stream: false,
   leftOut: [],
@@ -47,25 +48,11 @@ export const plain: ConversationRequest = {
   tools: [],
   hostedTools: [],
   toolChoice: null,
-  parallelCalls: null,
   format: null,
   reasoning: null,
   maxTokens: null,
   temperature: null,
   topP: null,
-  topK: null,
-  stop: [],
-  candidates: 1,
-  seed: null,
-  presencePenalty: null,
-  frequencyPenalty: null,
-  logitBias: null,
-  logprobs: null,
-  verbosity: null,
-  user: null,
-  includeUsage: true,
-  echo: null,
-  compaction: null,
 };
 
 /** Decodes a body with these members. */

@@ -330,8 +330,8 @@ function decodeAssistant(
     });
   }
   if (isObject(message.function_call)) {
-    const id = functionCallId(index);
-    const call = functionCall(message.function_call, id, `${at}.function_call`);
+    // This form has no ids: the call's and its result's are made from where the call stands.
+    const call = functionCall(message.function_call, `function_call_${index}`, `${at}.function_call`);
     progress.functionCalls.add(call);
     parts.push(call);
   }
@@ -357,11 +357,6 @@ function functionCall(call: JsonObject, id: string, at: string, nameAt = at): To
   const name = requireName(call, nameAt);
   const input = textOrNull(call.arguments) ?? '';
   return { kind: 'toolCall', id, name, input: input.trim() === '' ? '{}' : input, custom: false, at };
-}
-
-/** The `function_call` form has no ids: the call's and its result's are made from where the call stands. */
-function functionCallId(index: number): string {
-  return `function_call_${index}`;
 }
 
 type HostedTools = ConversationRequest['hostedTools'];

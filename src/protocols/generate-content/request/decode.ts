@@ -105,14 +105,10 @@ function allowNull(members: [string, unknown][]): void {
  * vendor ran may be told, which Vertex AI does not know.
  */
 
-const keys = ['googleSearch', 'googleSearchRetrieval'].flatMap((name) => [name, snakeCase(name)]);
+/** Members of a tool that are the search, by either of their names: the one, and that which it had for older models. */
+const searchTools = ['googleSearch', 'googleSearchRetrieval'].flatMap((name) => [name, snakeCase(name)]);
 
-/** Whether a member of a tool is the search, by either of its names, or the one that it had for older models. */
-function isSearchTool(key: string): boolean {
-  return keys.includes(key);
-}
-
-/** @param key the tool's member, for which see `isSearchTool` */
+/** @param key the tool's member, one of `searchTools` */
 function decodeSearch(key: string, value: unknown, at: string): WebSearch {
   const excluded = isObject(value) ? memberOf(value, 'excludeDomains') : null;
   return { ...plainSearch(key, at), blockedDomains: textsIn(excluded) };
@@ -502,7 +498,7 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
     for (const [key, value] of Object.entries(tool)) {
       if (value === null || key === declarations || key === snakeCase(declarations)) continue;
       const path = `${at}.${key}`;
-      if (search === undefined && isSearchTool(key)) search = decodeSearch(key, value, path);
+      if (search === undefined && searchTools.includes(key)) search = decodeSearch(key, value, path);
       else hostedTools.push({ type: key, at: path });
     }
   }
