@@ -123,6 +123,7 @@ test('an answer may leave while the body still comes', async (t) => {
       onEnd: () => exchange.end(),
       onBodyRefused: () => exchange.abort(),
       holdWaiting: () => true,
+      mayRead: () => true,
       onDiscarded: () => {},
     });
   });
