@@ -32,6 +32,7 @@ import { settleTask } from './flow/video/settle.js';
 import { watchedTasks } from './flow/video/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import type { CorsSettings } from './http/cors.js';
+import { DescriptorWatch } from './http/descriptors.js';
 import { createMemorySweep } from './http/memory-sweep.js';
 import type { HeaderWords } from './http/request-head.js';
 import { createRouter } from './http/router.js';
@@ -148,6 +149,7 @@ export class Gateway {
       (watched) => new UpstreamWatch(this.#services, watched),
     );
     this.#videoKeeper = new VideoKeeper(this.#services, log, options.keepVideoMs);
+    const descriptors = new DescriptorWatch();
     this.#server = createServer({
       words: headerWords(snapshot),
       cors: corsSettings(snapshot),
@@ -155,6 +157,14 @@ export class Gateway {
       tls: snapshot.listen.tls,
       sockets: { paths: socketPaths, limits: socketLimits(snapshot) },
       onRequest: (exchange) => serve(this.#services, exchange),
+      isShort: () => descriptors.isShort(),
+      onListening: (isListening) => {
+        if (isListening) this.#log.warn('there are descriptors again: connections are taken');
+        else
+          this.#log.warn(
+            'no descriptor is left, so no connections are taken until some end: raise the limit of open files (ulimit -n, LimitNOFILE)',
+          );
+      },
       onDraining: () => this.#services.sessions.drain(),
       onFault: (where, fault) => this.reportFault(where, fault),
     });

@@ -30,6 +30,10 @@ interface ServerOptions {
   /** Where requests for a WebSocket are taken. */
   readonly sockets: { readonly paths: readonly string[]; readonly limits: SocketLimits };
   readonly onRequest: (exchange: Exchange) => void;
+  /** Descriptors have run out: nothing listens until some are free again, and then it does. */
+  readonly onListening?: (isListening: boolean) => void;
+  /** Whether descriptors have run out, asked every few seconds. */
+  readonly isShort?: () => boolean;
   /** In a drain: nothing listens any more, here and at the other workers, so who is told to leave comes back to none. */
   readonly onDraining?: () => void;
   /** Hears of a fault that belongs to no exchange: one before there is any, and those of the server's own timers. */
@@ -91,6 +95,8 @@ class UwsServer implements Server {
   #readsPeers: boolean;
   #cors: Cors | null;
   #listening: us_listen_socket | null = null;
+  /** Where to listen again; null where nothing has listened yet, and when it is not to any more. */
+  #place: { readonly address: string; readonly port: number } | null = null;
   /** Of the request that is being taken. */
   #taken: Exchange | null = null;
 
@@ -108,6 +114,7 @@ class UwsServer implements Server {
     const sweep = (): void => {
       this.#host.sweepList.sweep(performance.now());
       this.#host.bodies.trim();
+      this.#listenAsPossible();
     };
     this.#sweepTimer = setInterval(guard('timer', options, sweep, undefined), sweepMs);
     this.#sweepTimer.unref();
@@ -118,7 +125,9 @@ class UwsServer implements Server {
       this.#app.listen(address, port, (socket) => {
         if (socket) {
           this.#listening = socket;
-          resolve(us_socket_local_port(socket));
+          const own = us_socket_local_port(socket);
+          this.#place = { address, port: own };
+          resolve(own);
         } else reject(new Error(`cannot listen on ${address}:${port}`));
       });
     });
@@ -221,10 +230,29 @@ class UwsServer implements Server {
     else setImmediate(guard('request', exchange, () => onRequest(exchange), undefined));
   }
 
+  /** Where descriptors have run out, ceases to listen until there are some. */
+  #listenAsPossible(): void {
+    const { isShort, onListening } = this.#options;
+    const place = this.#place;
+    if (place === null || isShort === undefined || isShort() === (this.#listening === null)) return;
+    if (this.#listening === null) {
+      this.#app.listen(place.address, place.port, (socket) => {
+        if (!socket) return;
+        this.#listening = socket;
+        onListening?.(true);
+      });
+      return;
+    }
+    this.#closeListener();
+    this.#place = place;
+    onListening?.(false);
+  }
+
   /** Not twice: uWS frees the listening socket, at the end of the server too. */
   #closeListener(): void {
     if (this.#listening !== null) us_listen_socket_close(this.#listening);
     this.#listening = null;
+    this.#place = null;
   }
 }
 

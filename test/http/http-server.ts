@@ -17,12 +17,22 @@ export async function startServer(
   t: Test,
   onRequest: (exchange: Exchange) => void,
   tls: { readonly cert: string; readonly key: string } | null = null,
+  { isShort = () => false, port = 0 }: { readonly isShort?: () => boolean; readonly port?: number } = {},
 ): Promise<TestServer> {
   const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
   const words = { vendorc: [], vendorg: [] };
-  const server = createServer({ words, cors: null, readsPeers: false, tls, sockets, onRequest, onFault });
+  const server = createServer({
+    words,
+    cors: null,
+    readsPeers: false,
+    tls,
+    sockets,
+    onRequest,
+    onFault,
+    isShort,
+  });
   t.teardown(() => server.close());
-  return { server, port: await server.listen('127.0.0.1', 0) };
+  return { server, port: await server.listen('127.0.0.1', port) };
 }
 
 /** What an exchange told its listener. */
