@@ -231,8 +231,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
     this.#transportUp = true;
   }
 
-  onNoTunnel(detail: string): void {
-    if (!this.#closed) this.#fail('proxy_failed', detail);
+  onNoTunnel(reason: UpstreamFailureReason, detail: string): void {
+    if (!this.#closed) this.#fail(reason, detail);
   }
 
   onReady(): void {

@@ -25,8 +25,8 @@ export interface DialListener extends Guarded {
   onTransport(): void;
   /** What is written from now on goes to the origin and to nobody else. */
   onReady(): void;
-  /** The proxy has opened no tunnel: nothing else follows. @param detail for the log */
-  onNoTunnel(detail: string): void;
+  /** There is no tunnel through the proxy: nothing else follows. @param detail for the log */
+  onNoTunnel(reason: NoConnection, detail: string): void;
   /**
    * The first `length` bytes are what one read brought. They are valid until this returns.
    * @returns false to stop reading
@@ -74,9 +74,18 @@ export function dial(origin: Origin, dialer: Dialer, reading: Reading, listener:
 /** Of the system, where it has no descriptor or memory left for one more connection of this host. */
 const ownShortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 
-/** Why there is no connection: what this host has none left of is no failure of the upstream, which other calls still reach. */
-export function unconnectedReason(error: NodeJS.ErrnoException): 'connect_failed' | 'queue_full' {
-  return ownShortages.has(error.code ?? '') ? 'queue_full' : 'connect_failed';
+type NoConnection = 'connect_failed' | 'proxy_failed' | 'queue_full';
+
+/**
+ * Why there is no connection: what this host has none left of is no failure of the upstream's, or of the proxy's before it,
+ * which other calls still reach.
+ * @param otherwise what it is else
+ */
+export function unconnectedReason(
+  error: NodeJS.ErrnoException | null,
+  otherwise: NoConnection = 'connect_failed',
+): NoConnection {
+  return ownShortages.has(error?.code ?? '') ? 'queue_full' : otherwise;
 }
 
 /** Why there is no connection in time. @param isTransportUp `onTransport` has been called */
@@ -107,7 +116,8 @@ function dialThrough(
       readAsStream(socket, listener);
       hear(socket, 'secureConnect', listener);
     },
-    onTunnelFailed: (detail) => listener.onNoTunnel(detail),
+    onTunnelFailed: (detail, unconnected) =>
+      listener.onNoTunnel(unconnectedReason(unconnected, 'proxy_failed'), detail),
     onFault: (where, fault) => listener.onFault(where, fault),
   });
   listener.onSocket(connection);

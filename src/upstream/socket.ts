@@ -205,9 +205,9 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     this.#transportUp = true;
   }
 
-  onNoTunnel(detail: string): void {
+  onNoTunnel(reason: UpstreamFailureReason, detail: string): void {
     if (this.#isOver) wheel.clear(this);
-    else this.#fail('proxy_failed', detail);
+    else this.#fail(reason, detail);
   }
 
   onReady(): void {

@@ -13,8 +13,12 @@ import { connectSecure, type SecurePeer, type SecureProfiles, tlsFailureDetail }
 interface TunnelListener extends Guarded {
   /** What is written from now on goes to the origin. The socket is paused, and has no listener but for errors. */
   onTunnel(socket: Socket): void;
-  /** There is none, and the socket is destroyed. @param detail for the log: no credential, and none of the proxy's words */
-  onTunnelFailed(detail: string): void;
+  /**
+   * There is none, and the socket is destroyed.
+   * @param detail for the log: no credential, and none of the proxy's words
+   * @param unconnected why there is no connection to the proxy; null where there was one
+   */
+  onTunnelFailed(detail: string, unconnected: NodeJS.ErrnoException | null): void;
 }
 
 interface Means {
@@ -43,13 +47,13 @@ export function openTunnel(
   let isOver = false;
   const guarded = <Arguments extends unknown[]>(callback: (...args: Arguments) => void) =>
     guard('upstream', listener, callback, undefined);
-  const fail = (words: string): void => {
+  const fail = (words: string, unconnected: NodeJS.ErrnoException | null = null): void => {
     if (isOver) return;
     isOver = true;
     // It may have moved.
     if (!isAsked) means.names.forget(proxy.host);
     socket.destroy();
-    listener.onTunnelFailed(failureOf(proxy, words));
+    listener.onTunnelFailed(failureOf(proxy, words), unconnected);
   };
   const onReady = (): void => {
     isAsked = true;
@@ -73,7 +77,7 @@ export function openTunnel(
   const onError = (error: NodeJS.ErrnoException): void => {
     if (isAsked) fail(`broke the connection: ${error.code ?? error.message}`);
     else if (isTransportUp) fail(`could not be trusted: ${tlsFailureDetail(error)}`);
-    else fail(`cannot be reached: ${error.code ?? error.message}`);
+    else fail(`cannot be reached: ${error.code ?? error.message}`, error);
   };
   const data = guarded(onData);
   const end = guarded(() => fail('closed the connection before it answered'));

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
-import { createDialer } from '../../src/upstream/dialer.js';
+import { createDialer, type Dialer } from '../../src/upstream/dialer.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import {
   openSocket,
@@ -58,14 +58,14 @@ export class Heard implements SocketListener {
   #open!: (heard: this) => void;
   #settle!: (heard: this) => void;
 
-  constructor(origin: Origin, more: Partial<SocketRequest> = {}) {
+  constructor(origin: Origin, more: Partial<SocketRequest> = {}, by: Dialer = dialer) {
     this.opened = new Promise((resolve) => {
       this.#open = resolve;
     });
     this.over = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    this.socket = openSocket(socketRequest(origin, more), dialer, this);
+    this.socket = openSocket(socketRequest(origin, more), by, this);
   }
 
   onOpen(protocol: string): void {

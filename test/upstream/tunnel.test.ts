@@ -203,6 +203,17 @@ test("the proxy's name is looked up once, and the origin's never", async (t) => 
   t.strictSame(asked, ['proxy.test', 'proxy.test'], 'after a failure it may have moved');
 });
 
+test('a host that has no descriptor left for a connection to the proxy blames neither it nor the upstream', async (t) => {
+  const error = Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  const dialer = createDialer((_name, _options, done) => void setImmediate(done, error, []));
+  const client = createUpstreamClient(dialer);
+  t.teardown(() => client.close());
+  const origin = hidden(9, { ...through(await startProxy(t)), host: 'proxy.test' });
+  const failure = { reason: 'queue_full', detail: /proxy cannot be reached: EMFILE/, bytesSent: false };
+  t.match((await new Call(client, origin).over).failure, failure);
+  t.match((await new Heard(origin, {}, dialer).over).failure, failure);
+});
+
 test('a target of IPv6 stands in brackets', async (t) => {
   const proxy = await startProxy(t);
   const { port } = await listen(t, createServer(), answering(ok));
