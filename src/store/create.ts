@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { StoreSettings } from '../config/types.js';
 import type { BudgetAccounts } from './accounts.js';
 import type { ChangeFeed } from './changes.js';
@@ -24,7 +25,23 @@ export interface WholeStore extends Store, Ledger {
 export function createStore(settings: StoreSettings): WholeStore {
   if (settings.kind === 'postgres') return createPostgresStore(settings);
   const store = createEmbeddedStore(settings);
-  return { ...store, accounts: createRecordAccounts(store), changes: null, risks: async () => [] };
+  const risks = async () => folderRisks(settings.path);
+  return { ...store, accounts: createRecordAccounts(store), changes: null, risks };
+}
+
+/** Why nothing can be kept in a folder, which is made when it is first needed. */
+function folderRisks(path: string): readonly string[] {
+  let folder = path;
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  const advice = 'give the user of the gateway the right to, or name another store.path';
+  try {
+    if (!statSync(folder).isDirectory()) return [`nothing can be kept in ${path}: ${folder} is no folder`];
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return [];
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : error;
+    return [`nothing can be kept in ${path}: ${folder} cannot be written (${code}); ${advice}`];
+  }
 }
 
 /** Whether something may have been stored: looking into a store that was never used would make its files. */

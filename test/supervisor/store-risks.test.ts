@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { test } from 'tap';
+import { createStore } from '../../src/store/create.js';
 import { tellRisks } from '../../src/supervisor/store-risks.js';
 import { eventually } from '../support/eventually.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 test('what a store may lose is told once, and a safe store is not spoken of', async (t) => {
   const lines: unknown[] = [];
@@ -17,4 +21,17 @@ test('what a store may lose is told once, and a safe store is not spoken of', as
   t.teardown(tellRisks({ risks: safe }, log));
   await eventually(() => asked === 1);
   t.equal(lines.length, 1);
+});
+
+test('a store in a folder that cannot be one is told of, and a folder that is still to be made is none', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const risksOf = async (path: string) => {
+    const store = createStore({ kind: 'embedded', path, taskDays: 7 });
+    t.teardown(() => store.close());
+    return store.risks();
+  };
+  t.strictSame(await risksOf(join(folder, 'a', 'b')), []);
+  t.match(await risksOf(file), [/^nothing can be kept in .*: .*file is no folder$/]);
 });
