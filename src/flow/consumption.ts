@@ -39,11 +39,19 @@ export function noteUsage(
   isBroken: boolean,
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
-  call.usage ??= transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
-  if (transform.mediaSeconds > 0 || call.usage !== null) call.mediaSeconds = transform.mediaSeconds;
+  const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
+  // A text may say anything, and who speaks in it is whoever pays for it.
+  const isSaid = call.mediaSeconds > 0 && isPlainText(head);
+  if (!isSaid) call.usage ??= usage;
+  if (!isSaid && (transform.mediaSeconds > 0 || call.usage !== null))
+    call.mediaSeconds = transform.mediaSeconds;
   call.made = joinMade(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = head !== null && !isBroken;
+}
+
+function isPlainText(head: ResponseHead | null): boolean {
+  return head?.contentType != null && /^text\/plain/i.test(head.contentType);
 }
 
 const nothing: readonly string[] = [];

@@ -6,6 +6,7 @@ import { bodyOutputLimit, type OutputLimit } from '../protocols/endpoint.js';
 import type { OutputSpans } from '../schema/accept.js';
 import { findValues, type Span } from '../wire/json-scan.js';
 import { endOfValue, mostDepth, skipSpace, wholeNumber } from '../wire/json-skip.js';
+import { usualRate } from '../wire/recording.js';
 import type { Call, ResolvedCall } from './call.js';
 
 /*
@@ -21,8 +22,6 @@ const closeBracket = 0x5d;
 const quote = 0x22;
 /** Bytes of a text for each second in which it is spoken. */
 const bytesOfSpokenSecond = 15;
-/** The same of a recording in a usual encoding. */
-const bytesOfRecordedSecond = 16_000;
 /** Seconds of a recording whose length is not announced. */
 const presumedSeconds = 60;
 
@@ -61,7 +60,7 @@ export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }:
   if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
   if (upload === null) return body === null ? 0 : spokenBytes(body) / bytesOfSpokenSecond;
   const { contentLength } = exchange.head;
-  return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
+  return contentLength > 0 ? contentLength / usualRate : presumedSeconds;
 }
 
 function spokenBytes(body: Buffer): number {
@@ -72,11 +71,6 @@ function spokenBytes(body: Buffer): number {
     if (fault instanceof GatewayError) return body.length;
     throw fault;
   }
-}
-
-/** The seconds of a recording that has come whole, by its size. */
-export function recordedSeconds({ exchange }: Call): number {
-  return exchange.bytesIn / bytesOfRecordedSecond;
 }
 
 /**

@@ -10,12 +10,12 @@ import { ByteBlocks } from '../wire/byte-blocks.js';
 import { MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
 import { boundaryOf } from '../wire/multipart-type.js';
 import { PartNames } from '../wire/part-names.js';
+import { Recording } from '../wire/recording.js';
 import { account } from './account.js';
 import { type AdmissionListener, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import { largestReceiveBuffer, mostAfterStop } from './bytes-after-stop.js';
 import type { AuthenticatedCall } from './call.js';
-import { recordedSeconds } from './expected-usage.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
@@ -108,6 +108,8 @@ export class Upload
   #waits = false;
   #lastByteAt: number;
   readonly #rate: LeastRate;
+  /** The sound that the form brings, where its seconds may have a price. */
+  #recording: Recording | null = null;
   /** Bytes by which the form changes on its way. */
   #growth = 0;
 
@@ -203,11 +205,11 @@ export class Upload
     }
   }
 
-  /** Of a form that has announced no length, what was expected was a guess. */
+  /** What was expected was a guess by the announced length. */
   #noteSeconds(): void {
     const call = this.#call;
-    if (call.mediaSeconds > 0 && call.exchange.head.contentLength <= 0)
-      call.mediaSeconds = recordedSeconds(call);
+    if (call.mediaSeconds > 0 && this.#recording !== null)
+      call.mediaSeconds = this.#recording.seconds(call.exchange.bytesIn);
   }
 
   onBodyRefused(error: GatewayError): void {
@@ -301,12 +303,19 @@ export class Upload
       if (call.target !== null) steerable(call.steering, [call.target]);
     }
     this.#partBytes += characterBytes * (head.name.length + (head.filename ?? '').length) + partBytes;
-    if (head.filename === null) this.#field = { name: head.name, text: new ByteBlocks(), start };
-    else this.#files.push(head);
+    if (head.filename === null) {
+      this.#field = { name: head.name, text: new ByteBlocks(), start };
+      return;
+    }
+    this.#files.push(head);
+    if (this.#call.route.endpoint?.metering.seconds != null) this.#recording ??= new Recording();
   }
 
   onPartData(bytes: Buffer): void {
-    if (this.#field === null) return;
+    if (this.#field === null) {
+      this.#recording?.add(bytes);
+      return;
+    }
     this.#fieldBytes += bytes.length;
     if (this.#fieldBytes > mostFieldBytes) throw fieldsTooLarge();
     this.#partBytes += characterBytes * bytes.length;

@@ -68,6 +68,14 @@ test('a client pays by the second for what names none', async (t) => {
     textAnswer('text/plain', 'he said "duration": 0.001 and "usage":{"seconds":0}'),
   );
   t.equal(spoken?.mediaSeconds, plain?.mediaSeconds, 'a text names nothing');
+  for (const said of [
+    '{"text":"a","duration":0.001}',
+    '{"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}',
+  ]) {
+    const object = await transcribe(textAnswer('text/plain; charset=utf-8', said));
+    t.equal(object?.mediaSeconds, plain?.mediaSeconds, 'even where it is said as JSON');
+    t.equal(object?.costNanoUsd, plain?.costNanoUsd);
+  }
   const named = await transcribe(jsonAnswer(200, '{"duration":2,"text":"a"}'));
   t.equal(named?.mediaSeconds, 2);
   const counted = await transcribe(

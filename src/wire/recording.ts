@@ -1,0 +1,225 @@
+/*
+ * How long a recording lasts, as its container says: WAV (RIFF), FLAC (RFC 9639), MP3 (ISO/IEC 11172-3 with ID3v2 and the
+ * Info or Xing frame), Ogg (RFC 3533) with Opus or Vorbis, MP4 (ISO/IEC 14496-12), and Matroska or WebM (RFC 9559).
+ */
+
+/** So many bytes are looked at in one place: the longest header that is read is shorter. */
+const placeBytes = 64;
+/** Places in one file, whose boxes may be of a few bytes each. */
+const mostPlaces = 4096;
+/** A page of Ogg is no longer. */
+const pageBytes = 65_307;
+/** Bytes of a second in a usual encoding, for what says nothing, or less than these come to. */
+export const usualRate = 16_000;
+/** The same of the thinnest encoding of speech in use. */
+const leastRate = 500;
+const nanosPerSecond = 1e9;
+
+/** Reads what is at a place of the file. @returns the next place to be read, or -1 for none */
+type Step = (bytes: Buffer, at: number) => number;
+
+/**
+ * A recording whose bytes pass. Little of it is kept. What its container says is believed between two bounds: a recording
+ * lasts no less than its bytes do in a usual encoding, so that no header makes it cheaper, and no longer than in the
+ * thinnest. A WAV file of plain samples lasts as long as its bytes do by its head, by which everybody plays it.
+ */
+export class Recording {
+  #length = 0;
+  #step: Step | null = (bytes, at) => this.#readStart(bytes, at);
+  readonly #place = Buffer.alloc(placeBytes);
+  #placeAt = 0;
+  #filled = 0;
+  #places = 0;
+  /** What the container says, or 0. */
+  #told = 0;
+  /** Of WAV: where the samples begin, and bytes of a second of them. */
+  #samplesAt = -1;
+  #byteRate = 0;
+  /** Of Ogg: its last bytes, and units of its positions in a second. */
+  #tail: Buffer | null = null;
+  #positionRate = 0;
+  /** Of MP3 that counts no frames: where they begin, and bytes of a second by the first. */
+  #framesAt = 0;
+  #frameRate = 0;
+  /** Of Matroska: nanoseconds of the unit of its duration. */
+  #unitNanos = 1e6;
+
+  /** @param bytes valid only until this returns */
+  add(bytes: Buffer): void {
+    while (this.#step !== null) {
+      const from = this.#placeAt + this.#filled - this.#length;
+      if (from >= bytes.length) break;
+      this.#filled += bytes.copy(this.#place, this.#filled, from);
+      if (this.#filled < placeBytes) break;
+      this.#read();
+    }
+    if (this.#tail !== null)
+      this.#tail = Buffer.concat([this.#tail, bytes.subarray(-pageBytes)]).subarray(-pageBytes);
+    this.#length += bytes.length;
+  }
+
+  /**
+   * Seconds of the whole of it. Nothing may be added later.
+   * @param sentBytes of all that was sent, for a recording that says nothing
+   */
+  seconds(sentBytes: number): number {
+    // The last place may be shorter than others.
+    while (this.#step !== null && this.#filled > 0) {
+      this.#place.fill(0, this.#filled);
+      this.#read();
+    }
+    if (this.#byteRate > 0 && this.#samplesAt !== -1)
+      return Math.max(0, this.#length - this.#samplesAt) / this.#byteRate;
+    if (this.#tail !== null) this.#readLastPage(this.#tail);
+    if (this.#frameRate > 0) this.#told = (this.#length - this.#framesAt) / this.#frameRate;
+    const told = Number.isFinite(this.#told) ? Math.min(this.#told, this.#length / leastRate) : 0;
+    return Math.max(sentBytes / usualRate, told);
+  }
+
+  #read(): void {
+    const next = ++this.#places > mostPlaces ? -1 : (this.#step?.(this.#place, this.#placeAt) ?? -1);
+    const moved = next - this.#placeAt;
+    if (next === -1 || moved <= 0) {
+      this.#step = null;
+      return;
+    }
+    this.#place.copyWithin(0, moved, this.#filled);
+    this.#filled = Math.max(0, this.#filled - moved);
+    this.#placeAt = next;
+  }
+
+  #readStart(bytes: Buffer, at: number): number {
+    const word = bytes.toString('latin1', 0, 4);
+    if (word.startsWith('ID3') && at === 0)
+      return (
+        10 + (((bytes[6] ?? 0) << 21) | ((bytes[7] ?? 0) << 14) | ((bytes[8] ?? 0) << 7) | (bytes[9] ?? 0))
+      );
+    if (word === 'fLaC') {
+      const samples = (bytes.readUInt8(21) & 0xf) * 2 ** 32 + bytes.readUInt32BE(22);
+      this.#told = samples / (bytes.readUInt32BE(18) >>> 12);
+    } else if (word === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WAVE') {
+      this.#step = (chunk, chunkAt) => this.#readChunk(chunk, chunkAt);
+      return at + 12;
+    } else if (word === 'OggS') this.#readFirstPage(bytes);
+    else if (bytes.toString('latin1', 4, 8) === 'ftyp') {
+      this.#step = (box, boxAt) => this.#readBox(box, boxAt);
+      return at + bytes.readUInt32BE(0);
+    } else if (bytes.readUInt32BE(0) === elements.head) {
+      this.#step = (element, elementAt) => this.#readElement(element, elementAt);
+      return this.#readElement(bytes, at);
+    } else return this.#readFrame(bytes, at);
+    return -1;
+  }
+
+  #readChunk(bytes: Buffer, at: number): number {
+    const name = bytes.toString('latin1', 0, 4);
+    const size = bytes.readUInt32LE(4);
+    if (name === 'data') {
+      this.#samplesAt = at + 8;
+      return -1;
+    }
+    if (name === 'fmt ') {
+      // Of two, who knows which one counts.
+      const isSecond = this.#byteRate !== 0;
+      this.#byteRate = isSecond ? -1 : byteRateOf(bytes);
+      if (this.#byteRate <= 0) return -1;
+    }
+    return at + 8 + size + (size & 1);
+  }
+
+  #readFirstPage(bytes: Buffer): void {
+    const packet = 27 + bytes.readUInt8(26);
+    if (packet + 16 > placeBytes) return;
+    if (bytes.toString('latin1', packet, packet + 8) === 'OpusHead') this.#positionRate = 48_000;
+    else if (bytes.toString('latin1', packet, packet + 7) === '\x01vorbis')
+      this.#positionRate = bytes.readUInt32LE(packet + 12);
+    if (this.#positionRate > 0) this.#tail = Buffer.alloc(0);
+  }
+
+  #readLastPage(tail: Buffer): void {
+    const at = tail.lastIndexOf('OggS');
+    if (at !== -1 && at + 14 <= tail.length)
+      this.#told = Number(tail.readBigInt64LE(at + 6)) / this.#positionRate;
+  }
+
+  #readBox(bytes: Buffer, at: number): number {
+    const name = bytes.toString('latin1', 4, 8);
+    const size = bytes.readUInt32BE(0);
+    if (name === 'moov') return at + (size === 1 ? 16 : 8);
+    if (name !== 'mvhd') return at + (size === 1 ? Number(bytes.readBigUInt64BE(8)) : size);
+    const isLong = bytes[8] === 1;
+    const duration = isLong ? Number(bytes.readBigUInt64BE(32)) : bytes.readUInt32BE(24);
+    this.#told = duration / bytes.readUInt32BE(isLong ? 28 : 20);
+    return -1;
+  }
+
+  #readElement(bytes: Buffer, at: number): number {
+    const nameBytes = Math.clz32(bytes.readUInt8(0)) - 23;
+    if (nameBytes > 4) return -1;
+    const sizeBytes = Math.clz32(bytes.readUInt8(nameBytes)) - 23;
+    if (sizeBytes > 8) return -1;
+    const name = bytes.readUIntBE(0, nameBytes);
+    const content = nameBytes + sizeBytes;
+    let size = bytes.readUInt8(nameBytes) & (0xff >> sizeBytes);
+    for (let i = nameBytes + 1; i < content; i++) size = 256 * size + bytes.readUInt8(i);
+    if (name === elements.segment || name === elements.information) return at + content;
+    if (name === elements.cluster) return -1;
+    if (name === elements.unit && size >= 1 && size <= 6) this.#unitNanos = bytes.readUIntBE(content, size);
+    if (name === elements.duration && (size === 4 || size === 8)) {
+      const units = size === 4 ? bytes.readFloatBE(content) : bytes.readDoubleBE(content);
+      this.#told = (units * this.#unitNanos) / nanosPerSecond;
+      return -1;
+    }
+    return at + content + size;
+  }
+
+  #readFrame(bytes: Buffer, at: number): number {
+    const header = bytes.readUInt32BE(0);
+    const version = (header >>> 19) & 3;
+    const isFirst = version === 3;
+    const kilobits = (isFirst ? kilobitsOfFirst : kilobitsOfSecond)[(header >>> 12) & 0xf] ?? 0;
+    const rate = (samplingRates[(header >>> 10) & 3] ?? 0) / (isFirst ? 1 : version === 2 ? 2 : 4);
+    if (header >>> 21 !== 0x7ff || version === 1 || ((header >>> 17) & 3) !== 1 || kilobits * rate === 0)
+      return -1;
+    const isMono = ((header >>> 6) & 3) === 3;
+    const information = 4 + (isFirst ? (isMono ? 17 : 32) : isMono ? 9 : 17);
+    const word = bytes.toString('latin1', information, information + 4);
+    if ((word === 'Xing' || word === 'Info') && (bytes.readUInt32BE(information + 4) & 1) === 1)
+      this.#told = (bytes.readUInt32BE(information + 8) * (isFirst ? 1152 : 576)) / rate;
+    else {
+      this.#framesAt = at;
+      this.#frameRate = kilobits * 125;
+    }
+    return -1;
+  }
+}
+
+const elements = {
+  head: 0x1a45dfa3,
+  segment: 0x18538067,
+  information: 0x1549a966,
+  unit: 0x2ad7b1,
+  duration: 0x4489,
+  cluster: 0x1f43b675,
+};
+
+const kilobitsOfFirst = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
+const kilobitsOfSecond = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
+const samplingRates = [44_100, 48_000, 32_000];
+
+/** Integers, floats, and what says that it is one of both further on. */
+const plainFormats = [1, 3];
+const extensibleFormat = 0xfffe;
+
+/** Bytes of a second by a format chunk of WAV; 0 where that is of no plain samples or contradicts itself. */
+function byteRateOf(bytes: Buffer): number {
+  const stated = bytes.readUInt16LE(8);
+  const format = stated === extensibleFormat ? bytes.readUInt16LE(32) : stated;
+  const channels = bytes.readUInt16LE(10);
+  const rate = bytes.readUInt32LE(12);
+  const bits = bytes.readUInt16LE(22);
+  const isSane =
+    plainFormats.includes(format) && rate <= 192_000 && channels <= 8 && bits <= 64 && bits % 8 === 0;
+  const byteRate = (rate * channels * bits) / 8;
+  return isSane && byteRate === bytes.readUInt32LE(16) ? byteRate : 0;
+}
