@@ -11,7 +11,7 @@ import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { Deadlines } from '../upstream/client.js';
-import type { OpenCall } from '../usage/open-calls.js';
+import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { requireCheapBody } from '../wire/json-cost.js';
@@ -56,7 +56,7 @@ export interface Place {
 }
 
 /** One call, from its first byte to its record (see `account`). Every field is there from the start. */
-export class Call implements Guarded, OpenCall {
+export class Call implements Guarded, OpenCall<Call> {
   readonly exchange: Exchange;
   readonly running: Running;
   errorFormat: ErrorFormat;
@@ -116,6 +116,10 @@ export class Call implements Guarded, OpenCall {
   retries = 0;
   /** Whoever knows the transform of the attempt that was sent last; null where there is none. */
   answering: { readonly transform: AnswerTransform | null } | null = null;
+  openBefore: Call | null = null;
+  openAfter: Call | null = null;
+  isListed = false;
+  openRecord: OpenRecord<Call> | null = null;
   accounted = false;
   outcome: CallOutcome = 'complete';
   /** Milliseconds of `performance.now()`; 0 until it happened. */
