@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from '../wire/steps.js';
 import {
   type HolderMessage,
   type OwnerMessage,
@@ -152,26 +153,40 @@ export class LeaseOwner {
 
   /**
    * Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
-   * @param changed the pools of which the limit is another now, as they were
+   * @param changed the pools of which the limit is another now, as they were. Where others have their turn between two
+   * steps, `poolOf` must know the limit of each anew when it is taken from here, and not before: workers have their slices
+   * of what it was until they are told.
    */
-  reload(changed: Iterable<Pool>): void {
-    const now = this.#now();
-    // Workers may have their slices of what the limits were.
+  *reloadSteps(changed: Iterable<Pool>): Steps<void> {
     let told = 0;
     for (const before of changed) {
       this.#tellChanged(before);
+      const pool = this.#pools.get(before.name);
+      if (pool !== undefined) this.#readLimit(pool);
       if (++told % mostAtOnce === 0) this.#flush();
+      yield;
     }
-    for (const pool of [...this.#pools.values()]) {
-      const limit = this.#poolOf(pool.name)?.limit ?? pool.limit;
-      if (limit === pool.limit) continue;
-      pool.collect(now);
-      pool.limit = limit;
-      this.#shares.changed(pool);
-      this.#dun(pool);
-      this.#answerAsks(pool, now);
+    for (const pool of this.#pools.values()) {
+      this.#readLimit(pool);
+      yield;
     }
     this.#flush();
+  }
+
+  /** Does `reloadSteps` at once. */
+  reload(changed: Iterable<Pool>): void {
+    atOnce(this.reloadSteps(changed));
+  }
+
+  #readLimit(pool: OwnedPool): void {
+    const limit = this.#poolOf(pool.name)?.limit ?? pool.limit;
+    if (limit === pool.limit) return;
+    const now = this.#now();
+    pool.collect(now);
+    pool.limit = limit;
+    this.#shares.changed(pool);
+    this.#dun(pool);
+    this.#answerAsks(pool, now);
   }
 
   /**

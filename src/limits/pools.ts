@@ -147,10 +147,7 @@ interface OwnLimits {
 }
 
 /** Pools, which may be several hundred thousand. */
-interface PoolsByName {
-  get(name: string): Pool | undefined;
-  values(): Iterable<Pool>;
-}
+export type PoolsByName = WideMap<Pool>;
 
 /** All pools of a config, by name: what the owner of the pools is to know. */
 export function* poolSteps({ keys, groups, models }: LimitedParts): Steps<PoolsByName> {
@@ -301,9 +298,8 @@ export function createKeyPools(): KeyPools {
 /** @returns the pools that are in both with another limit each, as they were before */
 export function* changedPools(now: PoolsByName, before: PoolsByName): Steps<Pool[]> {
   const changed: Pool[] = [];
-  for (const pool of now.values()) {
-    const known = formerOf(pool, before);
-    if (known !== null) changed.push(known);
+  for (const pool of before.values()) {
+    if ((now.get(pool.name)?.limit ?? pool.limit) !== pool.limit) changed.push(pool);
     yield;
   }
   return changed;

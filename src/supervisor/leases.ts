@@ -10,7 +10,14 @@ import { HostClock } from '../limits/clock.js';
 import { LeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
 import type { Pool } from '../limits/pool.js';
-import { allPools, changedPools, createKeyPools, findPool, poolSteps } from '../limits/pools.js';
+import {
+  allPools,
+  changedPools,
+  createKeyPools,
+  findPool,
+  type PoolsByName,
+  poolSteps,
+} from '../limits/pools.js';
 import { bothSources, undivided } from '../limits/share-source.js';
 import { ShareKeeper } from '../limits/shares.js';
 import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
@@ -121,11 +128,10 @@ export function createLeases(options: LeasesOptions): Leases {
       owner.gone(number);
     }),
     async apply(next, workers) {
-      const changed = await pools.apply(next);
+      const changed = await pools.next(next);
       outage = next.outage;
       sliceDivisor = workers * divisorPerWorker;
-      // At once with the pools: a pool that is opened in between would be counted by limits that workers do not have.
-      owner.reload(changed);
+      await inSlices(owner.reloadSteps(changed));
     },
     applyKeys: (change) => owner.reload(keyPools.apply(change)),
     inspect: (names) => owner.inspect(names),
@@ -167,19 +173,21 @@ function createBudgets({
 
 /** The pools of the config in force: of none before the first one. */
 function createConfigPools() {
-  let applied: ResolvedConfig | null = null;
   let pools = allPools({ keys: [], groups: [], models: [] });
+  function* putInForce(now: PoolsByName, changed: readonly Pool[]): Generator<Pool, void, undefined> {
+    for (const before of changed) {
+      const pool = now.get(before.name);
+      if (pool !== undefined) pools.set(before.name, pool);
+      yield before;
+    }
+    pools = now;
+  }
   return {
     get: (name: string) => findPool(pools, name),
-    /** @returns the pools of which the limit is another now, as they were */
-    async apply(next: ResolvedConfig): Promise<readonly Pool[]> {
-      if (next === applied) return [];
-      const before = pools;
-      const now = await inSlices(poolSteps(next));
-      const changed = applied === null ? [] : await inSlices(changedPools(now, before));
-      applied = next;
-      pools = now;
-      return changed;
+    /** @returns the pools of which the limit is another now, as they were; each is in force as soon as it is taken, all others behind the last one */
+    async next(config: ResolvedConfig): Promise<Iterable<Pool>> {
+      const now = await inSlices(poolSteps(config));
+      return putInForce(now, await inSlices(changedPools(now, pools)));
     },
   };
 }

@@ -208,12 +208,44 @@ test('a pool of which workers use their slices alone is told to who names it, an
   t.end();
 });
 
+test('limits that change one after the other count what workers have of each by the limit that they know of it', (t) => {
+  const pools = ['one', 'other'].map((name): Pool => ({ ...requests, name }));
+  const host = new SimulatedHost({ pools, delay: () => 1, sliceDivisor: 8 });
+  const workers = [host.start(), host.start()];
+  const [one, other] = pools as [Pool, Pool];
+  const larger = { ...other, limit: 2 * other.limit };
+  function* inForce() {
+    for (const before of pools) {
+      host.pools.set(before.name, { ...before, limit: larger.limit });
+      yield before;
+    }
+  }
+  const steps = host.owner.reloadSteps(inForce());
+  steps.next();
+  t.equal(host.pools.get(one.name)?.limit, larger.limit);
+  const early = workers.map((worker) => admitted(offer(host, worker, other, 200)));
+  t.equal(sum(early), other.limit);
+  t.equal(host.fault(), null);
+  for (const _ of steps) host.advance(5);
+  host.advance(50);
+  const later = workers.map((worker) => admitted(offer(host, worker, larger, 300)));
+  t.equal(sum(early) + sum(later), larger.limit);
+  t.equal(host.fault(), null);
+  host.advance(150_000);
+  isForgotten(t, host);
+  t.end();
+});
+
 test('a pool that is too small for slices is decided by the primary', (t) => {
   const { host, workers } = makeHost();
   t.equal(admitted(offer(host, workers[0], small, 40)), 31);
   t.ok(host.sent.length > 0);
   t.end();
 });
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
 
 const changes = fc.array(
   fc.record({

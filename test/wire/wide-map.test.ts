@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { test } from 'tap';
-import { WideMap } from '../../src/wire/wide-map.js';
+import { shardOf, WideMap } from '../../src/wire/wide-map.js';
 import { fc } from '../support/seed.js';
 
 test('a wide map holds what a map does, in whatever order', (t) => {
@@ -22,5 +23,19 @@ test('a wide map holds what a map does, in whatever order', (t) => {
       t.same([...wide.values()].sort(), [...map.values()].sort());
     }),
   );
+  t.end();
+});
+
+test('no part of a wide map has much more than its share of the names of limits, nor of hashes', (t) => {
+  const ids = Array.from({ length: 20_000 }, (_, index) => `team-${index}`);
+  const limits = ['requests', 'tokens', 'concurrent'];
+  const names = ids.flatMap((id) => limits.map((limit) => `key:${id}:${limit}`));
+  const hashes = ids.map((id) => createHash('sha256').update(id).digest('hex'));
+  for (const all of [ids, names, hashes]) {
+    const parts = new Map<number, number>();
+    for (const name of all) parts.set(shardOf(name), (parts.get(shardOf(name)) ?? 0) + 1);
+    const share = all.length / 256;
+    t.ok(Math.max(...parts.values()) < 3 * share, `${Math.max(...parts.values())} of ${share}`);
+  }
   t.end();
 });
