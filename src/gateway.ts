@@ -47,10 +47,10 @@ import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { rateHeaderNames, rateWord } from './limits/rate-headers.js';
 import { attemptRecord, type CallRecord } from './metrics/call-record.js';
 import type { GaugeReadings } from './metrics/gauges.js';
-import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
+import { type Inspection, inspectLimits, inspectTargets, type TargetFacts } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder, type Recorder, uncounted } from './metrics/recorder.js';
-import type { MetricsSnapshot } from './metrics/snapshot.js';
+import { type MetricsSnapshot, snapshotParts } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
 import { createErrorFormatForPath } from './protocols/error-formats/select.js';
 import { buildRoutes, servedPaths, socketPaths } from './routes.js';
@@ -67,6 +67,7 @@ import { appendOnce, type UsageWriter } from './usage/writer.js';
 import { TaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
 import { requestSeries } from './wire/request-id.js';
+import { atOnce, type Steps } from './wire/steps.js';
 
 export interface GatewayOptions {
   readonly snapshot: Snapshot;
@@ -364,9 +365,14 @@ export class Gateway {
 
   /** Puts another config in force for the calls to come; calls under way keep theirs. */
   swap(snapshot: Snapshot): void {
-    this.#services.running = runningFrom(snapshot, this.#managedKeys);
+    atOnce(this.swapSteps(snapshot));
+  }
+
+  /** Does `swap` in steps: the config is in force, all of it, with the last one. */
+  *swapSteps(snapshot: Snapshot): Steps<void> {
     this.#health.setSettings(snapshot.routing);
-    this.#health.retain(targetsOf(snapshot));
+    yield* this.#health.retainSteps(targetsOf(snapshot));
+    this.#services.running = runningFrom(snapshot, this.#managedKeys);
     const { trustedProxies: proxies } = snapshot.listen;
     const [words, cors] = [headerWords(snapshot), corsSettings(snapshot)];
     this.#server.set({ words, cors, readsPeers: proxies !== null });
@@ -419,6 +425,13 @@ export class Gateway {
     return this.#recorder.take();
   }
 
+  /** Does that in steps, one at a time. @returns parts of it that are told one after the other: see `snapshotParts` */
+  *takeMetricsSteps(): Steps<readonly MetricsSnapshot[]> {
+    this.#countAll();
+    yield;
+    return [...snapshotParts(yield* this.#recorder.takeSteps())];
+  }
+
   #countAll(): void {
     this.#recordQueue.flush();
     this.#ledger.count();
@@ -426,17 +439,24 @@ export class Gateway {
 
   /** The last calls, and how the targets are. */
   inspect(): Inspection {
+    return atOnce(this.inspectSteps());
+  }
+
+  /** Does that in steps. */
+  *inspectSteps(): Steps<Inspection> {
     this.#recordQueue.flush();
     this.#unixTime.check();
     const now = performance.now();
+    const targets: TargetFacts[] = [];
+    for (const target of this.#health.status(now)) {
+      targets.push(target);
+      yield;
+    }
+    const limits = yield* inspectLimits(usedOf(this.#services.limits));
     return {
       requests: this.#recentCalls.list(),
-      targets: inspectTargets(this.#health.status(now), (agoMs) => this.#unixTime.at(now - agoMs)),
-      limits: inspectLimits(
-        this.#services.limits
-          .inspect()
-          .map(({ name, inUse, inWindow }) => ({ name, used: inUse + inWindow })),
-      ),
+      targets: inspectTargets(targets, (agoMs) => this.#unixTime.at(now - agoMs)),
+      limits,
     };
   }
 
@@ -471,8 +491,12 @@ function socketLimits({ sockets }: Snapshot): SocketLimits {
   return { messageBytes: sockets.messageBytes, idleSeconds: Math.round(sockets.idleMs / 1000) };
 }
 
-function targetsOf({ models }: Snapshot): readonly Target[] {
-  return [...models.values()].flatMap((model) => model.targets);
+function* targetsOf({ models }: Snapshot): Generator<Target, void, undefined> {
+  for (const { targets } of models.values()) yield* targets;
+}
+
+function* usedOf(limits: LeaseHolder) {
+  for (const { name, inUse, inWindow } of limits.units()) yield { name, used: inUse + inWindow };
 }
 
 function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Running {

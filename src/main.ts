@@ -93,6 +93,14 @@ async function readConfig(path: string | null): Promise<ResolvedConfig> {
   return loadConfig(path, process.env);
 }
 
+/** A file of so many bytes is read by a thread, which takes with it what reading leaves behind. */
+const largeConfig = 1024 * 1024;
+
+function readAtStart(path: string | null): Promise<ResolvedConfig> {
+  const { size = 0 } = path === null ? {} : (statSync(path, { throwIfNoEntry: false }) ?? {});
+  return path !== null && size >= largeConfig ? loadConfigApart(path) : readConfig(path);
+}
+
 async function start(options: Options): Promise<number> {
   const level = process.env.LOG_LEVEL || 'info';
   if (!logLevels.some((known) => known === level)) {
@@ -107,7 +115,7 @@ async function start(options: Options): Promise<number> {
     const listen = { ...config.listen, host: host ?? config.listen.host, port: port ?? config.listen.port };
     return { ...config, listen, workers: workers ?? config.workers };
   };
-  const config = withOptions(await readConfig(path));
+  const config = withOptions(await readAtStart(path));
   if (config.demo && !isLoopback(config.listen.host)) {
     throw new UsageError(
       `without a config file the gateway uses keys that everybody knows, so it listens on loopback only, ` +

@@ -15,14 +15,16 @@ import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
 import { createLog } from './supervisor/log.js';
 import {
+  type Collected,
   graceMs,
+  type Inspected,
   isMessage,
   type OrderOf,
   replacedSignal,
   type WorkerOrder,
   type WorkerReport,
 } from './supervisor/messages.js';
-import { inSlices } from './wire/steps.js';
+import { inSlices, type Steps } from './wire/steps.js';
 
 /** A last report to the primary is waited for this long before the process ends without it. */
 const lastReportMs = 500;
@@ -46,6 +48,8 @@ let finished = false;
 let timeouts: Pick<Timeouts, 'drainMs' | 'orphanMs'> = { drainMs: 0, orphanMs: 0 };
 /** Orders are carried out one after another: a reload may come while the start still runs. */
 let orders: Promise<void> = Promise.resolve();
+/** Over when all questions of the primary are answered so far. */
+let answers: Promise<void> = Promise.resolve();
 
 const ignore = (): void => {};
 
@@ -118,7 +122,7 @@ async function reload(order: OrderOf<'reload'>, told: JoinedParts): Promise<void
     // Also where it cannot be put in force: the next change is from this one.
     config = await inSlices(changedConfig(config, told.change()));
     const snapshot = await readySnapshot(config, order.simulatorUrl);
-    gateway?.swap(snapshot);
+    if (gateway !== null) await inSlices(gateway.swapSteps(snapshot));
     timeouts = snapshot.timeouts;
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error);
@@ -132,17 +136,29 @@ function takeKeys({ number, keys }: OrderOf<'keys'>): void {
   report({ type: 'keys-applied', number });
 }
 
-function tellMetrics(id: number): void {
-  const snapshot = gateway?.takeMetrics() ?? { counters: [], gauges: [], histograms: [] };
-  report({ type: 'collected', id, snapshot });
+async function tellMetrics(id: number): Promise<void> {
+  const nothing: Collected['snapshot'] = { counters: [], gauges: [], histograms: [] };
+  const parts = gateway === null ? [nothing] : await inSlices(gateway.takeMetricsSteps());
+  await inSlices(reportMetrics(parts, id));
 }
 
-function tellInspection(id: number): void {
-  report({
-    type: 'inspected',
-    id,
-    inspection: gateway?.inspect() ?? { requests: [], targets: [], limits: [] },
-  });
+/** The last part answers the question. */
+function* reportMetrics(parts: readonly Collected['snapshot'][], id: number): Steps<void> {
+  for (const [index, snapshot] of parts.entries()) {
+    report({ type: 'collected', id: index === parts.length - 1 ? id : 0, snapshot });
+    yield;
+  }
+}
+
+async function tellInspection(id: number): Promise<void> {
+  const nothing: Inspected['inspection'] = { requests: [], targets: [], limits: [] };
+  const inspection = gateway === null ? nothing : await inSlices(gateway.inspectSteps());
+  report({ type: 'inspected', id, inspection });
+}
+
+/** Answers a question once those before it are answered. */
+function answer(tellIt: (id: number) => Promise<void>, id: number): void {
+  answers = answers.then(() => tellIt(id)).catch((fault) => gateway?.reportFault('ipc', fault));
 }
 
 /**
@@ -168,6 +184,7 @@ async function finish(served: Gateway): Promise<void> {
   finished = true;
   // Writes the lines of the last requests, too.
   await served.close();
+  await answers;
   // What was counted since the primary last asked.
   setTimeout(() => end(0), lastReportMs);
   report({ type: 'collected', id: 0, snapshot: served.takeMetrics() }, () => end(0));
@@ -245,10 +262,10 @@ function onMessage(order: unknown): void {
       takeKeys(order);
       break;
     case 'collect':
-      tellMetrics(order.id);
+      answer(tellMetrics, order.id);
       break;
     case 'inspect':
-      tellInspection(order.id);
+      answer(tellInspection, order.id);
       break;
     case 'stop-listening':
       stop();

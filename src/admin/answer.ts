@@ -13,8 +13,10 @@ export interface AdminAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+export const jsonType = 'application/json';
+
 export function json(value: unknown, status = 200): AdminAnswer {
-  return { status, contentType: 'application/json', body: `${JSON.stringify(value)}\n` };
+  return { status, contentType: jsonType, body: `${JSON.stringify(value)}\n` };
 }
 
 /** What is wrong with a request, as a sentence. @param param that is at fault */

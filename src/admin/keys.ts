@@ -28,6 +28,8 @@ export interface KeyDesk {
   groups(): ReadonlySet<string>;
   /** Those of the config file, which are changed there. */
   configKeys(): readonly ResolvedKey[];
+  /** Those of them that have one of these ids. */
+  configured(ids: readonly string[]): Promise<ReadonlyMap<string, ResolvedKey>>;
   list(cursor: string | null, limit: number): Promise<KeyPage>;
   get(id: string): Promise<BookedKey>;
   create(input: NewKey): Promise<Changed<IssuedKey>>;
@@ -65,7 +67,7 @@ async function list(desk: KeyDesk, { query }: AdminRequest): Promise<AdminAnswer
     return json({ keys: configured.map(configKeyView), damaged: [], next });
   }
   const page = await desk.list(position.source === 'managed' ? position.cursor : null, room);
-  const taken = new Set(all.map(({ id }) => id));
+  const taken = await desk.configured(page.keys.map(({ record }) => record.id));
   const managed = page.keys.map((key) => managedKeyView(key, taken.has(key.record.id)));
   return json({
     keys: [...configured.map(configKeyView), ...managed],
@@ -82,13 +84,13 @@ async function create(desk: KeyDesk, { request }: AdminRequest): Promise<AdminAn
 
 async function show(desk: KeyDesk, { params }: AdminRequest): Promise<AdminAnswer> {
   const id = idOf(params);
-  const configured = desk.configKeys().find((key) => key.id === id);
+  const configured = (await desk.configured([id])).get(id);
   if (configured !== undefined) return json(configKeyView(configured));
   return json(managedKeyView(await desk.get(id), false));
 }
 
 async function update(desk: KeyDesk, { request, params }: AdminRequest): Promise<AdminAnswer> {
-  const id = idOfManaged(desk, params);
+  const id = await idOfManaged(desk, params);
   const { revision, ...settings } = await readObject(request);
   const changes = valid(checkKeyUpdate(settings, rulesOf(desk)));
   const expected = readRevision(revision);
@@ -100,7 +102,7 @@ async function update(desk: KeyDesk, { request, params }: AdminRequest): Promise
 }
 
 async function rotate(desk: KeyDesk, { request, params }: AdminRequest): Promise<AdminAnswer> {
-  const id = idOfManaged(desk, params);
+  const id = await idOfManaged(desk, params);
   const { graceMs, revision, ...rest } = await readObject(request);
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) throw wrong(unknown, 'is not known here');
@@ -109,7 +111,7 @@ async function rotate(desk: KeyDesk, { request, params }: AdminRequest): Promise
 }
 
 async function revoke(desk: KeyDesk, { params }: AdminRequest): Promise<AdminAnswer> {
-  const id = idOfManaged(desk, params);
+  const id = await idOfManaged(desk, params);
   const { outcome, inForce } = await desk.revoke(id);
   return json({ ...(outcome === null ? { id, removed: true } : managedKeyView(outcome, false)), inForce });
 }
@@ -122,10 +124,10 @@ function idOf(params: AdminRequest['params']): string {
   return params.id ?? '';
 }
 
-/** @throws {GatewayError} `conflict` for a key that the config file has */
-function idOfManaged(desk: KeyDesk, params: AdminRequest['params']): string {
+/** Rejects with a {@link GatewayError} `conflict` for a key that the config file has. */
+async function idOfManaged(desk: KeyDesk, params: AdminRequest['params']): Promise<string> {
   const id = idOf(params);
-  if (!desk.configKeys().some((key) => key.id === id)) return id;
+  if (!(await desk.configured([id])).has(id)) return id;
   throw new GatewayError(
     'conflict',
     'This key is in the config file: change or remove it there, then reload (SIGHUP or POST /reload).',

@@ -12,7 +12,8 @@ import {
 } from '../usage/queries.js';
 import { totalNames, type UsageTotals } from '../usage/sums.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
-import { type AdminAnswer, json } from './answer.js';
+import { textInSlices } from '../wire/steps.js';
+import { type AdminAnswer, jsonType } from './answer.js';
 import { type AdminRoute, route } from './routes.js';
 import {
   checkNames,
@@ -64,24 +65,29 @@ function jsonReport(
   { rows, total, complete }: UsageReport,
   { firstDay, lastDay, groupBy }: ReportScope,
 ): AdminAnswer {
-  return json({
-    from: firstDay,
-    to: lastDay,
-    by: groupBy,
-    rows: rows.map((row) => ({ ...labelsOf(row, groupBy), ...shownTotals(row.totals) })),
-    total: shownTotals(total),
-    complete,
-  });
+  function* texts(): Generator<string, void, undefined> {
+    const scope = { from: firstDay, to: lastDay, by: groupBy };
+    yield `${JSON.stringify(scope).slice(0, -1)},"rows":[`;
+    let before = '';
+    for (const row of rows) {
+      yield before + JSON.stringify({ ...labelsOf(row, groupBy), ...shownTotals(row.totals) });
+      before = ',';
+    }
+    yield `],${JSON.stringify({ total: shownTotals(total), complete }).slice(1)}\n`;
+  }
+  return { status: 200, contentType: jsonType, body: textInSlices(texts()) };
 }
 
 function csvReport({ rows, complete }: UsageReport, groupBy: readonly UsageGrouping[]): AdminAnswer {
   const names = [...totalNames, 'mediaSeconds', 'costUsd'] as const;
-  let body = csvRow([...groupBy, ...names]);
-  for (const row of rows) {
-    const totals = shownTotals(row.totals);
-    body += csvRow([...Object.values(labelsOf(row, groupBy)), ...names.map((name) => totals[name])]);
+  function* texts(): Generator<string, void, undefined> {
+    yield csvRow([...groupBy, ...names]);
+    for (const row of rows) {
+      const totals = shownTotals(row.totals);
+      yield csvRow([...Object.values(labelsOf(row, groupBy)), ...names.map((name) => totals[name])]);
+    }
   }
-  return { ...csv(body), headers: { 'x-usage-complete': `${complete}` } };
+  return { ...csv(textInSlices(texts())), headers: { 'x-usage-complete': `${complete}` } };
 }
 
 /** In the order that was asked for. */

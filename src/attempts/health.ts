@@ -1,4 +1,5 @@
 import type { RoutingSettings, Target, Upstream } from '../config/types.js';
+import { atOnce, type Steps } from '../wire/steps.js';
 import { targetHash } from './affinity.js';
 import { KeyHealth, type KeyStatus } from './key-health.js';
 import { type AttemptOutcome, type FailedOutcome, longestRetryAfterMs, restMs } from './outcome.js';
@@ -327,6 +328,11 @@ export class HealthTable {
    * that was put right is not held against it. Calls under way end at the health that they began with.
    */
   retain(targets: Iterable<Target>): void {
+    atOnce(this.retainSteps(targets));
+  }
+
+  /** Does `retain` in steps. The config of these targets is to become the running one behind the last one. */
+  *retainSteps(targets: Iterable<Target>): Steps<void> {
     const kept = new Set<string>();
     for (const target of targets) {
       const { upstream } = target;
@@ -339,6 +345,7 @@ export class HealthTable {
       }
       entry.upstream = upstream;
       this.#byTarget.set(target, entry.health);
+      yield;
     }
     for (const name of this.#byName.keys()) if (!kept.has(name)) this.#byName.delete(name);
   }
@@ -353,8 +360,8 @@ export class HealthTable {
    * The state of all targets, in the order in which they became known.
    * @param now milliseconds of `performance.now()`
    */
-  status(now: number): TargetStatus[] {
-    return Array.from(this.#byName.values(), ({ health }) => health.status(now));
+  *status(now: number): Generator<TargetStatus, void, undefined> {
+    for (const { health } of this.#byName.values()) yield health.status(now);
   }
 }
 

@@ -16,7 +16,7 @@ const mostFormer = 4;
 
 interface KeyBookOptions {
   /** True for an id that the config file has given away. */
-  taken(id: string): boolean;
+  taken(id: string): boolean | Promise<boolean>;
   /** Records in the store, of ended keys, too; 100,000 unless said otherwise. */
   readonly mostKeys?: number;
   /** Unix milliseconds; the clock of the system unless said otherwise. */
@@ -53,7 +53,7 @@ export interface KeyPage {
  */
 export class KeyBook {
   readonly #store: Store;
-  readonly #taken: (id: string) => boolean;
+  readonly #taken: KeyBookOptions['taken'];
   readonly #now: () => number;
   readonly #announce: (id: string) => Promise<void>;
   readonly #count: KeyCount;
@@ -78,7 +78,7 @@ export class KeyBook {
    */
   async create(input: NewKey): Promise<IssuedKey> {
     const id = input.id ?? `key-${randomBytes(9).toString('hex')}`;
-    if (this.#taken(id)) throw idTaken();
+    if (await this.#taken(id)) throw idTaken();
     const key = newKey();
     const record: ManagedKey = {
       id,

@@ -218,6 +218,11 @@ export class LeaseHolder {
     return units;
   }
 
+  /** The same one by one, with those that are idle. */
+  *units(): Generator<HeldUnits, void, undefined> {
+    for (const held of this.#pools.values()) yield held.units();
+  }
+
   /** Of an admission that holds units of this holder, as are the next two. */
   putRight(pool: Pool, bucket: number, spare: number): void {
     const held = this.#pools.of(pool);
@@ -366,7 +371,8 @@ export class LeaseHolder {
     }
     held.collect(now);
     held.accept(answer);
-    this.#pools.sweepIn(held, sweepTicks);
+    if (answer.number === 0) this.#pools.sweepAfter(held, sweepTicks);
+    else this.#pools.sweepIn(held, sweepTicks);
     // An answer to an earlier ask says nothing of what was asked since.
     const isEnd = answer.short && !held.asking.isAsking;
     if (isEnd) held.asking.markExhausted(answer.retryAt, now);
@@ -378,7 +384,8 @@ export class LeaseHolder {
     const pool = { name, kind, limit };
     const held = this.#pools.get(name) ?? this.#pools.add(pool, leased);
     held.slice = this.#pools.sliceOf(pool);
-    this.#pools.sweepIn(held, sweepTicks);
+    // A reload may tell of very many at once.
+    this.#pools.sweepAfter(held, sweepTicks);
   }
 
   #giveUp({ pool, kind, limit, number }: PoolRecall, now: number): void {

@@ -194,24 +194,26 @@ export class LeaseOwner {
    * @param names of others that are to be among them
    */
   inspect(names: Iterable<string> = []): OwnedUnits[] {
-    const before = new Set(this.#pools.keys());
-    for (const name of names) this.#open(name);
-    const units = [...this.#pools.values()].map(
-      (pool): OwnedUnits => ({
-        name: pool.name,
-        kind: pool.kind,
-        limit: pool.limit,
-        share: pool.share,
-        free: pool.free,
-        inWindow: pool.window?.total ?? 0,
-        leased: new Map(pool.leased),
-        asks: pool.asks.length,
-      }),
-    );
-    const now = this.#now();
-    // Of these there is nothing to remember.
-    for (const pool of [...this.#pools.values()]) if (!before.has(pool.name)) this.#answerAsks(pool, now);
-    return units;
+    return atOnce(this.inspectSteps(names));
+  }
+
+  /** Does `inspect` in steps, each pool at another moment. */
+  *inspectSteps(names: Iterable<string>): Steps<OwnedUnits[]> {
+    const units = new Map<string, OwnedUnits>();
+    for (const pool of this.#pools.values()) {
+      units.set(pool.name, unitsOf(pool));
+      yield;
+    }
+    for (const name of names) {
+      if (units.has(name)) continue;
+      const isKnown = this.#pools.has(name);
+      const pool = this.#open(name);
+      if (pool !== null) units.set(name, unitsOf(pool));
+      // Of what was opened for this there is nothing to remember.
+      if (pool !== null && !isKnown) this.#answerAsks(pool, this.#now());
+      yield;
+    }
+    return [...units.values()];
   }
 
   /** The pool of that name, or null where the config has none. */
@@ -485,6 +487,19 @@ export class LeaseOwner {
     this.#sending.clear();
     this.#shares.flush();
   }
+}
+
+function unitsOf({ name, kind, limit, share, free, window, leased, asks }: OwnedPool): OwnedUnits {
+  return {
+    name,
+    kind,
+    limit,
+    share,
+    free,
+    inWindow: window?.total ?? 0,
+    leased: new Map(leased),
+    asks: asks.length,
+  };
 }
 
 /** A worker as the primary sees it, and what it is about to be told: one message for all that happens at once. */

@@ -1,3 +1,4 @@
+import type { Steps } from '../wire/steps.js';
 import { type GaugeFamily, type GaugeName, gaugeFamilies } from './families.js';
 import type { ProcessGauges } from './process-gauges.js';
 import { SeriesTable } from './series.js';
@@ -29,7 +30,8 @@ export interface GaugeReadings {
   /** Those of gauges without labels. */
   readonly numbers: Readonly<Record<Exclude<GaugeName, Labelled>, number>>;
   readonly loopDelay: ProcessGauges['loopDelay'];
-  readonly targets: readonly TargetGauge[];
+  /** Those of thousands of models are looked at one by one. */
+  readonly targets: Iterable<TargetGauge>;
 }
 
 export type GaugeTables = Readonly<Record<GaugeName, NumberTable>>;
@@ -54,21 +56,25 @@ export function joinGauge(tables: GaugeTables, name: GaugeName, number: number, 
 }
 
 /** Tables of what was read. */
-export function gaugeTables({ numbers, loopDelay, targets }: GaugeReadings, caps: SeriesCaps): GaugeTables {
+export function* gaugeSteps(
+  { numbers, loopDelay, targets }: GaugeReadings,
+  caps: SeriesCaps,
+): Steps<GaugeTables> {
   const tables = createGaugeTables(caps);
   const put = (name: GaugeName, value: number, a?: string, b?: string): void =>
     joinGauge(tables, name, tables[name].series.find(a, b), value);
   for (const [name, value] of Object.entries(numbers)) put(name as GaugeName, value);
   for (const stat of ['p50', 'p99', 'max'] as const)
     put('gateway_event_loop_delay_seconds', loopDelay[stat], stat);
-  for (const state of targetStates)
-    put('gateway_targets', targets.filter((target) => target.state === state).length, state);
-  for (const { upstream: name, model, state, inFlight } of notable(targets, caps.numbers / seriesOfTarget)) {
+  const { told, states } = yield* notable(targets, Math.floor(caps.numbers / seriesOfTarget));
+  for (const state of targetStates) put('gateway_targets', states[state], state);
+  for (const { upstream: name, model, state, inFlight } of told) {
     const target = targetLabel(name, model);
     put('gateway_target_in_flight', inFlight, target);
     for (const each of targetStates) {
       put('gateway_target_state', each === state ? 1 : 0, target, each);
     }
+    yield;
   }
   return tables;
 }
@@ -76,9 +82,29 @@ export function gaugeTables({ numbers, loopDelay, targets }: GaugeReadings, caps
 /** A target has a series for each state; a part of a family's room is not for series of their own. */
 const seriesOfTarget = targetStates.length + 1;
 
-/** As many targets as are told: those that are ill first, then the busiest. What is told of a target is of it alone. */
-function notable(targets: readonly TargetGauge[], most: number): readonly TargetGauge[] {
-  if (targets.length <= most) return targets;
+interface NotableTargets {
+  readonly told: readonly TargetGauge[];
+  /** How many of all targets are in each state. */
+  readonly states: Readonly<Record<TargetGauge['state'], number>>;
+}
+
+/**
+ * As many targets as are told: all, or those that are ill first, then the busiest. What is told of a target is of it alone.
+ */
+function* notable(targets: Iterable<TargetGauge>, most: number): Steps<NotableTargets> {
+  const states = { closed: 0, cooling: 0, open: 0, 'half-open': 0 };
+  let told: TargetGauge[] = [];
+  let count = 0;
+  for (const target of targets) {
+    count++;
+    states[target.state]++;
+    if (told.push(target) > 2 * most) told = busiest(told, most);
+    yield;
+  }
+  return { told: count <= most ? told : busiest(told, most), states };
+}
+
+function busiest(targets: readonly TargetGauge[], most: number): TargetGauge[] {
   const isIll = ({ state }: TargetGauge): number => (state === 'closed' ? 0 : 1);
   return targets
     .filter((target) => isIll(target) || target.inFlight > 0 || target.calls > 0)

@@ -1,4 +1,5 @@
 import type { FailureView, RecentRequestView, TargetStateView } from '../admin/live-state.js';
+import type { Steps } from '../wire/steps.js';
 import { targetLabel } from './gauges.js';
 
 /** What one worker tells while somebody looks at the console. */
@@ -21,12 +22,16 @@ interface UsedLimit {
 /** Limits that a worker tells of. */
 const mostLimits = 1000;
 
-/** What a worker tells of its limits. */
-export function inspectLimits(limits: readonly UsedLimit[]): UsedLimit[] {
-  return limits
-    .filter(({ used }) => used > 0)
-    .sort((a, b) => b.used - a.used)
-    .slice(0, mostLimits);
+/** What a worker tells of its limits, of which there may be several hundred thousand. */
+export function* inspectLimits(limits: Iterable<UsedLimit>): Steps<UsedLimit[]> {
+  const mostUsed = (some: UsedLimit[]): UsedLimit[] =>
+    some.sort((a, b) => b.used - a.used).slice(0, mostLimits);
+  let told: UsedLimit[] = [];
+  for (const limit of limits) {
+    if (limit.used > 0 && told.push(limit) > 2 * mostLimits) told = mostUsed(told);
+    yield;
+  }
+  return mostUsed(told);
 }
 
 /** A target as one worker sees it. */

@@ -1,19 +1,18 @@
 import type { Target } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
+import { atOnce, type Steps } from '../wire/steps.js';
 import { type CallRecord, isCall } from './call-record.js';
 import { type CounterName, noLabel } from './families.js';
-import { type GaugeReadings, gaugeTables, targetLabel } from './gauges.js';
+import { type GaugeReadings, gaugeSteps, targetLabel } from './gauges.js';
 import { leftOutLabel } from './left-out-members.js';
 import type { AttemptResult } from './results.js';
 import { noPlace } from './series.js';
-import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
+import { type MetricsSnapshot, snapshotSteps } from './snapshot.js';
 import {
   CallHistograms,
   type CallTimes,
-  clearTables,
   createTables,
   defaultCaps,
-  renewTables,
   type SeriesCaps,
   type Tables,
   type TimeTables,
@@ -64,6 +63,8 @@ export interface Recorder {
   snapshot(): MetricsSnapshot;
   /** The same for another process that adds up what it is told: it is forgotten here, and busy series get a place. */
   take(): MetricsSnapshot;
+  /** Does that in steps: what is counted between two of them is in this snapshot or in the next one. One at a time. */
+  takeSteps(): Steps<MetricsSnapshot>;
 }
 
 /** Of what is no call. */
@@ -148,10 +149,17 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
     return known.times;
   };
 
-  const snapshot = (): MetricsSnapshot => {
+  function* takeSteps(): Steps<MetricsSnapshot> {
+    const gauges = yield* gaugeSteps(read(), caps);
     noteOverflow(tables);
-    return snapshotOf(tables, gaugeTables(read(), caps));
-  };
+    // What overflows from here on is told with the next one.
+    for (const { series } of [...Object.values(counters), ...Object.values(histograms)])
+      series.overflowed = 0;
+    return yield* snapshotSteps(tables, gauges, undefined, (table) => {
+      table.clear();
+      if (table.renew()) shortcuts = new Shortcuts(caps.numbers);
+    });
+  }
 
   return {
     record(call) {
@@ -163,15 +171,12 @@ export function createRecorder(read: () => GaugeReadings, caps: SeriesCaps = def
     recordSums,
     ...targetRecorder(tables),
     count: (family, amount, a, b) => counters[family].add(amount, a, b),
-    snapshot,
-    take() {
-      const taken = snapshot();
-      clearTables(tables);
-      for (const { series } of [...Object.values(counters), ...Object.values(histograms)])
-        series.overflowed = 0;
-      if (renewTables(tables)) shortcuts = new Shortcuts(caps.numbers);
-      return taken;
+    snapshot() {
+      noteOverflow(tables);
+      return atOnce(snapshotSteps(tables, atOnce(gaugeSteps(read(), caps))));
     },
+    take: () => atOnce(takeSteps()),
+    takeSteps,
   };
 }
 

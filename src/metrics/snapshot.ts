@@ -1,3 +1,4 @@
+import type { Steps } from '../wire/steps.js';
 import type { GaugeTables } from './gauges.js';
 import type { SeriesTable } from './series.js';
 import type { HistogramTable, NumberTable, Tables } from './tables.js';
@@ -23,54 +24,87 @@ export interface MetricsSnapshot {
   readonly gauges: readonly NumberRows[];
 }
 
-/** A copy of the tables that shares nothing with them. Series with labels that have counted nothing are left out. */
-export function snapshotOf({ counters, histograms }: Tables, gauges: GaugeTables): MetricsSnapshot {
-  return {
-    counters: numberRows(
-      counters,
-      ({ series, values }, number) => series.width === 0 || values[number] !== 0,
-    ),
-    histograms: histogramRows(histograms),
-    gauges: numberRows(gauges, () => true),
+type Table = NumberTable | HistogramTable;
+
+const leaveAsIs = (): void => {};
+
+/**
+ * A copy of the tables that shares nothing with them, one table with each step. Series with labels that have counted nothing
+ * are left out.
+ * @param before is done to a table before it is copied, in the same step, and `after` behind that
+ */
+export function* snapshotSteps(
+  { counters, histograms }: Tables,
+  gauges: GaugeTables,
+  before: (table: Table) => void = leaveAsIs,
+  after: (table: Table) => void = leaveAsIs,
+): Steps<MetricsSnapshot> {
+  const isCounted = ({ series, values }: NumberTable, number: number): boolean =>
+    series.width === 0 || values[number] !== 0;
+  const copied: { counters: NumberRows[]; histograms: HistogramRows[]; gauges: NumberRows[] } = {
+    counters: [],
+    histograms: [],
+    gauges: [],
   };
+  for (const [name, table] of Object.entries(counters)) {
+    before(table);
+    copied.counters.push(...numberRows(name, table, isCounted));
+    after(table);
+    yield;
+  }
+  for (const [name, table] of Object.entries(histograms)) {
+    before(table);
+    copied.histograms.push(...histogramRows(name, table));
+    after(table);
+    yield;
+  }
+  for (const [name, table] of Object.entries(gauges)) {
+    copied.gauges.push(...numberRows(name, table, () => true));
+    yield;
+  }
+  return copied;
+}
+
+/** A snapshot in parts of one family each; the gauges are all in the last one. */
+export function* snapshotParts({
+  counters,
+  histograms,
+  gauges,
+}: MetricsSnapshot): Generator<MetricsSnapshot, void, undefined> {
+  for (const rows of counters) yield { counters: [rows], histograms: [], gauges: [] };
+  for (const rows of histograms) yield { counters: [], histograms: [rows], gauges: [] };
+  yield { counters: [], histograms: [], gauges };
 }
 
 function numberRows(
-  tables: Readonly<Record<string, NumberTable>>,
+  name: string,
+  table: NumberTable,
   isTold: (table: NumberTable, number: number) => boolean,
 ): NumberRows[] {
-  const all: NumberRows[] = [];
-  for (const [name, table] of Object.entries(tables)) {
-    const { series } = table;
-    const labels: string[] = [];
-    const values: number[] = [];
-    for (let number = 0; number < series.size; number++) {
-      if (!isTold(table, number)) continue;
-      pushLabels(labels, series, number);
-      values.push(table.values[number] as number);
-    }
-    if (values.length > 0) all.push([name, labels, values]);
+  const { series } = table;
+  const labels: string[] = [];
+  const values: number[] = [];
+  for (let number = 0; number < series.size; number++) {
+    if (!isTold(table, number)) continue;
+    pushLabels(labels, series, number);
+    values.push(table.values[number] as number);
   }
-  return all;
+  return values.length > 0 ? [[name, labels, values]] : [];
 }
 
-function histogramRows(tables: Readonly<Record<string, HistogramTable>>): HistogramRows[] {
-  const all: HistogramRows[] = [];
-  for (const [name, table] of Object.entries(tables)) {
-    const { series } = table;
-    const labels: string[] = [];
-    const counts: number[] = [];
-    const sums: number[] = [];
-    for (let number = 0; number < series.size; number++) {
-      const histogram = table.numbered(number);
-      if (series.width > 0 && histogram.counts.every((count) => count === 0)) continue;
-      pushLabels(labels, series, number);
-      counts.push(...histogram.counts);
-      sums.push(histogram.sum);
-    }
-    if (sums.length > 0) all.push([name, labels, counts, sums]);
+function histogramRows(name: string, table: HistogramTable): HistogramRows[] {
+  const { series } = table;
+  const labels: string[] = [];
+  const counts: number[] = [];
+  const sums: number[] = [];
+  for (let number = 0; number < series.size; number++) {
+    const histogram = table.numbered(number);
+    if (series.width > 0 && histogram.counts.every((count) => count === 0)) continue;
+    pushLabels(labels, series, number);
+    counts.push(...histogram.counts);
+    sums.push(histogram.sum);
   }
-  return all;
+  return sums.length > 0 ? [[name, labels, counts, sums]] : [];
 }
 
 function pushLabels(labels: string[], series: SeriesTable, number: number): void {

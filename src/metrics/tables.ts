@@ -128,6 +128,27 @@ export class NumberTable {
     (this.values[this.series.numberAt(known, amount)] as number) += amount;
     return known;
   }
+
+  /** Forgets all counts, and no series. */
+  clear(): void {
+    this.values.fill(0);
+  }
+
+  /**
+   * Lets the least used series give way: what they have counted passes on to the series that they share from now on, so that
+   * the sum over the family stays as it is.
+   * @returns whether any places have changed
+   */
+  renew(): boolean {
+    const { series, values } = this;
+    const { generation } = series;
+    for (const { number, shared } of series.renew()) {
+      if (number === shared) continue;
+      (values[shared] as number) += values[number] as number;
+      values[number] = 0;
+    }
+    return series.generation !== generation;
+  }
 }
 
 /** Histograms by series. */
@@ -150,6 +171,22 @@ export class HistogramTable {
     this.#histograms[number] = made;
     return made;
   }
+
+  /** As those of `NumberTable`. */
+  clear(): void {
+    for (let number = 0; number < this.series.size; number++) this.numbered(number).clear();
+  }
+
+  renew(): boolean {
+    const { series } = this;
+    const { generation } = series;
+    for (const { number, shared } of series.renew()) {
+      if (number === shared) continue;
+      this.numbered(shared).add(this.numbered(number));
+      this.numbered(number).clear();
+    }
+    return series.generation !== generation;
+  }
 }
 
 /** Everything that only grows. */
@@ -170,41 +207,6 @@ export function createTables(caps: SeriesCaps): Tables {
       ({ labels, bounds }) => new HistogramTable(new SeriesTable(labels, caps.histograms), bounds),
     ),
   };
-}
-
-/** Forgets all counts, and no series. */
-export function clearTables({ counters, histograms }: Tables): void {
-  for (const { values } of Object.values(counters)) values.fill(0);
-  for (const table of Object.values(histograms))
-    for (let number = 0; number < table.series.size; number++) table.numbered(number).clear();
-}
-
-/**
- * Lets the least used series of every family give way: what they have counted passes on to the series that they share from
- * now on, so that each sum over a family stays as it is.
- * @returns whether any places have changed
- */
-export function renewTables({ counters, histograms }: Tables): boolean {
-  let isChanged = false;
-  for (const { series, values } of Object.values(counters)) {
-    const { generation } = series;
-    for (const { number, shared } of series.renew()) {
-      if (number === shared) continue;
-      (values[shared] as number) += values[number] as number;
-      values[number] = 0;
-    }
-    isChanged ||= series.generation !== generation;
-  }
-  for (const table of Object.values(histograms)) {
-    const { generation } = table.series;
-    for (const { number, shared } of table.series.renew()) {
-      if (number === shared) continue;
-      table.numbered(shared).add(table.numbered(number));
-      table.numbered(number).clear();
-    }
-    isChanged ||= table.series.generation !== generation;
-  }
-  return isChanged;
 }
 
 /** The same names with other values. */

@@ -1,13 +1,15 @@
+import { atOnce, type Steps } from '../wire/steps.js';
 import type { CounterName, GaugeName, HistogramName } from './families.js';
 import { createGaugeTables, type GaugeTables, joinGauge } from './gauges.js';
 import type { SeriesTable } from './series.js';
-import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
-import { createTables, defaultCaps, renewTables, type SeriesCaps, type Tables } from './tables.js';
+import { type MetricsSnapshot, snapshotSteps } from './snapshot.js';
+import { createTables, defaultCaps, type SeriesCaps, type Tables } from './tables.js';
 
 /** What all workers have counted together, those that are gone included. Kept by the primary process. */
 export interface Totals {
   /**
-   * Takes what a worker has counted since it told the last time, and its gauges in place of those that were known.
+   * Takes what a worker has counted since it told the last time, and its gauges in place of those that were known, unless
+   * it tells none, as a part of a snapshot does.
    * @param worker its process id; not to be used again after `retire` but for another worker
    */
   update(worker: number, snapshot: MetricsSnapshot): void;
@@ -18,6 +20,8 @@ export interface Totals {
    * to busier ones are found among `other` from then on. Gauges are those that living workers told last.
    */
   merged(): MetricsSnapshot;
+  /** Does that in steps. */
+  mergedSteps(): Steps<MetricsSnapshot>;
 }
 
 /**
@@ -28,18 +32,20 @@ export interface Totals {
 export function createTotals(caps: SeriesCaps = defaultCaps): Totals {
   const tables = createTables(caps);
   const living = new Map<number, MetricsSnapshot['gauges']>();
+  function* mergedSteps(): Steps<MetricsSnapshot> {
+    const gauges = yield* mergedGauges([...living.values()]);
+    return yield* snapshotSteps(tables, gauges, (table) => void table.renew());
+  }
   return {
     update(worker, snapshot) {
       addSnapshot(tables, snapshot);
-      living.set(worker, snapshot.gauges);
+      if (snapshot.gauges.length > 0) living.set(worker, snapshot.gauges);
     },
     retire(worker) {
       living.delete(worker);
     },
-    merged() {
-      renewTables(tables);
-      return snapshotOf(tables, mergedGauges([...living.values()]));
-    },
+    merged: () => atOnce(mergedSteps()),
+    mergedSteps,
   };
 }
 
@@ -79,7 +85,7 @@ function totalOf(counts: readonly number[], from: number, length: number): numbe
 }
 
 /** Rows of all workers, for which there is always room: each has told of few, and what is of this moment is not merged. */
-function mergedGauges(all: readonly MetricsSnapshot['gauges'][]): GaugeTables {
+function* mergedGauges(all: readonly MetricsSnapshot['gauges'][]): Steps<GaugeTables> {
   const rows = all.map((gauges) => Math.max(0, ...gauges.map(([, , values]) => values.length)));
   const tables = createGaugeTables({ numbers: roomFor(rows.reduce((sum, each) => sum + each, 0)) });
   for (const gauges of all) {
@@ -89,6 +95,7 @@ function mergedGauges(all: readonly MetricsSnapshot['gauges'][]): GaugeTables {
       for (const [row, number] of numbersOf(series, labels, values).entries()) {
         joinGauge(tables, name as GaugeName, number, values[row] as number);
       }
+      yield;
     }
   }
   return tables;

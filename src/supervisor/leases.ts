@@ -49,7 +49,7 @@ export interface Leases {
   /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
   applyKeys(change: KeyChange): void;
   /** See `LeaseOwner.inspect`. */
-  inspect(names: Iterable<string>): OwnedUnits[];
+  inspect(names: Iterable<string>): Promise<OwnedUnits[]>;
   /** Resolves when units can be had, or it is known that they cannot be: calls before that would wait in vain. */
   readonly ready: Promise<void>;
   /** What operators may see of the stores of limits. */
@@ -134,7 +134,7 @@ export function createLeases(options: LeasesOptions): Leases {
       await inSlices(owner.reloadSteps(changed));
     },
     applyKeys: (change) => owner.reload(keyPools.apply(change)),
-    inspect: (names) => owner.inspect(names),
+    inspect: (names) => inSlices(owner.inspectSteps(names)),
     ready: rates.ready,
     gauges: () => [
       primaryGauge('gateway_budgets_store_available', budgets.isAvailable ? 1 : 0),

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
 import type { Changed, KeyDesk } from '../admin/keys.js';
-import type { ResolvedConfig } from '../config/resolve.js';
+import type { ResolvedConfig, ResolvedKey } from '../config/resolve.js';
 import { GatewayError } from '../errors.js';
 import { announcementCollection } from '../keys/key-announcements.js';
 import { KeyBook } from '../keys/key-book.js';
@@ -10,6 +10,7 @@ import { toWire, wholeToWire } from '../keys/key-wire.js';
 import type { KeyChange } from '../keys/managed-key.js';
 import { type WholeStore, withoutMaking } from '../store/create.js';
 import type { Store } from '../store/store.js';
+import { inSlices, type Steps } from '../wire/steps.js';
 import { tell } from './keep.js';
 import type { WorkerOrder } from './messages.js';
 
@@ -58,9 +59,10 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   let isKnown = false;
   let isStopped = false;
 
+  const configured = (ids: readonly string[]) => inSlices(keysOf(config().keys, new Set(ids)));
   const store = withoutMaking(options.store, config().store);
   const book = new KeyBook(store, {
-    taken: (id) => config().keys.some((key) => key.id === id),
+    taken: async (id) => (await configured([id])).has(id),
   });
   /** The store has gone back to before a revocation: hosts that start from now on would not know of it. */
   const revokeAgain = (id: string): void => {
@@ -115,6 +117,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     desk: {
       groups: () => new Set(config().groups.map(({ name }) => name)),
       configKeys: () => config().keys,
+      configured,
       list: (cursor, limit) => book.list(cursor, limit),
       get: (id) => book.get(id),
       create: (input) => change(book.create(input), ({ record }) => log.info({ key: record.id }, 'key made')),
@@ -144,6 +147,19 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       void watch.stop();
     },
   };
+}
+
+/** The keys of these ids, by id. */
+function* keysOf(
+  keys: readonly ResolvedKey[],
+  ids: ReadonlySet<string>,
+): Steps<ReadonlyMap<string, ResolvedKey>> {
+  const found = new Map<string, ResolvedKey>();
+  for (const key of keys) {
+    if (ids.has(key.id)) found.set(key.id, key);
+    yield;
+  }
+  return found;
 }
 
 /** @returns false when it fails, or takes longer */

@@ -22,7 +22,7 @@ import { mayHoldAnything } from '../store/create.js';
 import { storedBytes } from '../store/size.js';
 import type { Ledger, Store } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
-import { textInSlices } from '../wire/steps.js';
+import { inSlices, textInSlices } from '../wire/steps.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
 import type { Reloader } from './reload.js';
@@ -43,7 +43,7 @@ interface OperatedGateway {
   serving(): readonly number[];
   isStopping(): boolean;
   /** The limits of which workers have other units than their slices, and those of these names. */
-  limits(names: Iterable<string>): readonly OwnedUnits[];
+  limits(names: Iterable<string>): Promise<readonly OwnedUnits[]>;
   /** What parts of the primary tell of the moment. */
   gauges(): readonly PrimaryGauge[];
   tellAll(order: WorkerOrder): readonly ChildProcess[];
@@ -131,9 +131,8 @@ export class Operations {
     const used = new Map<string, number>();
     for (const { limits } of await this.#inspector.collect())
       for (const each of limits) used.set(each.name, (used.get(each.name) ?? 0) + each.used);
-    return this.#gateway
-      .limits(used.keys())
-      .map((units) => ({ ...units, used: (used.get(units.name) ?? 0) + units.inWindow }));
+    const all = await this.#gateway.limits(used.keys());
+    return all.map((units) => ({ ...units, used: (used.get(units.name) ?? 0) + units.inWindow }));
   }
 
   #createSources(): AdminSources {
@@ -173,7 +172,7 @@ export class Operations {
 
   async #counted(): Promise<MetricsSnapshot> {
     await this.#collector.collect();
-    return this.#totals.merged();
+    return inSlices(this.#totals.mergedSteps());
   }
 
   async #sample(): Promise<void> {

@@ -4,6 +4,7 @@ import { readCallLine } from '../store/call-line.js';
 import type { Ledger, StoredCalls, SumPage } from '../store/store.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { requestIdOf } from '../wire/request-id.js';
+import { inSlices, type Steps } from '../wire/steps.js';
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
 import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs } from './call-table.js';
@@ -92,8 +93,9 @@ export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQ
   const groups = new Map<string, UsageRow>();
   const total = noTotals();
   let complete = true;
-  for await (const sums of readSums(store, rangesOf(query))) {
+  function* add(sums: SumPage['sums']): Steps<void> {
     for (const { id, values } of sums) {
+      yield;
       const labels = readSumId(id);
       if (labels === null || !counts(filter, labels)) continue;
       addTotals(total, values);
@@ -114,6 +116,7 @@ export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQ
       addTotals(row.totals, values);
     }
   }
+  for await (const sums of readSums(store, rangesOf(query))) await inSlices(add(sums));
   return { rows: [...groups.values()].sort(compareRows), total, complete };
 }
 

@@ -36,6 +36,8 @@ async function start(
   const desk: KeyDesk = {
     groups: () => new Set(['default', 'trial']),
     configKeys: () => ids.map(configured),
+    configured: async (asked) =>
+      new Map(ids.filter((id) => asked.includes(id)).map((id) => [id, configured(id)])),
     list: (cursor, limit) => book.list(cursor, limit),
     get: (id) => book.get(id),
     create: (input) => changed(book.create(input)),

@@ -27,7 +27,7 @@ test('what no config has is forgotten, while calls of the one before keep theirs
   const ticket = health.began(0);
   table.retain([a]);
   t.same(
-    table.status(0).map(({ upstream }) => upstream),
+    [...table.status(0)].map(({ upstream }) => upstream),
     ['a'],
   );
   t.equal(table.of(b), health);
@@ -53,7 +53,7 @@ test('an upstream that has moved or has other keys begins anew', async (t) => {
     t.not(fresh, health);
     t.equal(table.of(makeTarget(makeUpstream('a', change))), fresh);
     t.not(table.of(latecomer), fresh, 'a call of the config before meets its target late');
-    t.equal(table.status(0).length, 1);
+    t.equal([...table.status(0)].length, 1);
   }
 });
 
