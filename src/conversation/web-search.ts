@@ -1,4 +1,4 @@
-import { isObject, listOf, numberOrNull, textOrNull } from '../wire/json.js';
+import { isObject, listOf, textOrNull } from '../wire/json.js';
 
 /*
  * A search of the web that the upstream runs itself: what a client says of it, and what an answer tells of it.
@@ -96,12 +96,6 @@ export function locationIn(value: unknown): SearchLocation | null {
     timezone: textOrNull(value.timezone),
   };
   return Object.values(location).some((each) => each !== null) ? location : null;
-}
-
-/** Reads a number of searches. */
-export function usesIn(value: unknown): number | null {
-  const uses = numberOrNull(value);
-  return uses !== null && Number.isSafeInteger(uses) && uses > 0 ? uses : null;
 }
 
 /** The members of a location that are set. */

@@ -70,10 +70,3 @@ export function citationText({ url, title }: UrlCitation): string {
     `"encrypted_index":"${searchToken}","cited_text":""}`
   );
 }
-
-/** Of an answer with searches, for its usage; with its comma. */
-export function searchUsage(searches: number): string {
-  return searches === 0
-    ? ''
-    : `,"server_tool_use":{"web_search_requests":${searches},"web_fetch_requests":0}`;
-}

@@ -1,12 +1,5 @@
-import {
-  locationIn,
-  plainSearch,
-  saidOf,
-  textsIn,
-  usesIn,
-  type WebSearch,
-} from '../../conversation/web-search.js';
-import type { JsonObject } from '../../wire/json.js';
+import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../conversation/web-search.js';
+import { type JsonObject, numberOrNull } from '../../wire/json.js';
 
 /*
  * The search of the web as a tool of this protocol. Its versions differ in what runs the search, not in these members;
@@ -49,4 +42,10 @@ export function encodeSearch({ allowedDomains, blockedDomains, location, maxUses
     blocked_domains: blockedDomains.length > 0 ? blockedDomains : undefined,
     user_location: location === null ? undefined : { type: 'approximate', ...saidOf(location) },
   };
+}
+
+/** Reads a number of searches. */
+function usesIn(value: unknown): number | null {
+  const uses = numberOrNull(value);
+  return uses !== null && Number.isSafeInteger(uses) && uses > 0 ? uses : null;
 }

@@ -48,6 +48,7 @@ const givenReason = /^\s*:\s*"[^"]/;
 
 /** The part of a `StreamRules` that chat and completions have in common. */
 interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideUsage'> {
+  marksEnd(run: Buffer): boolean;
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
 }
@@ -87,7 +88,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
     return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
   }
 
-  return { marks: choiceMarks, judgeStart, judgeEnd, hideUsage };
+  return { marks: choiceMarks, judgeStart, marksEnd, judgeEnd, hideUsage };
 }
 
 interface Span {
@@ -232,7 +233,7 @@ const endMark = 'data:[DONE]';
 const closeBracket = 0x5d;
 
 /** Whether whole events end with the mark behind which nothing comes; see `StreamRules.marksEnd`. */
-export function endsWithMark(run: Buffer): boolean {
+function marksEnd(run: Buffer): boolean {
   let end = run.length;
   while (end > 0 && (run[end - 1] === 10 || run[end - 1] === 13)) end--;
   // Most events end as JSON objects do.

@@ -24,7 +24,6 @@ import {
   clientItemNumber,
   idsOf,
   type KeptResponse,
-  outputItems,
   outputOf,
   readKept,
   responseOfItem,
@@ -214,7 +213,7 @@ function historyOf(previous: KeptResponse, before: Found): History | null {
 }
 
 function turnItems({ items, response }: KeptResponse): string {
-  return joinItems(items.trim(), outputItems(response));
+  return joinItems(items.trim(), outputOf(response).slice(1, -1).trim());
 }
 
 interface TurnParts {

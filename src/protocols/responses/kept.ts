@@ -42,11 +42,6 @@ export function readKept(value: string): KeptResponse | Holder | null {
   };
 }
 
-/** JSON texts of the items of a response, with commas between them. @param response its JSON text */
-export function outputItems(response: string): string {
-  return outputOf(response).slice(1, -1).trim();
-}
-
 /** JSON text of the list of a response's items. */
 export function outputOf(response: string): string {
   const output = withoutMembers(Buffer.from(response), new Set(['output']))?.taken.get('output');

@@ -35,7 +35,5 @@ export function encodeSearch({ allowedDomains, location, contextSize, live }: We
   });
 }
 
-/** What the tool is chosen by. */
-export const searchChoice = '{"type":"web_search"}';
 /** Asks for the pages that a search has found. */
 export const includedSources = 'web_search_call.action.sources';

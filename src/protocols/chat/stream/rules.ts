@@ -1,12 +1,7 @@
-import {
-  type ChoiceStreamParts,
-  createChoiceStream,
-  endsWithMark,
-} from '../../openai-shared/choice-stream.js';
+import { type ChoiceStreamParts, createChoiceStream } from '../../openai-shared/choice-stream.js';
 
 /** What tells a stream of this protocol from others of its kind. */
 export const streamParts: ChoiceStreamParts = { protocol: 'chat', chunkObject: 'chat.completion.chunk' };
 
 /** How a stream of this protocol is judged as it passes; see `StreamRules`. */
-export const { marks, judgeStart, judgeEnd, hideUsage } = createChoiceStream(streamParts);
-export const marksEnd = endsWithMark;
+export const { marks, judgeStart, marksEnd, judgeEnd, hideUsage } = createChoiceStream(streamParts);

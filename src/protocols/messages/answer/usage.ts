@@ -10,7 +10,6 @@ import {
   objectAfterKey,
   readNumbers,
 } from '../../../wire/json-skip.js';
-import { searchUsage } from '../search-blocks.js';
 
 const needle = Buffer.from('"usage"');
 const wanted = numberNames([
@@ -157,4 +156,11 @@ function plainInput(usage: Usage | null): number {
 function wholeNumber(value: unknown): number {
   const whole = typeof value === 'number' ? Math.floor(value) : -1;
   return Number.isSafeInteger(whole) && whole >= 0 ? whole : -1;
+}
+
+/** Of an answer with searches, for its usage; with its comma. */
+function searchUsage(searches: number): string {
+  return searches === 0
+    ? ''
+    : `,"server_tool_use":{"web_search_requests":${searches},"web_fetch_requests":0}`;
 }

@@ -18,7 +18,7 @@ import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { openReasoning } from '../reasoning.js';
-import { encodeSearch, includedSources, searchChoice } from '../search-tool.js';
+import { encodeSearch, includedSources } from '../search-tool.js';
 
 /** The protocol takes no lower limit of output tokens. */
 const leastOutputTokens = 16;
@@ -45,7 +45,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   if (tools.length > 0 || search !== undefined) {
     const searches = search === undefined ? [] : [encodeSearch(search)];
     body += `,"tools":[${[...searches, ...tools.map(encodeTool)].join(',')}]`;
-    if (search?.forced === true) body += `,"tool_choice":${searchChoice}`;
+    if (search?.forced === true) body += ',"tool_choice":{"type":"web_search"}';
     else if (toolChoice !== null) body += `,"tool_choice":${encodeToolChoice(toolChoice, tools)}`;
     if (request.parallelCalls !== null) body += `,"parallel_tool_calls":${request.parallelCalls}`;
   }
