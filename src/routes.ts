@@ -371,7 +371,8 @@ function modelRoute(path: string, operation: Operation, errorFormat: ErrorFormat
 
 /** @param below path under that of the response */
 function responseRoute(method: string, below: string, operation: Operation): Route {
-  return { ...plain, method, path: `/v1/responses/{response_id}${below}`, operation };
+  const path = `/v1/responses/{response_id}${below}`;
+  return { ...plain, method, path, operation, errorFormat: responsesErrorFormat };
 }
 
 function callRoute(

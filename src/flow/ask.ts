@@ -15,6 +15,7 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import type { HeadLines } from '../wire/head.js';
+import { isEventStream } from './answer-phase.js';
 import type { Asking } from './call.js';
 import { keepMemory, takeAnswerMemory } from './memory-budget.js';
 import { type OneOffRequest, oneOffHead } from './prepare.js';
@@ -36,7 +37,15 @@ export interface CollectedRequest extends OneOffRequest {
   readonly once: boolean;
 }
 
-/** An answer of any status, whole. */
+/** Takes an answer that is a stream, in place of having it collected. */
+export interface EventTaker {
+  /** Such an answer has begun, of a good status. */
+  onEvents(exchange: UpstreamExchange): void;
+  /** As `UpstreamHandler` has it. */
+  onData(chunk: Buffer): boolean;
+}
+
+/** An answer of any status, whole; without its body where an `EventTaker` has taken that. */
 export interface Answered {
   readonly head: ResponseHead;
   readonly body: Buffer;
@@ -49,6 +58,7 @@ export interface Answered {
 /**
  * Asks an upstream and collects its answer.
  * @param done hears once, later: the answer, or why there is none
+ * @param events null where no stream is asked for
  * @throws {GatewayError} `internal_error` for a head that cannot be written
  * @returns a function that gives up: then `done` is not called
  */
@@ -57,9 +67,10 @@ export function ask(
   call: Asking,
   request: CollectedRequest,
   done: (result: Answered | UpstreamFailure) => void,
+  events: EventTaker | null = null,
 ): () => void {
   const { upstream, body, method, deadlines, maxBytes, attempt, once } = request;
-  const collector = new Collector({ services, call, upstream, maxBytes, attempt }, done);
+  const collector = new Collector({ services, call, upstream, maxBytes, attempt, events }, done);
   const head = headFor(call, request);
   const exchange = services.upstream.send(
     upstream.origin,
@@ -107,6 +118,7 @@ interface Room {
   readonly upstream: Upstream;
   readonly maxBytes: number;
   readonly attempt: Attempt | null;
+  readonly events: EventTaker | null;
 }
 
 class Collector implements UpstreamHandler {
@@ -117,6 +129,8 @@ class Collector implements UpstreamHandler {
   readonly #gather: Gather;
   readonly #done: (result: Answered | UpstreamFailure) => void;
   #head: ResponseHead | null = null;
+  /** Takes the body. */
+  #events: EventTaker | null = null;
 
   constructor(room: Room, done: (result: Answered | UpstreamFailure) => void) {
     this.#room = room;
@@ -130,10 +144,15 @@ class Collector implements UpstreamHandler {
     this.#room.call.answeredAt = now;
     this.#sentMs = now - (this.exchange?.sentAt ?? 0);
     if (head.status < 400) this.#room.attempt?.answered();
-    if (head.contentLength > this.#room.maxBytes) this.#tooLarge();
+    const { events } = this.#room;
+    if (events !== null && this.exchange !== null && head.status < 300 && isEventStream(head)) {
+      this.#events = events;
+      events.onEvents(this.exchange);
+    } else if (head.contentLength > this.#room.maxBytes) this.#tooLarge();
   }
 
   onData(chunk: Buffer): boolean {
+    if (this.#events !== null) return this.#events.onData(chunk);
     const { services, call } = this.#room;
     const expected = this.#head?.contentLength ?? -1;
     const room = this.#gather.roomFor(chunk.length, expected);

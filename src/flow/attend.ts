@@ -2,7 +2,7 @@ import type { ExchangeListener } from '../http/exchange.js';
 import type { UpstreamFailure } from '../upstream/client.js';
 import { account } from './account.js';
 import { leftOutLine, ownLines, timingLine } from './answer-lines.js';
-import { type Answered, ask, type CollectedRequest } from './ask.js';
+import { type Answered, ask, type CollectedRequest, type EventTaker } from './ask.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 
@@ -21,12 +21,16 @@ export class WaitingClient implements ExchangeListener {
 
   /**
    * Asks an upstream, which a client that leaves cancels: then nothing comes back.
+   * @param events null where no stream is asked for
    * @returns the answer, or why there is none
    * @throws {GatewayError} as `ask` does
    */
-  async ask(request: CollectedRequest): Promise<Answered | UpstreamFailure> {
+  async ask(
+    request: CollectedRequest,
+    events: EventTaker | null = null,
+  ): Promise<Answered | UpstreamFailure> {
     const result = await new Promise<Answered | UpstreamFailure>((resolve) => {
-      this.cancel = ask(this.#services, this.#call, request, resolve);
+      this.cancel = ask(this.#services, this.#call, request, resolve, events);
     });
     this.cancel = () => {};
     return result;

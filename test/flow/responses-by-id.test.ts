@@ -84,6 +84,7 @@ test('a response that is kept here is shown, listed and deleted by the key that 
     status: 400,
     json: { error: { param: 'limit' } },
   });
+  t.match(await call('GET', `/${id}?stream=true`), { status: 400, json: { error: { param: 'stream' } } });
   t.match(await call('POST', `/${id}/cancel`), { status: 400, json: { error: { message: /background/ } } });
 
   for (const [method, below] of [
@@ -211,7 +212,7 @@ test('ids that nobody can have been given reach no upstream', async (t) => {
     'resp_unknown',
   ])
     t.match(await call('GET', `/${id}`), { status: 404 }, id);
-  t.match(await call('GET', '/resp_n?stream=true'), { status: 400, json: { error: { param: 'stream' } } });
+  t.match(await call('GET', '/resp_n?stream=true'), { status: 404, json: notFound });
   t.equal(upstreams[0]?.requests.length, 0);
 });
 

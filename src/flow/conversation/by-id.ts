@@ -8,10 +8,12 @@ import { GatewayError } from '../../errors.js';
 import { keyError } from '../../protocols/error-formats/own-secrets.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import {
+  asksForStream,
   deletedResponse,
   type IdentifiedTurn,
   inputItems,
   notCancellable,
+  notStreamable,
   type ResponseAction,
   responseNotFound,
 } from '../../protocols/responses/by-id.js';
@@ -20,7 +22,6 @@ import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { backgroundId } from '../../usage/background-calls.js';
 import { parseObject } from '../../wire/json.js';
-import { queryParameter } from '../../wire/query.js';
 import { type Answered, type CollectedRequest, isFailure } from '../ask.js';
 import { answerJson, attend, type WaitingClient } from '../attend.js';
 import { settleShown, settleUnknown } from '../background.js';
@@ -32,6 +33,7 @@ import { responseRequest } from '../response-request.js';
 import type { Services } from '../services.js';
 import type { FoundValues } from './find-queue.js';
 import { ownerOf } from './records.js';
+import { ShownStream } from './shown-stream.js';
 
 /** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
 const copies = 3;
@@ -41,10 +43,7 @@ const underWayMs = 100;
 /** Answers what is asked of a response by its id, which only the key may that made it. */
 export function answerById(services: Services, call: AuthenticatedCall, action: ResponseAction): void {
   const id = call.params.response_id ?? '';
-  if (queryParameter(call.exchange.head.query, 'stream') === 'true')
-    throw new GatewayError('unsupported_parameter', "A response is shown whole: leave 'stream' out.", {
-      param: 'stream',
-    });
+  if (action === 'show' && asksForStream(call.exchange.head.query)) action = 'stream';
   attend(services, call, async (waiting) => {
     const kept = await find(services, call, id);
     if (call.accounted) return;
@@ -95,6 +94,8 @@ async function ownAnswer(
   action: ResponseAction,
 ): Promise<string> {
   switch (action) {
+    case 'stream':
+      throw notStreamable();
     case 'show':
       return turn.kept.response;
     case 'items':
@@ -172,12 +173,21 @@ async function passOn(
       ? await settleBefore(services, call, id, () => waiting.ask(request('show', '')))
       : null;
   if (call.accounted) return;
-  const answer = await waiting.ask(request(action, call.exchange.head.query));
+  const onError = (error: GatewayError | null): void => {
+    if (isVendorAccountError(error) && !carriesAccount(call, upstream))
+      noteVendorAccountRefused(services, call, { upstream, model: holder.model, apiKey }, error);
+  };
+  const stream =
+    action === 'stream' ? new ShownStream(services, call, waiting, { id, upstream, onError }) : null;
+  const answer = await waiting.ask(request(action, call.exchange.head.query), stream);
+  if (stream?.isTaken) {
+    stream.end(isFailure(answer) ? answer : null);
+    return;
+  }
   if (isFailure(answer)) throw failureError(answer);
   call.answeredAt = performance.now();
   const told = answer.refusal?.error ?? null;
-  if (isVendorAccountError(told) && !carriesAccount(call, upstream))
-    noteVendorAccountRefused(services, call, { upstream, model: holder.model, apiKey }, told);
+  onError(told);
   if (told !== null) throw told;
   const { status } = answer.head;
   const text = answer.body.toString('utf8');

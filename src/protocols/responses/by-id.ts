@@ -2,10 +2,11 @@ import { shownId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
+import { queryParameter } from '../../wire/query.js';
 import { type KeptResponse, outputOf } from './kept.js';
 
 /** What is asked of a response by its id. */
-export type ResponseAction = 'show' | 'delete' | 'items' | 'cancel';
+export type ResponseAction = 'show' | 'stream' | 'delete' | 'items' | 'cancel';
 
 interface UpstreamAction {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -18,6 +19,11 @@ interface UpstreamAction {
 /** How the vendor is asked: https://platform.openai.com/docs/api-reference/responses */
 const actions: Readonly<Record<ResponseAction, UpstreamAction>> = {
   show: { method: 'GET', path: '', parameters: ['include', 'include[]'] },
+  stream: {
+    method: 'GET',
+    path: '',
+    parameters: ['stream', 'starting_after', 'include', 'include[]', 'include_obfuscation'],
+  },
   delete: { method: 'DELETE', path: '', parameters: [] },
   items: {
     method: 'GET',
@@ -52,6 +58,31 @@ export function upstreamRequest(
 /** The 404 for a response that is not kept, or not for this key. */
 export function responseNotFound(id: string): GatewayError {
   return new GatewayError('item_not_found', `Response with id${shownId(id)} not found.`);
+}
+
+/**
+ * Whether a response is to be shown as the stream of its events.
+ * @param query of the client's request
+ * @throws {GatewayError} of status 400 where it is to begin behind what is no number of an event
+ */
+export function asksForStream(query: string): boolean {
+  if (queryParameter(query, 'stream') !== 'true') return false;
+  const after = queryParameter(query, 'starting_after');
+  if (after === '' || eventNumber.test(after)) return true;
+  throw new GatewayError('invalid_value', "'starting_after' is the sequence number of an event.", {
+    param: 'starting_after',
+  });
+}
+
+const eventNumber = /^\d{1,15}$/;
+
+/** The vendor's 400 for a response that was not made in the background, as none of the gateway's own was. */
+export function notStreamable(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    'This response cannot be streamed because it was not created with background=true.',
+    { param: 'stream' },
+  );
 }
 
 /** The 400 for a response that is whole already: none of the gateway's own is made in the background. */

@@ -5,7 +5,7 @@ import {
   type StreamVerdict,
 } from '../../../conversation/stream-rules.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
-import { afterColon, wholeNumber } from '../../../wire/json-skip.js';
+import { afterColon, wholeNumber, withoutMembers } from '../../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { usageOfStream } from '../answer/usage.js';
@@ -86,6 +86,17 @@ export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
   if (!isFailed) return { state: 'complete', usage, error: null };
   const { data } = parseEvent(tail.toString('utf8', word.start, word.end));
   return { state: 'failed', usage, error: upstreamError(parseObject(data ?? '') ?? {}) };
+}
+
+const ofResponse = new Set(['response']);
+
+/** @returns the response in the event that ends a run, and with it its stream, as JSON text; null where none does */
+export function endedResponse(run: Buffer): Buffer | null {
+  const word = lastWord(run, false);
+  const { data } = word === null ? { data: null } : parseEvent(run.toString('utf8', word.start, word.end));
+  const response =
+    data === null ? undefined : withoutMembers(Buffer.from(data), ofResponse)?.taken.get('response');
+  return response === undefined ? null : Buffer.from(response);
 }
 
 /** An event that ends a stream, by its type and place. */

@@ -1,0 +1,206 @@
+import { performance } from 'node:perf_hooks';
+import { failureError } from '../../attempts/told-error.js';
+import type { Upstream } from '../../config/types.js';
+import { type FaultPlace, GatewayError } from '../../errors.js';
+import type { ExchangeListener } from '../../http/exchange.js';
+import { Swept } from '../../http/sweep.js';
+import { responses } from '../../protocols/responses/index.js';
+import { endedResponse } from '../../protocols/responses/stream/rules.js';
+import { ObservedTransform } from '../../stream/observe.js';
+import type { UpstreamExchange, UpstreamFailure } from '../../upstream/client.js';
+import { EventRuns } from '../../wire/sse.js';
+import { account } from '../account.js';
+import { streamLines } from '../answer-lines.js';
+import { lastEvent } from '../answer-phase.js';
+import type { EventTaker } from '../ask.js';
+import type { WaitingClient } from '../attend.js';
+import { settleShown } from '../background.js';
+import type { AuthenticatedCall } from '../call.js';
+import { takeAnswerMemory } from '../memory-budget.js';
+import { endFailedStream, keepAliveBytes, outcomeOf, refuse, refuseStream } from '../refuse.js';
+import type { Services } from '../services.js';
+
+interface Shown {
+  readonly id: string;
+  readonly upstream: Upstream;
+  /** Hears of an error, and may have it noted, before the client does. */
+  readonly onError: (error: GatewayError) => void;
+}
+
+/**
+ * Hands the events on by which an upstream shows a response that it makes in the background, or has made. What the response
+ * has used is not the call's: it is settled once for the call that began it, by whoever sees its end first.
+ */
+export class ShownStream extends Swept implements EventTaker, ExchangeListener {
+  readonly #services: Services;
+  readonly #call: AuthenticatedCall;
+  readonly #waiting: WaitingClient;
+  readonly #shown: Shown;
+  readonly #transform: ObservedTransform;
+  readonly #runs: EventRuns;
+  #upstream: UpstreamExchange | null = null;
+  /** Something of it has left. */
+  #hasBegun = false;
+  #isFlowing = true;
+  #heardAt = 0;
+
+  constructor(services: Services, call: AuthenticatedCall, waiting: WaitingClient, shown: Shown) {
+    super();
+    this.#services = services;
+    this.#call = call;
+    this.#waiting = waiting;
+    this.#shown = shown;
+    this.#transform = new ObservedTransform({
+      rules: responses,
+      hideUsage: false,
+      streamsUnasked: false,
+      amend: null,
+      keep: null,
+      inputEstimate: 0,
+      secrets: shown.upstream.secrets,
+    });
+    this.#runs = new EventRuns(this.#transform.eventBytes);
+  }
+
+  /** The upstream answers with a stream. */
+  get isTaken(): boolean {
+    return this.#upstream !== null;
+  }
+
+  onEvents(upstream: UpstreamExchange): void {
+    this.#upstream = upstream;
+    this.#heardAt = performance.now();
+    this.#call.exchange.listener = this;
+    this.#services.sweepList.add(this);
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#call.accounted) return true;
+    try {
+      const run = this.#runs.push(chunk);
+      takeAnswerMemory(this.#services, this.#call, this.#runs.held);
+      if (run !== null) this.#pass(run);
+    } catch (fault) {
+      if (!(fault instanceof GatewayError)) throw fault;
+      this.#fail(fault);
+    }
+    return this.#isFlowing;
+  }
+
+  #pass(run: Buffer): void {
+    const transform = this.#transform;
+    const verdict = this.#hasBegun || this.#runs.overlong ? 'meaningful' : transform.judge(run);
+    if (verdict === 'silence') return;
+    if (verdict !== 'meaningful') {
+      this.#fail(verdict);
+      return;
+    }
+    this.#begin();
+    const passed = transform.pass(run);
+    this.#write(passed);
+    if (transform.withheldError !== null) this.#fail(transform.withheldError);
+    else if (transform.isComplete) this.#settle(passed);
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#call.path = 'exact';
+    this.#call.exchange.begin(200, streamLines(this.#call, null));
+    this.#call.endedAt = 0;
+  }
+
+  #write(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#heardAt = performance.now();
+    this.#isFlowing = this.#call.exchange.write(bytes);
+  }
+
+  #settle(run: Buffer): void {
+    const response = endedResponse(run);
+    if (response !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, response);
+  }
+
+  /** The upstream's side has ended. @param failure null where it has come to its end */
+  end(failure: UpstreamFailure | null): void {
+    if (this.#call.accounted) return;
+    const last = lastEvent(this.#runs);
+    if (last !== null) this.#pass(last);
+    if (this.#call.accounted) return;
+    const { isComplete } = this.#transform;
+    if (failure !== null && !isComplete) {
+      this.#fail(failureError(failure));
+      return;
+    }
+    this.#begin();
+    const { last: rest, error } = this.#transform.end();
+    if (rest !== null) this.#write(rest);
+    // What is asked for may lie behind the last event: then there is nothing to show.
+    if (error !== null && (!this.#isEmpty || failure !== null)) this.#fail(error);
+    else this.#finish();
+  }
+
+  get #isEmpty(): boolean {
+    return this.#call.exchange.bytesOut === 0;
+  }
+
+  #finish(): void {
+    const call = this.#call;
+    const { passedError } = this.#transform;
+    this.#leave();
+    call.error = passedError;
+    if (passedError === null) call.exchange.end();
+    else endFailedStream(call);
+    account(this.#services, call, passedError === null ? 'complete' : 'upstream_error');
+  }
+
+  #fail(error: GatewayError): void {
+    const call = this.#call;
+    const transform = this.#transform;
+    this.#leave();
+    this.#waiting.cancel();
+    this.#shown.onError(error);
+    if (!this.#hasBegun) {
+      refuse(this.#services, call, error);
+      return;
+    }
+    refuseStream(call, error, {
+      number: transform.nextNumber,
+      insideEvent: this.#runs.overlong,
+      words: (event) => transform.lastWords(error, event),
+    });
+    account(this.#services, call, outcomeOf(error));
+  }
+
+  #leave(): void {
+    this.#services.sweepList.remove(this);
+    this.#isFlowing = true;
+  }
+
+  override onSweep(now: number): void {
+    const { keepAliveMs } = this.#call.running.snapshot.timeouts;
+    if (keepAliveMs === 0 || !this.#isFlowing || this.#runs.overlong || now - this.#heardAt < keepAliveMs)
+      return;
+    this.#begin();
+    this.#write(keepAliveBytes(this.#call));
+  }
+
+  onClientGone(): void {
+    this.#leave();
+    this.#waiting.onClientGone();
+  }
+
+  onDrained(): void {
+    this.#isFlowing = true;
+    this.#heardAt = performance.now();
+    this.#upstream?.resume();
+  }
+
+  onOurFault(error: GatewayError): void {
+    if (!this.#call.accounted) this.#fail(error);
+  }
+
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.#call.onFault(where, fault);
+  }
+}
