@@ -202,6 +202,8 @@ function upstreamView(upstream: ResolvedUpstream): object {
     kind: upstream.kind,
     baseUrl: upstream.baseUrl ?? undefined,
     apiKeys: upstream.apiKeys.map(() => hiddenText),
+    keyHeader: upstream.keyHeader ?? undefined,
+    query: upstream.query,
     headers: Object.fromEntries(upstream.headers.map(([name]) => [name, hiddenText])),
     forwardHeaders: upstream.forwardHeaders,
     returnHeaders: upstream.returnHeaders,

@@ -1,7 +1,7 @@
 import { isObject } from '../wire/json.js';
 import { checkRules } from './check-rules.js';
 import { type ConfigFiles, codeText, isKeyOf, pairProblem } from './files.js';
-import { refusedHeaders, token, unpassable, unreturnable } from './headers.js';
+import { isCredential, refusedHeaders, token, unpassable, unreturnable } from './headers.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { parseProxyUrl } from './proxy.js';
@@ -402,9 +402,17 @@ function checkUpstream(report: Report, name: string, upstream: unknown, files: C
     const reason = refusedHeaders.get(lower);
     if (!token.test(field)) report.add(at('headers', field), 'is not a valid header name');
     else if (reason !== undefined) report.add(at('headers', field), `may not be set here: ${reason}`);
+    else if (lower === propertyOf(upstream, 'keyHeader'))
+      report.add(at('headers', field), 'is where apiKeys are sent');
     else if (seen.has(lower)) report.add(at('headers', field), 'is given twice in different cases');
     seen.add(lower);
   }
+  for (const [name] of propertiesOf(propertyOf(upstream, 'query')))
+    if (isCredential(name.toLowerCase()))
+      report.add(
+        at('query', name),
+        'may not be set here: it is called like a credential; put it into apiKeys',
+      );
   checkHeaderNames(report, upstream, at, {
     list: 'forwardHeaders',
     reasonAgainst: unpassable,

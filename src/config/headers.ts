@@ -32,6 +32,11 @@ const ownBeginnings = ['sec-', 'x-gateway-', 'proxy-'];
 /** What is called like a credential is one. */
 const credential = /auth|api-?key|token|secret|cookie|credential|signature|password/;
 
+/** Whether a header or parameter is called like what somebody signs in with. @param name in lower case */
+export function isCredential(name: string): boolean {
+  return name === 'key' || credential.test(name);
+}
+
 const ofVendor: ReadonlySet<string> = new Set([
   'anthropic-beta',
   'anthropic-version',

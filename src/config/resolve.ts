@@ -17,6 +17,7 @@ import type {
   FetchSettings,
   KeptVideos,
   Key,
+  KeyHeader,
   ListenTls,
   Price,
   Protocol,
@@ -34,6 +35,8 @@ export interface ResolvedUpstream {
   /** Null for the simulator, whose port is known only when it runs. */
   readonly baseUrl: string | null;
   readonly apiKeys: readonly string[];
+  readonly keyHeader: KeyHeader | null;
+  readonly query: Readonly<Record<string, string>>;
   readonly headers: readonly (readonly [string, string])[];
   /** Headers of clients that it gets, and of its answers that they get, beside those that always are. Lower-case names. */
   readonly forwardHeaders: readonly string[];
@@ -327,6 +330,8 @@ function resolveUpstream(
     kind: upstream.kind,
     baseUrl: upstream.baseUrl ?? null,
     apiKeys: upstream.apiKeys ?? [],
+    keyHeader: upstream.keyHeader ?? null,
+    query: upstream.query ?? {},
     headers: Object.entries(upstream.headers ?? {}).map(([field, value]) => [field.toLowerCase(), value]),
     forwardHeaders: lowerCase(upstream.forwardHeaders),
     returnHeaders: lowerCase(upstream.returnHeaders),

@@ -4,7 +4,7 @@ import { conversations, usage, videos } from './kept-schema.js';
 import { price } from './price-schema.js';
 import { rules } from './rules-schema.js';
 import { closedObject, described, headerValue, optional } from './setting.js';
-import { protocols, upstreamKinds } from './words.js';
+import { keyHeaders, protocols, upstreamKinds } from './words.js';
 
 /** Setters of timers take 32 signed bits: beyond, a deadline would fire at once. */
 const longestMs = 2_147_483_647;
@@ -206,6 +206,14 @@ const upstream = closedObject({
   apiKeys: optional(
     'Sent as bearer, `x-api-key` or `x-goog-api-key`, by kind; each of several has a health of its own.',
     Type.Array(Type.String({ pattern: '^[\\u0021-\\u007e]+$', expected: 'a key without spaces' })),
+  ),
+  keyHeader: optional(
+    'Header that the keys are sent in where it is not that of the kind: `api-key` for OpenAI models on Azure; `authorization` has them as bearer.',
+    Type.Enum(keyHeaders),
+  ),
+  query: optional(
+    'Parameters that the query of every request to it has, such as `{"api-version": "2024-10-21"}`.',
+    Type.Record(Type.String({ minLength: 1, maxLength: 256 }), text),
   ),
   headers: optional(
     'Added to every request; values of printable ASCII.',

@@ -9,7 +9,7 @@ import type { Network } from './networks.js';
 import type { PriceSettings } from './price-schema.js';
 import type { RuleSettings } from './rules-schema.js';
 import type { ConfigFile } from './schema.js';
-import type { protocols, upstreamKinds } from './words.js';
+import type { keyHeaders, protocols, upstreamKinds } from './words.js';
 
 /** A section of the config file with every default filled in: its schema says what each setting is. */
 type Filled<Section extends keyof ConfigFile> = Readonly<
@@ -18,6 +18,7 @@ type Filled<Section extends keyof ConfigFile> = Readonly<
 
 export type Protocol = (typeof protocols)[number];
 export type UpstreamKind = (typeof upstreamKinds)[number];
+export type KeyHeader = (typeof keyHeaders)[number];
 
 /** What of the gateway's own an upstream knows, and its clients must not. */
 export interface OwnSecrets {
@@ -84,6 +85,8 @@ export interface Upstream extends ConfiguredHeaders {
   readonly origin: Origin;
   /** Path prefix of the base URL without a trailing slash: `/v1`, or empty. */
   readonly basePath: string;
+  /** What the query of every request to it has: `api-version=2024-10-21`, or empty. */
+  readonly baseQuery: string;
   /** Ask for a stream's usage where the client did not, and hide it from the client again. */
   readonly injectUsage: boolean;
   /** What becomes of a call there whose client leaves: it is read on for its usage, within bounds, or cancelled. */
@@ -97,6 +100,8 @@ export interface Upstream extends ConfiguredHeaders {
   /** Members of bodies that it may be sent though they could lead it elsewhere. */
   readonly allowMembers: ReadonlySet<SteeringMember>;
   readonly apiKeys: readonly string[];
+  /** Where it looks for a key; null where all of its kind do. */
+  readonly keyHeader: KeyHeader | null;
   readonly secrets: OwnSecrets;
 }
 

@@ -24,3 +24,6 @@ export const upstreamKinds = [
   'generic',
   'simulator',
 ] as const;
+
+/** Headers in which upstreams may look for a key; `authorization` has it as a bearer token. */
+export const keyHeaders = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'] as const;

@@ -35,6 +35,7 @@ import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { contains } from '../wire/json-skip.js';
 import { KeptHead, NumberedHead, type RequestHeadLines } from '../wire/numbered-head.js';
+import { withQuery } from '../wire/query.js';
 import { createSealer, type Sealer } from '../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import { beginInBackground } from './begun-response.js';
@@ -146,7 +147,6 @@ function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttem
   const names = { upstream: target.model, client: call.model?.name ?? '' };
   const { body, answer } = form.convert(call.parsedBody(), names, leftOut);
   const written = Buffer.from(body);
-  const { rules } = target;
   return {
     path: 'translated',
     leftOut: leftOut.names,
@@ -155,7 +155,7 @@ function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttem
     contentType: json,
     source: null,
     once: never,
-    body: rules === null ? [written] : ruledBody(rules, written, writtenKind(protocol)),
+    body: target.rules === null ? [written] : ruledBody(target.rules, written, writtenKind(protocol)),
     transform: new ObservedTransform({
       rules: form.rules,
       hideUsage: false,
@@ -523,7 +523,7 @@ export function oneOffHead(
   const configured = request.target ?? upstream;
   return joinLines(
     startOf(upstream, request.method, request.path, configured),
-    request.apiKey === null ? noLines : credentialLine(upstream.kind, request.apiKey),
+    request.apiKey === null ? noLines : credentialLine(upstream, request.apiKey),
     request.contentType === null ? noLines : typeLine(request.contentType),
     requestIdLine(id),
     vendorLines(request.protocol, head, upstream.kind, configured),
@@ -542,7 +542,7 @@ export function socketLines(
   return joinLines(
     configuredLines(target),
     requestIdLine(call.exchange.id),
-    apiKey === null ? noLines : credentialLine(target.upstream.kind, apiKey),
+    apiKey === null ? noLines : credentialLine(target.upstream, apiKey),
     vendor,
     forwardedLines(call, target, protocol),
   );
@@ -564,12 +564,12 @@ function makeStarts(target: Target, path: string): readonly HeadStart[] {
   const { upstream } = target;
   const start = startOf(upstream, 'POST', path, target);
   if (upstream.apiKeys.length === 0) return [new HeadStart(start)];
-  return upstream.apiKeys.map((key) => new HeadStart(joinLines(start, credentialLine(upstream.kind, key))));
+  return upstream.apiKeys.map((key) => new HeadStart(joinLines(start, credentialLine(upstream, key))));
 }
 
 function startOf(upstream: Upstream, method: string, path: string, configured: ConfiguredHeaders): HeadLines {
   return joinLines(
-    requestLine(method, upstream.basePath + path),
+    requestLine(method, withQuery(upstream.basePath + path, upstream.baseQuery)),
     headerLine('host', upstream.origin.authority),
     headerLine('accept-encoding', 'identity'),
     configuredLines(configured),

@@ -24,6 +24,11 @@ export function queryName(pair: string): string {
   return decode(equals === -1 ? pair : pair.slice(0, equals));
 }
 
+/** A path with its query and more of one. @param query without the question mark; empty for nothing more */
+export function withQuery(path: string, query: string): string {
+  return query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`;
+}
+
 function decode(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text;
   try {

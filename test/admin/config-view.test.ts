@@ -186,6 +186,8 @@ function fullConfig(secrets: Secrets) {
         kind: 'chat',
         baseUrl: 'https://api.example.com/v1',
         apiKeys: secrets.apiKeys,
+        keyHeader: 'api-key',
+        query: { 'api-version': '2024-10-21' },
         headers: { 'x-organization': secrets.header },
         forwardHeaders: ['openai-project'],
         returnHeaders: ['x-served-by'],

@@ -64,9 +64,10 @@ const writers: Readonly<Record<string, (text: string) => unknown>> = {
   ...Object.fromEntries(
     upstreamKinds.map((kind: UpstreamKind) => [
       `key of ${kind}`,
-      (text: string) => credentialLine(kind, text),
+      (text: string) => credentialLine({ kind, keyHeader: null }, text),
     ]),
   ),
+  'key in a header of its own': (text) => credentialLine({ kind: 'chat', keyHeader: 'api-key' }, text),
   version: (vendorcVersion) => vendor('messages', { vendorcVersion }),
   'messages beta': (vendorcBeta) => vendor('messages', { vendorcBeta }),
   'chat beta': (openaiBeta) => vendor('chat', { openaiBeta }),

@@ -70,6 +70,19 @@ export const badConfigs: readonly BadConfig[] = [
     problems: ['upstreams.main.baseUrl: may not hold a fragment'],
   },
   {
+    at: 'upstreams/main/query',
+    value: { 'api-version': '2024-10-21', 'api-key': secret, key: secret },
+    problems: [
+      'upstreams.main.query.api-key: may not be set here: it is called like a credential; put it into apiKeys',
+      'upstreams.main.query.key: may not be set here: it is called like a credential; put it into apiKeys',
+    ],
+  },
+  {
+    at: 'upstreams/main',
+    value: { kind: 'chat', baseUrl: 'https://x/v1', keyHeader: 'api-key', headers: { 'Api-Key': secret } },
+    problems: ['upstreams.main.headers.Api-Key: is where apiKeys are sent'],
+  },
+  {
     at: 'upstreams/main/apiKeys',
     value: [`${secret}\r\nx: y`],
     problems: ['upstreams.main.apiKeys[0]: must be a key without spaces'],

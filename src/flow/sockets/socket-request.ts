@@ -2,6 +2,7 @@ import type { Protocol, Target } from '../../config/types.js';
 import { type VendorHeaders, vendorLines } from '../../protocols/credentials/credentials.js';
 import type { SocketRequest } from '../../upstream/socket.js';
 import { fieldsOf } from '../../wire/head.js';
+import { withQuery } from '../../wire/query.js';
 import type { Call } from '../call.js';
 import { socketLines } from '../prepare.js';
 
@@ -29,7 +30,7 @@ export function socketRequest(
   const lines = vendorLines(protocol, vendor, target.upstream.kind, target);
   return {
     origin: upstream.origin,
-    path: `${upstream.basePath}${path}`,
+    path: withQuery(upstream.basePath + path, upstream.baseQuery),
     headers: fieldsOf(socketLines(call, target, upstream.apiKeys[key] ?? null, protocol, lines)),
     protocols: [],
     maxMessageBytes: sockets.messageBytes,

@@ -4,6 +4,7 @@ import type { ResponseHead, UpstreamExchange, UpstreamHandler } from '../../upst
 import type { Origin } from '../../upstream/origin.js';
 import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../wire/head.js';
+import { withQuery } from '../../wire/query.js';
 import type { Asking } from '../call.js';
 import { markedKey } from '../key-mark.js';
 import { fileHosts } from '../own-address.js';
@@ -163,7 +164,10 @@ export class ContentFetch {
   #ownUrl(): string {
     const { source } = this.#wanted;
     const { secure, authority } = source.upstream.origin;
-    const path = source.kind === 'path' ? source.upstream.basePath + source.path : '/';
+    const path =
+      source.kind === 'path'
+        ? withQuery(source.upstream.basePath + source.path, source.upstream.baseQuery)
+        : '/';
     return `${secure ? 'https' : 'http'}://${authority}${path}`;
   }
 }

@@ -1,4 +1,4 @@
-import type { ConfiguredHeaders, Protocol, UpstreamKind } from '../../config/types.js';
+import type { ConfiguredHeaders, KeyHeader, Protocol, Upstream, UpstreamKind } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type HeadLines, headerLinesOf, joinLines, LinePair, noLines } from '../../wire/head.js';
 import { queryParameter } from '../../wire/query.js';
@@ -181,8 +181,6 @@ export interface VendorHeaders {
   readonly vendorcVersion: string;
 }
 
-const messagesKeyLine = headerLinesOf('x-api-key');
-const generateContentKeyLine = headerLinesOf('x-goog-api-key');
 const bearerLine = headerLinesOf('authorization');
 const openaiBetaLine = headerLinesOf('openai-beta');
 const messagesBetaLine = headerLinesOf('anthropic-beta');
@@ -191,22 +189,31 @@ const messagesVersionLine = headerLinesOf('anthropic-version');
 /** Version of the messages protocol that translated calls are made in. */
 const ownVersionLine = messagesVersionLine('2023-06-01');
 
-const bearer = (key: string): HeadLines => bearerLine(`Bearer ${key}`);
+/** How a key is written in each header that may hold one. */
+const keyLines: Readonly<Record<KeyHeader, (key: string) => HeadLines>> = {
+  authorization: (key) => bearerLine(`Bearer ${key}`),
+  'api-key': headerLinesOf('api-key'),
+  'x-api-key': headerLinesOf('x-api-key'),
+  'x-goog-api-key': headerLinesOf('x-goog-api-key'),
+};
 
-/** How the gateway signs in at the upstreams of a kind. */
-const credentialLines: Readonly<Record<UpstreamKind, (key: string) => HeadLines>> = {
-  chat: bearer,
-  messages: messagesKeyLine,
-  generateContent: generateContentKeyLine,
-  vendork: bearer,
-  vendorj: bearer,
-  generic: bearer,
-  simulator: bearer,
+/** Where the upstreams of a kind look for a key. */
+const keyHeaderOfKind: Readonly<Record<UpstreamKind, KeyHeader>> = {
+  chat: 'authorization',
+  messages: 'x-api-key',
+  generateContent: 'x-goog-api-key',
+  vendork: 'authorization',
+  vendorj: 'authorization',
+  generic: 'authorization',
+  simulator: 'authorization',
 };
 
 /** The header line by which the gateway signs in at an upstream. */
-export function credentialLine(kind: UpstreamKind, key: string): HeadLines {
-  return credentialLines[kind](key);
+export function credentialLine(
+  { kind, keyHeader }: Pick<Upstream, 'kind' | 'keyHeader'>,
+  key: string,
+): HeadLines {
+  return keyLines[keyHeader ?? keyHeaderOfKind[kind]](key);
 }
 
 /**

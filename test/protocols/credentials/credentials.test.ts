@@ -213,7 +213,11 @@ test('an upstream gets the header lines of the vendor of the protocol it is call
 });
 
 test('each kind of upstream has its key in one place', async (t) => {
-  t.same(Object.fromEntries(upstreamKinds.map((kind) => [kind, credentialLine(kind, 'k')])), {
+  const lineOf = (kind: Upstream['kind'], keyHeader: Upstream['keyHeader'] = null) =>
+    credentialLine({ kind, keyHeader }, 'k');
+  t.same(lineOf('chat', 'api-key'), 'api-key: k\r\n');
+  t.same(lineOf('messages', 'authorization'), 'authorization: Bearer k\r\n');
+  t.same(Object.fromEntries(upstreamKinds.map((kind) => [kind, lineOf(kind)])), {
     chat: 'authorization: Bearer k\r\n',
     messages: 'x-api-key: k\r\n',
     generateContent: 'x-goog-api-key: k\r\n',
