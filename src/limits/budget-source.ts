@@ -14,6 +14,8 @@ const retryMs = 500;
 const slowMs = 500;
 /** What was free for so long goes back to where other hosts find it. */
 const idleMs = 10_000;
+/** Calls of the store under way, below what any store takes of one process: what it refuses to take counts as spent. */
+const mostAtOnce = 512;
 
 export interface BudgetSourceOptions {
   readonly accounts: BudgetAccounts;
@@ -68,6 +70,8 @@ export class BudgetSource implements ShareSource {
   #user: ShareUser | null = null;
   #isAvailable = true;
   #isLeaving = false;
+  /** Accounts whose call of the store is under way. */
+  #working = 0;
   /** While the store is gone, one account at a time finds out whether it is there again. */
   #probeAt = Number.NEGATIVE_INFINITY;
 
@@ -112,7 +116,7 @@ export class BudgetSource implements ShareSource {
     const account = this.#known.get(pool);
     if (account === undefined) return;
     account.isChanged = true;
-    if (account.work === null) this.#reserveAnew(account);
+    if (account.work === null && this.#hasRoom()) this.#reserveAnew(account);
   }
 
   lack(pool: OwnedPool): boolean {
@@ -133,7 +137,7 @@ export class BudgetSource implements ShareSource {
     // An account that has no more, or cannot be reached, is remembered: it would be asked again by the next call.
     if (account.work !== null || isBehind(account) || this.#now() < account.emptyUntil) return false;
     if (pool.free > 0) {
-      if (this.#now() - account.idleSince >= idleMs) this.#giveBack(account);
+      if (this.#now() - account.idleSince >= idleMs && this.#hasRoom()) this.#giveBack(account);
       return false;
     }
     this.#known.delete(pool);
@@ -144,21 +148,30 @@ export class BudgetSource implements ShareSource {
   flush(): void {
     if (this.#isLeaving) return;
     for (const account of this.#lacking) {
-      if (account.work === null) this.#seek(account);
+      if (account.work === null && this.#hasRoom()) this.#seek(account);
       else if (!this.#isAvailable) this.#lendMeanwhile(account);
     }
   }
 
   tick(): void {
     const at = this.#now();
+    let isSlow = !this.#isAvailable;
     for (const account of this.#known.values()) {
       const { pool } = account;
       if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
       if (account.work !== null) {
-        if (!this.#isAvailable || at - account.workSince >= slowMs) this.#lendMeanwhile(account);
+        const isLate = !this.#isAvailable || at - account.workSince >= slowMs;
+        if (isLate) this.#lendMeanwhile(account);
+        isSlow ||= isLate;
         continue;
       }
-      if (this.#isDue(account, at)) {
+      if (!this.#hasRoom()) {
+        // Its turn is at a later tick, and nobody knows when where those before it get no answer.
+        if (isSlow) this.#lendMeanwhile(account);
+        continue;
+      }
+      if (account.isChanged) this.#reserveAnew(account);
+      else if (this.#isDue(account, at)) {
         if (!this.#isAvailable) this.#probeAt = at + retryMs;
         this.#reserve(account);
       } else if (pool.free > 0 && at - account.idleSince >= idleMs) this.#giveBack(account);
@@ -169,11 +182,19 @@ export class BudgetSource implements ShareSource {
   /** Gives back all that is not spent, because the host is about to end. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
-    await Promise.all([...this.#known.values()].map((account) => this.#settle(account)));
+    const accounts = this.#known.values();
+    const settleSome = async (): Promise<void> => {
+      for (const account of accounts) await this.#settle(account);
+    };
+    await Promise.all(Array.from({ length: mostAtOnce }, settleSome));
   }
 
   #now(): number {
     return this.#options.now();
+  }
+
+  #hasRoom(): boolean {
+    return this.#working < mostAtOnce;
   }
 
   #setAvailable(next: boolean): void {
@@ -189,6 +210,7 @@ export class BudgetSource implements ShareSource {
   /** Calls the store for one account at a time. */
   #work(account: Account, call: () => Promise<void>): void {
     account.workSince = this.#now();
+    this.#working++;
     account.work = call().then(
       () => this.#onDone(account, true),
       () => this.#onDone(account, false),
@@ -198,6 +220,7 @@ export class BudgetSource implements ShareSource {
   #onDone(account: Account, isDone: boolean): void {
     const { pool } = account;
     account.work = null;
+    this.#working--;
     this.#setAvailable(isDone);
     pool.isCutOff = !isDone;
     if (!isDone) {
@@ -206,6 +229,8 @@ export class BudgetSource implements ShareSource {
     }
     if (account.isChanged) this.#reserveAnew(account);
     this.#user?.onAnswered([pool]);
+    // In steps: each looks at all that wait.
+    if (this.#lacking.size > 0 && this.#working <= mostAtOnce / 2) this.flush();
   }
 
   /** What the call under way is to bring is not there, and may not be for as long as calls of the store may take. */

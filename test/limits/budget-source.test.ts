@@ -291,3 +291,28 @@ test('the next period has a budget of its own, and that of the one before goes b
     [next.name],
   );
 });
+
+test('as many budgets as there are keys are asked for and given back a few at a time, and none is lost', async (t) => {
+  for (const isLeaving of [false, true]) {
+    const time = new SimulatedTime();
+    const accounts = new SimulatedAccounts(time);
+    const budgets = Array.from({ length: 1300 }, (_, i): Pool => ({ ...budget, name: `key:${i}:budget` }));
+    const { source, host, told } = startBudgetHost({ time, accounts, pools: budgets, workers: 1 });
+    const [worker] = host.workers as [SimulatedWorker];
+    const asked = budgets.map((pool) => ask(worker, pool, 10));
+    await pass(time, 100);
+    for (const [i, pool] of budgets.entries()) finish(admitted(asked[i] as (typeof asked)[number]), pool, 7);
+    if (isLeaving) {
+      await pass(time, 2000, 50);
+      worker.holder.close();
+      await pass(time, 10);
+      const left = source.leave();
+      await pass(time, 100);
+      await left;
+    } else await pass(time, 60_000, 50);
+    const spent = budgets.map(({ name }) => accounts.reserved.get(name));
+    t.strictSame(new Set(spent), new Set([7]), 'what was spent, and no unit more');
+    t.ok(accounts.mostUnderWay <= 512, `${accounts.mostUnderWay} calls of the store at once`);
+    t.strictSame(told, [], 'the store was never taken for gone');
+  }
+});

@@ -15,6 +15,9 @@ export class SimulatedAccounts implements BudgetAccounts {
   delayMs = 1;
   /** Decides each call when it arrives. */
   fate: () => Fate = () => 'good';
+  /** Calls that have no answer yet, and how many there were at most. */
+  underWay = 0;
+  mostUnderWay = 0;
   readonly #debts = new Set<string>();
   readonly #time: SimulatedTime;
 
@@ -46,11 +49,14 @@ export class SimulatedAccounts implements BudgetAccounts {
 
   #call<T>(run: () => T): Promise<T> {
     const time = this.#time;
+    this.underWay++;
+    this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
     return new Promise((resolve, reject) => {
       time.at(time.now + this.delayMs, () => {
         const fate = this.fate();
         const done = fate === 'failed' ? null : { result: run() };
         time.at(time.now + this.delayMs, () => {
+          this.underWay--;
           if (done !== null && fate === 'good') resolve(done.result);
           else reject(new GatewayError('store_unavailable', 'The store is gone.'));
         });
