@@ -164,6 +164,8 @@ test('a query is its client’s, percent-encoded, without another model or a key
     'key=k',
     '%6Bey=k',
     'Key=k',
+    'api-key=k',
+    'API%2Dkey=k',
     '=x',
   ])
     t.equal(upstreamQuery(`a=1&${spelled}&b=2`, 'up'), 'model=up&a=1&b=2', spelled);

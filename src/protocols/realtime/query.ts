@@ -5,7 +5,7 @@ import type { SteeringMember } from '../../wire/steering-members.js';
 /** What cannot stand in a query as it is (RFC 3986 section 3.4), and what some servers take for the end of a pair. */
 const unplain = /[^!"$-:<-~]/gu;
 /** Decided by the gateway, or its own. */
-const ownNames: ReadonlySet<string> = new Set(['', 'model', 'key']);
+const ownNames: ReadonlySet<string> = new Set(['', 'model', 'key', 'api-key']);
 
 /** Parameters that are read here; an upstream gets all but the key. */
 const guard = new MemberGuard({ reads: ['model', 'key', 'call_id', 'intent'], steers: true });
