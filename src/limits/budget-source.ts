@@ -72,6 +72,10 @@ export class BudgetSource implements ShareSource {
   #isLeaving = false;
   /** Accounts whose call of the store is under way. */
   #working = 0;
+  /** Whoever is answered asks again at once, and all who wait are being looked at. */
+  #isFlushing = false;
+  /** At the last tick the store had not answered for long. */
+  #isSlow = false;
   /** While the store is gone, one account at a time finds out whether it is there again. */
   #probeAt = Number.NEGATIVE_INFINITY;
 
@@ -146,10 +150,16 @@ export class BudgetSource implements ShareSource {
   }
 
   flush(): void {
-    if (this.#isLeaving) return;
-    for (const account of this.#lacking) {
-      if (account.work === null && this.#hasRoom()) this.#seek(account);
-      else if (!this.#isAvailable) this.#lendMeanwhile(account);
+    if (this.#isLeaving || this.#isFlushing) return;
+    this.#isFlushing = true;
+    try {
+      for (const account of this.#lacking) {
+        if (!this.#hasRoom() && this.#isAvailable) break;
+        if (account.work === null && this.#hasRoom()) this.#seek(account);
+        else if (!this.#isAvailable) this.#lendMeanwhile(account);
+      }
+    } finally {
+      this.#isFlushing = false;
     }
   }
 
@@ -163,28 +173,33 @@ export class BudgetSource implements ShareSource {
         const isLate = !this.#isAvailable || at - account.workSince >= slowMs;
         if (isLate) this.#lendMeanwhile(account);
         isSlow ||= isLate;
-        continue;
-      }
-      if (!this.#hasRoom()) {
-        // Its turn is at a later tick, and nobody knows when where those before it get no answer.
-        if (isSlow) this.#lendMeanwhile(account);
-        continue;
-      }
-      if (account.isChanged) this.#reserveAnew(account);
-      else if (this.#isDue(account, at)) {
-        if (!this.#isAvailable) this.#probeAt = at + retryMs;
-        this.#reserve(account);
-      } else if (pool.free > 0 && at - account.idleSince >= idleMs) this.#giveBack(account);
-      else if (pool.isUnused && pool.free === 0) this.#user?.onAnswered([pool]);
+      } else if (this.#hasRoom()) this.#renew(account, at);
+      // Its turn comes later, and nobody knows when where those before it get no answer.
+      else if (this.#isSlow) this.#lendMeanwhile(account);
     }
+    this.#isSlow = isSlow;
   }
 
-  /** Gives back all that is not spent, because the host is about to end. */
+  #renew(account: Account, at: number): void {
+    const { pool } = account;
+    if (account.isChanged) this.#reserveAnew(account);
+    else if (this.#isDue(account, at)) {
+      if (!this.#isAvailable) this.#probeAt = at + retryMs;
+      this.#reserve(account);
+    } else if (pool.free > 0 && at - account.idleSince >= idleMs) this.#giveBack(account);
+    else if (pool.isUnused && pool.free === 0) this.#user?.onAnswered([pool]);
+  }
+
+  /** Gives back all that is not spent, because the host is about to end. Where the store does not answer it stays spent. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     const accounts = this.#known.values();
     const settleSome = async (): Promise<void> => {
-      for (const account of accounts) await this.#settle(account);
+      for (const account of accounts) {
+        await this.#settle(account);
+        // The next would wait as long.
+        if (!this.#isAvailable) return;
+      }
     };
     await Promise.all(Array.from({ length: mostAtOnce }, settleSome));
   }

@@ -1,14 +1,10 @@
 /** A power of two. */
 const shards = 256;
 
-/** Names that are counted on differ in their last characters: those of limits before a word of theirs, which has 11 at most. */
-const telling = 16;
-
-/** Which of the parts of a map a name is in. */
+/** Which of the parts of a map a name is in: by all of it, since names may begin or end alike. */
 export function shardOf(name: string): number {
   let hash = 0;
-  for (let i = Math.max(0, name.length - telling); i < name.length; i++)
-    hash = (hash * 31 + name.charCodeAt(i)) | 0;
+  for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) | 0;
   return hash & (shards - 1);
 }
 

@@ -316,3 +316,33 @@ test('as many budgets as there are keys are asked for and given back a few at a 
     t.strictSame(told, [], 'the store was never taken for gone');
   }
 });
+
+test('two thousand budgets that wait are lent to when the store is gone, and after it comes back each is told of what was spent', async (t) => {
+  const time = new SimulatedTime();
+  const accounts = new SimulatedAccounts(time);
+  const budgets = Array.from({ length: 2000 }, (_, i): Pool => ({ ...budget, name: `key:${i}:budget` }));
+  const { source, host, told } = startBudgetHost({
+    time,
+    accounts,
+    pools: budgets,
+    workers: 1,
+    whenGone: () => 'open',
+  });
+  const [worker] = host.workers as [SimulatedWorker];
+  accounts.fate = () => 'failed';
+  const asked = budgets.map((pool) => ask(worker, pool, 10));
+  await pass(time, 2000, 10);
+  for (const [i, pool] of budgets.entries()) finish(admitted(asked[i] as (typeof asked)[number]), pool, 7);
+  t.ok(
+    asked.every(({ decision }) => decision?.outcome === 'admitted'),
+    'all were lent to',
+  );
+  accounts.fate = () => 'good';
+  worker.holder.close();
+  await pass(time, 30_000, 50);
+  const left = source.leave();
+  await pass(time, 100);
+  await left;
+  t.strictSame(new Set(budgets.map(({ name }) => accounts.reserved.get(name))), new Set([7]));
+  t.strictSame(told, [false, true]);
+});
