@@ -370,8 +370,8 @@ export class Gateway {
 
   /** Does `swap` in steps: the config is in force, all of it, with the last one. */
   *swapSteps(snapshot: Snapshot): Steps<void> {
-    this.#health.setSettings(snapshot.routing);
     yield* this.#health.retainSteps(targetsOf(snapshot));
+    this.#health.setSettings(snapshot.routing);
     this.#services.running = runningFrom(snapshot, this.#managedKeys);
     const { trustedProxies: proxies } = snapshot.listen;
     const [words, cors] = [headerWords(snapshot), corsSettings(snapshot)];

@@ -206,10 +206,11 @@ class Supervisor {
     // What no worker could build is refused here, before any of them hears of it.
     await inSlices(snapshotSteps(config, { simulatorUrl }));
     const workers = workerCount(config);
-    await this.#leases.apply(config, workers);
     if (this.#stopping !== null) return null;
     try {
-      return await this.#pool.apply(config, simulatorUrl, workers);
+      return await this.#pool.apply({ config, simulatorUrl }, workers, () =>
+        this.#leases.apply(config, workers),
+      );
     } catch (error) {
       const { running } = this.#reloader;
       await this.#leases.apply(running, workerCount(running));

@@ -82,6 +82,8 @@ export class WorkerPool {
   /** How many workers there are to be. */
   #count: number;
   #isDraining = false;
+  /** Workers that are ready wait. */
+  #holdsStarts = false;
   #onAllGone: (() => void) | null = null;
   readonly #conditions = createConditions();
   readonly #reloads: Rounds<ChildProcess> = createRounds();
@@ -109,12 +111,20 @@ export class WorkerPool {
    * Sets how many workers there are and what they run with, starts those that wait for it, and sends it to those that
    * run. Where something changes that a worker takes up only when it starts, all are replaced, one after another: the
    * successor serves before the one before it drains.
+   * @param prepare is done first. A worker that becomes ready meanwhile starts after it: with the config before it would have
+   * limits that their owner has left by then
    * @returns resolves when all have it in force, or with the reason why some that were to be replaced were not
    * @throws Error when a worker cannot put it in force: then all have in force what they had before
    */
-  async apply(config: ResolvedConfig, simulatorUrl: string | null, count: number): Promise<string | null> {
+  async apply(
+    { config, simulatorUrl }: RunningConfig,
+    count: number,
+    prepare: () => Promise<void>,
+  ): Promise<string | null> {
     const before = this.#startedWith;
     const next = startSettings(config);
+    await this.#withoutStarts(prepare);
+    if (this.#isDraining) return null;
     await this.#spread({ config, simulatorUrl });
     if (this.#isDraining) return null;
     this.#headerBytes = config.limits.headerBytes;
@@ -265,8 +275,21 @@ export class WorkerPool {
     this.#conditions.changed();
   }
 
+  /** Whoever is ready at its end starts with the config that comes next, or at once where it fails. */
+  async #withoutStarts(prepare: () => Promise<void>): Promise<void> {
+    this.#holdsStarts = true;
+    try {
+      await prepare();
+      this.#holdsStarts = false;
+    } catch (error) {
+      this.#holdsStarts = false;
+      this.#startWaiting();
+      throw error;
+    }
+  }
+
   #startWaiting(): void {
-    if (this.#current === null) return;
+    if (this.#current === null || this.#holdsStarts) return;
     const { host, port } = this.#options;
     for (const child of this.#waiting) {
       this.#started.add(child);

@@ -8,6 +8,8 @@ import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { writeConfig } from '../support/gateway-processes.js';
 
+const unprepared = () => Promise.resolve();
+
 const token = 'the-token-of-the-operators';
 
 /** What a key gets to see of a gateway: its status, or -1 for a connection that was not answered. */
@@ -77,18 +79,25 @@ test('a config that a worker cannot put in force is in force nowhere, now or in 
     },
   });
   t.teardown(() => pool.drain(1000, false));
-  await pool.apply(config, null, 2);
+  await pool.apply({ config, simulatorUrl: null }, 2, unprepared);
   const areServing = (fits: () => boolean) => eventually(fits, { withinMs: 60_000 });
   await areServing(() => serving.length === 2);
   // Past the checks of a file: no key, one worker, and a model that nobody can build.
   const unfit = { ...read({ models, keys: [] }), upstreams: [] };
-  await t.rejects(pool.apply(unfit, null, 1), /cannot put it in force \(the model m .*\)/);
+  await t.rejects(
+    pool.apply({ config: unfit, simulatorUrl: null }, 1, unprepared),
+    /cannot put it in force \(the model m .*\)/,
+  );
   t.equal(serving.length, 2, 'as many workers as before');
   const [first = 0] = serving;
   process.kill(first, 'SIGKILL');
   await areServing(() => serving.length === 2 && !serving.includes(first));
   const statuses = await Promise.all(Array.from({ length: 8 }, () => statusOf(port)));
   t.same(new Set(statuses), new Set([200]));
-  t.equal(await pool.apply(read({ models, keys: [] }), null, 2), null, 'and the next config is');
+  t.equal(
+    await pool.apply({ config: read({ models, keys: [] }), simulatorUrl: null }, 2, unprepared),
+    null,
+    'and the next config is',
+  );
   t.not(await statusOf(port), 200);
 });

@@ -10,6 +10,8 @@ import { eventually } from '../support/eventually.js';
 import { testConfig } from '../support/gateway.js';
 import { configWith, key } from './reloading.js';
 
+const unprepared = () => Promise.resolve();
+
 /** From `dist*`, where this file runs compiled. */
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');
 
@@ -45,7 +47,7 @@ test('a worker that does not start with new settings leaves the one before it in
     },
   });
   t.teardown(() => pool.drain(1000, false));
-  t.equal(await pool.apply(config, null, 1), null);
+  t.equal(await pool.apply({ config, simulatorUrl: null }, 1, unprepared), null);
   await new Promise<void>((done) => {
     look = () => {
       if (serving.length === 1) done();
@@ -57,12 +59,16 @@ test('a worker that does not start with new settings leaves the one before it in
   const renewed = read('expired.pem');
   rmSync(tls.cert);
   t.match(
-    await pool.apply(renewed, null, 1),
+    await pool.apply({ config: renewed, simulatorUrl: null }, 1, unprepared),
     /^a worker with the new settings does not start \(.+\), those before it serve on$/,
   );
   t.strictSame(serving, [first]);
 
-  t.equal(await pool.apply(read('expired.pem'), null, 1), null, 'the same settings are tried again');
+  t.equal(
+    await pool.apply({ config: read('expired.pem'), simulatorUrl: null }, 1, unprepared),
+    null,
+    'the same settings are tried again',
+  );
   t.equal(serving.length, 1);
   t.not(serving[0], first);
 });
@@ -119,17 +125,21 @@ function withModel(name: string) {
 
 test('configs that follow each other while workers start are in force in their order', async (t) => {
   const { pool, serving, isServed, models } = await startPool(t, 1);
-  await Promise.all(['first', 'second', 'third'].map((name) => pool.apply(withModel(name), null, 1)));
+  await Promise.all(
+    ['first', 'second', 'third'].map((name) =>
+      pool.apply({ config: withModel(name), simulatorUrl: null }, 1, unprepared),
+    ),
+  );
   await isServed();
-  t.equal(await pool.apply(withModel('third'), null, 1), null);
+  t.equal(await pool.apply({ config: withModel('third'), simulatorUrl: null }, 1, unprepared), null);
   t.match((await models())[0], 'm1000');
   t.strictSame((await models()).slice(300), ['third']);
 
   const [before = 0] = serving();
   process.kill(before, 'SIGKILL');
-  await pool.apply(withModel('fourth'), null, 1);
+  await pool.apply({ config: withModel('fourth'), simulatorUrl: null }, 1, unprepared);
   await eventually(() => serving().length === 1 && serving()[0] !== before, { withinMs: 60_000 });
-  await pool.apply(withModel('fifth'), null, 1);
+  await pool.apply({ config: withModel('fifth'), simulatorUrl: null }, 1, unprepared);
   t.strictSame((await models()).slice(0, 1), ['fifth']);
   t.equal((await models()).length, 301);
   await pool.drain(1000, false);
@@ -137,9 +147,9 @@ test('configs that follow each other while workers start are in force in their o
 
 test('no worker begins while the others drain, whatever config is on its way', async (t) => {
   const { pool, forked, isServed } = await startPool(t, 1);
-  await pool.apply(withModel('first'), null, 1);
+  await pool.apply({ config: withModel('first'), simulatorUrl: null }, 1, unprepared);
   await isServed();
-  const applied = pool.apply(withModel('second'), null, 3);
+  const applied = pool.apply({ config: withModel('second'), simulatorUrl: null }, 3, unprepared);
   await pool.drain(1000, false);
   t.equal(await applied, null);
   t.equal(forked.size, 1);
