@@ -122,6 +122,17 @@ test('a stream that breaks off ends with an error event, one behind the last eve
   t.match([empty.status, await empty.text()], [200, '']);
 });
 
+test('the stream of a response that has failed is shown, also where that is its first event', async (t) => {
+  const error = { code: 'server_error', message: 'It broke.' };
+  const failed = event('response.failed', 6, { response: response('failed', { error, usage }) });
+  const stage = await start(t, ({ socket }) => socket.write(streamHead + chunk(failed) + lastChunk));
+  const answer = await stage.send('/resp_1?stream=true&starting_after=5');
+  t.equal(answer.status, 200);
+  t.equal(await answer.text(), failed);
+  await eventually(() => costOf(stage.gateway) > 0);
+  t.equal(costOf(stage.gateway), cost);
+});
+
 test("an upstream's refusal of a stream passes as it came, in good JSON or as an error", async (t) => {
   const tooOld = {
     message: 'This response can no longer be streamed because it is more than 5 minutes old',

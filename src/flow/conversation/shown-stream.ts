@@ -89,17 +89,19 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
 
   #pass(run: Buffer): void {
     const transform = this.#transform;
-    const verdict = this.#hasBegun || this.#runs.overlong ? 'meaningful' : transform.judge(run);
+    const ended = endedResponse(run);
+    // One that has failed is what was asked for.
+    const isShown = this.#hasBegun || this.#runs.overlong || ended !== null;
+    const verdict = isShown ? 'meaningful' : transform.judge(run);
     if (verdict === 'silence') return;
     if (verdict !== 'meaningful') {
       this.#fail(verdict);
       return;
     }
     this.#begin();
-    const passed = transform.pass(run);
-    this.#write(passed);
+    this.#write(transform.pass(run));
     if (transform.withheldError !== null) this.#fail(transform.withheldError);
-    else if (transform.isComplete) this.#settle(passed);
+    else if (ended !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, ended);
   }
 
   #begin(): void {
@@ -114,11 +116,6 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     if (bytes.length === 0) return;
     this.#heardAt = performance.now();
     this.#isFlowing = this.#call.exchange.write(bytes);
-  }
-
-  #settle(run: Buffer): void {
-    const response = endedResponse(run);
-    if (response !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, response);
   }
 
   /** The upstream's side has ended. @param failure null where it has come to its end */
