@@ -375,6 +375,8 @@ function isSamePlace(a: Upstream, b: Upstream): boolean {
     a === b ||
     (a.origin.identity === b.origin.identity &&
       a.basePath === b.basePath &&
+      a.baseQuery === b.baseQuery &&
+      a.keyHeader === b.keyHeader &&
       a.apiKeys.length === b.apiKeys.length &&
       a.apiKeys.every((key, index) => key === b.apiKeys[index]))
   );

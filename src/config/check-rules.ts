@@ -22,6 +22,8 @@ interface Place {
   readonly protocols: readonly Protocol[] | null;
   /** `responses` of the target; any value. */
   readonly responses: unknown;
+  /** `keyHeader` of the upstream; any value. */
+  readonly keyHeader: unknown;
 }
 
 const deepest = 6;
@@ -67,7 +69,7 @@ export function checkRules(report: Report, holder: unknown, place: Place): void 
   const rules = propertyOf(holder, 'rules');
   const at = (...rest: Path): Path => [...place.path, 'rules', ...rest];
   checkMembers(report, rules, at);
-  checkHeaders(report, propertyOf(rules, 'headers'), at);
+  checkHeaders(report, propertyOf(rules, 'headers'), at, place.keyHeader);
   const kind = upstreamKinds.find((known) => known === place.kind);
   if (kind !== undefined) checkUse(report, rules, at, { ...place, kind });
 }
@@ -145,10 +147,16 @@ function boundsProblem(min: number | null, max: number | null): string | null {
   return min !== null && max !== null && min > max ? 'has a min above its max' : null;
 }
 
-function checkHeaders(report: Report, headers: unknown, at: (...rest: Path) => Path): void {
+function checkHeaders(
+  report: Report,
+  headers: unknown,
+  at: (...rest: Path) => Path,
+  keyHeader: unknown,
+): void {
   const named: [Path, string, string | null][] = [
     ...propertiesOf(propertyOf(headers, 'set')).map(([field]): [Path, string, string | null] => {
-      const reason = refusedHeaders.get(field.toLowerCase());
+      const isKey = field.toLowerCase() === keyHeader;
+      const reason = isKey ? 'apiKeys are sent there' : refusedHeaders.get(field.toLowerCase());
       return [
         at('headers', 'set', field),
         field,

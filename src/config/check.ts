@@ -214,6 +214,7 @@ function checkModel(
       kind,
       protocols: offered,
       responses: propertyOf(target, 'responses'),
+      keyHeader: propertyOf(upstreams.get(upstream), 'keyHeader'),
     });
     if (isResponsesTarget(target) && kind !== 'chat' && kind !== 'simulator') {
       report.add(
@@ -370,6 +371,7 @@ function checkUpstream(report: Report, name: string, upstream: unknown, files: C
     kind: propertyOf(upstream, 'kind'),
     protocols: null,
     responses: undefined,
+    keyHeader: propertyOf(upstream, 'keyHeader'),
   });
   const baseUrl = propertyOf(upstream, 'baseUrl');
   const tls = propertyOf(upstream, 'tls');

@@ -32,9 +32,9 @@ const ownBeginnings = ['sec-', 'x-gateway-', 'proxy-'];
 /** What is called like a credential is one. */
 const credential = /auth|api-?key|token|secret|cookie|credential|signature|password/;
 
-/** Whether a header or parameter is called like what somebody signs in with. @param name in lower case */
+/** Whether a parameter of a query is called like what somebody signs in with. @param name in lower case */
 export function isCredential(name: string): boolean {
-  return name === 'key' || credential.test(name);
+  return /key$|^(?:code|sig)$/.test(name) || credential.test(name);
 }
 
 const ofVendor: ReadonlySet<string> = new Set([

@@ -61,7 +61,18 @@ export function writePathModel(call: Call): void {
   const scan = scanBody(body);
   const named = scan.model && body.toString('utf8', scan.model.start, scan.model.end);
   if (named === JSON.stringify(model)) return;
+  // What is no JSON there is left for the validation to find.
+  if (named !== null && !isJson(named)) return;
   call.body = Buffer.concat(spliceBody(body, scan, { model, includeUsage: false }));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ import { checkForm, checkFormStart, type FormSchema } from '../schema/form.js';
 import type { RequestBodySink, RequestBodySource } from '../upstream/client.js';
 import { LeastRate } from '../upstream/least-rate.js';
 import { ByteBlocks } from '../wire/byte-blocks.js';
+import { leadingField } from '../wire/form-data.js';
 import { MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
 import { boundaryOf } from '../wire/multipart-type.js';
 import { PartNames } from '../wire/part-names.js';
@@ -44,7 +45,7 @@ interface UploadOptions {
   readonly next: (services: Services, call: AuthenticatedCall) => { abandon(fault: unknown): void };
 }
 
-/** The field that names the model, and where its value is in the form. */
+/** The field that names the model, and where its value is in the form: nowhere, with an end of 0, if the path alone names it. */
 interface ModelField {
   readonly text: string;
   readonly start: number;
@@ -73,6 +74,7 @@ export class Upload
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #options: UploadOptions;
+  readonly #boundary: string;
   readonly #decoder: MultipartDecoder;
   readonly #names: PartNames;
   readonly #fields: { readonly name: string; readonly value: string }[] = [];
@@ -131,6 +133,7 @@ export class Upload
     if (isCoded(head.contentEncoding))
       throw new GatewayError('unsupported_media_type', 'Forms are not taken in a content coding here.');
     this.contentType = `multipart/form-data; boundary="${boundary}"`;
+    this.#boundary = boundary;
     this.#decoder = new MultipartDecoder(boundary, formLimits(call.running.snapshot), this);
   }
 
@@ -340,8 +343,9 @@ export class Upload
   } {
     this.#given = this.#held.length;
     this.#growth = 0;
+    const name = model ?? this.#call.params.model ?? null;
     this.#pieces =
-      model === null || this.#model === null ? this.#held.pieces() : this.#spliced(this.#model, model);
+      name === null || this.#model === null ? this.#held.pieces() : this.#spliced(this.#model, name);
     return { body: this.#pieces, source: this.#complete ? null : this };
   }
 
@@ -385,6 +389,11 @@ export class Upload
     if (this.#isChecked) return;
     this.#isChecked = true;
     this.#decoder.end();
+    const { model } = this.#call.params;
+    if (model !== undefined && this.#model === null) {
+      this.#model = { text: model, start: 0, end: 0 };
+      this.#fields.push({ name: 'model', value: model });
+    }
     this.#note(checkForm(this.#options.form, this.#fields, this.#files));
     this.#dropParts();
   }
@@ -440,7 +449,7 @@ export class Upload
 
   /** @returns the pieces that are held with another model's name in its place */
   #spliced({ start, end }: ModelField, name: string): Buffer[] {
-    const value = Buffer.from(name);
+    const value = end > 0 ? Buffer.from(name) : this.#leadingModel(name);
     this.#growth = value.length - (end - start);
     const before: Buffer[] = [];
     const after: Buffer[] = [];
@@ -451,6 +460,11 @@ export class Upload
       at += piece.length;
     }
     return [...before, value, ...after];
+  }
+
+  #leadingModel(value: string): Buffer {
+    const firstByte = this.#held.pieces()[0]?.[0];
+    return leadingField(this.#boundary, { name: 'model', value, firstByte });
   }
 
   #pauseUnless(flowing: boolean): boolean {

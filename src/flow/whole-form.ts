@@ -1,5 +1,6 @@
 import type { Snapshot } from '../config/types.js';
 import type { RequestBodySource } from '../upstream/client.js';
+import { leadingField } from '../wire/form-data.js';
 import { type FormPart, type MultipartLimits, readForm } from '../wire/multipart.js';
 import { boundaryOf } from '../wire/multipart-type.js';
 import { PartNames, type PartRules } from '../wire/part-names.js';
@@ -11,7 +12,10 @@ export class WholeForm implements UploadBody {
   readonly contentType: string;
   readonly canReplay = true;
   readonly parts: readonly FormPart[];
+  readonly #boundary: string;
   readonly #body: Buffer;
+  /** The model that the path names, whatever the form does. */
+  readonly #pathModel: string | null;
 
   /**
    * @param body of a call with a form
@@ -23,18 +27,25 @@ export class WholeForm implements UploadBody {
     this.parts = readForm(body, boundary, formLimits(call.running.snapshot));
     const names = new PartNames(rules);
     call.steering = this.parts.flatMap(({ name }) => names.add(name) ?? []);
+    this.#boundary = boundary;
     this.#body = body;
+    this.#pathModel = call.params.model ?? null;
   }
 
   open(model: string | null): {
     readonly body: readonly Buffer[];
     readonly source: RequestBodySource | null;
   } {
+    const value = model ?? this.#pathModel;
+    if (value === null) return { body: [this.#body], source: null };
     const part = this.parts.find(({ name }) => name === 'model');
-    if (model === null || part === undefined) return { body: [this.#body], source: null };
+    if (part === undefined) {
+      const field = leadingField(this.#boundary, { name: 'model', value, firstByte: this.#body[0] });
+      return { body: [field, this.#body], source: null };
+    }
     const start = part.data.byteOffset - this.#body.byteOffset;
     const end = start + part.data.length;
-    const body = [this.#body.subarray(0, start), Buffer.from(model), this.#body.subarray(end)];
+    const body = [this.#body.subarray(0, start), Buffer.from(value), this.#body.subarray(end)];
     return { body, source: null };
   }
 }

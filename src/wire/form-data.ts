@@ -52,6 +52,23 @@ export function writeForm(parts: readonly FormField[], boundary: string = random
   return { contentType: `multipart/form-data; boundary=${value}`, body };
 }
 
+/**
+ * A field that goes before all others of a form.
+ * @param firstByte of the form, which begins with its boundary or with the line end before it
+ */
+export function leadingField(boundary: string, { name, value, firstByte }: LeadingField): Buffer {
+  const text = `--${boundary}\r\n${headOf({ name, data: value })}\r\n${value}`;
+  return Buffer.from(firstByte === cr ? text : `${text}\r\n`);
+}
+
+interface LeadingField {
+  readonly name: string;
+  readonly value: string;
+  readonly firstByte: number | undefined;
+}
+
+const cr = 0x0d;
+
 function randomBoundary(): string {
   return `----form-${randomBytes(16).toString('hex')}`;
 }

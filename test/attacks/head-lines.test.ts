@@ -166,10 +166,13 @@ test('a query is its client’s, percent-encoded, without another model or a key
     'Key=k',
     'api-key=k',
     'API%2Dkey=k',
+    'Authorization=Bearer+k',
+    'access_token=k',
     '=x',
   ])
     t.equal(upstreamQuery(`a=1&${spelled}&b=2`, 'up'), 'model=up&a=1&b=2', spelled);
   t.equal(upstreamQuery('call_id=c&%4Dodel=y', null), 'call_id=c');
+  t.equal(upstreamQuery('a=1&Api%2Dversion=x', 'up', 'b=2&api-version=y'), 'model=up&a=1');
 });
 
 test('no name in a form begins another line or another parameter, and all else of it stays', async (t) => {

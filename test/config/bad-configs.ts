@@ -71,8 +71,16 @@ export const badConfigs: readonly BadConfig[] = [
   },
   {
     at: 'upstreams/main/query',
-    value: { 'api-version': '2024-10-21', 'api-key': secret, key: secret },
+    value: {
+      'api-version': '2024-10-21',
+      'api-key': secret,
+      key: secret,
+      'Subscription-Key': secret,
+      sig: secret,
+    },
     problems: [
+      'upstreams.main.query.Subscription-Key: may not be set here: it is called like a credential; put it into apiKeys',
+      'upstreams.main.query.sig: may not be set here: it is called like a credential; put it into apiKeys',
       'upstreams.main.query.api-key: may not be set here: it is called like a credential; put it into apiKeys',
       'upstreams.main.query.key: may not be set here: it is called like a credential; put it into apiKeys',
     ],
@@ -81,6 +89,16 @@ export const badConfigs: readonly BadConfig[] = [
     at: 'upstreams/main',
     value: { kind: 'chat', baseUrl: 'https://x/v1', keyHeader: 'api-key', headers: { 'Api-Key': secret } },
     problems: ['upstreams.main.headers.Api-Key: is where apiKeys are sent'],
+  },
+  {
+    at: 'upstreams/main',
+    value: {
+      kind: 'chat',
+      baseUrl: 'https://x/v1',
+      keyHeader: 'api-key',
+      rules: { headers: { set: { 'Api-Key': secret } } },
+    },
+    problems: ['upstreams.main.rules.headers.set.Api-Key: apiKeys are sent there'],
   },
   {
     at: 'upstreams/main/apiKeys',

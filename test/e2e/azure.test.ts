@@ -1,6 +1,8 @@
 import { test } from 'tap';
+import { pngImage } from '../../src/simulator/media/png.js';
 import { speech } from '../../src/simulator/media/speech.js';
 import { startGateway } from '../support/gateway.js';
+import { connect, create } from '../support/responses-socket.js';
 import { type Client, collect, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 
 const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
@@ -82,3 +84,57 @@ for (const sdk of sdks) {
     t.match(closed, { status: 404, code: 'model_not_found' }, 'a model of another group is none');
   });
 }
+
+const formOf = (fields: Readonly<Record<string, Blob | string>>): FormData => {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  return form;
+};
+
+test("a form below a deployment need not name the model: the upstream is told the deployment's", async (t) => {
+  const { url, simulator } = await startGateway(t, { demo: 'simulator' });
+  const post = (path: string, body: FormData): Promise<Response> =>
+    fetch(`${url}/openai/deployments/${path}?api-version=${apiVersion}`, {
+      method: 'POST',
+      headers: { 'api-key': demoKey },
+      body,
+    });
+  const timesNamed = (): number | undefined =>
+    simulator
+      .lastRequest()
+      ?.body.toString('latin1')
+      .match(/name="model"/g)?.length;
+  const sound = new File([spoken], 'talk.mp3', { type: 'audio/mpeg' });
+  const long = new File([Buffer.alloc(3 << 20, spoken)], 'long.mp3', { type: 'audio/mpeg' });
+  for (const file of [sound, long]) {
+    const answer = await post('sim-transcribe/audio/transcriptions', formOf({ file }));
+    t.match([answer.status, await answer.json()], [200, { text: String }]);
+    t.equal(timesNamed(), 1);
+    t.match(simulator.lastRequest()?.body.toString('latin1'), /name="model"\r\n\r\nsim-transcribe\r\n--/);
+  }
+  const image = new File([pngImage({ width: 8, height: 8, seed: 'a' })], 'a.png', { type: 'image/png' });
+  const named: readonly Record<string, string>[] = [{}, { model: 'another' }];
+  for (const more of named) {
+    const answer = await post('sim-image/images/edits', formOf({ prompt: 'a', image, ...more }));
+    t.match([answer.status, await answer.json()], [200, { data: [{}] }]);
+    t.equal(timesNamed(), 1);
+    t.match(simulator.lastRequest()?.body.toString('latin1'), /name="model"\r\n\r\nsim-image\r\n--/);
+  }
+});
+
+test('a body below a deployment that is no JSON is refused', async (t) => {
+  const { url } = await startGateway(t, { demo: 'simulator' });
+  const answer = await fetch(`${url}/openai/deployments/sim-text/chat/completions`, {
+    method: 'POST',
+    headers: { 'api-key': demoKey, 'content-type': 'application/json' },
+    body: '{"model": total nonsense "x" , "messages":[{"role":"user","content":"hi"}]}',
+  });
+  t.match([answer.status, await answer.json()], [400, { error: { type: 'invalid_request_error' } }]);
+});
+
+test('a socket for responses takes the key of a client of Azure, with each of its messages', async (t) => {
+  const { url } = await startGateway(t, { demo: 'simulator' });
+  const raw = await connect(t, url, { 'api-key': demoKey });
+  raw.send(create({ input: 'hi' }));
+  t.match((await raw.answer()).at(-1), { type: 'response.completed' });
+});

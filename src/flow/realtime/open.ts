@@ -178,12 +178,12 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 /** However long an upgrade takes that is not answered with a socket, it leaves nothing behind. */
 const harmless = { replayable: true, once: false, sentMs: 0 };
 
-function pathAt({ exchange }: Call, { model }: Target): string {
+function pathAt({ exchange }: Call, { model, upstream }: Target): string {
   const { query } = exchange.head;
   const isNamed = queryParameter(query, 'model') !== '';
   // A session of a call, or of an intent, has its model already.
   const isKnown = queryParameter(query, 'call_id') !== '' || queryParameter(query, 'intent') !== '';
-  return `/realtime?${upstreamQuery(query, isKnown && !isNamed ? null : model)}`;
+  return `/realtime?${upstreamQuery(query, isKnown && !isNamed ? null : model, upstream.baseQuery)}`;
 }
 
 /** A browser can ask for the beta only by a subprotocol. */

@@ -301,6 +301,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
 function headOf(upgrade: RequestHead, length: number): RequestHead {
   const head = new RequestHead();
   head.authorization = upgrade.authorization;
+  head.azureKey = upgrade.azureKey;
   head.host = upgrade.host;
   head.peer = upgrade.peer;
   head.forwardedFor = upgrade.forwardedFor;

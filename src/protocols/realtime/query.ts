@@ -5,7 +5,10 @@ import type { SteeringMember } from '../../wire/steering-members.js';
 /** What cannot stand in a query as it is (RFC 3986 section 3.4), and what some servers take for the end of a pair. */
 const unplain = /[^!"$-:<-~]/gu;
 /** Decided by the gateway, or its own. */
-const ownNames: ReadonlySet<string> = new Set(['', 'model', 'key', 'api-key']);
+const ownNames: ReadonlySet<string> = new Set([
+  ...['', 'model'],
+  ...['key', 'api-key', 'authorization', 'access_token', 'token'],
+]);
 
 /** Parameters that are read here; an upstream gets all but the key. */
 const guard = new MemberGuard({ reads: ['model', 'key', 'call_id', 'intent'], steers: true });
@@ -52,13 +55,15 @@ function decoded(name: string): string {
  * The query of the upgrade at an upstream: the client's, with the upstream's name of the model, and without a key.
  * @param query of the client, without the question mark
  * @param model the upstream's name of the model, or null to name none
+ * @param baseQuery what the upstream's own query has counts, and not what the client's has under the same names
  */
-export function upstreamQuery(query: string, model: string | null): string {
+export function upstreamQuery(query: string, model: string | null, baseQuery = ''): string {
+  const others = new Set(baseQuery.split('&').map((pair) => queryName(pair).toLowerCase()));
   const pairs = model === null ? [] : [`model=${encodeURIComponent(model)}`];
   for (const pair of query.split('&')) {
     // However the name is spelled: the upstream decodes it, and some take the last of two models.
-    if (!ownNames.has(queryName(pair).trim().toLowerCase()))
-      pairs.push(pair.replaceAll(unplain, percentEncoded));
+    const name = queryName(pair).trim().toLowerCase();
+    if (!ownNames.has(name) && !others.has(name)) pairs.push(pair.replaceAll(unplain, percentEncoded));
   }
   return pairs.join('&');
 }
