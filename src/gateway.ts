@@ -24,7 +24,6 @@ import { SessionList } from './flow/sockets/sessions.js';
 import { watchUnseen } from './flow/sockets/unseen.js';
 import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
-import { UploadTurns } from './flow/upload-turns.js';
 import { UpstreamWatch } from './flow/upstream-watch.js';
 import { Downloads } from './flow/video/downloads.js';
 import { VideoKeeper } from './flow/video/keep.js';
@@ -196,7 +195,6 @@ export class Gateway {
     upstream: UpstreamClient,
   ): Services {
     const hostClock = new HostClock();
-    const memory = new MemoryBudget();
     return {
       running: runningFrom(snapshot, this.#managedKeys),
       upstream,
@@ -240,8 +238,7 @@ export class Gateway {
         lagMs: () => this.#ledger.lagMs(this.#unixTime.at(performance.now())),
         onFault: (fault) => this.reportFault('timer', fault),
       }),
-      memory,
-      uploadTurns: new UploadTurns(memory),
+      memory: new MemoryBudget(),
       largeBodies: new TurnQueue(),
       drains: new DrainList(),
       unattended: createUnattended(),

@@ -25,7 +25,6 @@ import type { Running } from './running.js';
 import type { SessionList } from './sockets/sessions.js';
 import type { TurnQueue } from './turn-queue.js';
 import type { Unattended } from './unattended.js';
-import type { UploadTurns } from './upload-turns.js';
 import type { Downloads } from './video/downloads.js';
 
 /** An upstream's word that its account of ours is not accepted. */
@@ -88,7 +87,6 @@ export interface Services {
   readonly openCalls: OpenCalls<Call>;
   /** Bytes of bodies and gathered answers in memory. */
   readonly memory: MemoryBudget;
-  readonly uploadTurns: UploadTurns;
   /** Bodies that take long to look through and to translate; each is in the memory budget. */
   readonly largeBodies: TurnQueue;
   /** Calls whose clients have left, and whose upstreams are read on for. */

@@ -23,7 +23,6 @@ import { refuse } from './refuse.js';
 import { steerable } from './resolve.js';
 import type { Services } from './services.js';
 import type { UploadBody } from './upload-body.js';
-import type { TurnTaker } from './upload-turns.js';
 import { readValidated } from './validate.js';
 import { formLimits } from './whole-form.js';
 
@@ -67,8 +66,7 @@ export class Upload
     PartReceiver,
     UploadBody,
     RequestBodySource,
-    AdmissionListener,
-    TurnTaker
+    AdmissionListener
 {
   readonly contentType: string;
   readonly #services: Services;
@@ -102,10 +100,8 @@ export class Upload
   /** Some of the form has been let go, so it cannot be sent again. */
   #isSpent = false;
   /** Bytes that have come in spite of a stop and have their room. */
-  waiting = 0;
+  #waiting = 0;
   #paused = false;
-  /** It is not its turn to be read. */
-  #isHeldBack = false;
   /** The call waits for its limits. */
   #waits = false;
   #lastByteAt: number;
@@ -147,23 +143,11 @@ export class Upload
     return contentLength === -1 ? -1 : contentLength + this.#growth;
   }
 
-  get keyId(): string {
-    return this.#call.key.id;
-  }
-
-  get mostRead(): number {
-    const { exchange, running } = this.#call;
-    const { contentLength } = exchange.head;
-    const most = mostAfterStop(running.snapshot.limits.bufferedBytes, kernelBytes);
-    return contentLength === -1 ? most : Math.min(most, contentLength - exchange.bytesIn);
-  }
-
   /** Begins to read. Must be called before the handler of the request returns. */
   start(): void {
     const { exchange, running } = this.#call;
     exchange.listener = this;
     this.#services.sweepList.add(this);
-    this.#services.uploadTurns.add(this);
     exchange.streamBody(running.snapshot.limits.uploadBytes, this, this.#waits);
   }
 
@@ -197,9 +181,8 @@ export class Upload
       this.#check();
       this.#complete = true;
       this.#services.sweepList.remove(this);
-      this.#services.uploadTurns.remove(this);
       if (this.#mode === 'collecting') {
-        keepMemory(this.#services, this.#call, this.#held.length + this.#partRoom + this.waiting);
+        keepMemory(this.#services, this.#call, this.#held.length + this.#partRoom + this.#waiting);
         this.#send();
       } else this.#sink?.end();
       this.#noteSeconds();
@@ -226,9 +209,7 @@ export class Upload
   holdWaiting(bytes: number): boolean {
     if (this.#isOver()) return false;
     const call = this.#call;
-    const { uploadTurns } = this.#services;
-    const isMore = bytes > this.waiting;
-    const held = call.heldBytes - this.waiting + bytes;
+    const held = call.heldBytes - this.#waiting + bytes;
     const { bufferedBytes } = call.running.snapshot.limits;
     try {
       if (bytes > mostAfterStop(bufferedBytes, kernelBytes)) throw tooFast();
@@ -238,27 +219,8 @@ export class Upload
       this.#end(fault);
       return false;
     }
-    this.waiting = bytes;
-    if (isMore) uploadTurns.onMoreWaiting(this);
-    else uploadTurns.onLessWaiting();
-    // The system's buffer for its connection has grown: a next request on it might bring as much with its head.
-    if (bytes > wholeBytes) call.exchange.closing = true;
+    this.#waiting = bytes;
     return true;
-  }
-
-  mayRead(): boolean {
-    if (this.#isOver()) return true;
-    const may = this.#services.uploadTurns.mayRead(this, this.#call.running.snapshot.limits);
-    if (may === this.#isHeldBack) {
-      this.#isHeldBack = !may;
-      if (may) this.#readOn();
-      else this.#rate.stop(performance.now());
-    }
-    return may;
-  }
-
-  reconsider(): void {
-    this.#call.exchange.reconsiderBody();
   }
 
   onClientGone(): void {
@@ -275,7 +237,7 @@ export class Upload
       this.#resume();
       return;
     }
-    if (this.#paused || this.#waits || this.#isHeldBack) {
+    if (this.#paused || this.#waits) {
       this.#lastByteAt = now;
       return;
     }
@@ -357,7 +319,7 @@ export class Upload
     this.#held.clear();
     // They have been written, and the request would keep them to its end.
     this.#pieces.length = 0;
-    keepMemory(this.#services, this.#call, this.#partRoom + this.waiting);
+    keepMemory(this.#services, this.#call, this.#partRoom + this.#waiting);
     const flowing = late.length === 0 || sink.write(late);
     if (this.#complete) sink.end();
     else if (flowing) this.#resume();
@@ -425,7 +387,7 @@ export class Upload
     const { bodyBytes } = call.running.snapshot.limits;
     const needed = this.#held.length + chunk.length;
     if ((this.#model?.start ?? needed) > bodyBytes) throw modelTooLate(bodyBytes);
-    const held = call.heldBytes - this.#partRoom - this.waiting;
+    const held = call.heldBytes - this.#partRoom - this.#waiting;
     if (needed > held) {
       const { contentLength } = call.exchange.head;
       const most = contentLength === -1 ? bodyBytes : Math.min(bodyBytes, contentLength);
@@ -476,13 +438,9 @@ export class Upload
   #resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#readOn();
-    this.#call.exchange.resumeBody();
-  }
-
-  #readOn(): void {
     this.#lastByteAt = performance.now();
     this.#rate.go(this.#lastByteAt);
+    this.#call.exchange.resumeBody();
   }
 
   /** A call may have ended without this, while its client still has to take the rest of the answer. */
@@ -494,9 +452,7 @@ export class Upload
   #leave(): void {
     this.#mode = 'over';
     this.#isSpent = true;
-    this.waiting = 0;
     this.#services.sweepList.remove(this);
-    this.#services.uploadTurns.remove(this);
     this.#held.clear();
     this.#fields.length = 0;
     this.#files.length = 0;

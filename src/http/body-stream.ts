@@ -21,8 +21,6 @@ export interface BodyStreamReceiver {
    * @returns false when there is no room for them, or no need: nothing more is delivered then
    */
   holdWaiting(bytes: number): boolean;
-  /** @returns false for the client not to be read, although more is wanted, until `reconsiderBody` */
-  mayRead(): boolean;
   /** The whole answer is on its way: what is still to come of the body is thrown away, and nothing more is called. */
   onDiscarded(): void;
 }
@@ -104,33 +102,17 @@ export class BodyStream implements ChunkReceiver {
     this.#paused = false;
     while (!this.#paused && this.#backlog.bytes > 0) {
       this.#backlog.takeFirst((bytes) => this.#deliver(bytes));
-      this.#giveBack();
+    }
+    if (this.#backlog.bytes === 0 && this.#held > 0) {
+      this.#held = 0;
+      this.#receiver?.holdWaiting(0);
     }
     this.#settle();
   }
 
-  /** See `Exchange.reconsiderBody`. */
-  reconsider(): void {
-    // One that is stopped for its receiver stays so; one that was let go for a moment does not.
-    if (!this.#paused || !this.#stopped) this.#settle();
-  }
-
-  #giveBack(): void {
-    const wanted = roomFor(this.#backlog.bytes);
-    if (wanted >= this.#held) return;
-    this.#held = wanted;
-    this.#receiver?.holdWaiting(wanted);
-  }
-
   /** @returns whether the socket may be read a little now, if only to hear whether its client is still there */
   mayRead(): boolean {
-    if (!this.#complete && !this.#exchange.isBlocked) {
-      if (this.#backlog.bytes > 0) return false;
-      if (this.#receiver?.mayRead() === false) {
-        this.#settle();
-        return false;
-      }
-    }
+    if (this.#backlog.bytes > 0 && !this.#complete && !this.#exchange.isBlocked) return false;
     this.#stopped = false;
     return true;
   }
@@ -192,7 +174,7 @@ export class BodyStream implements ChunkReceiver {
   #keep(receiver: BodyStreamReceiver, chunk: Buffer): void {
     const needed = this.#backlog.bytes + chunk.length;
     if (needed > this.#held) {
-      const wanted = roomFor(needed);
+      const wanted = Math.ceil(needed / waitingStep) * waitingStep;
       if (!receiver.holdWaiting(wanted)) {
         this.#refuse();
         return;
@@ -223,7 +205,7 @@ export class BodyStream implements ChunkReceiver {
       return;
     }
     // Of a body that is complete nothing is left to stop, and a client that leaves is to be heard.
-    if (!this.#complete && !this.#exchange.isBlocked && (this.#paused || !receiver.mayRead())) {
+    if (this.#paused && !this.#complete && !this.#exchange.isBlocked) {
       // Again for whatever was read after all, since that has started uWS's timer.
       this.#stopped = true;
       this.#source.pause();
@@ -232,10 +214,6 @@ export class BodyStream implements ChunkReceiver {
       this.#source.rearm();
     }
   }
-}
-
-function roomFor(waiting: number): number {
-  return Math.ceil(waiting / waitingStep) * waitingStep;
 }
 
 const leastBytes = 16 * 1024;

@@ -3,7 +3,7 @@ import { type FaultPlace, type GatewayError, type Guarded, surfaceFault } from '
 import { isBodyless, type Writable } from '../wire/head.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
 import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
-import { BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
+import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
 import type { RequestHead } from './request-head.js';
 import type { AnswerHead, ClientLink, SinkOwner } from './response-sink.js';
 import { type SweepList, Swept } from './sweep.js';
@@ -110,11 +110,6 @@ export class Exchange extends Swept implements SinkOwner {
   /** After `onChunk` has said false, or for a body that waits: go on, now or as soon as it has returned. */
   resumeBody(): void {
     this.#bodyStream?.resume();
-  }
-
-  /** Has the receiver of a streamed body asked again whether its client may be read. */
-  reconsiderBody(): void {
-    if (this.#bodyStream instanceof BodyStream) this.#bodyStream.reconsider();
   }
 
   /** While some of the body has yet to come, keeps uWS from cutting a client that sends less than 16 KB a second. */

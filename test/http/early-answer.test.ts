@@ -123,7 +123,6 @@ test('an answer may leave while the body still comes', async (t) => {
       onEnd: () => exchange.end(),
       onBodyRefused: () => exchange.abort(),
       holdWaiting: () => true,
-      mayRead: () => true,
       onDiscarded: () => {},
     });
   });

@@ -23,8 +23,6 @@ export class Receiver implements BodyStreamReceiver {
   /** What there is to be room for now, and was at most. */
   waiting = 0;
   mostWaiting = 0;
-  /** Its client is not to be read. */
-  heldBack = false;
   readonly #flows: (receiver: Receiver) => boolean;
 
   constructor(flows: (receiver: Receiver) => boolean = () => true) {
@@ -57,10 +55,6 @@ export class Receiver implements BodyStreamReceiver {
     this.waiting = bytes;
     this.mostWaiting = Math.max(this.mostWaiting, bytes);
     return true;
-  }
-
-  mayRead(): boolean {
-    return !this.heldBack;
   }
 
   onDiscarded(): void {
