@@ -108,6 +108,8 @@ export class Upload
   readonly #rate: LeastRate;
   /** The sound that the form brings, where its seconds may have a price. */
   #recording: Recording | null = null;
+  /** The part that is being read is the recording. */
+  #isRecorded = false;
   /** Bytes by which the form changes on its way. */
   #growth = 0;
 
@@ -273,12 +275,14 @@ export class Upload
       return;
     }
     this.#files.push(head);
-    if (this.#call.route.endpoint?.metering.seconds != null) this.#recording ??= new Recording();
+    const isMetered = this.#call.route.endpoint?.metering.seconds != null;
+    this.#isRecorded = isMetered && this.#options.form.files.includes(head.name);
+    if (this.#isRecorded) this.#recording ??= new Recording();
   }
 
   onPartData(bytes: Buffer): void {
     if (this.#field === null) {
-      this.#recording?.add(bytes);
+      if (this.#isRecorded) this.#recording?.add(bytes);
       return;
     }
     this.#fieldBytes += bytes.length;

@@ -6,6 +6,9 @@ const enough = 32;
 /** Opens a descriptor of a file that costs nothing. Throws as `openSync` does. */
 type OpenFile = () => number;
 
+/** No descriptor is left to the process, or to the system. */
+const wants: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
+
 const openNull: OpenFile = () => openSync('/dev/null', 'r');
 
 /**
@@ -37,8 +40,9 @@ export class DescriptorWatch {
     try {
       while (opened.length < count) opened.push(this.#open());
       return true;
-    } catch {
-      return false;
+    } catch (error) {
+      // Of another error, such as where there is no such file, nothing follows.
+      return !wants.has((error as NodeJS.ErrnoException).code ?? '');
     } finally {
       for (const descriptor of opened) closeSync(descriptor);
     }

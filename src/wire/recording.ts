@@ -35,8 +35,9 @@ export class Recording {
   /** Of WAV: where the samples begin, and bytes of a second of them. */
   #samplesAt = -1;
   #byteRate = 0;
-  /** Of Ogg: its last bytes, and units of its positions in a second. */
+  /** Of Ogg: its last bytes, how many of them there are, and units of its positions in a second. */
   #tail: Buffer | null = null;
+  #tailBytes = 0;
   #positionRate = 0;
   /** Of MP3 that counts no frames: where they begin, and bytes of a second by the first. */
   #framesAt = 0;
@@ -53,8 +54,7 @@ export class Recording {
       if (this.#filled < placeBytes) break;
       this.#read();
     }
-    if (this.#tail !== null)
-      this.#tail = Buffer.concat([this.#tail, bytes.subarray(-pageBytes)]).subarray(-pageBytes);
+    if (this.#tail !== null) this.#keepLast(this.#tail, bytes.subarray(-pageBytes));
     this.#length += bytes.length;
   }
 
@@ -70,7 +70,7 @@ export class Recording {
     }
     if (this.#byteRate > 0 && this.#samplesAt !== -1)
       return Math.max(0, this.#length - this.#samplesAt) / this.#byteRate;
-    if (this.#tail !== null) this.#readLastPage(this.#tail);
+    if (this.#tail !== null) this.#readLastPage(this.#tail.subarray(0, this.#tailBytes));
     if (this.#frameRate > 0) this.#told = (this.#length - this.#framesAt) / this.#frameRate;
     const told = Number.isFinite(this.#told) ? Math.min(this.#told, this.#length / leastRate) : 0;
     return Math.max(sentBytes / usualRate, told);
@@ -133,7 +133,16 @@ export class Recording {
     if (bytes.toString('latin1', packet, packet + 8) === 'OpusHead') this.#positionRate = 48_000;
     else if (bytes.toString('latin1', packet, packet + 7) === '\x01vorbis')
       this.#positionRate = bytes.readUInt32LE(packet + 12);
-    if (this.#positionRate > 0) this.#tail = Buffer.alloc(0);
+    if (this.#positionRate > 0) this.#tail = Buffer.allocUnsafe(2 * pageBytes);
+  }
+
+  /** @param bytes of one page at most, for which there is room behind the page before */
+  #keepLast(tail: Buffer, bytes: Buffer): void {
+    if (this.#tailBytes + bytes.length > tail.length) {
+      tail.copyWithin(0, this.#tailBytes - pageBytes, this.#tailBytes);
+      this.#tailBytes = pageBytes;
+    }
+    this.#tailBytes += bytes.copy(tail, this.#tailBytes);
   }
 
   #readLastPage(tail: Buffer): void {

@@ -16,6 +16,21 @@ function textAnswer(type: string, body: string): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 }
 
+/** The head of a WAV file, without a sample. */
+function wavHead(rate: number, channels: number, bits: number): Buffer {
+  const head = Buffer.alloc(44);
+  head.write('RIFF\xff\xff\xff\x7fWAVEfmt ', 'latin1');
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(channels, 22);
+  head.writeUInt32LE(rate, 24);
+  head.writeUInt32LE((rate * channels * bits) / 8, 28);
+  head.writeUInt16LE((channels * bits) / 8, 32);
+  head.writeUInt16LE(bits, 34);
+  head.write('data\xff\xff\xff\x7f', 36, 'latin1');
+  return head;
+}
+
 test('a client pays by the second for what names none', async (t) => {
   const upstream = await startRawUpstream(t, '');
   const store = { kind: 'embedded', path: temporaryFolder(t), taskDays: 7 } as const;
@@ -82,6 +97,13 @@ test('a client pays by the second for what names none', async (t) => {
     jsonAnswer(200, '{"text":"a","usage":{"input_tokens":3,"output_tokens":1,"total_tokens":4}}'),
   );
   t.equal(counted?.mediaSeconds, 0, 'counted in tokens');
+
+  const head = wavHead(192_000, 8, 64);
+  const others = new FormData();
+  others.append('x', new Blob([head]), 'head.wav');
+  for (const [name, value] of form()) others.append(name, value);
+  const several = await transcribe(textAnswer('text/plain', 'only text'), others);
+  t.ok((several?.mediaSeconds ?? 0) >= 10, 'a file of another name says nothing of the recording');
 
   const bytes = Buffer.from(await new Response(form()).arrayBuffer());
   const boundary = bytes.toString('latin1', 2, bytes.indexOf('\r\n'));

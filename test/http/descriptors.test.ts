@@ -33,6 +33,14 @@ test('descriptors have run out where none is left at two looks, and until there 
   t.strictSame([1, 0, 1, 0].map(look), [false, false, false, false]);
   t.strictSame([0, 1, 31, 32, 1].map(look), [true, true, true, false, false]);
   t.notOk(new DescriptorWatch().isShort(), 'this process has some');
+  const none = new DescriptorWatch(() => {
+    throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+  });
+  t.strictSame(
+    [none.isShort(), none.isShort(), none.isShort()],
+    [false, false, false],
+    'without the file nobody knows',
+  );
   t.end();
 });
 

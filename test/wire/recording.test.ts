@@ -109,6 +109,16 @@ const files: readonly (readonly [string, Buffer, number])[] = [
     30,
   ],
   ['Opus in Ogg', Buffer.concat([page(0, opusHead), sound(60_000), page(40 * 48_000, sound(9))]), 40],
+  [
+    'Opus in Ogg of many pages',
+    Buffer.concat([
+      page(0, opusHead),
+      sound(300_000),
+      page(9 * 48_000, sound(200_000)),
+      page(100 * 48_000, sound(9)),
+    ]),
+    100,
+  ],
   ['Vorbis in Ogg', Buffer.concat([page(0, vorbisHead(8000)), sound(90_000), page(160_000, sound(9))]), 20],
   ['WebM', matroska([element(0x2ad7b1, big(3, 1_000_000)), element(0x4489, float(50_000))]), 50],
   ['FLAC', flac(25 * 16_000, 16_000), 25],
