@@ -25,10 +25,28 @@ const mostLimits = 1000;
 export function limitRoutes(inUse: () => Promise<readonly LimitInUse[]>): readonly AdminRoute[] {
   return [
     route('GET', '/limits', async () => {
-      const all = [...(await inUse())].sort((a, b) => (a.name < b.name ? -1 : 1));
-      return json({ limits: all.slice(0, mostLimits).map(limitViewOf), complete: all.length <= mostLimits });
+      const all = await inUse();
+      return json({ limits: firstByName(all).map(limitViewOf), complete: all.length <= mostLimits });
     }),
   ];
+}
+
+/** @returns those whose names come first, in order: to sort a hundred thousand for them takes half a second */
+function firstByName(all: readonly LimitInUse[]): readonly LimitInUse[] {
+  let first: LimitInUse[] = [];
+  let last: string | null = null;
+  const cut = (): void => {
+    first = first.sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, mostLimits);
+  };
+  for (const limit of all) {
+    if (last !== null && limit.name > last) continue;
+    first.push(limit);
+    if (first.length < 2 * mostLimits) continue;
+    cut();
+    last = first.at(-1)?.name ?? null;
+  }
+  cut();
+  return first;
 }
 
 function limitViewOf({ name, kind, limit, share, free, inWindow, used, leased }: LimitInUse): object {
