@@ -79,10 +79,10 @@ export const badConfigs: readonly BadConfig[] = [
       sig: secret,
     },
     problems: [
-      'upstreams.main.query.Subscription-Key: may not be set here: it is called like a credential; put it into apiKeys',
-      'upstreams.main.query.sig: may not be set here: it is called like a credential; put it into apiKeys',
       'upstreams.main.query.api-key: may not be set here: it is called like a credential; put it into apiKeys',
       'upstreams.main.query.key: may not be set here: it is called like a credential; put it into apiKeys',
+      'upstreams.main.query.Subscription-Key: may not be set here: it is called like a credential; put it into apiKeys',
+      'upstreams.main.query.sig: may not be set here: it is called like a credential; put it into apiKeys',
     ],
   },
   {
@@ -98,7 +98,7 @@ export const badConfigs: readonly BadConfig[] = [
       keyHeader: 'api-key',
       rules: { headers: { set: { 'Api-Key': secret } } },
     },
-    problems: ['upstreams.main.rules.headers.set.Api-Key: apiKeys are sent there'],
+    problems: ['upstreams.main.rules.headers.set.Api-Key: may not be set here: apiKeys are sent there'],
   },
   {
     at: 'upstreams/main/apiKeys',

@@ -17,7 +17,7 @@ const taken = { id: 'theirs', task_id: 'theirs', status: 'queued', data: { task_
 
 /** Creations, without the questions how tasks stand that the gateway asks of its own accord. */
 function madeAt({ requests }: RawUpstream): readonly RawRequest[] {
-  return requests.filter(({ head }) => head.startsWith('POST '));
+  return requests.filter(({ head }) => head.startsWith('POST ') && !head.includes('GetResult'));
 }
 
 /** A gateway with a model for each format of upstreams, and for two of them at once, `both`. */
