@@ -309,9 +309,8 @@ export class Upload
   } {
     this.#given = this.#held.length;
     this.#growth = 0;
-    const name = model ?? this.#call.params.model ?? null;
     this.#pieces =
-      name === null || this.#model === null ? this.#held.pieces() : this.#spliced(this.#model, name);
+      model === null || this.#model === null ? this.#held.pieces() : this.#spliced(this.#model, model);
     return { body: this.#pieces, source: this.#complete ? null : this };
   }
 
@@ -357,7 +356,7 @@ export class Upload
     this.#decoder.end();
     const { model } = this.#call.params;
     if (model !== undefined && this.#model === null) {
-      this.#model = { text: model, start: 0, end: 0 };
+      this.#model = { text: '', start: 0, end: 0 };
       this.#fields.push({ name: 'model', value: model });
     }
     this.#note(checkForm(this.#options.form, this.#fields, this.#files));

@@ -14,8 +14,6 @@ export class WholeForm implements UploadBody {
   readonly parts: readonly FormPart[];
   readonly #boundary: string;
   readonly #body: Buffer;
-  /** The model that the path names, whatever the form does. */
-  readonly #pathModel: string | null;
 
   /**
    * @param body of a call with a form
@@ -29,23 +27,21 @@ export class WholeForm implements UploadBody {
     call.steering = this.parts.flatMap(({ name }) => names.add(name) ?? []);
     this.#boundary = boundary;
     this.#body = body;
-    this.#pathModel = call.params.model ?? null;
   }
 
   open(model: string | null): {
     readonly body: readonly Buffer[];
     readonly source: RequestBodySource | null;
   } {
-    const value = model ?? this.#pathModel;
-    if (value === null) return { body: [this.#body], source: null };
+    if (model === null) return { body: [this.#body], source: null };
     const part = this.parts.find(({ name }) => name === 'model');
     if (part === undefined) {
-      const field = leadingField(this.#boundary, { name: 'model', value, firstByte: this.#body[0] });
+      const field = leadingField(this.#boundary, { name: 'model', value: model, firstByte: this.#body[0] });
       return { body: [field, this.#body], source: null };
     }
     const start = part.data.byteOffset - this.#body.byteOffset;
     const end = start + part.data.length;
-    const body = [this.#body.subarray(0, start), Buffer.from(value), this.#body.subarray(end)];
+    const body = [this.#body.subarray(0, start), Buffer.from(model), this.#body.subarray(end)];
     return { body, source: null };
   }
 }

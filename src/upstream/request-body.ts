@@ -228,8 +228,9 @@ export class RequestBody implements RequestBodySink {
   }
 
   /**
-   * Hands to the system what it takes at once, without a copy: must be called only where `#isDirect`. A stream's own write may keep a part of what it is given, which here is memory of uWS (measured in
-   * two pairs of runs: 26 % of the CPU time of one upload, 9 % where there are eight at once).
+   * Hands to the system what it takes at once, without a copy: must be called only where `#isDirect`. A stream's own write
+   * may keep a part of what it is given, which here is memory of uWS (measured in two pairs of runs: 26 % of the CPU time
+   * of one upload, 9 % where there are eight at once).
    * @returns how many bytes of it
    */
   #writeThrough(chunk: Buffer): number {

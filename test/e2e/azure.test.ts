@@ -1,9 +1,10 @@
 import { test } from 'tap';
 import { pngImage } from '../../src/simulator/media/png.js';
 import { speech } from '../../src/simulator/media/speech.js';
-import { startGateway } from '../support/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { connect, create } from '../support/responses-socket.js';
 import { type Client, collect, raised, type Sdk, sdks } from '../support/sdks/openai.js';
+import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
 const answerText = 'Simulated answer to: weather in Oslo';
@@ -137,4 +138,35 @@ test('a socket for responses takes the key of a client of Azure, with each of it
   const raw = await connect(t, url, { 'api-key': demoKey });
   raw.send(create({ input: 'hi' }));
   t.match((await raw.answer()).at(-1), { type: 'response.completed' });
+});
+
+test("a form that names the target's own model below a deployment of another name keeps it", async (t) => {
+  const upstream = await startRawUpstream(
+    t,
+    jsonAnswer(200, '{"text":"a","data":[{"url":"http://x/a.png"}]}'),
+  );
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      models: {
+        ours: { protocols: ['audio', 'images'], targets: [{ upstream: 'u0', model: 'theirs' }] },
+      },
+    },
+  });
+  const file = new File([spoken], 'talk.mp3', { type: 'audio/mpeg' });
+  const image = new File([pngImage({ width: 8, height: 8, seed: 'a' })], 'a.png', { type: 'image/png' });
+  for (const [operation, fields] of [
+    ['audio/transcriptions', { file }],
+    ['images/edits', { prompt: 'a', image }],
+  ] as const)
+    for (const model of ['theirs', 'ours', 'another', null]) {
+      const answer = await fetch(`${gateway.url}/openai/deployments/ours/${operation}`, {
+        method: 'POST',
+        headers: { 'api-key': testKey },
+        body: formOf(model === null ? fields : { ...fields, model }),
+      });
+      t.equal(answer.status, 200, await answer.text());
+      const sent = upstream.requests.at(-1)?.body.toString('latin1') ?? '';
+      t.strictSame(sent.match(/(?<=name="model"\r\n\r\n).*/g), ['theirs'], `${operation} with ${model}`);
+    }
 });

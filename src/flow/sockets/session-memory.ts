@@ -123,8 +123,9 @@ export class SessionMemory {
   }
 
   /**
-   * A message of a key has come, or its turn has among those that wait. uWS handles all that its sockets have to read in one turn of the event loop, and reads
-   * each again while it is full: only what is done here, and not in a timer, comes in time.
+   * A message of a key has come, or its turn has among those that wait. uWS handles all that its sockets have to read in
+   * one turn of the event loop, and reads each again while it is full: only what is done here, and not in a timer, comes
+   * in time.
    * @returns false when the turn is a long one, and the key has sent more in it than it may hold, or is why it is long
    */
   arrived(key: KeyHold, bytes: number, now: number): boolean {

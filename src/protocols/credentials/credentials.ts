@@ -51,8 +51,8 @@ const refusals: Readonly<Record<AuthStyle, Refusals>> = {
 };
 
 /**
- * Finds the key that a request presents: the protocol's own place first, then bearer, then `api-key`. Whether the key is known is for
- * the caller to find out, and so is a version header that the messages protocol wants beside it.
+ * Finds the key that a request presents: the protocol's own place first, then bearer, then `api-key`. Whether the key is
+ * known is for the caller to find out, and so is a version header that the messages protocol wants beside it.
  * @returns the key, or the 401 that says what was wrong and where the key belongs.
  */
 export function presentedKey(style: AuthStyle, source: CredentialSource): string | GatewayError {
