@@ -259,17 +259,28 @@ export interface Guarded {
 /**
  * Makes a callback whose faults end what it belongs to, and nothing else. Every callback that is registered with uWS,
  * Node or another part goes through this, so that none has to look out for itself.
- * @param otherwise what is returned in place of what the callback would have
+ * @param otherwise what is returned in place of what the callback would have; left out where nobody reads that
  */
+export function guard<Arguments extends unknown[]>(
+  where: FaultPlace,
+  owner: Guarded,
+  callback: (...args: Arguments) => void,
+): (...args: Arguments) => void;
 export function guard<Arguments extends unknown[], Result>(
   where: FaultPlace,
   owner: Guarded,
   callback: (...args: Arguments) => Result,
   otherwise: NoInfer<Result>,
-): (...args: Arguments) => Result {
+): (...args: Arguments) => Result;
+export function guard<Arguments extends unknown[], Result>(
+  where: FaultPlace,
+  owner: Guarded,
+  callback: (...args: Arguments) => Result,
+  otherwise?: Result,
+): (...args: Arguments) => Result | undefined {
   // A fixed number of arguments, which no callback here exceeds: gathering and spreading them costs several times more.
   const call = callback as unknown as (a: unknown, b: unknown, c: unknown) => Result;
-  return ((a: unknown, b: unknown, c: unknown): Result => {
+  return ((a: unknown, b: unknown, c: unknown): Result | undefined => {
     try {
       return call(a, b, c);
     } catch (fault) {

@@ -250,7 +250,7 @@ export class Gateway {
     // One by one: what one of them throws keeps none of the others from its turn.
     const every = (ms: number, ...works: (() => void)[]): NodeJS.Timeout => {
       const own = { onFault: (where: FaultPlace, fault: unknown) => this.reportFault(where, fault) };
-      const guarded = works.map((work) => guard('timer', own, work, undefined));
+      const guarded = works.map((work) => guard('timer', own, work));
       return setInterval(() => {
         for (const work of guarded) work();
       }, ms).unref();

@@ -283,7 +283,6 @@ const onOrder = guard(
   'ipc',
   { onFault: (where, fault) => (gateway === null ? fail(fault) : gateway.reportFault(where, fault)) },
   onMessage,
-  undefined,
 );
 process.on('message', onOrder);
 process.on('disconnect', onOrphaned);

@@ -106,7 +106,7 @@ export class Attempts {
     if (wait > 0)
       return new Backoff(
         wait,
-        guard('timer', this.call, () => this.#ask(asker), undefined),
+        guard('timer', this.call, () => this.#ask(asker)),
       );
     this.#ask(asker);
     return null;

@@ -26,7 +26,7 @@ export class DrainList {
 
   /** Takes in what is stopped once it has taken too long, unless `remove` takes it out before. */
   add(drain: Draining): void {
-    const stop = guard('timer', drain, () => drain.stop(), undefined);
+    const stop = guard('timer', drain, () => drain.stop());
     this.#drains.set(drain, setTimeout(stop, longestMs));
     this.#ofKeys.set(drain.keyId, (this.#ofKeys.get(drain.keyId) ?? 0) + 1);
   }

@@ -451,7 +451,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     if (firstTokenMs === null || relay === null || call.accounted || !call.validated?.stream) return;
     clearTimeout(relay.firstTokenTimer);
     relay.firstTokenTimer = setTimeout(
-      guard('timer', call, () => this.#onSilent(), undefined),
+      guard('timer', call, () => this.#onSilent()),
       firstTokenMs,
     );
   }

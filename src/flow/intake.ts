@@ -139,7 +139,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
         this.#decode(coding, body, Math.min(bodyBytes, limit * decodedGrowth));
       else refuse(this.#services, call, result);
     };
-    decodeBody(decoderOf(coding), body, limit, guard('request', call, done, undefined));
+    decodeBody(decoderOf(coding), body, limit, guard('request', call, done));
   }
 
   #take(body: Buffer): void {
@@ -148,7 +148,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     call.bodyAt = performance.now();
     keepMemory(this.#services, call, body.length);
     if (body.length < largeBytes) this.#goOn();
-    else this.#services.largeBodies.add(guard('request', call, () => this.#goOn(), undefined));
+    else this.#services.largeBodies.add(guard('request', call, () => this.#goOn()));
   }
 
   #goOn(): void {

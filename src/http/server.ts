@@ -116,7 +116,7 @@ class UwsServer implements Server {
       this.#host.bodies.trim();
       this.#listenAsPossible();
     };
-    this.#sweepTimer = setInterval(guard('timer', options, sweep, undefined), sweepMs);
+    this.#sweepTimer = setInterval(guard('timer', options, sweep), sweepMs);
     this.#sweepTimer.unref();
   }
 
@@ -227,7 +227,7 @@ class UwsServer implements Server {
     // While an answer is pending uWS cuts a connection on which another request begins: so what hides behind a
     // request of doubtful length is never read as one.
     if (head.framingFault === null) onRequest(exchange);
-    else setImmediate(guard('request', exchange, () => onRequest(exchange), undefined));
+    else setImmediate(guard('request', exchange, () => onRequest(exchange)));
   }
 
   /** Where descriptors have run out, ceases to listen until there are some. */

@@ -56,7 +56,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
   let timer: NodeJS.Timeout | null = null;
 
   const guarded = <Arguments extends unknown[]>(callback: (...args: Arguments) => void) =>
-    guard('process', options, callback, undefined);
+    guard('process', options, callback);
 
   const start = (): void => {
     timer = null;

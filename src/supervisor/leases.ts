@@ -94,7 +94,7 @@ export function createLeases(options: LeasesOptions): Leases {
   });
   const lookTimer = setInterval(() => void watch.look(), lookEveryMs).unref();
   const guarded = <Arguments extends unknown[]>(where: FaultPlace, work: (...args: Arguments) => void) =>
-    guard(where, options, work, undefined);
+    guard(where, options, work);
   /** A process id may come again, and these do not. */
   const numbers = new Map<ChildProcess, number>();
   let count = 0;

@@ -151,7 +151,6 @@ class Supervisor {
           else if (news.type === 'inspected') this.#operations.onInspected(child, news);
           else this.#operations.onCollected(child, news);
         },
-        undefined,
       ),
       onFault: (where, fault) => this.#resign('workers', where, fault),
       onGivenUp: (reason) => this.#abandon(reason),

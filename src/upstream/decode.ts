@@ -81,7 +81,7 @@ export class ContentDecoder {
       this.#writing = false;
       this.#pull();
     };
-    this.#stream.write(Buffer.from(chunk), guard('upstream', this.#exchange, taken, undefined));
+    this.#stream.write(Buffer.from(chunk), guard('upstream', this.#exchange, taken));
     return false;
   }
 
@@ -116,8 +116,8 @@ export class ContentDecoder {
       if (this.#wireEnded) this.#exchange.complete();
       else this.#pull();
     };
-    stream.on('data', guard('upstream', this.#exchange, onData, undefined));
-    stream.on('end', guard('upstream', this.#exchange, onEnd, undefined));
+    stream.on('data', guard('upstream', this.#exchange, onData));
+    stream.on('end', guard('upstream', this.#exchange, onEnd));
     // To fail a request never throws.
     stream.on('error', (error: NodeJS.ErrnoException) => {
       this.#exchange.fail('malformed_answer', `broken ${this.#coding} body: ${error.code ?? error.message}`);

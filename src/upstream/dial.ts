@@ -65,7 +65,7 @@ export function dial(origin: Origin, dialer: Dialer, reading: Reading, listener:
   listener.onSocket(socket);
   socket.on(
     'connect',
-    guard('upstream', listener, () => listener.onTransport(), undefined),
+    guard('upstream', listener, () => listener.onTransport()),
   );
   if (!isBuffered) readAsStream(socket, listener);
   hear(socket, origin.secure ? 'secureConnect' : 'connect', listener);
@@ -128,17 +128,17 @@ function hear(socket: Socket, ready: 'connect' | 'secureConnect' | null, listene
   if (ready !== null)
     socket.on(
       ready,
-      guard('upstream', listener, () => listener.onReady(), undefined),
+      guard('upstream', listener, () => listener.onReady()),
     );
   socket.on(
     'end',
-    guard('upstream', listener, () => listener.onPeerEnd(), undefined),
+    guard('upstream', listener, () => listener.onPeerEnd()),
   );
   const onError = (error: NodeJS.ErrnoException): void => listener.onSocketError(error);
-  socket.on('error', guard('upstream', listener, onError, undefined));
+  socket.on('error', guard('upstream', listener, onError));
   socket.on(
     'close',
-    guard('upstream', listener, () => listener.onSocketClose(), undefined),
+    guard('upstream', listener, () => listener.onSocketClose()),
   );
 }
 
@@ -146,7 +146,7 @@ function readAsStream(socket: Socket, listener: DialListener): void {
   const read = (bytes: Buffer): void => {
     if (!listener.onRead(bytes, bytes.length)) socket.pause();
   };
-  const onData = guard('upstream', listener, read, undefined);
+  const onData = guard('upstream', listener, read);
   // What a paused stream still holds would be lost with it.
   const readRest = (): void => {
     socket.off('data', onData);
@@ -154,7 +154,7 @@ function readAsStream(socket: Socket, listener: DialListener): void {
       listener.onRead(rest, rest.length);
   };
   socket.on('data', onData);
-  socket.on('error', guard('upstream', listener, readRest, undefined));
+  socket.on('error', guard('upstream', listener, readRest));
   // A tunnel was paused for whoever reads it now.
   socket.resume();
 }

@@ -118,7 +118,7 @@ class Transfer implements Guarded {
   }
 
   #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {
-    return guard('upstream', this, callback, undefined);
+    return guard('upstream', this, callback);
   }
 
   /** Frees everything; nothing is told any more. */

@@ -257,7 +257,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
     this.#once = once;
     this.#deadlines = deadlines;
     this.#handler = guardHandler(handler, this);
-    this.#onNoSocket = guard('upstream', this, onNoSocket, undefined);
+    this.#onNoSocket = guard('upstream', this, onNoSocket);
     this.#totalAt = performance.now() + deadlines.totalMs;
     wheel.set(this, this.#totalAt);
   }
@@ -372,10 +372,10 @@ class SocketExchange extends Timed implements UpstreamExchange {
 /** A handler whose exceptions end its own exchange, and not the one that is served at that moment. */
 function guardHandler(handler: UpstreamHandler, owner: SocketExchange): UpstreamHandler {
   return {
-    onHead: guard('upstream', owner, (head: ResponseHead) => handler.onHead(head), undefined),
+    onHead: guard('upstream', owner, (head: ResponseHead) => handler.onHead(head)),
     onData: guard('upstream', owner, (chunk: Buffer) => handler.onData(chunk), true),
-    onEnd: guard('upstream', owner, () => handler.onEnd(), undefined),
-    onFailure: guard('upstream', owner, (failure: UpstreamFailure) => handler.onFailure(failure), undefined),
+    onEnd: guard('upstream', owner, () => handler.onEnd()),
+    onFailure: guard('upstream', owner, (failure: UpstreamFailure) => handler.onFailure(failure)),
     ...(handler.onFault !== undefined && {
       onFault: (where: FaultPlace, fault: unknown) => handler.onFault?.(where, fault),
     }),

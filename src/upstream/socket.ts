@@ -190,7 +190,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   }
 
   #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {
-    return guard('upstream', this, callback, undefined);
+    return guard('upstream', this, callback);
   }
 
   onSocket(socket: Socket): void {

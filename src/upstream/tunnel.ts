@@ -46,7 +46,7 @@ export function openTunnel(
   let isAsked = false;
   let isOver = false;
   const guarded = <Arguments extends unknown[]>(callback: (...args: Arguments) => void) =>
-    guard('upstream', listener, callback, undefined);
+    guard('upstream', listener, callback);
   const fail = (words: string, unconnected: NodeJS.ErrnoException | null = null): void => {
     if (isOver) return;
     isOver = true;

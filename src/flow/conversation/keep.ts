@@ -64,21 +64,16 @@ export function keepEnd(
   const { keep, records, isStream } = held;
   const settings = call.running.snapshot.conversations;
   let isOver = false;
-  const finish = guard(
-    'promise',
-    call,
-    (isKept: boolean, fault: unknown): void => {
-      if (isOver) return;
-      isOver = true;
-      clearTimeout(timer);
-      if (fault !== null) tellStoreFault(services, fault);
-      if (call.accounted) return;
-      if (isKept) done(held.end);
-      else if (keep.isAsked && fault !== null) done(unavailable(fault));
-      else done(keep.unkept(held.end, isStream));
-    },
-    undefined,
-  );
+  const finish = guard('promise', call, (isKept: boolean, fault: unknown): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    if (fault !== null) tellStoreFault(services, fault);
+    if (call.accounted) return;
+    if (isKept) done(held.end);
+    else if (keep.isAsked && fault !== null) done(unavailable(fault));
+    else done(keep.unkept(held.end, isStream));
+  });
   const timer = setTimeout(() => finish(false, 'the store took too long'), longestMs);
   const bytes = records.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
   if (owned === null || settings === null || call.key === null || bytes > settings.recordBytes) {

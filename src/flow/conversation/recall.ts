@@ -162,12 +162,12 @@ class Recalling {
         without();
       });
     const late = (): void => failed(new Error('the store took too long'));
-    const timer = without === null ? undefined : setTimeout(guard('timer', call, late, undefined), longestMs);
+    const timer = without === null ? undefined : setTimeout(guard('timer', call, late), longestMs);
     const most = bodyBytes + this.#parts.settings.recordBytes;
     services.finding.add({
       ask: () => this.#parts.owned.find(ownerOf(call.key), ids, most),
-      found: guard('promise', call, found, undefined),
-      failed: guard('promise', call, failed, undefined),
+      found: guard('promise', call, found),
+      failed: guard('promise', call, failed),
     });
   }
 }

@@ -75,7 +75,7 @@ export class SessionFunds {
 
   #acquire(amount: number, decide: (decision: Decision) => void): Decision | WaitingCall {
     const demands = this.#pools.map((pool) => ({ pool, amount: Math.min(amount, pool.limit) }));
-    return this.#services.limits.acquire(demands, guard('ipc', this.#call, decide, undefined));
+    return this.#services.limits.acquire(demands, guard('ipc', this.#call, decide));
   }
 
   #settle(held: Admission, cost: number): void {

@@ -249,7 +249,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
       if (next !== undefined) this.#takeQueued(next);
       else if (this.#draining) this.shutDown();
     };
-    setImmediate(guard('socket', this, startNext, undefined));
+    setImmediate(guard('socket', this, startNext));
   }
 
   /** Starts the first message that waits, unless those of its key have had enough of the turn: then in a later one. */

@@ -46,7 +46,7 @@ class LateRefusal implements ExchangeListener {
       if (!call.accounted) refuse(services, call, error);
     };
     const wait = lateMs.least + Math.random() * (lateMs.most - lateMs.least);
-    this.#timer = setTimeout(guard('timer', call, tell, undefined), wait);
+    this.#timer = setTimeout(guard('timer', call, tell), wait);
   }
 
   onClientGone(): void {

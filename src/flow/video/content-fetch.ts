@@ -129,7 +129,7 @@ export class ContentFetch {
       else this.#askAt(reached);
     };
     const hosts = fileHosts(asking, source.upstream);
-    this.#cancelReach = reachUrl(url, hosts, guard('upstream', this.#owner, done, undefined));
+    this.#cancelReach = reachUrl(url, hosts, guard('upstream', this.#owner, done));
   }
 
   #askAt({ origin, path }: Reached): void {
