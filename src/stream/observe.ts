@@ -35,6 +35,8 @@ const wholeBytes = 256 * 1024;
 const amendedBytes = 64 * 1024 * 1024;
 /** An event that is larger is passed on in parts. */
 const eventBytes = 1024 * 1024;
+/** CR and LF twice. */
+const longestBlankLine = 4;
 /** Comments before the first event that are kept back. */
 const earlyBytes = 16 * 1024;
 /** Smaller pieces of an answer hold no media to speak of. */
@@ -161,6 +163,8 @@ export class ObservedTransform implements AnswerTransform {
   #number: number | null = null;
   #started = false;
   #ended = false;
+  /** What passed last was a part of an event, whose end is still to come. */
+  #isInside = false;
   /** How the stream has ended, where its last event was longer than the tail. */
   #long: StreamEnding | null = null;
   /** What is known of its end by what has passed; asked for several times at the end. */
@@ -242,14 +246,16 @@ export class ObservedTransform implements AnswerTransform {
       run = run.subarray(0, failure.start);
     }
     if (nextErrorWord(run, 0) !== -1) run = this.#withoutVendorAccount(run);
-    this.#noteCharges(run);
+    const wasInside = this.#isInside;
+    this.#isInside = lastEventEnd(run, Math.max(0, run.length - longestBlankLine), run.length) < run.length;
+    if (!this.#isInside) this.#noteCharges(run);
     this.#tail ??= new Tail();
     this.#tail.add(run);
     this.#ending = null;
     this.#usage = null;
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
-    if (this.#rules.marksEnd !== null && !this.#ended) this.#noteEnd(run, this.#rules.marksEnd(run));
+    if (this.#rules.marksEnd !== null) this.#noteEnd(run, this.#rules.marksEnd, wasInside);
     if (this.#watch != null) this.#show(run, true);
     const { keep } = this;
     if (keep !== null && this.#holds(keep, run)) return nothing;
@@ -263,12 +269,20 @@ export class ObservedTransform implements AnswerTransform {
     noteCharges(run, this.#charges);
   }
 
-  /** Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. */
-  #noteEnd(run: Buffer, isEnd: boolean): void {
-    this.#ended = isEnd;
-    if (!isEnd || run.length <= tailBytes) return;
-    const ending = this.#rules.judgeEnd(run, this.#facts);
-    if (ending.error !== null || ending.usage !== null) this.#long = ending;
+  /**
+   * Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. In
+   * one that passes in parts the first one tells the error, and the last one the usage: what a client has sent and the
+   * answer repeats is told from the answer's own by how much ends behind it.
+   */
+  #noteEnd(run: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
+    const isLastPart = this.#ended && wasInside && !this.#isInside;
+    if (!this.#ended) this.#ended = marksEnd(run);
+    else if (!isLastPart) return;
+    if (!this.#ended || run.length <= tailBytes) return;
+    const { state, error, usage: told } = this.#rules.judgeEnd(run, this.#facts);
+    const usage = this.#isInside ? null : told;
+    if (this.#long?.error != null) this.#long = { ...this.#long, usage };
+    else if (error !== null || usage !== null) this.#long = { state, error, usage };
   }
 
   #show(piece: Buffer, isStream: boolean): void {
@@ -482,7 +496,11 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   #judgeEnd(): StreamEnding {
-    this.#ending ??= this.#long ?? this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+    if (this.#ending !== null) return this.#ending;
+    const ending = this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
+    // What stands in the middle of an event may be anybody's.
+    const known = this.#isInside ? { ...ending, usage: this.#usageAtStart } : ending;
+    this.#ending = this.#long === null ? known : { ...this.#long, usage: this.#long.usage ?? known.usage };
     return this.#ending;
   }
 
