@@ -30,9 +30,9 @@ export function endFaulted(services: Services, call: Call, where: FaultPlace, fa
   call.error = error;
   const isTold = succeeds(() => tell(services, call, listener, error));
   if (!isTold) succeeds(() => exchange.abort());
-  // As if its client had left: whatever was begun for it ends.
-  succeeds(() => listener?.onClientGone());
   succeeds(() => account(services, call, outcomeOf(error)));
+  // As if its client had left, which it has not by its record: whatever was begun for the call ends.
+  succeeds(() => listener?.onClientGone());
 }
 
 function tell(services: Services, call: Call, listener: ExchangeListener | null, error: GatewayError): void {

@@ -40,10 +40,10 @@ import {
   problemOf,
   refuseRange,
   sourceOf,
-  tooManyDownloads,
 } from './content-source.js';
-import { relayKept } from './kept-relay.js';
+import { takeDownload } from './downloads.js';
 import { refreshed, renewedUrl } from './poll.js';
+import { sendKept } from './send-kept.js';
 
 interface ContentRequest {
   readonly source: ContentSource;
@@ -202,11 +202,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   }
 
   onAsking(origin: Origin): GatewayError | null {
-    const call = this.#call;
-    // A redirect has led away from where the file was asked for before.
-    call.place?.give();
-    call.place = this.#services.downloads.take(call.key.id, origin);
-    return call.place === null ? tooManyDownloads(origin) : null;
+    return takeDownload(this.#services, this.#call, origin);
   }
 
   onUnreached(error: GatewayError): void {
@@ -394,7 +390,7 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
     const range = holds && call.exchange.method === 'GET' ? parseRange(head.range) : null;
     const kept = variant.name === 'video' ? await keptOf(services, call, id) : null;
     if (kept !== null) {
-      relayKept(services, call, { kept, range, lines });
+      await sendKept(services, call, { kept, range, lines });
       return;
     }
     if (call.accounted) return;

@@ -11,7 +11,6 @@ import type { Call } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { upstreamOf } from './answer.js';
-import { type DownloadSource, mostDownloads } from './downloads.js';
 
 /** Where a content is: at the upstream itself, or where it says. */
 export type ContentSource =
@@ -128,14 +127,4 @@ export function refuseRange(services: Services, call: Call, contentRange: string
   const isTold = contentRange !== null && /^bytes \*\/\d+$/.test(contentRange);
   const length = isTold ? `\r\ncontent-range: ${contentRange}` : '';
   refuse(services, call, new GatewayError('range_not_satisfiable'), null, length + more);
-}
-
-/** @param source whose downloads are counted together */
-export function tooManyDownloads(source: DownloadSource): GatewayError {
-  return new GatewayError(
-    'rate_limit_exceeded',
-    `Your key has ${mostDownloads(source)} downloads from this video's server under way, as many as it may: ` +
-      'let one end, then try again.',
-    { retryAfter: 10, limit: 'downloads' },
-  );
 }

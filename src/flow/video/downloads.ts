@@ -1,5 +1,7 @@
+import { GatewayError } from '../../errors.js';
 import type { Origin } from '../../upstream/origin.js';
-import type { Place } from '../call.js';
+import type { AuthenticatedCall, Place } from '../call.js';
+import type { Services } from '../services.js';
 
 /** Where downloads come from, which are counted together: a server, or the folder of videos that are kept. */
 export type DownloadSource = Pick<Origin, 'identity' | 'maxConnections'>;
@@ -34,6 +36,26 @@ export class Downloads {
 }
 
 /** How many a key may have at once from one source, in one worker. */
-export function mostDownloads({ maxConnections }: DownloadSource): number {
+function mostDownloads({ maxConnections }: DownloadSource): number {
   return Math.max(1, Math.floor(maxConnections / connectionParts));
+}
+
+/**
+ * Counts a call's download, and no more the one that it had: a redirect leads from one server to another.
+ * @returns why it may not begin, or null
+ */
+export function takeDownload(
+  { downloads }: Services,
+  call: AuthenticatedCall,
+  source: DownloadSource,
+): GatewayError | null {
+  call.place?.give();
+  call.place = downloads.take(call.key.id, source);
+  if (call.place !== null) return null;
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `Your key has ${mostDownloads(source)} downloads from this video's server under way, as many as it may: ` +
+      'let one end, then try again.',
+    { retryAfter: 10, limit: 'downloads' },
+  );
 }
