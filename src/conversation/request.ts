@@ -209,22 +209,3 @@ export interface ConversationRequest {
   /** The answer is to be a compaction of the conversation: the responses protocol's object or its item. */
   readonly compaction: 'object' | 'item' | null;
 }
-
-/** What a request says of what its client says nothing of. */
-export const plainRequest = {
-  systemCache: undefined,
-  parallelCalls: null,
-  topK: null,
-  stop: [],
-  candidates: 1,
-  seed: null,
-  presencePenalty: null,
-  frequencyPenalty: null,
-  logitBias: null,
-  logprobs: null,
-  verbosity: null,
-  user: null,
-  includeUsage: true,
-  echo: null,
-  compaction: null,
-} as const satisfies Partial<ConversationRequest>;

@@ -1,9 +1,10 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import { type ConversationRequest, plainRequest } from '../../../src/conversation/request.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
+import { plainRequest } from '../../conversation/plain-request.js';
 import { writeRequest } from '../write-request.js';
 
 /** Chat has nothing to seal: a call of either is a mistake. */

@@ -1,10 +1,11 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import { type ConversationRequest, plainRequest } from '../../../src/conversation/request.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
+import { plainRequest } from '../../conversation/plain-request.js';
 import { writeRequest } from '../write-request.js';
 
 const sealer = createSealer('a secret of the tests');

@@ -1,9 +1,10 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
-import { type ConversationRequest, plainRequest } from '../../../src/conversation/request.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
+import { plainRequest } from '../../conversation/plain-request.js';
 import { writeRequest } from '../write-request.js';
 
 export const sealer = createSealer('a secret of the tests');

@@ -9,7 +9,6 @@ import {
   efforts,
   type MediaPart,
   type OutputFormat,
-  plainRequest,
   type Reasoning,
   type RefusalPart,
   type TextPart,
@@ -38,7 +37,6 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const { tools, hostedTools } = decodeTools(body);
   const { system, systemCache, turns } = decodeMessages(body.messages);
   return {
-    ...plainRequest,
     from: 'chat',
     stream,
     leftOut: unreadMembers(body, readMembers),
@@ -55,6 +53,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     maxTokens: numberOrNull(body.max_completion_tokens) ?? numberOrNull(body.max_tokens),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
+    topK: null,
     stop: decodeStop(body.stop),
     candidates: numberOrNull(body.n) ?? 1,
     seed: numberOrNull(body.seed),
@@ -67,6 +66,8 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
     serving: decodeServing(body),
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
+    echo: null,
+    compaction: null,
   };
 }
 

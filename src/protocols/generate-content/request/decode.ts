@@ -1,17 +1,16 @@
 import { registeredType, standardBase64 } from '../../../conversation/media-source.js';
-import {
-  type AssistantPart,
-  type ConversationRequest,
-  type MediaPart,
-  type MediaSource,
-  type OutputFormat,
-  plainRequest,
-  type TextPart,
-  type Tool,
-  type ToolCallPart,
-  type ToolChoice,
-  type ToolResultPart,
-  type Turn,
+import type {
+  AssistantPart,
+  ConversationRequest,
+  MediaPart,
+  MediaSource,
+  OutputFormat,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
 } from '../../../conversation/request.js';
 import { carriedSignature, signatureFor } from '../../../conversation/signature.js';
 import { plainSearch, textsIn, type WebSearch } from '../../../conversation/web-search.js';
@@ -128,16 +127,17 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   requireText(config, given, configAt);
   const { tools, hostedTools, search } = decodeTools(body);
   return {
-    ...plainRequest,
     from: 'generateContent',
     stream,
     leftOut: unreadMembers(body, readMembers),
     system: decodeSystem(memberOf(body, 'systemInstruction'), keyOf(body, 'systemInstruction')),
+    systemCache: undefined,
     turns: decodeContents(body.contents),
     tools,
     hostedTools,
     search,
     toolChoice: decodeToolChoice(body),
+    parallelCalls: null,
     format: decodeFormat(config, given, configAt),
     reasoning: decodeReasoning(config.thinkingConfig, `${configAt}.${keyOf(given, 'thinkingConfig')}`),
     maxTokens: numberOrNull(config.maxOutputTokens),
@@ -149,7 +149,13 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     seed: numberOrNull(config.seed),
     presencePenalty: numberOrNull(config.presencePenalty),
     frequencyPenalty: numberOrNull(config.frequencyPenalty),
+    logitBias: null,
     logprobs: config.responseLogprobs === true ? (numberOrNull(config.logprobs) ?? 0) : null,
+    verbosity: null,
+    user: null,
+    includeUsage: true,
+    echo: null,
+    compaction: null,
   };
 }
 

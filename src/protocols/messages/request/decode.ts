@@ -10,7 +10,6 @@ import {
   type MediaPart,
   type MediaSource,
   type OutputFormat,
-  plainRequest,
   type Reasoning,
   type ReasoningPart,
   type TextPart,
@@ -47,11 +46,11 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const { tools, hostedTools, search } = decodeTools(body);
   const maxTokens = numberOrNull(body.max_tokens);
   return {
-    ...plainRequest,
     from: 'messages',
     stream,
     leftOut: [...leftOut, ...unreadMembers(body, readMembers)],
     system: withoutBillingLine(system),
+    systemCache: undefined,
     turns,
     tools,
     hostedTools,
@@ -66,7 +65,17 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     topP: numberOrNull(body.top_p),
     topK: numberOrNull(body.top_k),
     stop: decodeStop(body.stop_sequences),
+    candidates: 1,
+    seed: null,
+    presencePenalty: null,
+    frequencyPenalty: null,
+    logitBias: null,
+    logprobs: null,
+    verbosity: null,
     user: (isObject(body.metadata) && textOrNull(body.metadata.user_id)) || null,
+    includeUsage: true,
+    echo: null,
+    compaction: null,
   };
 }
 

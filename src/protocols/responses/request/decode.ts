@@ -1,19 +1,18 @@
 import { type CutId, cutId } from '../../../conversation/carrying-id.js';
 import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
-import {
-  type AssistantPart,
-  type ConversationRequest,
-  type MediaPart,
-  type MediaSource,
-  type OutputFormat,
-  plainRequest,
-  type Reasoning,
-  type TextPart,
-  type ToolCallPart,
-  type ToolResultPart,
-  type Turn,
-  type UserPart,
+import type {
+  AssistantPart,
+  ConversationRequest,
+  MediaPart,
+  MediaSource,
+  OutputFormat,
+  Reasoning,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+  UserPart,
 } from '../../../conversation/request.js';
 import type { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
@@ -117,7 +116,6 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const text = isObject(body.text) ? body.text : {};
   const toolChoice = decodeToolChoice(body.tool_choice, list, leftOut);
   const request: ConversationRequest = {
-    ...plainRequest,
     from: 'responses',
     stream,
     leftOut: [...leftOut, ...unreadOf(body)],
@@ -125,6 +123,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]
         : input.system,
+    systemCache: undefined,
     turns: input.turns,
     tools: list.listed.map(decodeTool),
     clientTools: clientTools(list),
@@ -138,6 +137,13 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     maxTokens: numberOrNull(body.max_output_tokens),
     temperature: numberOrNull(body.temperature),
     topP: numberOrNull(body.top_p),
+    topK: null,
+    stop: [],
+    candidates: 1,
+    seed: null,
+    presencePenalty: null,
+    frequencyPenalty: null,
+    logitBias: null,
     logprobs: decodeLogprobs(body),
     verbosity: textOrNull(text.verbosity),
     // Some clients send an empty text where they have no user (LlamaIndex).
@@ -145,7 +151,9 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     serving: decodeServing(body),
     stored: typeof body.store === 'boolean' ? body.store : undefined,
     returnsEncrypted: includes(body, 'reasoning.encrypted_content'),
+    includeUsage: true,
     echo: pick(body, echoed),
+    compaction: null,
   };
   return { request, wantsCompaction: input.wantsCompaction };
 }
