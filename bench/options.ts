@@ -12,6 +12,8 @@ export interface Options {
   readonly withLogs: boolean;
   readonly withLimits: boolean;
   readonly withConsole: boolean;
+  /** The processes of a work stay for all of its rounds, where it asks as often as it is answered. */
+  readonly warm: boolean;
   /** Another compiled `main.js` to race, such as one built from another revision. */
   readonly against: string | null;
   /** Cores of the contender, of the load client and of the upstream. */
@@ -31,7 +33,9 @@ export const usage = `npm run bench -- [options]
   --with-logs       a second gateway with its request log on
   --with-limits     one whose keys have limits that none reaches, and one without a ledger
   --with-console    one whose console somebody watches all the time
-  --against FILE    another compiled main.js to race
+  --against FILE    another compiled main.js to race; its CPU time is compared in pairs, round by round
+  --warm            processes stay for all rounds of 1kb…, 300kb, sse, drip, translate… and keys, and are warmed up once:
+                    what --against wants, with many short rounds (--rounds 100 --seconds 1)
   --cores A,B[,C]   cores of the contender, the load client and the upstream (default 0,1,1)
   --json FILE       every figure as JSON
   --readme          the report as Markdown, with the commit and the date, for src/manual/measured.md`;
@@ -54,6 +58,7 @@ export function readOptions(args: readonly string[]): Options | null {
       contenders: { type: 'string' },
       json: { type: 'string' },
       readme: { type: 'boolean', default: false },
+      warm: { type: 'boolean', default: false },
       against: { type: 'string' },
       cores: { type: 'string' },
       quick: { type: 'boolean', default: false },
@@ -74,6 +79,7 @@ export function readOptions(args: readonly string[]): Options | null {
     withLogs: values['with-logs'],
     withLimits: values['with-limits'],
     withConsole: values['with-console'],
+    warm: values.warm,
     against: values.against ?? null,
     cores: (list(values.cores) ?? ['0', '1']).map(Number),
   };

@@ -1,8 +1,8 @@
 import type { Bench } from './bench.js';
 import type { Caller } from './callers.js';
 import { certificateFiles } from './certificate.js';
-import type { Contender, Setup, Wiring } from './contenders/contender.js';
-import type { LoadResult } from './load/load.js';
+import type { Contender, Running, Setup, Wiring } from './contenders/contender.js';
+import type { LoadClient, LoadResult } from './load/load.js';
 import { type Shares, shares } from './measure.js';
 import { asItComes, probe, type Question } from './probe.js';
 import { type BenchUpstream, startUpstream } from './upstream-process.js';
@@ -28,6 +28,8 @@ export interface Entry {
   readonly callers: readonly Caller[];
   /** What it is asked in place of the plan's body and headers, for an answer that is not the upstream's own. */
   readonly question?: Question & { readonly path?: string };
+  /** Name of the entry whose samples stand beside this one's, round by round, to be compared in pairs. */
+  readonly pairedWith?: string;
 }
 
 export interface Sample extends LoadResult {
@@ -37,13 +39,14 @@ export interface Sample extends LoadResult {
 /** All samples of one entry; `failure` says why there are none, or no more. */
 export interface Series {
   readonly name: string;
+  readonly pairedWith: string | null;
   readonly samples: Sample[];
   failure: string | null;
 }
 
 /**
  * Interleaved rounds (A B C, C B A, …): each measurement has a fresh process, a probe of its answer, a warm-up and
- * then the run itself.
+ * then the run itself. With `--warm` an entry's process stays for all rounds, so that it is probed and warmed up once.
  * @returns one series for each entry, in their order; an entry that fails drops out and the others go on
  */
 export async function runRounds(
@@ -51,6 +54,7 @@ export async function runRounds(
   plan: ThroughputPlan,
   entries: readonly Entry[],
 ): Promise<readonly Series[]> {
+  const { rounds, warm } = bench.options;
   const upstream = await startUpstream({
     engine: plan.engine,
     core: bench.cores.upstream,
@@ -58,20 +62,25 @@ export async function runRounds(
   });
   const all = entries.map((entry) => ({
     entry,
-    series: { name: entry.name, samples: [], failure: null } as Series,
+    series: { name: entry.name, pairedWith: entry.pairedWith ?? null, samples: [], failure: null } as Series,
   }));
-  for (let round = 0; round < bench.options.rounds; round += 1) {
+  const kept = new Map<Entry, Running>();
+  for (let round = 0; round < rounds; round += 1) {
     const order = round % 2 === 0 ? all : [...all].reverse();
     for (const { entry, series } of order) {
       if (series.failure !== null) continue;
-      bench.progress(`round ${round + 1} of ${bench.options.rounds}: ${entry.name}`);
+      bench.progress(`round ${round + 1} of ${rounds}: ${entry.name}`);
       try {
-        series.samples.push(await measureOnce(bench, plan, entry, upstream));
+        const running = kept.get(entry) ?? (await startWarm(bench, plan, entry, upstream));
+        if (warm) kept.set(entry, running);
+        series.samples.push(await measureOnce(bench, plan, { entry, running, upstream }));
+        if (!warm) await running.process?.stop();
       } catch (error) {
         series.failure = error instanceof Error ? error.message : String(error);
       }
     }
   }
+  for (const { process } of kept.values()) await process?.stop();
   await upstream.process.stop();
   return all.map(({ series }) => series);
 }
@@ -79,13 +88,14 @@ export async function runRounds(
 /** Every caller has called once in a warm-up where so many calls are made, as most machines make. */
 const callsPerSecond = 10_000;
 
-async function measureOnce(
+/** A fresh process of an entry that has given the right answer, and has been called until V8 has compiled most of it. */
+async function startWarm(
   bench: Bench,
   plan: ThroughputPlan,
   entry: Entry,
   upstream: BenchUpstream,
-): Promise<Sample> {
-  const { cores, directory, load, options } = bench;
+): Promise<Running> {
+  const { cores, directory, options } = bench;
   const running = await entry.contender.start({
     upstreamPort: upstream.port,
     answer: plan.answer,
@@ -97,31 +107,58 @@ async function measureOnce(
     accessLog: plan.accessLog,
   });
   try {
-    const question = entry.question ?? asItComes(plan.bodyFile, plan.headers);
-    await probe({ ...running, path: entry.question?.path ?? running.path }, question);
-    const run = (seconds: number) =>
-      load.start({
-        port: running.port,
-        secure: running.secure,
-        path: entry.question?.path ?? running.path,
-        bodyFile: question.bodyFile,
-        headers: question.headers,
-        connections: plan.connections,
-        callers: entry.callers,
-        seconds,
-        core: cores.load,
-        directory,
-      });
-    const usual = options.seconds > 1 ? (plan.warmUpSeconds ?? usualWarmUpSeconds) : 1;
-    const warmUp = await run(usual + Math.floor(entry.callers.length / callsPerSecond));
-    await warmUp.result;
-    await warmUp.process.exited;
-    const client = await run(options.seconds);
+    await probe({ ...running, path: entry.question?.path ?? running.path }, questionOf(plan, entry));
+    const usual = options.seconds > 1 || options.warm ? (plan.warmUpSeconds ?? usualWarmUpSeconds) : 1;
+    const seconds = usual + Math.floor(entry.callers.length / callsPerSecond);
+    const client = await startClient(bench, plan, { entry, running, seconds });
+    await client.result;
+    await client.process.exited;
+    return running;
+  } catch (error) {
+    await running.process?.stop();
+    throw error;
+  }
+}
+
+async function measureOnce(
+  bench: Bench,
+  plan: ThroughputPlan,
+  turn: { readonly entry: Entry; readonly running: Running; readonly upstream: BenchUpstream },
+): Promise<Sample> {
+  const { entry, running, upstream } = turn;
+  const { seconds } = bench.options;
+  try {
+    const client = await startClient(bench, plan, { entry, running, seconds });
     const parts = { contender: running.process, load: client.process, upstream: upstream.process };
-    const [measured, result] = await Promise.all([shares(options.seconds, parts, cores), client.result]);
+    const [measured, result] = await Promise.all([shares(seconds, parts, bench.cores), client.result]);
     await client.process.exited;
     return { ...result, shares: measured };
-  } finally {
+  } catch (error) {
     await running.process?.stop();
+    throw error;
   }
+}
+
+const questionOf = (plan: ThroughputPlan, { question }: Entry): NonNullable<Entry['question']> =>
+  question ?? asItComes(plan.bodyFile, plan.headers);
+
+function startClient(
+  { cores, directory, load }: Bench,
+  plan: ThroughputPlan,
+  run: { readonly entry: Entry; readonly running: Running; readonly seconds: number },
+): ReturnType<LoadClient['start']> {
+  const { entry, running, seconds } = run;
+  const { bodyFile, headers, path } = questionOf(plan, entry);
+  return load.start({
+    port: running.port,
+    secure: running.secure,
+    path: path ?? running.path,
+    bodyFile,
+    headers,
+    connections: plan.connections,
+    callers: entry.callers,
+    seconds,
+    core: cores.load,
+    directory,
+  });
 }

@@ -1,5 +1,5 @@
 import type { Bench, WorkReport } from './bench.js';
-import { count, duration, median, percent, spread } from './figures.js';
+import { count, duration, median, pairedDifference, percent, spread } from './figures.js';
 import type { Series } from './rounds.js';
 import { medianShares, verdict } from './verdict.js';
 
@@ -55,7 +55,11 @@ export function throughputReport(
       `${percent(used.load)} + ${percent(used.upstream)}`,
     ];
   });
-  const notes = all.flatMap((series) => [...problems(series), ...verdict(series, bench.cores)]);
+  const notes = all.flatMap((series) => [
+    ...problems(series),
+    ...paired(series, all, unit),
+    ...verdict(series, bench.cores),
+  ]);
   return {
     work: head.work,
     title: head.title,
@@ -77,6 +81,24 @@ export function throughputReport(
     figures: all,
   };
 }
+
+/** How much more CPU time than its partner's a series' unit took, by the pairs that the rounds make. */
+function paired(series: Series, all: readonly Series[], unit: Unit): string[] {
+  const partner = all.find(({ name }) => name === series.pairedWith);
+  if (partner === undefined) return [];
+  const pairs = Math.min(series.samples.length, partner.samples.length);
+  const difference = pairedDifference(
+    costsOf(series, unit).slice(0, pairs),
+    costsOf(partner, unit).slice(0, pairs),
+  );
+  if (difference === null) return [];
+  const { low, middle, high } = difference;
+  return [
+    `${series.name}: ${signed(middle)} (95 %: ${signed(low)} to ${signed(high)}) of the CPU time of ${partner.name}, by ${pairs} pairs.`,
+  ];
+}
+
+const signed = (share: number): string => `${share < 0 ? '' : '+'}${(share * 100).toFixed(1)} %`;
 
 /** Errors of a series, loudly: its figures are not to be used. */
 function problems(series: Series): string[] {

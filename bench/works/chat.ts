@@ -41,7 +41,12 @@ function chatWork(work: ChatWork): Work {
       // The upstream by itself takes no TLS of clients.
       const entries = bench.contenders
         .filter(({ name }) => !work.wiring?.clientTls || name !== 'direct')
-        .map((contender) => ({ name: contender.name, contender, callers: [callerAt(0)] }));
+        .map((contender) => ({
+          name: contender.name,
+          contender,
+          callers: [callerAt(0)],
+          pairedWith: contender.name === 'gateway' ? 'against' : undefined,
+        }));
       const all = await runRounds(bench, plan, entries);
       return throughputReport(
         bench,

@@ -23,8 +23,8 @@ function translationWork(work: {
     name,
     byDefault: true,
     async run(bench: Bench): Promise<WorkReport> {
-      const contender = bench.contenders.find((each) => each.name === 'gateway');
-      if (!contender) return missing(work);
+      const gateways = bench.contenders.filter(({ name }) => name === 'gateway' || name === 'against');
+      if (gateways.length === 0) return missing(work);
       const plan: ThroughputPlan = {
         answer,
         engine: answer === 'sse' ? 'net' : 'uws',
@@ -33,10 +33,8 @@ function translationWork(work: {
       };
       const bodies = translatedBodies(prose(contentBytes), stream);
       const callers = [callerAt(0)];
-      const entry = (protocol: keyof typeof bodies, path: string, headers = {}): Entry => ({
+      const question = (protocol: keyof typeof bodies, path: string, headers = {}) => ({
         name: `${protocol} on chat`,
-        contender,
-        callers,
         question: {
           path,
           headers,
@@ -45,16 +43,23 @@ function translationWork(work: {
         },
       });
       const { model } = callerAt(0);
-      const entries: readonly Entry[] = [
-        { name: passedThrough, contender, callers },
-        entry('messages', '/v1/messages', { 'anthropic-version': '2023-06-01' }),
-        entry('responses', '/v1/responses'),
-        entry('responses (kept)', '/v1/responses'),
-        entry(
+      const questions: readonly Pick<Entry, 'name' | 'question'>[] = [
+        { name: passedThrough },
+        question('messages', '/v1/messages', { 'anthropic-version': '2023-06-01' }),
+        question('responses', '/v1/responses'),
+        question('responses (kept)', '/v1/responses'),
+        question(
           'generateContent',
           `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
         ),
       ];
+      const entries = gateways.flatMap((contender) =>
+        questions.map((asked): Entry => {
+          const other = `${asked.name}, against`;
+          if (contender.name === 'against') return { ...asked, contender, callers, name: other };
+          return { ...asked, contender, callers, pairedWith: other };
+        }),
+      );
       const all = await runRounds(bench, plan, entries);
       const report = throughputReport(bench, { work: name, title, unit, reference: passedThrough }, all);
       const [base = 0, ...others] = all.map((series) => cpuPerUnit(series, unit));
