@@ -12,6 +12,7 @@ import {
   someOf,
 } from './messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
+import { OwnedPools } from './owned-pools.js';
 import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { type ShareSource, undivided } from './share-source.js';
 import { bucketMs } from './sliding-window.js';
@@ -66,7 +67,7 @@ export class LeaseOwner {
   readonly #now: () => number;
   readonly #shares: ShareSource;
   readonly #workers = new Map<number, OwnedWorker>();
-  readonly #pools = new Map<string, OwnedPool>();
+  readonly #pools = new OwnedPools();
   /** Those whose state time alone may change. */
   readonly #due = new Set<OwnedPool>();
   /** Those with something to send. */
@@ -152,22 +153,17 @@ export class LeaseOwner {
   }
 
   /**
-   * Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
-   * @param changed the pools of which the limit is another now, as they were. Where others have their turn between two
-   * steps, `poolOf` must know the limit of each anew when it is taken from here, and not before: workers have their slices
-   * of what it was until they are told.
+   * Reads limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
+   * @param changed the pools of which the limit is another now, as they were, and those that are new, as they are: one that
+   * was gone may be in use yet. Where others have their turn between two steps, `poolOf` must know the limit of each anew
+   * when it is taken from here, and not before: workers have their slices of what it was until they are told.
    */
   *reloadSteps(changed: Iterable<Pool>): Steps<void> {
     let told = 0;
     for (const before of changed) {
       this.#tellChanged(before);
-      const pool = this.#pools.get(before.name);
-      if (pool !== undefined) this.#readLimit(pool);
+      for (const pool of this.#pools.under(before.name)) this.#readLimit(pool);
       if (++told % mostAtOnce === 0) this.#flush();
-      yield;
-    }
-    for (const pool of this.#pools.values()) {
-      this.#readLimit(pool);
       yield;
     }
     this.#flush();
@@ -228,7 +224,7 @@ export class LeaseOwner {
   /** A pool of which nothing was known: every worker has its slice of it. */
   #add(pool: Pool): OwnedPool {
     const added = new OwnedPool(pool);
-    this.#pools.set(pool.name, added);
+    this.#pools.add(added);
     this.#shares.add(added);
     for (const { id, sliceDivisor } of this.#workers.values()) added.lease(id, sliceOf(pool, sliceDivisor));
     if (windowMsOf[pool.kind] === null) return added;
@@ -269,6 +265,7 @@ export class LeaseOwner {
   #tellChanged(before: Pool): void {
     const { name, kind } = before;
     const limit = this.#poolOf(name)?.limit ?? before.limit;
+    if (limit === before.limit) return;
     if (!this.#hasSlices(before) && !this.#hasSlices({ name, kind, limit })) return;
     if (!this.#pools.has(name)) this.#add(before);
     for (const worker of this.#workers.values()) {
@@ -435,7 +432,7 @@ export class LeaseOwner {
     if (isValid) this.#tell(pool);
     const lacksSlices = this.#fillSlices(pool, now);
     if (!lacksSlices && pool.isIdle(this.#workers.values()) && this.#shares.forget(pool)) {
-      this.#pools.delete(pool.name);
+      this.#pools.delete(pool);
       this.#due.delete(pool);
     } else if (lacksSlices || pool.asks.length > 0 || pool.denied.size > 0 || (pool.window?.total ?? 0) > 0) {
       this.#due.add(pool);

@@ -125,13 +125,19 @@ export function budgetPool(owner: string, { usd }: Budget, period: string): Pool
 }
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
-export function findPool(pools: PoolsByName, name: string): Pool | undefined {
+export function findPool(pools: Pick<PoolsByName, 'get'>, name: string): Pool | undefined {
   const found = pools.get(name);
-  const mark = name.lastIndexOf(budgetMark);
+  const budget = ofAnyPeriod(name);
   // A model may be called as a budget's pool is.
-  if (found !== undefined || mark === -1) return found;
-  const ofAnyPeriod = pools.get(name.slice(0, mark + budgetMark.length));
-  return ofAnyPeriod === undefined ? undefined : makePool(name, ofAnyPeriod.kind, ofAnyPeriod.limit);
+  if (found !== undefined || budget === null) return found;
+  const known = pools.get(budget);
+  return known === undefined ? undefined : makePool(name, known.kind, known.limit);
+}
+
+/** The name under which `allPools` holds the pool of a budget's period, or null for a name that looks like no budget's. */
+export function ofAnyPeriod(name: string): string | null {
+  const mark = name.lastIndexOf(budgetMark);
+  return mark === -1 ? null : name.slice(0, mark + budgetMark.length);
 }
 
 /** Whatever of a config has limits. */
@@ -251,7 +257,7 @@ interface KeyPools {
   get(name: string): Pool | undefined;
   /**
    * Costs no more than the change is long.
-   * @returns the pools of which the limit is another now, as they were
+   * @returns the pools of which the limit is another now, as they were, and those that are new, as they are
    */
   apply(change: KeyLimitChange): Pool[];
 }
@@ -295,18 +301,24 @@ export function createKeyPools(): KeyPools {
   };
 }
 
-/** @returns the pools that are in both with another limit each, as they were before */
+/**
+ * @returns the pools of which the limit is another now, as they were before, and those that are new, as they are; none where
+ * there was none before: nobody has used any
+ */
 export function* changedPools(now: PoolsByName, before: PoolsByName): Steps<Pool[]> {
   const changed: Pool[] = [];
-  for (const pool of before.values()) {
-    if ((now.get(pool.name)?.limit ?? pool.limit) !== pool.limit) changed.push(pool);
+  if (before.size === 0) return changed;
+  for (const pool of now.values()) {
+    const former = formerOf(pool, before);
+    if (former !== null) changed.push(former);
     yield;
   }
   return changed;
 }
 
-/** The pool as it was, where its limit was another, else null. */
-function formerOf({ name, limit }: Pool, before: PoolsByName): Pool | null {
-  const known = before.get(name);
-  return known === undefined || known.limit === limit ? null : known;
+/** The pool as it was, where its limit was another; the pool itself where it is new; else null. */
+function formerOf(pool: Pool, before: PoolsByName): Pool | null {
+  const known = before.get(pool.name);
+  if (known === undefined) return pool;
+  return known.limit === pool.limit ? null : known;
 }

@@ -184,7 +184,7 @@ function createConfigPools() {
   }
   return {
     get: (name: string) => findPool(pools, name),
-    /** @returns the pools of which the limit is another now, as they were; each is in force as soon as it is taken, all others behind the last one */
+    /** @returns the pools of which the limit is another now, as they were, and those that are new; each is in force as soon as it is taken, all others behind the last one */
     async next(config: ResolvedConfig): Promise<Iterable<Pool>> {
       const now = await inSlices(poolSteps(config));
       return putInForce(now, await inSlices(changedPools(now, pools)));

@@ -115,7 +115,7 @@ test('another total holds with the next reservation', async (t) => {
   const { host, first, wait, reserved, take, reason } = start();
   const reload = (limit: number) => {
     host.pools.set(budget.name, { ...budget, limit });
-    host.owner.reload([]);
+    host.owner.reload([budget]);
   };
   finish(await take(first, total), budget, total);
   t.equal(await reason(first, 1), 'exhausted');
@@ -136,7 +136,7 @@ test('a total that is lowered while a reservation is on its way holds for that, 
   const asked = ask(first, budget, 10);
   await wait(75);
   host.pools.set(budget.name, { ...budget, limit: total / 2 });
-  host.owner.reload([]);
+  host.owner.reload([budget]);
   await wait(1000);
   t.match(asked.decision, { outcome: 'denied', reason: 'exhausted' });
   t.equal(reserved(), total / 2);

@@ -1,6 +1,8 @@
 import { test } from 'tap';
 import type { Decision, Denial } from '../../src/limits/admission.js';
+import { LeaseOwner } from '../../src/limits/lease-owner.js';
 import type { Pool } from '../../src/limits/pool.js';
+import { findPool } from '../../src/limits/pools.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
 const window: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
@@ -111,7 +113,7 @@ test('a raised limit holds at once, and those who were denied learn of it', (t) 
   t.equal(admitted(offer(host, worker, window, 12)), 10);
   const raised = { ...window, limit: 15 };
   host.pools.set(raised.name, raised);
-  host.owner.reload([]);
+  host.owner.reload([window]);
   host.advance(30);
   t.equal(admitted(offer(host, worker, raised, 6)), 5);
   t.end();
@@ -124,7 +126,7 @@ test('a lowered limit takes what is idle, and what comes back', (t) => {
   host.advance(20_000);
   const lowered = { ...window, limit: 4 };
   host.pools.set(lowered.name, lowered);
-  host.owner.reload([]);
+  host.owner.reload([window]);
   t.match(host.owner.inspect(), [{ free: -4, limit: 4 }]);
   host.advance(10);
   t.equal(admitted(offer(host, there, lowered, 1)), 0);
@@ -143,6 +145,54 @@ test('a pool that the config has no more keeps its limit while it is in use, and
   const { host: other, workers: others } = makeHost(1);
   other.pools.delete(slots.name);
   t.equal(admitted(offer(other, others[0] as SimulatedWorker, slots, 1)), 0);
+  t.end();
+});
+
+test('a limit that comes back as another one holds for what is in use of the one before', (t) => {
+  const { host, workers } = makeHost(1);
+  const [worker] = workers as [SimulatedWorker];
+  t.equal(admitted(offer(host, worker, window, 8)), 8);
+  host.pools.delete(window.name);
+  host.owner.reload([]);
+  const lowered = { ...window, limit: 4 };
+  host.pools.set(lowered.name, lowered);
+  host.owner.reload([lowered]);
+  t.match(host.owner.inspect(), [{ name: window.name, limit: 4 }]);
+  host.advance(10);
+  t.equal(admitted(offer(host, worker, lowered, 1)), 0);
+  t.end();
+});
+
+test('a change of one limit looks at no other, however many are in use', (t) => {
+  const pools = new Map<string, Pool>();
+  for (let i = 0; i < 1000; i++) pools.set(`key:${i}:requests`, { ...window, name: `key:${i}:requests` });
+  pools.set('key:a:budget:', { ...money, name: 'key:a:budget:' });
+  let looked: string[] = [];
+  const owner = new LeaseOwner({
+    now: () => 0,
+    poolOf(name) {
+      looked.push(name);
+      return findPool(pools, name);
+    },
+  });
+  owner.join(1, () => {});
+  const inUse = [...pools.keys()].filter((name) => !name.endsWith(':budget:'));
+  const budgets = ['key:a:budget:2026-11', 'key:a:budget:2026-12'];
+  const asks = [...inUse, ...budgets].map((pool) => ({ pool, number: 1, need: 1, least: 1, want: 1 }));
+  owner.receive(1, { type: 'lease-news', asks });
+  t.equal(owner.inspect().length, 1002);
+  const limits = (...names: string[]) =>
+    owner.inspect().flatMap(({ name, limit }) => (names.includes(name) ? [limit] : []));
+  looked = [];
+  pools.set('key:7:requests', { ...window, name: 'key:7:requests', limit: 20 });
+  owner.reload([{ ...window, name: 'key:7:requests' }]);
+  t.strictSame(new Set(looked), new Set(['key:7:requests']));
+  t.strictSame(limits('key:7:requests', 'key:8:requests'), [20, 10]);
+  looked = [];
+  pools.set('key:a:budget:', { ...money, name: 'key:a:budget:', limit: 2000 });
+  owner.reload([{ ...money, name: 'key:a:budget:' }]);
+  t.strictSame(new Set(looked), new Set(['key:a:budget:', ...budgets]), 'a budget, in each of its periods');
+  t.strictSame(limits(...budgets), [2000, 2000]);
   t.end();
 });
 

@@ -236,10 +236,10 @@ test('a limit that is lowered takes what comes free, at each host', (t) => {
   const lowered = { ...minute, limit: 100 };
   const [one, other] = all.hosts.hosts as [SharedHost, SharedHost];
   one.host.pools.set(minute.name, lowered);
-  one.host.owner.reload([]);
+  one.host.owner.reload([minute]);
   all.hosts.advance(3000);
   other.host.pools.set(minute.name, lowered);
-  other.host.owner.reload([]);
+  other.host.owner.reload([minute]);
   const changed = all.hosts.time.now;
   all.offer(130_000, 10, byTurns(all));
   t.equal(all.within(changed, 46_000), 0, 'nothing comes free for a while');
