@@ -27,7 +27,7 @@ import type { Services } from './services.js';
  * Other 429:
  *
  * of what a key may hold at a worker whatever its limits: `sockets/session-memory` (told late by
- *   `sockets/take-place`), `takeDownload` of `video/downloads`, and as a message of the socket
+ *   `sockets/take-place`), `Downloads` of `video/downloads`, and as a message of the socket
  *   `responses-socket/socket`
  * of a realtime session whose budget is spent: `realtime/funds`, told as an event by `realtime/bridge`
  * an upstream's own: it passes as it came (`relay`, `realtime/open`), or is told in the client's words (`statusError` of

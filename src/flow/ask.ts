@@ -18,8 +18,8 @@ import type { HeadLines } from '../wire/head.js';
 import { isEventStream } from './answer-phase.js';
 import type { Asking } from './call.js';
 import { keepMemory, takeAnswerMemory } from './memory-budget.js';
-import { type OneOffRequest, oneOffHead } from './prepare.js';
 import type { Services } from './services.js';
+import { type OneOffRequest, oneOffHead } from './upstream-head.js';
 
 /** One request to an upstream whose answer is read whole. */
 export interface CollectedRequest extends OneOffRequest {

@@ -38,7 +38,6 @@ import {
   prepareTranslated,
   prepareUpload,
   translatedEndpoint,
-  upstreamHead,
   writtenBytes,
 } from './prepare.js';
 import { refuse } from './refuse.js';
@@ -46,7 +45,7 @@ import { Relay } from './relay.js';
 import { aimAt, routeCall } from './resolve.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
-import { socketRequest } from './sockets/socket-request.js';
+import { socketRequest, upstreamHead } from './upstream-head.js';
 
 /** A body is in memory as it came, and as it is written anew. */
 const translatedCopies = 2;

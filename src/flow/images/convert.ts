@@ -31,10 +31,11 @@ import { deadlinesLeft, type ResolvedCall, timeLeft } from '../call.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
 import { fileHosts, mediaHosts } from '../own-address.js';
-import { clientLines, prepareNative, prepareUpload } from '../prepare.js';
+import { prepareNative, prepareUpload } from '../prepare.js';
 import { routeCall } from '../resolve.js';
 import { ruledBody, writtenKind } from '../ruled-body.js';
 import type { Services } from '../services.js';
+import { clientLines } from '../upstream-head.js';
 
 /** Ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;

@@ -24,8 +24,8 @@ import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call
 import { refuse } from '../refuse.js';
 import { aimAt, findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { socketRequest } from '../sockets/socket-request.js';
 import { takePlace } from '../sockets/take-place.js';
+import { socketRequest } from '../upstream-head.js';
 import { Bridge, type RealtimeCall } from './bridge.js';
 
 const subprotocol = 'realtime';

@@ -8,8 +8,8 @@ import { withQuery } from '../../wire/query.js';
 import type { Asking } from '../call.js';
 import { markedKey } from '../key-mark.js';
 import { fileHosts } from '../own-address.js';
-import { oneOffHead } from '../prepare.js';
 import type { Services } from '../services.js';
+import { oneOffHead } from '../upstream-head.js';
 import type { ContentSource } from './content-source.js';
 
 const mostRedirects = 3;

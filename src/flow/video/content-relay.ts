@@ -41,7 +41,6 @@ import {
   refuseRange,
   sourceOf,
 } from './content-source.js';
-import { takeDownload } from './downloads.js';
 import { refreshed, renewedUrl } from './poll.js';
 import { sendKept } from './send-kept.js';
 
@@ -202,7 +201,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   }
 
   onAsking(origin: Origin): GatewayError | null {
-    return takeDownload(this.#services, this.#call, origin);
+    return this.#services.downloads.take(this.#call, origin);
   }
 
   onUnreached(error: GatewayError): void {

@@ -41,9 +41,9 @@ import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } f
 import { costOfCall, factorOf, paidForCall } from '../consumption.js';
 import { keyMark } from '../key-mark.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
-import { forwardedLines, idempotencyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
+import { forwardedLines, idempotencyMark } from '../upstream-head.js';
 import { secretOf, showContext, shownTask } from './answer.js';
 import { onEnded } from './settle.js';
 

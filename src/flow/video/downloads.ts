@@ -1,7 +1,6 @@
 import { GatewayError } from '../../errors.js';
 import type { Origin } from '../../upstream/origin.js';
-import type { AuthenticatedCall, Place } from '../call.js';
-import type { Services } from '../services.js';
+import type { AuthenticatedCall } from '../call.js';
 
 /** Where downloads come from, which are counted together: a server, or the folder of videos that are kept. */
 export type DownloadSource = Pick<Origin, 'identity' | 'maxConnections'>;
@@ -13,19 +12,27 @@ const connectionParts = 4;
 export class Downloads {
   readonly #counts = new Map<string, number>();
 
-  /** @returns a place for one more, or null where the key has as many from there as it may */
-  take(keyId: string, source: DownloadSource): Place | null {
-    const name = JSON.stringify([keyId, source.identity]);
+  /**
+   * Gives a call the place of a download from a source, in place of the one that it had: a redirect leads from one server
+   * to another.
+   * @returns why it gets none, or null
+   */
+  take(call: AuthenticatedCall, source: DownloadSource): GatewayError | null {
+    call.place?.give();
+    call.place = null;
+    const most = Math.max(1, Math.floor(source.maxConnections / connectionParts));
+    const name = JSON.stringify([call.key.id, source.identity]);
     const count = this.#counts.get(name) ?? 0;
-    if (count >= mostDownloads(source)) return null;
+    if (count >= most) return tooMany(most);
     this.#counts.set(name, count + 1);
     let isHeld = true;
-    return {
+    call.place = {
       give: () => {
         if (isHeld) this.#end(name);
         isHeld = false;
       },
     };
+    return null;
   }
 
   #end(name: string): void {
@@ -35,26 +42,10 @@ export class Downloads {
   }
 }
 
-/** How many a key may have at once from one source, in one worker. */
-function mostDownloads({ maxConnections }: DownloadSource): number {
-  return Math.max(1, Math.floor(maxConnections / connectionParts));
-}
-
-/**
- * Counts a call's download, and no more the one that it had: a redirect leads from one server to another.
- * @returns why it may not begin, or null
- */
-export function takeDownload(
-  { downloads }: Services,
-  call: AuthenticatedCall,
-  source: DownloadSource,
-): GatewayError | null {
-  call.place?.give();
-  call.place = downloads.take(call.key.id, source);
-  if (call.place !== null) return null;
+function tooMany(most: number): GatewayError {
   return new GatewayError(
     'rate_limit_exceeded',
-    `Your key has ${mostDownloads(source)} downloads from this video's server under way, as many as it may: ` +
+    `Your key has ${most} downloads from this video's server under way, as many as it may: ` +
       'let one end, then try again.',
     { retryAfter: 10, limit: 'downloads' },
   );

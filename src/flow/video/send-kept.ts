@@ -6,7 +6,7 @@ import { timingLine } from '../answer-lines.js';
 import type { AuthenticatedCall } from '../call.js';
 import type { Services } from '../services.js';
 import { refuseRange } from './content-source.js';
-import { type DownloadSource, takeDownload } from './downloads.js';
+import type { DownloadSource } from './downloads.js';
 
 interface KeptContent {
   /** Closed when the answer has ended. */
@@ -33,7 +33,7 @@ export async function sendKept(
   try {
     if (call.accounted) return;
     call.validatedAt = performance.now();
-    const refusal = takeDownload(services, call, keptVideos);
+    const refusal = services.downloads.take(call, keptVideos);
     if (refusal !== null) throw refusal;
     const part = range === null ? null : satisfiedRange(range, kept.bytes);
     if (range !== null && part === null) {
