@@ -264,7 +264,8 @@ async function run(): Promise<number> {
 
 /** Whoever reads what a command prints may have seen enough, as `head` has: it ends then, without a word. */
 function endWithReader(fault: NodeJS.ErrnoException): void {
-  if (fault.code !== 'EPIPE') throw fault;
+  if (fault.code !== 'EPIPE')
+    process.stderr.write(`what was asked for cannot be written: ${fault.message}\n`);
   process.exit(1);
 }
 

@@ -46,6 +46,15 @@ test('a command whose reader has seen enough ends without a word', (t) => {
   t.end();
 });
 
+test('a command that cannot write what it prints says so in one line, and fails', (t) => {
+  const { status, stderr } = spawnSync('sh', ['-c', `"${process.execPath}" "${main}" key new > /dev/full`], {
+    encoding: 'utf8',
+  });
+  t.match(stderr, /^what was asked for cannot be written: ENOSPC.*\n$/);
+  t.equal(status, 1);
+  t.end();
+});
+
 test('a command line that is not understood is refused with code 2 and a hint', (t) => {
   const cases: [string[], RegExp, Record<string, string>?][] = [
     [[], /^a command is needed/],

@@ -43,6 +43,9 @@ export function crossProblems(
     checkModel(report, name, model, areKnown ? upstreams : null);
   }
   const models = new Set(propertiesOf(propertyOf(file, 'models')).map(([name]) => name));
+  for (const [protocol, model] of propertiesOf(propertyOf(file, 'defaultModels')))
+    if (typeof model === 'string' && model !== '' && !models.has(model))
+      report.addUnknown(['defaultModels', protocol], 'model', model, models);
   for (const [name, group] of propertiesOf(propertyOf(file, 'groups'))) {
     for (const [index, model] of textsOf(propertyOf(group, 'models'))) {
       if (model === '*' || model === '' || models.has(model)) continue;

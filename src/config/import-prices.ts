@@ -47,7 +47,7 @@ export function importPrices(config: string, list: string, replaces: boolean): I
     if (found === null || found.unused.length === 0) continue;
     const told = isPriced ? 'is priced' : 'would be priced';
     notes.push(
-      `models.${name} ${told} without ${found.unused.join(', ')}, which have no place in a price here`,
+      `models.${name} ${told} without ${found.unused.join(', ')}: a price here cannot say what the list says there`,
     );
   }
   if (missing.length > 0) notes.push(`the list has no price for ${missing.join(', ')}`);

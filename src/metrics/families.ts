@@ -202,6 +202,10 @@ export const primaryFamilies = {
   gateway_workers: primary('gauge', 'Workers that serve.'),
   gateway_worker_restarts_total: primary('counter', 'Workers that were started in the place of others.'),
   gateway_config_generation: primary('gauge', 'Number of the config in use.'),
+  gateway_config_last_reload_successful: primary(
+    'gauge',
+    '1 where the last reload is in force in every worker, or there was none; else 0.',
+  ),
   gateway_start_time_seconds: primary('gauge', 'When the gateway started, in Unix seconds.'),
   gateway_store_bytes: primary(
     'gauge',

@@ -1,4 +1,5 @@
-import { type Logger, pino } from 'pino';
+import { type Logger, pino, stdSerializers } from 'pino';
+import { GatewayError } from '../errors.js';
 import { asciiJson } from '../wire/ascii-json.js';
 import { LineWriter } from './line-writer.js';
 
@@ -24,6 +25,7 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
       base: { role, pid: process.pid },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError },
     },
     {
       write(line: string) {
@@ -36,6 +38,14 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
     if (!lines.writeNow()) endAtOnce(code);
   });
   return { logger, lines };
+}
+
+/** A store that is gone, or its disk full, is no mistake of ours: its own words say more than a stack. */
+function describeError(error: Error): object {
+  if (!(error instanceof GatewayError) || error.kind !== 'store_unavailable')
+    return stdSerializers.err(error);
+  const { kind, message, cause } = error;
+  return { type: kind, message: cause instanceof Error ? cause.message : message };
 }
 
 /**

@@ -25,6 +25,7 @@ import { formatAuthority } from '../wire/authority.js';
 import { inSlices, textInSlices } from '../wire/steps.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
+import { PortInUseError, portError, type SocketError } from './port.js';
 import type { Reloader } from './reload.js';
 
 /** What the primary process knows that operators ask for. */
@@ -212,16 +213,18 @@ export class Operations {
 
   async #metrics(): Promise<AsyncIterable<string>> {
     const gateway = this.#gateway;
-    const [merged, bytes] = await Promise.all([this.#counted(), storedBytes(gateway.reloader.running.store)]);
+    const { reloader } = gateway;
+    const [merged, bytes] = await Promise.all([this.#counted(), storedBytes(reloader.running.store)]);
     const ofStore: PrimaryGauge[] = bytes === null ? [] : [primaryGauge('gateway_store_bytes', bytes)];
+    const ofReload = primaryGauge('gateway_config_last_reload_successful', reloader.hasFailed ? 0 : 1);
     const texts = expositionTexts(merged, {
       version: gateway.version,
       node: process.version,
       workers: gateway.serving().length,
       workerRestarts: this.#restarts,
-      configGeneration: gateway.reloader.generation,
+      configGeneration: reloader.generation,
       startedAt: this.#startedAt,
-      gauges: [...gateway.gauges(), ...ofStore],
+      gauges: [ofReload, ...gateway.gauges(), ...ofStore],
       faults: [...this.#faults],
     });
     return textInSlices(texts);
@@ -253,7 +256,8 @@ export interface AdminAccess {
 /**
  * Opens the operators' listener: that of the config, or, for the demo, one beside the gateway's port with a token made
  * up for this start.
- * @throws Error when the address of the config cannot be had
+ * @throws PortInUseError when somebody listens on the address of the config
+ * @throws Error that says in plain words why it cannot be had otherwise
  */
 export async function openAdmin(
   config: ResolvedConfig,
@@ -263,14 +267,16 @@ export async function openAdmin(
 ): Promise<(AdminListener & { readonly access: AdminAccess }) | null> {
   const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
   if (settings === null) return null;
+  if (settings.port === port && isOneAddress(settings.host, config.listen.host))
+    throw new Error(`admin.port is ${port}, where the gateway itself listens; name another`);
   const routes = adminRoutes(operations.sources);
   // Those of the demo are in no config.
   const tokens = () => operations.sources.config.running().admin ?? settings;
   const start = (at: AdminSettings): Promise<AdminListener> =>
     startAdmin(at, tokens, routes, log, (where, fault) => operations.reportFault(where, fault));
-  const listener = await start(settings).catch((error: unknown) => {
-    if (!config.demo) throw error;
-    return start({ ...settings, port: 0 });
+  const listener = await start(settings).catch((error: SocketError) => {
+    if (config.demo) return start({ ...settings, port: 0 });
+    throw portError(error, settings.host, settings.port, 'name another admin.port');
   });
   const { host, token } = settings;
   const url = `http://${formatAuthority(host, listener.port)}`;
@@ -286,6 +292,11 @@ export async function openAdmin(
   };
 }
 
+/** Whether nobody can listen on a port of one while another process does on that of the other. */
+function isOneAddress(one: string, other: string): boolean {
+  return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
+}
+
 /** How often an address is tried that the gateway before this one is about to give up. */
 const retryMs = 50;
 const patienceMs = 10_000;
@@ -293,7 +304,7 @@ const patienceMs = 10_000;
 /**
  * Opens a listener as soon as its address is free, however long that takes: the gateway serves meanwhile.
  * @returns null when it was wanted no more before that
- * @throws Error when it cannot be opened for any other reason
+ * @throws Error when it cannot be opened for any other reason than a `PortInUseError`
  */
 export async function untilFree<Opened>(
   open: () => Promise<Opened>,
@@ -306,7 +317,7 @@ export async function untilFree<Opened>(
     try {
       return await open();
     } catch (error) {
-      if (!(error instanceof Error) || Reflect.get(error, 'code') !== 'EADDRINUSE') throw error;
+      if (!(error instanceof PortInUseError)) throw error;
     }
     if (!isSaid && performance.now() - startedAt > patienceMs) {
       isSaid = true;

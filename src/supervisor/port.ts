@@ -11,7 +11,7 @@ const mostPicks = 100;
 export class PortInUseError extends Error {}
 
 /** What Node's errors of sockets have. */
-interface SocketError extends Error {
+export interface SocketError extends Error {
   readonly code?: string;
   readonly syscall?: string;
 }
@@ -58,6 +58,9 @@ function holdPick(port: number): Promise<boolean> {
   });
 }
 
+/** Where another process has the port. */
+const advice = 'choose another --port, or --take-over from a gateway';
+
 /** Where no TCP connection can go: systems refuse to open one there before anything is sent (RFC 9293, MUST-46). */
 const multicast = { v4: '224.0.0.1', v6: 'ff02::1' } as const;
 
@@ -67,7 +70,7 @@ const multicast = { v4: '224.0.0.1', v6: 'ff02::1' } as const;
  */
 async function probePort(host: string, port: number): Promise<void> {
   const { address, family } = await lookup(host).catch((error: SocketError) => {
-    throw new Error(portProblem(error, host, port));
+    throw portError(error, host, port, advice);
   });
   const probe = connect({
     host: family === 6 ? multicast.v6 : multicast.v4,
@@ -81,16 +84,19 @@ async function probePort(host: string, port: number): Promise<void> {
   });
   probe.destroy();
   if (error?.syscall !== 'bind') return;
-  const problem = portProblem(error, host, port);
-  throw error.code === 'EADDRINUSE' ? new PortInUseError(problem) : new Error(problem);
+  throw portError(error, host, port, advice);
 }
 
-function portProblem(error: SocketError, host: string, port: number): string {
+/**
+ * Says in plain words why a port cannot be had.
+ * @param advice what to do where another process has it
+ */
+export function portError(error: SocketError, host: string, port: number, advice: string): Error {
   const authority = formatAuthority(host, port);
   if (error.code === 'EADDRINUSE')
-    return `${authority} is in use by another process; choose another --port, or --take-over from a gateway`;
+    return new PortInUseError(`${authority} is in use by another process; ${advice}`);
   if (error.code === 'EACCES')
-    return `${authority} may not be used by this user (ports below 1024 need the right to)`;
-  if (error.code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine`;
-  return `${authority} cannot be listened on (${error.code ?? error.message})`;
+    return new Error(`${authority} may not be used by this user (ports below 1024 need the right to)`);
+  if (error.code === 'EADDRNOTAVAIL') return new Error(`${host} is not an address of this machine`);
+  return new Error(`${authority} cannot be listened on (${error.code ?? error.message})`);
 }

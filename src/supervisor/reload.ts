@@ -24,6 +24,8 @@ export interface Reloader {
   readonly running: ResolvedConfig;
   /** How many configs have been in force. */
   readonly generation: number;
+  /** The last reload was refused, or is in force in part. */
+  readonly hasFailed: boolean;
   /** Reads the config again and puts it in force. @returns what is wrong with it; nothing when it is in force */
   reload(): Promise<readonly string[]>;
   /** Reads the config again and puts nothing in force. @returns what is wrong with it */
@@ -34,6 +36,7 @@ export interface Reloader {
 export function createReloader({ config, read, apply, log }: ReloadOptions): Reloader {
   let running = config;
   let generation = 1;
+  let hasFailed = false;
   let current: Promise<readonly string[]> | null = null;
   let next: Promise<readonly string[]> | null = null;
 
@@ -46,10 +49,12 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
       running = kept;
       generation += 1;
       if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings change only with a restart');
+      hasFailed = problem !== null;
       if (problem !== null) log.error({ reason: problem }, 'the config is in force in part');
       return problem === null ? [] : [problem];
     } catch (error) {
       const reasons = reasonsOf(error);
+      hasFailed = true;
       log.error({ reasons }, 'reload refused, the running config stays');
       return reasons;
     }
@@ -68,6 +73,9 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
     },
     get generation() {
       return generation;
+    },
+    get hasFailed() {
+      return hasFailed;
     },
     reload() {
       if (current === null) return begin();

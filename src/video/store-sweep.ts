@@ -30,6 +30,7 @@ interface StoreSweepOptions {
  */
 export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
   const { log } = options;
+  let isStopped = false;
   /** What `begin` begins is under way once at a time. That it fails is told in the log, once until it is done again. */
   const once = (begin: () => Promise<void>, failure: string) => {
     let isUnderWay = false;
@@ -41,7 +42,7 @@ export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
         await begin();
         isTold = false;
       } catch (error) {
-        if (!isTold) log.warn({ err: error }, failure);
+        if (!isTold && !isStopped) log.warn({ err: error }, failure);
         isTold = true;
       } finally {
         isUnderWay = false;
@@ -70,6 +71,7 @@ export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
   for (const timer of [first, ...timers]) timer.unref();
   return {
     stop: () => {
+      isStopped = true;
       clearTimeout(first);
       for (const timer of timers) clearInterval(timer);
     },

@@ -516,4 +516,9 @@ export const badConfigs: readonly BadConfig[] = [
       'listen.tls: the certificate and the key cannot be used together (ERR_OSSL_PEM_NO_START_LINE)',
     ],
   },
+  {
+    at: 'defaultModels',
+    value: { rerank: 'none-such' },
+    problems: ['defaultModels.rerank: no model is named "none-such"'],
+  },
 ];

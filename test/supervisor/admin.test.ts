@@ -1,6 +1,7 @@
 import { type Test, test } from 'tap';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
 import { startGateway } from '../support/gateway.js';
 import { writeConfig } from '../support/gateway-processes.js';
 import { sumOf } from '../support/metrics-text.js';
@@ -114,8 +115,12 @@ test('health, readiness, status, the API document and reload', async (t) => {
   t.match(await (await ask('/reload', { method: 'POST' })).json(), { status: 'reloaded' });
   t.match(await (await ask('/status')).json(), { config: { generation: 2, models: 3 } });
   writeConfig(path, { ...config(['m']), groups: {} });
+  const reloadMetric = async () =>
+    /^gateway_config_last_reload_successful (.*)/m.exec(await (await ask('/metrics')).text())?.[1];
+  t.equal(await reloadMetric(), '1');
   const refused = await ask('/reload', { method: 'POST' });
   t.equal(refused.status, 422);
+  t.equal(await reloadMetric(), '0');
   const { problems } = (await refused.json()) as { problems: string[] };
   t.match(problems.join('\n'), 'keys[0].groups');
   t.match(await (await ask('/status')).json(), { config: { generation: 2, models: 3 } });
@@ -126,7 +131,16 @@ test('an address that is taken for operators is said, and ends the start', async
   const port = Number(new URL(url).port);
   await t.rejects(
     startGateway(t, { workers: 1, file: { ...config(['m']), admin: { port, token } } }),
-    /EADDRINUSE|in use/,
+    new RegExp(`127\\.0\\.0\\.1:${port} is in use by another process; name another admin\\.port`),
+  );
+});
+
+test("the gateway's own address is refused for operators before a worker finds it taken", async (t) => {
+  const port = await freePort();
+  const file = { ...config(['m']), listen: { port }, admin: { host: '0.0.0.0', port, token } };
+  await t.rejects(
+    startGateway(t, { workers: 1, file, args: ['--port', `${port}`] }),
+    new RegExp(`admin\\.port is ${port}, where the gateway itself listens; name another`),
   );
 });
 

@@ -39,3 +39,29 @@ test('a task that cannot be settled holds up no other', async (t) => {
     'what nobody else tells is told',
   );
 });
+
+test('what fails once it was stopped is not told', async (t) => {
+  const settings = { kind: 'embedded', path: temporaryFolder(t), taskDays: 1 } as const;
+  const store = createStore(settings);
+  t.teardown(() => store.close());
+  const lines: string[] = [];
+  const failures: ((reason: Error) => void)[] = [];
+  const sweep = startStoreSweep({
+    settings,
+    store: {
+      ...store,
+      claim: () =>
+        new Promise((_resolve, reject) => {
+          failures.push(reject);
+        }),
+    },
+    book: new TaskBook(store),
+    log: pino({}, { write: (line: string) => void lines.push(line) }),
+    settle: () => Promise.resolve(),
+  });
+  await eventually(() => failures.length > 0);
+  sweep.stop();
+  for (const fail of failures) fail(storeUnavailable('the store is closed'));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.strictSame(lines, []);
+});
