@@ -1,4 +1,5 @@
 import type { Key } from '../config/types.js';
+import { WideMap } from '../wire/wide-map.js';
 import type { ActiveKey, KeyChange } from './managed-key.js';
 
 /** One hash under which a managed key is known: each has one, and more for a while after rotations. */
@@ -32,8 +33,8 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
  * @param now Unix milliseconds; the clock of the system unless said otherwise
  */
 export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet {
-  const byHash = new Map<string, Mutable<KeyEntry>>();
-  const byId = new Map<string, readonly Mutable<KeyEntry>[]>();
+  const byHash = new WideMap<Mutable<KeyEntry>>();
+  const byId = new WideMap<readonly Mutable<KeyEntry>[]>();
   let isComplete = false;
 
   const remove = (id: string): void => {

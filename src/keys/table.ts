@@ -1,5 +1,6 @@
 import * as crypto from 'node:crypto';
 import type { Key, KeysByName } from '../config/types.js';
+import { shardOfEnd, WideMap } from '../wire/wide-map.js';
 import type { KeyEntry, KeyResolver, ManagedKeySet } from './key-set.js';
 
 /** No key of ours is longer; a longer text is not worth a hash. */
@@ -43,8 +44,8 @@ interface Recent {
 
 /** Keys by the text that was presented. Who has not called since the other half of those remembered did is forgotten. */
 class RecentCallers {
-  #young = new Map<string, Recent>();
-  #old = new Map<string, Recent>();
+  #young = noCallers();
+  #old = noCallers();
 
   get(presented: string): Recent | undefined {
     const young = this.#young.get(presented);
@@ -57,7 +58,7 @@ class RecentCallers {
   set(presented: string, found: Recent): void {
     if (this.#young.size >= recentCallers) {
       this.#old = this.#young;
-      this.#young = new Map();
+      this.#young = noCallers();
     }
     this.#young.set(ownText(presented), found);
   }
@@ -66,6 +67,10 @@ class RecentCallers {
     this.#young.delete(presented);
     this.#old.delete(presented);
   }
+}
+
+function noCallers(): WideMap<Recent> {
+  return new WideMap(shardOfEnd);
 }
 
 /** A copy: a part of a header's value would keep the whole of it in memory. */

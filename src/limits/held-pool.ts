@@ -1,3 +1,4 @@
+import { WideMap } from '../wire/wide-map.js';
 import type { Decision, Denial } from './admission.js';
 import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
 import { type Demand, type Pool, sliceOf, windowMsOf } from './pool.js';
@@ -373,7 +374,7 @@ class AskedPool {
 
 /** The pools of which a worker has used anything lately, or has other units than its slice. */
 export class HeldPools {
-  readonly #byName = new Map<string, HeldPool>();
+  readonly #byName = new WideMap<HeldPool>();
   /** Pools by the tick at which they are swept, modulo the length. One that is swept at another tick by now is passed over. */
   readonly #sweeps: HeldPool[][] = Array.from({ length: mostTicks }, () => []);
   #tick = 0;

@@ -27,8 +27,10 @@ function checkSums({ ttlMs, names, ids, values }: LedgerSums): void {
   for (const id of ids) {
     if (isTooLong(id)) throw new RangeError(`the id of a sum is too long: ${id}`);
   }
-  for (const value of values) {
-    if (!Number.isSafeInteger(value)) throw new RangeError(`${value} cannot be added to a sum`);
+  // There are tens of thousands: before it is compiled, a loop without an iterator takes a fraction of the time.
+  for (let index = 0; index < values.length; index++) {
+    if (!Number.isSafeInteger(values[index]))
+      throw new RangeError(`${values[index]} cannot be added to a sum`);
   }
 }
 

@@ -117,6 +117,11 @@ export class CallTable {
     this.#last = -1;
   }
 
+  /** How many of its calls were added since `count` was called last. */
+  get uncounted(): number {
+    return this.length - this.#counted;
+  }
+
   /** Whether a call that ended at a time may be added. */
   hasRoom(at: number): boolean {
     return at >= this.at && at < this.#endsAt && this.length < mostCalls;
@@ -169,8 +174,8 @@ export class CallTable {
     if (this.#counted === this.length) return;
     this.#addUp();
     const times = this.callGroups.map((group, index) => {
-      const sums = sumsOf(group, this.#sums, index * rowLength);
-      return sums.calls === 0 ? null : record(sums);
+      const start = index * rowLength;
+      return this.#sums[start + callsSum] === 0 ? null : record(sumsOf(group, this.#sums, start));
     });
     const { rows } = this;
     const { group, duration, firstByte, own } = column;

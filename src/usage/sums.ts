@@ -189,6 +189,11 @@ export class SumCollector {
     for (const name of amountNames) this.#addTo(start, name, Math.round(sums[name]));
   }
 
+  /** How many sums there are. */
+  get size(): number {
+    return this.#ids.length;
+  }
+
   /** All of it; without the columns in which there are only zeros. */
   sums(): Omit<LedgerSums, 'ttlMs'> {
     const count = this.#ids.length;

@@ -39,6 +39,11 @@ export interface UsageWriterOptions {
    * hosts have much to say, each batch is still taken within the time that a call of the store has.
    */
   readonly batchRecords?: number;
+  /**
+   * A batch ends with the first page, or part of one, behind so many sums: calls of many keys have as many. 1,000 unless
+   * said otherwise, so that no batch takes a worker more than a moment to hand over.
+   */
+  readonly batchSums?: number;
   /** Records that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
   readonly mostWaiting?: number;
   /** Bytes that these may take up in memory; 64 MiB unless said otherwise. */
@@ -49,6 +54,7 @@ export interface UsageWriterOptions {
 
 const defaultFlushMs = 500;
 const defaultBatchRecords = { pages: 10_000, rows: 2000 } as const;
+const defaultBatchSums = 1000;
 const defaultMostWaiting = 100_000;
 const defaultMostWaitingBytes = 64 * 1024 * 1024;
 const firstPauseMs = 100;
@@ -70,6 +76,7 @@ export class UsageWriter {
   readonly #flushMs: number;
   readonly #form: CallForm;
   readonly #batchRecords: number;
+  readonly #batchSums: number;
   readonly #mostWaiting: number;
   readonly #mostWaitingBytes: number;
   readonly #pauses: ReturnType<typeof createPauses>;
@@ -96,6 +103,7 @@ export class UsageWriter {
     this.#flushMs = options.flushMs ?? defaultFlushMs;
     this.#form = formOf(options.store);
     this.#batchRecords = options.batchRecords ?? defaultBatchRecords[this.#form];
+    this.#batchSums = options.batchSums ?? defaultBatchSums;
     this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
     this.#mostWaitingBytes = options.mostWaitingBytes ?? defaultMostWaitingBytes;
     this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
@@ -113,7 +121,7 @@ export class UsageWriter {
       return false;
     }
     this.#count++;
-    if (this.#filling.records >= this.#batchRecords) {
+    if (this.#filling.records >= this.#batchRecords || this.#filling.sums >= this.#batchSums) {
       this.#seal();
       this.#start();
     }
@@ -326,6 +334,9 @@ export function appendOnce(
   return store.append(usageLedger, batchOf(batch.end(), name, 1, told.retention));
 }
 
+/** Calls are counted at the latest when there are so many: those of as many keys take a millisecond for every few hundred. */
+const mostUncounted = 125;
+
 /** Calls that go to the ledger together. Each page is written when it is full, so that of those that wait only texts are kept. */
 export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
@@ -354,6 +365,11 @@ export class UsageBatch {
     return this.#records;
   }
 
+  /** Sums of those that are counted. */
+  get sums(): number {
+    return this.#sums.size;
+  }
+
   /** Unix milliseconds: when the first of them ended. */
   get since(): number {
     return this.#since;
@@ -372,11 +388,12 @@ export class UsageBatch {
       table.begin(at);
     }
     table.add(call, at);
+    if (table.uncounted >= mostUncounted) table.count(this.#countGroup);
     if (this.#records++ === 0) this.#since = at;
     return true;
   }
 
-  /** Has those calls counted that are not yet: they are when their page ends. */
+  /** Has those calls counted that are not yet. */
   count(): void {
     this.#table.count(this.#countGroup);
   }

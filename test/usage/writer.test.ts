@@ -124,6 +124,23 @@ test('a full batch does not wait, and there is one append at a time', async (t) 
   t.equal(ledger.mostAtOnce, 1);
 });
 
+test('calls of many keys go in batches of no more than some sums, and each is counted and added up once', async (t) => {
+  const { ledger, writer, counted } = open({ batchSums: 200, flushMs: 60_000 });
+  for (let id = 0; id < 900; id++) addUsage(writer, { requestId: `${id}`, keyId: `team-${id}` });
+  await eventually(() => ledger.taken.length >= 3);
+  await writer.flush();
+  const sums = ledger.taken.map((batch) => batch.sums.ids);
+  t.ok(
+    sums.every(({ length }) => length <= 325),
+    `${sums.map(({ length }) => length)}`,
+  );
+  t.equal(new Set(sums.flat()).size, 900);
+  t.equal(sums.flat().length, 900);
+  t.same(requestsOf(ledger.taken), ids(0, 900));
+  t.equal(new Set(counted).size, 900);
+  t.equal(counted.length, 900);
+});
+
 test('what comes while an append is slow goes together', async (t) => {
   const { ledger, writer } = open();
   ledger.holds = true;

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import { test } from 'tap';
-import { shardOf, WideMap } from '../../src/wire/wide-map.js';
+import { shardOf, shardOfEnd, WideMap } from '../../src/wire/wide-map.js';
 import { fc } from '../support/seed.js';
 
 test('a wide map holds what a map does, in whatever order', (t) => {
   const name = fc.oneof(fc.string({ maxLength: 3 }), fc.stringMatching(/^[0-9a-f]{6}$/));
   const action = fc.tuple(name, fc.option(fc.integer()));
   fc.assert(
-    fc.property(fc.array(action), (actions) => {
-      const [map, wide] = [new Map<string, number>(), new WideMap<number>()];
+    fc.property(fc.array(action), fc.boolean(), (actions, byEnd) => {
+      const map = new Map<string, number>();
+      const wide = byEnd ? new WideMap<number>(shardOfEnd) : new WideMap<number>();
       for (const [key, value] of actions) {
         if (value === null) t.equal(wide.delete(key), map.delete(key));
         else {
