@@ -1,12 +1,13 @@
 import type { Target } from '../config/types.js';
-import type { ConversationRequest, MediaPart, TextPart, Turn, UserPart } from '../conversation/request.js';
+import type { ConversationRequest, MediaPart, TextPart, UserPart } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
+import type { Translation } from '../protocols/endpoint.js';
 import type { Downloaded } from '../upstream/download.js';
 import type { WaitingClient } from './attend.js';
-import { rateBound } from './body-rate.js';
-import { type Call, timeLeft } from './call.js';
-import { type FetchBounds, fetchFiles, type KeptFile } from './fetch-files.js';
+import type { Call } from './call.js';
+import { fetchFiles } from './fetch-files.js';
 import { mediaHosts } from './own-address.js';
+import { translatedEndpoint } from './prepare.js';
 import type { Services } from './services.js';
 
 /** Bytes of all media of a call. */
@@ -21,46 +22,36 @@ const mostMedia = 32;
 /** For one of them. */
 const longestMs = 20_000;
 
-/**
- * The bounds for what a call needs at a target.
- * @param hold see `FetchBounds.hold`
- */
-export function fetchBounds(
-  services: Services,
-  call: Call,
-  target: Target,
-  hold: (bytes: number) => void,
-): FetchBounds {
-  const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
-  return {
-    maxBytes: Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies))),
-    timeoutMs: timeLeft(call),
-    longestMs,
-    hosts: mediaHosts(call, target.upstream),
-    dialer: services.dialer,
-    owner: call,
-    rate: rateBound(call.running.snapshot),
-    hold,
-  };
+interface MediaFetching {
+  readonly request: ConversationRequest;
+  readonly target: Target;
+  /** What `mediaToFetch` has found in it, at least one. */
+  readonly wanted: readonly RemotePart[];
+  /** See `fetchFiles`. */
+  readonly hold: (bytes: number) => void;
+  readonly waiting: Pick<WaitingClient, 'cancel'>;
 }
 
 /**
  * Fetches the media of a conversation that are given by URL, for an upstream that takes them only as bytes.
- * @param wanted what `remoteMedia` has found in it, at least one
- * @param waiting ends it when the client leaves; then the promise never settles
- * @returns the conversation with the bytes in it
+ * @returns the conversation with the bytes in it; never settles where `fetchFiles` does not
  * @throws {GatewayError} for the first that cannot be had
  */
 export async function fetchMedia(
-  request: ConversationRequest,
-  wanted: readonly RemotePart[],
-  bounds: FetchBounds,
-  waiting: Pick<WaitingClient, 'cancel'>,
+  services: Services,
+  call: Call,
+  { request, target, wanted, hold, waiting }: MediaFetching,
 ): Promise<ConversationRequest> {
   const excess = wanted[mostMedia];
   if (excess !== undefined) throw tooManyMedia(excess);
+  const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
+  const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
   const files = wanted.map(({ at, source: { url, mediaType } }) => ({ url, at, mediaType }));
-  return withMedia(request, await fetchFiles(files, bounds, waiting, inBase64));
+  const bounds = { maxBytes, longestMs, hosts: mediaHosts(call, target.upstream), hold };
+  return withMedia(
+    request,
+    await fetchFiles(services, call, { wanted: files, bounds, waiting, keep: inBase64 }),
+  );
 }
 
 /** The bytes of a file become base64. */
@@ -68,7 +59,7 @@ function inBase64(
   { bytes, mediaType }: Downloaded,
   wanted: { readonly mediaType: string | null },
   hold: (bytes: number) => void,
-): KeptFile<MediaPart['source']> {
+): { readonly kept: MediaPart['source']; readonly bytes: number } {
   const size = 4 * Math.ceil(bytes.length / 3);
   hold(bytes.length + size);
   const data = bytes.toString('base64');
@@ -87,8 +78,13 @@ function tooManyMedia(part: MediaPart): GatewayError {
   );
 }
 
-/** @returns the images and documents of a conversation that are given by URL, each URL once */
-export function remoteMedia(turns: readonly Turn[]): readonly RemotePart[] {
+/** The images and documents of a conversation that a target wants as bytes and that are given by URL, each URL once. */
+export function mediaToFetch(
+  { turns }: ConversationRequest,
+  target: Target,
+  { codec }: Translation,
+): readonly RemotePart[] {
+  if (translatedEndpoint(target, codec.rules.protocol).translation.mediaByUrl) return [];
   const found = new Map<string, RemotePart>();
   const look = (part: UserPart): void => {
     if (part.kind === 'toolResult') {
@@ -101,7 +97,8 @@ export function remoteMedia(turns: readonly Turn[]): readonly RemotePart[] {
   return [...found.values()];
 }
 
-type RemotePart = MediaPart & { readonly source: { readonly kind: 'url'; readonly url: string } };
+/** An image or document that is given by URL. */
+export type RemotePart = MediaPart & { readonly source: { readonly kind: 'url'; readonly url: string } };
 
 function isRemote(part: UserPart): part is RemotePart {
   return (

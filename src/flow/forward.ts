@@ -25,7 +25,7 @@ import { account } from './account.js';
 import { ownLines, timingLine } from './answer-lines.js';
 import { answerId, attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall } from './call.js';
 import { noteAttempt, noteGivenUp } from './consumption.js';
-import { fetchBounds, fetchedCopies, fetchMedia, remoteMedia } from './fetch-media.js';
+import { fetchedCopies, fetchMedia, mediaToFetch, type RemotePart } from './fetch-media.js';
 import { mayHedge, prepareHedge } from './hedge-call.js';
 import { HeldStream } from './held-stream.js';
 import { keepMemory, keptBytes, takeAnswerMemory, takeMemory } from './memory-budget.js';
@@ -37,7 +37,6 @@ import {
   prepareNative,
   prepareTranslated,
   prepareUpload,
-  translatedEndpoint,
   writtenBytes,
 } from './prepare.js';
 import { refuse } from './refuse.js';
@@ -354,22 +353,24 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       this.#answerHere(translation.answerHere(request));
       return;
     }
-    const isFetched = !translatedEndpoint(target, translation.codec.rules.protocol).translation.mediaByUrl;
-    if (isFetched && this.#fetchMedia(target, translation, request)) return;
-    this.#send(target, prepareTranslated(call, translation, target, request));
+    const wanted = mediaToFetch(request, target, translation);
+    if (wanted.length > 0) this.#fetchMedia(target, translation, request, wanted);
+    else this.#send(target, prepareTranslated(call, translation, target, request));
   }
 
-  /** @returns false when there is nothing to fetch */
-  #fetchMedia(target: Target, translation: Translation, request: ConversationRequest): boolean {
-    const wanted = remoteMedia(request.turns);
-    if (wanted.length === 0) return false;
+  #fetchMedia(
+    target: Target,
+    translation: Translation,
+    request: ConversationRequest,
+    wanted: readonly RemotePart[],
+  ): void {
     const call = this.#call;
     const body = call.body?.length ?? 0;
     let held = 0;
-    const bounds = fetchBounds(this.#services, call, target, (bytes) => {
+    const hold = (bytes: number): void => {
       held = bytes;
       this.#holdAll(body + bytes);
-    });
+    };
     const waiting = { cancel: () => {} };
     const cannot = (fault: unknown): void => {
       this.#attempt?.leave();
@@ -385,7 +386,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
         cannot(fault);
       }
     };
-    fetchMedia(request, wanted, bounds, waiting)
+    fetchMedia(this.#services, call, { request, target, wanted, hold, waiting })
       .then(goOn, (fault: unknown) => {
         if (call.accounted) return;
         this.#holdAll(body);
@@ -393,7 +394,6 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       })
       .catch((fault: unknown) => call.onFault('promise', fault));
     this.standBy(() => waiting.cancel());
-    return true;
   }
 
   /**

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Target } from '../config/types.js';
 import type { Endpoint } from '../protocols/endpoint.js';
 import type { Call } from './call.js';
-import { remoteMedia } from './fetch-media.js';
+import { mediaToFetch } from './fetch-media.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import {
   decodeCall,
@@ -10,7 +10,6 @@ import {
   type Prepared,
   prepareNative,
   prepareTranslated,
-  translatedEndpoint,
   writtenBytes,
 } from './prepare.js';
 import type { Services } from './services.js';
@@ -45,8 +44,7 @@ export function prepareHedge(
   const { translation } = endpoint;
   if (translation === null || translation.answerHere !== null) return null;
   const request = decodeCall(call, translation);
-  const isFetched = !translatedEndpoint(target, translation.codec.rules.protocol).translation.mediaByUrl;
-  if (isFetched && remoteMedia(request.turns).length > 0) return null;
+  if (mediaToFetch(request, target, translation).length > 0) return null;
   const prepared = prepareTranslated(call, translation, target, request);
   takeMemory(services, call, writtenBytes(prepared));
   return prepared;

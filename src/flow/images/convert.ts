@@ -26,8 +26,7 @@ import { answerLines, streamLines } from '../answer-lines.js';
 import { answerError } from '../answer-phase.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { WaitingClient } from '../attend.js';
-import { rateBound } from '../body-rate.js';
-import { deadlinesLeft, type ResolvedCall, timeLeft } from '../call.js';
+import { deadlinesLeft, type ResolvedCall } from '../call.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
 import { fileHosts, mediaHosts } from '../own-address.js';
@@ -241,15 +240,14 @@ export class Conversion implements Asker {
       if (needed > call.heldBytes) takeMemory(this.#services, call, needed - call.heldBytes);
       else keepMemory(this.#services, call, needed);
     };
-    const rate = rateBound(call.running.snapshot);
     let bytes = 0;
     try {
-      const { dialer } = this.#services;
-      const bounds = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, owner: call, rate, hold };
-      const files = await fetchFiles(wanted, bounds, this.#waiting, (file) => ({
-        kept: file,
-        bytes: file.bytes.length,
-      }));
+      const files = await fetchFiles(this.#services, call, {
+        wanted,
+        bounds: { maxBytes, longestMs: Number.POSITIVE_INFINITY, hosts, hold },
+        waiting: this.#waiting,
+        keep: (file) => ({ kept: file, bytes: file.bytes.length }),
+      });
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
       return files;
