@@ -21,6 +21,12 @@ import { keepMemory, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 import { type OneOffRequest, oneOffHead } from './upstream-head.js';
 
+/**
+ * Asks an upstream on behalf of somebody who is known already, a client that waits or the gateway itself.
+ * @returns the answer, or why there is none; never resolves for what was given up
+ */
+export type AskUpstream = (request: CollectedRequest) => Promise<Answered | UpstreamFailure>;
+
 /** One request to an upstream whose answer is read whole. */
 export interface CollectedRequest extends OneOffRequest {
   readonly upstream: Upstream;
@@ -69,8 +75,8 @@ export function ask(
   done: (result: Answered | UpstreamFailure) => void,
   events: EventTaker | null = null,
 ): () => void {
-  const { upstream, body, method, deadlines, maxBytes, attempt, once } = request;
-  const collector = new Collector({ services, call, upstream, maxBytes, attempt, events }, done);
+  const { upstream, body, method, deadlines, attempt, once } = request;
+  const collector = new Collector({ services, call, request, events }, done);
   const head = headFor(call, request);
   const exchange = services.upstream.send(
     upstream.origin,
@@ -112,12 +118,10 @@ export function failedRequest(result: Answered | UpstreamFailure, once: boolean)
   return { ...shared, reason: 'error_answer', status, bytesSent: true };
 }
 
-interface Room {
+interface CollectorParts {
   readonly services: Services;
   readonly call: Asking;
-  readonly upstream: Upstream;
-  readonly maxBytes: number;
-  readonly attempt: Attempt | null;
+  readonly request: CollectedRequest;
   readonly events: EventTaker | null;
 }
 
@@ -125,41 +129,50 @@ class Collector implements UpstreamHandler {
   cancel: () => void = () => {};
   exchange: UpstreamExchange | null = null;
   #sentMs = 0;
-  readonly #room: Room;
+  readonly #services: Services;
+  readonly #call: Asking;
+  readonly #request: CollectedRequest;
+  readonly #events: EventTaker | null;
   readonly #gather: Gather;
   readonly #done: (result: Answered | UpstreamFailure) => void;
   #head: ResponseHead | null = null;
-  /** Takes the body. */
-  #events: EventTaker | null = null;
+  /** The body goes to `events`, and nothing of it is gathered. */
+  #isStream = false;
 
-  constructor(room: Room, done: (result: Answered | UpstreamFailure) => void) {
-    this.#room = room;
-    this.#gather = new Gather(room.maxBytes);
+  constructor(
+    { services, call, request, events }: CollectorParts,
+    done: (result: Answered | UpstreamFailure) => void,
+  ) {
+    this.#services = services;
+    this.#call = call;
+    this.#request = request;
+    this.#events = events;
+    this.#gather = new Gather(request.maxBytes);
     this.#done = done;
   }
 
   onHead(head: ResponseHead): void {
     this.#head = head;
     const now = performance.now();
-    this.#room.call.answeredAt = now;
+    this.#call.answeredAt = now;
     this.#sentMs = now - (this.exchange?.sentAt ?? 0);
-    if (head.status < 400) this.#room.attempt?.answered();
-    const { events } = this.#room;
+    if (head.status < 400) this.#request.attempt?.answered();
+    const events = this.#events;
     if (events !== null && this.exchange !== null && head.status < 300 && isEventStream(head)) {
-      this.#events = events;
+      this.#isStream = true;
       events.onEvents(this.exchange);
-    } else if (head.contentLength > this.#room.maxBytes) this.#tooLarge();
+    } else if (head.contentLength > this.#request.maxBytes) this.#tooLarge();
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#events !== null) return this.#events.onData(chunk);
-    const { services, call } = this.#room;
+    if (this.#isStream && this.#events !== null) return this.#events.onData(chunk);
+    const call = this.#call;
     const expected = this.#head?.contentLength ?? -1;
     const room = this.#gather.roomFor(chunk.length, expected);
     if (room === -1) this.#tooLarge();
     else {
       try {
-        if (room !== call.gathered) takeAnswerMemory(services, call, room);
+        if (room !== call.gathered) takeAnswerMemory(this.#services, call, room);
         this.#gather.add(chunk, expected);
       } catch {
         this.#give('no_room', 'there is no room for the answer');
@@ -172,13 +185,13 @@ class Collector implements UpstreamHandler {
     const head = this.#head;
     if (head === null) throw new Error('an answer has ended that has not begun');
     const body = this.#gather.take();
-    const refusal = head.status < 400 ? null : readErrorAnswer(this.#room.upstream, head, body);
+    const refusal = head.status < 400 ? null : readErrorAnswer(this.#request.upstream, head, body);
     if (refusal !== null) this.#onRefusal(head, refusal);
     this.#finish({ head, body, refusal, sentMs: this.#sentMs });
   }
 
   #onRefusal(head: ResponseHead, answered: ErrorAnswer): void {
-    const { attempt } = this.#room;
+    const { attempt } = this.#request;
     attempt?.answeredError(head, answered);
     if (isVendorAccountError(answered.error)) attempt?.report(answered.error);
   }
@@ -187,18 +200,18 @@ class Collector implements UpstreamHandler {
     const head = this.#head;
     // Its status was told, though not all of its body.
     if (head !== null && head.status >= 400)
-      this.#room.attempt?.answeredError(
+      this.#request.attempt?.answeredError(
         head,
-        readErrorAnswer(this.#room.upstream, head, this.#gather.take()),
+        readErrorAnswer(this.#request.upstream, head, this.#gather.take()),
       );
-    this.#room.attempt?.failed(failure.reason, failure.headSeen);
+    this.#request.attempt?.failed(failure.reason, failure.headSeen);
     this.#finish(failure);
   }
 
   /** The call ends by it, and whoever waits for the answer hears that none comes. */
   onFault(where: FaultPlace, fault: unknown): void {
-    this.#room.call.onFault(where, fault);
-    this.#room.attempt?.leave();
+    this.#call.onFault(where, fault);
+    this.#request.attempt?.leave();
     this.#finish({
       reason: 'malformed_answer',
       detail: 'its answer could not be dealt with',
@@ -209,18 +222,17 @@ class Collector implements UpstreamHandler {
   }
 
   #finish(result: Answered | UpstreamFailure): void {
-    const { services, call } = this.#room;
     // The client has left: nobody else gives back what was taken since.
-    if (call.accounted) keepMemory(services, call, 0);
+    if (this.#call.accounted) keepMemory(this.#services, this.#call, 0);
     this.#done(result);
   }
 
   #tooLarge(): void {
-    this.#give('answer_too_large', `the answer has more than ${this.#room.maxBytes} bytes`);
+    this.#give('answer_too_large', `the answer has more than ${this.#request.maxBytes} bytes`);
   }
 
   #give(reason: UpstreamFailureReason, detail: string): void {
-    this.#room.attempt?.failed(reason, true);
+    this.#request.attempt?.failed(reason, true);
     this.cancel();
     this.#finish({ reason, detail, bytesSent: true, headSeen: true, sentMs: this.#sentMs });
   }

@@ -1,6 +1,7 @@
 import { estimatedUsage } from '../conversation/estimate-usage.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
+import type { AnswerWatch } from '../stream/observe.js';
 import type { BackgroundCall } from '../usage/background-calls.js';
 import type { Call } from './call.js';
 import { type BegunResponse, costsOfTokens, factorOf } from './consumption.js';
@@ -8,15 +9,13 @@ import { expectedUsage } from './expected-usage.js';
 import { keyMark } from './key-mark.js';
 import type { Services } from './services.js';
 
-type Watch = (piece: Buffer, isStream: boolean) => boolean;
-
 /**
  * Makes a call that is about to be sent one that may end later.
  * @param apiKey of the upstream
  * @param watch what else is shown the beginning of its answer, or null
  * @returns what is shown it
  */
-export function beginInBackground(call: Call, apiKey: string | null, watch: Watch | null): Watch {
+export function beginInBackground(call: Call, apiKey: string | null, watch: AnswerWatch | null): AnswerWatch {
   const begun: BegunResponse = { expected: expectedUsage(call), credential: keyMark(apiKey), id: null };
   call.begun = begun;
   return (piece, isStream) => {

@@ -17,6 +17,7 @@ import { type AdmissionListener, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import { largestReceiveBuffer, mostAfterStop } from './bytes-after-stop.js';
 import type { AuthenticatedCall } from './call.js';
+import type { Sending } from './forward.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
@@ -41,7 +42,7 @@ const partBytes = 512;
 interface UploadOptions {
   readonly form: FormSchema;
   /** Resolves the model, which `call.validated` names by then, and sends the call on its way. */
-  readonly next: (services: Services, call: AuthenticatedCall) => { abandon(fault: unknown): void };
+  readonly next: (services: Services, call: AuthenticatedCall) => Sending;
 }
 
 /** The field that names the model, and where its value is in the form: nowhere, with an end of 0, if the path alone names it. */
@@ -95,7 +96,7 @@ export class Upload
   #model: ModelField | null = null;
   #complete = false;
   #isChecked = false;
-  #sending: { abandon(fault: unknown): void } | null = null;
+  #sending: Sending | null = null;
   #sink: RequestBodySink | null = null;
   /** Some of the form has been let go, so it cannot be sent again. */
   #isSpent = false;

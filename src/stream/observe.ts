@@ -105,6 +105,9 @@ function isNull(bytes: Buffer, at: number): boolean {
   return bytes[value] === letterN;
 }
 
+/** Is shown what passes of an answer, from its beginning. @returns true when it wants to see no more */
+export type AnswerWatch = (piece: Buffer, isStream: boolean) => boolean;
+
 interface Observed {
   readonly rules: StreamRules;
   /** The usage event was asked for by the gateway alone, and is kept from the client. */
@@ -117,8 +120,7 @@ interface Observed {
   readonly amend: ((answer: Buffer) => Buffer) | null;
   /** What is kept of the answer; null for nothing. */
   readonly keep: Keep | null;
-  /** Is shown what passes from the beginning until it is no longer interested, which it says by true. */
-  readonly watch?: ((piece: Buffer, isStream: boolean) => boolean) | null;
+  readonly watch?: AnswerWatch | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
   /**
@@ -175,7 +177,7 @@ export class ObservedTransform implements AnswerTransform {
   #passedOfMedia = 0;
   #media = 0;
   #inMedium = false;
-  #watch: Observed['watch'] | null;
+  #watch: AnswerWatch | null;
   #watched = 0;
   /** Bytes that have come behind the end. */
   #behind = 0;
@@ -256,7 +258,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null) this.#noteEnd(run, this.#rules.marksEnd, wasInside);
-    if (this.#watch != null) this.#show(run, true);
+    if (this.#watch !== null) this.#show(run, true);
     const { keep } = this;
     if (keep !== null && this.#holds(keep, run)) return nothing;
     return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
@@ -395,7 +397,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   note(chunk: Buffer): void {
-    if (this.#watch != null && this.#tail === null) this.#show(chunk, false);
+    if (this.#watch !== null && this.#tail === null) this.#show(chunk, false);
     if (this.#tail === null) {
       this.#tail = new Tail();
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
@@ -459,7 +461,7 @@ export class ObservedTransform implements AnswerTransform {
     const hasOutput = usage !== null && usage.output > 0;
     const ofVendorAccount = keyError(body, this.#observed.secrets) ?? this.#wholeFailure(body, hasOutput);
     if (ofVendorAccount !== null) throw ofVendorAccount;
-    if (this.#watch != null) this.#show(body, false);
+    if (this.#watch !== null) this.#show(body, false);
     this.#usage = usage;
     this.#noteCharges(body);
     if (this.#usage === null && estimates === 'conversation')

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Model, Target } from '../../config/types.js';
 import type { ConversationRules, Keep } from '../../conversation/kept-turns.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
+import type { AnswerWatch } from '../../stream/observe.js';
 import { answerId, type Call } from '../call.js';
 import { keyMark } from '../key-mark.js';
 import type { Services } from '../services.js';
@@ -46,8 +47,7 @@ export function hasChoice({ targets }: Model): boolean {
 interface TurnKeeping {
   /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
   readonly keep: Keep | null;
-  /** Is shown what passes from the beginning until it is no longer interested, which it says by true. */
-  readonly watch: ((piece: Buffer, isStream: boolean) => boolean) | null;
+  readonly watch: AnswerWatch | null;
 }
 
 export const nothingKept: TurnKeeping = { keep: null, watch: null };

@@ -26,7 +26,7 @@ import {
 import { account } from '../account.js';
 import { timingLine } from '../answer-lines.js';
 import { beginningError } from '../answer-phase.js';
-import { type Answered, ask, type CollectedRequest } from '../ask.js';
+import { type AskUpstream, ask } from '../ask.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall } from '../call.js';
 import { refuse } from '../refuse.js';
@@ -212,13 +212,11 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   #renew(asked: { readonly taskId: string; readonly url: string }, problem: GatewayError): void {
     this.#isRenewed = true;
     this.#fetch.cancel();
-    const waiting = {
-      ask: (request: CollectedRequest) =>
-        new Promise<Answered | UpstreamFailure>((resolve) => {
-          this.#cancelRenewal = ask(this.#services, this.#call, request, resolve);
-        }),
-    };
-    renewedUrl(this.#services, this.#call, asked, waiting).then(
+    const askForUrl: AskUpstream = (request) =>
+      new Promise((resolve) => {
+        this.#cancelRenewal = ask(this.#services, this.#call, request, resolve);
+      });
+    renewedUrl(this.#services, this.#call, asked, askForUrl).then(
       (url) => {
         if (this.#mode !== 'waiting') return;
         if (url === null) this.#refuse(problem);
@@ -374,7 +372,7 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
   attend(services, call, async (waiting) => {
     const booked = await findTask(services, call, id);
     if (booked === null) throw taskNotFound(id);
-    const task = await refreshed(services, call, waiting, booked);
+    const task = await refreshed(services, call, booked, (request) => waiting.ask(request));
     if (call.accounted) return;
     if (task.state !== 'completed') throw notFinished(task);
     // A finished video never changes, so its name is enough to tell one version from another.

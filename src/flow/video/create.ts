@@ -61,7 +61,7 @@ const settleEveryMs = 200;
 interface Choice {
   readonly target: Target;
   readonly upstreamFormat: UpstreamFormat;
-  readonly submission: VideoCall;
+  readonly request: VideoCall;
   readonly apiKey: string | null;
 }
 
@@ -150,8 +150,12 @@ function takeCopies(services: Services, call: Call): void {
  */
 function choiceAt({ target, key }: Attempts, request: VideoRequest, id: string): Choice {
   const upstreamFormat = upstreamFormats[upstreamFormatOf(target.upstream.kind)];
-  const submission = upstreamFormat.create(request, target.model, id);
-  return { target, upstreamFormat, submission, apiKey: target.upstream.apiKeys[key] ?? null };
+  return {
+    target,
+    upstreamFormat,
+    request: upstreamFormat.create(request, target.model, id),
+    apiKey: target.upstream.apiKeys[key] ?? null,
+  };
 }
 
 function taskOf(call: Call, request: VideoRequest, id: string, choice: Choice): VideoTask {
@@ -211,7 +215,7 @@ async function answerEarlier(
 }
 
 /** What was asked of an upstream for a task, and what it said. */
-interface Submission {
+interface Asked {
   readonly choice: Choice;
   readonly task: VideoTask;
   readonly answer: Answered | UpstreamFailure;
@@ -231,7 +235,7 @@ class Submitting implements Asker, ExchangeListener {
   /** Of the newest attempt. */
   #attempt: Attempt | null = null;
   /** The newest one that failed, and after which another target may be asked. */
-  #failed: Submission | null = null;
+  #failed: Asked | null = null;
   /** The client was answered, or is never going to be. */
   #isOver = false;
   #onOver: () => void = () => {};
@@ -326,7 +330,7 @@ class Submitting implements Asker, ExchangeListener {
   }
 
   /** Nobody else is asked: the book and the client are told what the upstream said. */
-  async #conclude({ choice, task, answer }: Submission): Promise<boolean> {
+  async #conclude({ choice, task, answer }: Asked): Promise<boolean> {
     if (isFailure(answer)) await this.#onFailure(task, answer);
     else await this.#onAnswer(choice, task, answer);
     return true;
@@ -371,7 +375,7 @@ class Submitting implements Asker, ExchangeListener {
   }
 
   #send(choice: Choice): Promise<Answered | UpstreamFailure> {
-    const { target, upstreamFormat, submission, apiKey } = choice;
+    const { target, upstreamFormat, request, apiKey } = choice;
     const call = this.#call;
     call.path = 'translated';
     const format = upstreamFormatOf(target.upstream.kind);
@@ -383,7 +387,7 @@ class Submitting implements Asker, ExchangeListener {
         this.#services,
         call,
         {
-          ...submission,
+          ...request,
           upstream: target.upstream,
           protocol: 'video',
           apiKey,

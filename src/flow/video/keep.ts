@@ -138,11 +138,8 @@ export class VideoKeeper {
     const url = known ?? task.result?.url ?? null;
     if (url === null) return Promise.resolve(null);
     const asking = askingAbout(this.#services, task.model);
-    return renewedUrl(
-      this.#services,
-      asking,
-      { taskId: task.id, url },
-      { ask: (request) => askAlone(this.#services, asking, request, this.#cancels) },
+    return renewedUrl(this.#services, asking, { taskId: task.id, url }, (request) =>
+      askAlone(this.#services, asking, request, this.#cancels),
     );
   }
 

@@ -13,8 +13,7 @@ import { upstreamFormats } from '../../video/formats.js';
 import { changeByPoll } from '../../video/polled.js';
 import type { VideoTask } from '../../video/task.js';
 import { noLines } from '../../wire/head.js';
-import { type Answered, type CollectedRequest, isFailure } from '../ask.js';
-import type { WaitingClient } from '../attend.js';
+import { type Answered, type AskUpstream, type CollectedRequest, isFailure } from '../ask.js';
 import type { Asking } from '../call.js';
 import { keyMark, markedKey } from '../key-mark.js';
 import type { Services } from '../services.js';
@@ -36,15 +35,15 @@ const renewalEveryMs = 250;
 export async function refreshed(
   services: Services,
   call: Asking,
-  waiting: Pick<WaitingClient, 'ask'>,
   booked: BookedTask,
+  ask: AskUpstream,
 ): Promise<VideoTask> {
   const { task } = booked;
   const upstream = upstreamOf(call, task);
   if (hasEnded(task) || task.upstream.id === null || upstream === null) return task;
   if (!(await services.book.claim('poll', task.id, pollEveryMs)) || call.accounted) return task;
   const request = pollRequest(call, task, upstream);
-  const answer = await waiting.ask(request);
+  const answer = await ask(request);
   const change = changeBy(call, answer, task, upstream);
   noteAccount(services, call, task, request);
   return change === null ? task : ((await changeTask(services, booked, change)) ?? task);
@@ -60,7 +59,7 @@ export async function renewedUrl(
   services: Services,
   call: Asking,
   asked: { readonly taskId: string; readonly url: string },
-  waiting: Pick<WaitingClient, 'ask'>,
+  ask: AskUpstream,
 ): Promise<string | null> {
   const until = performance.now() + longestPollMs;
   while (!call.accounted && performance.now() < until) {
@@ -70,7 +69,7 @@ export async function renewedUrl(
     const upstream = upstreamOf(call, booked.task);
     if (upstream === null) return null;
     if (await services.book.claim('poll', asked.taskId, pollEveryMs))
-      return renew(services, call, { booked, upstream }, waiting);
+      return renew(services, call, { booked, upstream }, ask);
     await sleep(renewalEveryMs);
   }
   return null;
@@ -80,11 +79,11 @@ async function renew(
   services: Services,
   call: Asking,
   { booked, upstream }: { readonly booked: BookedTask; readonly upstream: Upstream },
-  waiting: Pick<WaitingClient, 'ask'>,
+  ask: AskUpstream,
 ): Promise<string | null> {
   const { task } = booked;
   const request = pollRequest(call, task, upstream);
-  const answer = await waiting.ask(request);
+  const answer = await ask(request);
   const url = urlIn(call, answer, task, upstream);
   noteAccount(services, call, task, request);
   if (url === null || url === task.result?.url) return null;

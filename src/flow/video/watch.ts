@@ -35,7 +35,7 @@ function workOn(services: Services, booked: BookedTask): WatchedWork | null {
       claim: (ms) => services.book.claim('watch', task.id, ms),
       work: async (ask) => {
         const asking = askingAbout(services, task.model);
-        await refreshed(services, asking, { ask: (request) => ask(asking, request) }, booked);
+        await refreshed(services, asking, booked, (request) => ask(asking, request));
       },
     };
   if (task.state !== 'completed' || services.running.snapshot.videos === null) return null;
