@@ -23,6 +23,29 @@ export function lastEventEnd(bytes: Buffer, from: number, to: number): number {
   return from;
 }
 
+/** Where the event begins that ends at `end`; 0 also for one whose beginning is not there. */
+export function eventStart(bytes: Buffer, end: number): number {
+  return lastEventEnd(bytes, 0, Math.max(0, end - 2));
+}
+
+/**
+ * How many of a stream's last events tell how it ended: comments, pings, the usage, sources and `[DONE]` may follow the one
+ * that says it.
+ */
+export const finalEvents = 4;
+
+/** The last events of a stream, the very last one first. The bytes may begin within one. */
+export function* lastEvents(
+  bytes: Buffer,
+  most = finalEvents,
+): Generator<{ readonly start: number; readonly end: number }, void, undefined> {
+  for (let end = bytes.length, count = 0; end > 0 && count < most; count++) {
+    const start = eventStart(bytes, end);
+    yield { start, end };
+    end = start;
+  }
+}
+
 /** Where the first event of `bytes[from, to)` ends: just past its blank line, or -1. */
 export function firstEventEnd(bytes: Buffer, from: number, to: number): number {
   for (let i = from; i < to; i++) {

@@ -10,7 +10,7 @@ import {
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
-import { lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventStart, finalEvents, parseEvent } from '../../wire/sse.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { never } from '../once.js';
@@ -33,8 +33,6 @@ const doneTypes: readonly string[] = ['transcript.text.done', 'speech.audio.done
 /** One of these is in an event that may be the last: a text in quotes cannot stand inside another one. */
 const lastTypes = [...doneTypes, 'error'];
 const lastWords = lastTypes.map((type) => Buffer.from(`"${type}"`));
-/** How many of the last events are looked at: `[DONE]` and comments may follow the one that ends the stream. */
-const finalEvents = 4;
 /** An event's name, and the whole of a comment or of `[DONE]`, are within so many bytes. */
 const headBytes = 128;
 /** How a line of an event, or a comment, begins. */
@@ -65,7 +63,7 @@ type LastWord = 'done' | 'unknown' | 'other' | GatewayError;
 
 function lastWord(bytes: Buffer): LastWord {
   for (let end = bytes.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
-    const start = lastEventEnd(bytes, 0, Math.max(0, end - 2));
+    const start = eventStart(bytes, end);
     const head = bytes.toString('utf8', start, Math.min(end, start + headBytes));
     if (start === 0 && !lineStart.test(head)) return 'unknown';
     if (end - start > headBytes || !isEmpty(head)) return wordOf(bytes.subarray(start, end), head);

@@ -3,12 +3,10 @@ import type { MadeMedia } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { lastWordOf, needleOf } from '../../wire/json-skip.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
-/** How many of a stream's last events tell how it ended: comments and `[DONE]` may follow the last image. */
-const finalEvents = 4;
 /** An event holds an image of megabytes: so many of its first bytes tell what it is. */
 const headBytes = 512;
 const ownType = /^image_(?:generation|edit)\./;
@@ -65,12 +63,10 @@ function failureOf(body: JsonObject): GatewayError {
 /** Judges an ended stream of images by its last bytes; see `StreamRules.judgeEnd`. */
 export function judgeEnd(tail: Buffer): StreamEnding {
   const usage = lastUsage(tail);
-  for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
-    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+  for (const { start, end } of lastEvents(tail)) {
     const word = wordOf(tail.toString('utf8', start, end), start === 0);
     if (word instanceof GatewayError) return { state: 'failed', usage, error: word };
     if (word !== 'nothing') return { state: word, usage, error: null };
-    end = start;
   }
   return { state: 'incomplete', usage, error: null };
 }

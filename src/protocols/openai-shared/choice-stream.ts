@@ -8,7 +8,7 @@ import {
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
-import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, lastEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
 
@@ -40,8 +40,6 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-/** How many of a stream's last events tell how it ended: the last choice, its usage, and `[DONE]`, with some room. */
-const finalEvents = 4;
 /** In the remains of an event that the tail cut into. A quoted key cannot occur inside a string. */
 const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
@@ -65,8 +63,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
   function judgeEnd(tail: Buffer): StreamEnding {
     const usage = lastUsage(tail);
     let isComplete = false;
-    for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
-      const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+    for (const { start, end } of lastEvents(tail)) {
       const { data } = parseEvent(tail.toString('utf8', start, end));
       const chunk = data === null || data === '[DONE]' ? null : parseObject(data);
       const error = chunk === null ? null : upstreamError(chunk.error);
@@ -83,7 +80,6 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
         isComplete ||= haveFinished(tail.subarray(0, end));
         break;
       }
-      end = start;
     }
     return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
   }
@@ -206,14 +202,12 @@ export function emptyStream(): GatewayError {
  */
 function haveFinished(tail: Buffer): boolean {
   const finished = new Map<unknown, boolean>();
-  for (let end = tail.length; end > 0; ) {
-    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+  for (const { start, end } of lastEvents(tail, Number.POSITIVE_INFINITY)) {
     const chunk = parseObject(parseEvent(tail.toString('utf8', start, end)).data ?? '');
     for (const choice of Array.isArray(chunk?.choices) ? chunk.choices : []) {
       const index = isObject(choice) ? (choice.index ?? 0) : 0;
       if (!finished.has(index)) finished.set(index, hasFinished(choice));
     }
-    end = start;
   }
   return [...finished.values()].every(Boolean);
 }

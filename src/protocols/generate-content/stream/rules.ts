@@ -7,14 +7,12 @@ import {
 } from '../../../conversation/stream-rules.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { firstEventEnd, lastEvents, parseEvent } from '../../../wire/sse.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';
 import { nameForeign, upstreamError } from '../upstream-error.js';
 
-/** How many of a stream's last blocks tell how it ended: some upstreams send the usage, or sources, after the reason. */
-const finalEvents = 4;
 /**
  * Quoted keys, which cannot occur inside a string, where their quotes would be escaped, and how many levels are closed
  * from their object to the end of the response: of `candidates[]` and of `promptFeedback`. The arguments of a call, which
@@ -57,8 +55,7 @@ export function marksEnd(run: Buffer): boolean {
 export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
   const usage = lastUsage(tail);
   let complete = ended;
-  for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
-    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+  for (const { start, end } of lastEvents(tail)) {
     const { data } = parseEvent(tail.toString('utf8', start, end));
     const block = data === null ? null : parseObject(data);
     if (block === null) {
@@ -69,7 +66,6 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
     } else if (hasReason(block)) {
       complete = true;
     }
-    end = start;
   }
   return { state: complete ? 'complete' : 'incomplete', usage, error: null };
 }

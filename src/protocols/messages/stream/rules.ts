@@ -7,13 +7,10 @@ import {
   type StreamVerdict,
 } from '../../../conversation/stream-rules.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
-import { lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { lastEvents, parseEvent } from '../../../wire/sse.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { lastUsage } from '../answer/usage.js';
 import { isForeign, nameEvent, upstreamError } from '../upstream-error.js';
-
-/** How many of the last events are looked at for the one that ends the stream: pings and comments may follow it. */
-const finalEvents = 4;
 
 /** See `StreamRules.marks`. */
 export const marks = marksOf('"content_block_', '"message_');
@@ -34,14 +31,12 @@ function judgeEvent(event: string | null, data: string): StreamVerdict {
 export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnding {
   const usage = lastUsage(tail, usageAtStart);
   let state: StreamEnding['state'] = 'incomplete';
-  for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
-    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+  for (const { start, end } of lastEvents(tail)) {
     const { event, data } = parseEvent(tail.toString('utf8', start, end));
     const type = event ?? typeOf(data);
     if (type === 'error')
       return { state: 'failed', usage, error: upstreamError(parseObject(data ?? '') ?? {}) };
     if (type === 'message_stop') state = 'complete';
-    end = start;
   }
   return { state, usage, error: null };
 }

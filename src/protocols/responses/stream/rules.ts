@@ -6,13 +6,11 @@ import {
 } from '../../../conversation/stream-rules.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, wholeNumber, withoutMembers } from '../../../wire/json-skip.js';
-import { eventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { eventEnd, eventStart, finalEvents, parseEvent } from '../../../wire/sse.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { usageOfStream } from '../answer/usage.js';
 import { foreignEvent, standingOf, upstreamError } from '../upstream-error.js';
 
-/** How many of the last events are looked at for the one that ends the stream: `[DONE]` and comments may follow it. */
-const finalEvents = 4;
 /** What the data of an event without an `event:` line is looked for in: so many bytes at either end of it. */
 const edgeBytes = 512;
 
@@ -108,11 +106,12 @@ interface LastWord {
 
 /**
  * The event that ends the stream, when it is among the last events of `bytes`, else null. An error event
- * counts as one where `withErrors` says so, whatever stands before it.
+ * counts as one where `withErrors` says so, whatever stands before it. Without `lastEvents`, which would make a generator
+ * for each run of events.
  */
 function lastWord(bytes: Buffer, withErrors: boolean): LastWord | null {
   for (let end = bytes.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
-    const start = lastEventEnd(bytes, 0, Math.max(0, end - 2));
+    const start = eventStart(bytes, end);
     const name = nameOf(bytes, start, end);
     if (name?.startsWith('response.'))
       return terminalTypes.includes(name) ? { type: name, start, end } : null;
