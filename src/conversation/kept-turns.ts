@@ -1,5 +1,6 @@
 import type { GatewayError } from '../errors.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
+import { withoutMembers } from '../wire/json-skip.js';
 
 /*
  * How the calls of an endpoint go on from earlier ones: what the gateway keeps of a turn whose upstream keeps nothing,
@@ -174,16 +175,32 @@ export interface ConversationRules {
   readonly withoutTurns?: (body: Buffer) => Buffer | null;
 }
 
-/**
- * Value of the record that says who holds what it stands for.
- * @param of the protocol whose `readKept` finds it: ids of two protocols may be alike
- */
-export function writeHolder(holder: Holder, of: 'responses' | 'messages'): string {
+/** The protocols whose turns are kept: an id of one may be that of another's, too. */
+type KeepingProtocol = 'responses' | 'messages';
+
+/** Value of the record that says who holds what it stands for. */
+export function writeHolder(holder: Holder, of: KeepingProtocol): string {
   return JSON.stringify({ v: 1, of, held: holder });
 }
 
-/** @returns null for a JSON text of another form than `held` has in the value that `writeHolder` gives */
-export function readHolder(held: string): Holder | null {
+/**
+ * Reads the value of a record, a JSON text whose first member `v` is the version of its form.
+ * @param names of the members that a turn of the protocol has besides
+ * @returns the JSON texts of a turn's members, or who holds it; null for a value of another form or protocol
+ */
+export function readRecord(
+  value: string,
+  of: KeepingProtocol,
+  names: readonly string[],
+): ReadonlyMap<string, string> | Holder | null {
+  const taken = withoutMembers(Buffer.from(value), new Set(['v', 'of', 'held', ...names]))?.taken;
+  const own = `"${of}"`;
+  if (taken?.get('v') !== '1' || (taken.get('of') ?? own) !== own) return null;
+  const held = taken.get('held');
+  return held === undefined ? taken : readHolder(held);
+}
+
+function readHolder(held: string): Holder | null {
   const { upstream, model, key } = parseObject(held) ?? {};
   if (typeof upstream !== 'string' || typeof model !== 'string') return null;
   return { upstream, model, key: typeof key === 'string' ? key : null };
@@ -191,6 +208,14 @@ export function readHolder(held: string): Holder | null {
 
 export function isHolder<Turn extends object>(record: Turn | Holder): record is Holder {
   return 'upstream' in record;
+}
+
+/** What `Recall.before` gives for the turn that is gone on from, by its record. */
+export function turnsBefore(
+  previous: { readonly before: readonly string[]; readonly bytes: number } | Holder | null,
+): ReturnType<Recall['before']> {
+  if (previous === null || isHolder(previous)) return { ids: [], bytes: 0 };
+  return { ids: previous.before, bytes: previous.bytes };
 }
 
 /** Ids that are looked for. Anything else was given by nobody. */

@@ -9,9 +9,10 @@ import {
   type KeptTurn,
   type Recall,
   type Recalled,
-  readHolder,
+  readRecord,
   shownId,
   turnAfter,
+  turnsBefore,
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
@@ -37,9 +38,6 @@ interface KeptMessage extends ThreadPart {
   readonly reply: string;
 }
 
-const own = '"messages"';
-const names = new Set(['v', 'bytes', 'before', 'settings', 'messages', 'reply', 'held', 'of']);
-
 /** What the client said in a turn, as members of its record. */
 function writePart({ settings, messages }: ThreadPart): string {
   return `"settings":${settings},"messages":[${messages}]`;
@@ -55,10 +53,8 @@ function writeKept({ bytes, before, reply }: Omit<KeptMessage, keyof ThreadPart>
 
 /** @returns the turn or who holds it, or null for a value of another form */
 export function readKept(value: string): KeptMessage | Holder | null {
-  const taken = withoutMembers(Buffer.from(value), names)?.taken;
-  if (taken?.get('v') !== '1' || (taken.get('of') ?? own) !== own) return null;
-  const held = taken.get('held');
-  if (held !== undefined) return readHolder(held);
+  const taken = readRecord(value, 'messages', ['bytes', 'before', 'settings', 'messages', 'reply']);
+  if (taken === null || isHolder(taken)) return taken;
   const [settings, messages, reply] = [taken.get('settings'), taken.get('messages'), taken.get('reply')];
   if (settings === undefined || messages === undefined || reply === undefined) return null;
   return {
@@ -86,13 +82,9 @@ export const messagesConversation: ConversationRules = {
 
 /** The same for questions for the number of tokens, which nobody goes on from. */
 export const countTokensConversation: ConversationRules = {
-  mention: null,
-  isAsked: true,
-  isShown: false,
-  recall,
+  ...messagesConversation,
   keep: () => null,
   hold: () => null,
-  withoutTurns: withoutThread,
 };
 
 function recall(body: Buffer): Recall | null {
@@ -101,12 +93,7 @@ function recall(body: Buffer): Recall | null {
   if (thread === null || previousId === null) return null;
   return {
     ids: isLegalId(previousId) ? [previousId] : [],
-    before(found) {
-      const previous = recordOf(found[0] ?? null);
-      return previous === null || isHolder(previous)
-        ? { ids: [], bytes: 0 }
-        : { ids: previous.before, bytes: previous.bytes };
-    },
+    before: (found) => turnsBefore(recordOf(found[0] ?? null)),
     join: (found, before, recordBytes) => join(thread, previousId, { found, before, recordBytes }),
   };
 }

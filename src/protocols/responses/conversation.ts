@@ -12,6 +12,7 @@ import {
   type Recalled,
   shownId,
   turnAfter,
+  turnsBefore,
   type Watch,
   writeHolder,
 } from '../../conversation/kept-turns.js';
@@ -48,10 +49,9 @@ export const responsesConversation: ConversationRules = {
 
 /** The same for compactions and counts, which nobody goes on from by their ids. */
 export const compactConversation: ConversationRules = {
-  mention,
+  ...responsesConversation,
   isAsked: true,
   isShown: false,
-  recall,
   keep: () => null,
   hold: () => null,
 };
@@ -87,12 +87,7 @@ function recall(body: Buffer): Recall | null {
   const asked = { previousId, ids, elements, references, withItems: conversation.withItems };
   return {
     ids: ids.list,
-    before(found) {
-      const previous = previousOf(asked, found);
-      return previous === null || isHolder(previous)
-        ? { ids: [], bytes: 0 }
-        : { ids: previous.before, bytes: previous.bytes };
-    },
+    before: (found) => turnsBefore(previousOf(asked, found)),
     join: (found, before, recordBytes) => join(asked, { found, before, recordBytes }),
   };
 }

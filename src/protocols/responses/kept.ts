@@ -1,4 +1,4 @@
-import { type Holder, readHolder } from '../../conversation/kept-turns.js';
+import { type Holder, isHolder, readRecord } from '../../conversation/kept-turns.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { answerOfItem } from './own-item-id.js';
@@ -15,9 +15,6 @@ export interface KeptResponse {
   readonly response: string;
 }
 
-const own = '"responses"';
-const names = new Set(['v', 'bytes', 'before', 'items', 'response', 'held', 'of']);
-
 /** The value of a turn's record: a JSON text whose first member is the version of its form. */
 export function writeKept({ bytes, before, items, response }: KeptResponse): string {
   return (
@@ -28,10 +25,8 @@ export function writeKept({ bytes, before, items, response }: KeptResponse): str
 
 /** @returns the turn or who holds it, or null for a value of another form */
 export function readKept(value: string): KeptResponse | Holder | null {
-  const taken = withoutMembers(Buffer.from(value), names)?.taken;
-  if (taken?.get('v') !== '1' || (taken.get('of') ?? own) !== own) return null;
-  const held = taken.get('held');
-  if (held !== undefined) return readHolder(held);
+  const taken = readRecord(value, 'responses', ['bytes', 'before', 'items', 'response']);
+  if (taken === null || isHolder(taken)) return taken;
   const [items, response, before] = [taken.get('items'), taken.get('response'), taken.get('before')];
   if (items === undefined || response === undefined || before === undefined) return null;
   return {
