@@ -2,6 +2,12 @@ import type { TargetOptions } from '../conversation/codec.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { type RefusableSetting, settingName } from '../conversation/setting-names.js';
 import { GatewayError } from '../errors.js';
+import { nameOfType } from '../wire/reading.js';
+
+/** The detail of a refusal: what type the refused thing has. */
+export function ofType(type: unknown): string {
+  return `of type '${nameOfType(type)}'`;
+}
 
 /**
  * The 400 for a setting that the upstream's protocol cannot say.
@@ -55,5 +61,5 @@ export function refuseHostedTools(
   to: TextProtocolName,
 ): void {
   if (hosted !== undefined && target.hostedTools === 'reject')
-    throw unsupportedAt(hosted.at, to, `of type '${hosted.type}'`);
+    throw unsupportedAt(hosted.at, to, ofType(hosted.type));
 }

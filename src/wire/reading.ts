@@ -1,9 +1,16 @@
 import { GatewayError } from '../errors.js';
-import { type JsonObject, numberOrNull } from './json.js';
+import { type JsonObject, numberOrNull, textOrNull } from './json.js';
 
 /*
  * How the decoders of client bodies read members whose types the schemas leave open.
  */
+
+const longestName = 64;
+
+/** What a type, a role or another word of others is called in a message: it may be of any shape and length. */
+export function nameOfType(word: unknown): string {
+  return textOrNull(word)?.slice(0, longestName) ?? 'unknown';
+}
 
 /** The 400 for a member that is not there. @param at its path in the client's body, as of those below */
 export function missingValue(at: string, wanted: string): GatewayError {

@@ -1,5 +1,6 @@
 import { answeredAs, type ErrorKind, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { nameOfType } from '../../wire/reading.js';
 import { vendorAccountErrorIn } from './vendor-account.js';
 
 /**
@@ -74,6 +75,20 @@ export function tellsOfLimit({ code, type }: JsonObject): boolean {
 /** Whether a code or a type is one of too many requests, in any vendor's words. */
 export function isLimitWord(code: unknown): boolean {
   return typeof code === 'string' ? limitWord.test(code) : code === 429;
+}
+
+/** The error for an event that is none of the protocol's. @param untyped what it is where it has no type */
+export function foreignEvent(
+  protocol: string,
+  type: string | null,
+  untyped = 'an event without a type',
+): GatewayError {
+  return foreignStream(protocol, type === null ? untyped : `an event of type ${nameOfType(type)}`);
+}
+
+/** The same for one that is no JSON object. */
+export function brokenEvent(protocol: string): GatewayError {
+  return foreignStream(protocol, 'an event that is not a JSON object');
 }
 
 /** The error for a stream of another protocol than the upstream's. @param what it has, in words */

@@ -1,6 +1,6 @@
 import { answeredAs, type ErrorKind, type GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
-import { tellsOfLimit } from '../error-formats/upstream-error.js';
+import { brokenEvent, foreignEvent, tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 
 /** What the vendor's errors mean, by their `status` (google.rpc.Code) and by their `code`. */
@@ -37,8 +37,8 @@ export function upstreamError(error: JsonObject): GatewayError {
   return answeredAs(kind, textOrNull(error.message) || 'The upstream answered with an error.');
 }
 
-/** Names what a block is that is none of the protocol's. */
-export function nameForeign(block: JsonObject | null): string {
-  if (block === null) return 'an event that is not a JSON object';
-  return typeof block.type === 'string' ? `an event of type ${block.type}` : 'an event without candidates';
+/** The failure of a stream with a block that is none of the protocol's. @param block null for what is no JSON object */
+export function foreignBlock(block: JsonObject | null): GatewayError {
+  if (block === null) return brokenEvent('generateContent');
+  return foreignEvent('generateContent', textOrNull(block.type), 'an event without candidates');
 }

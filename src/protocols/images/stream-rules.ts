@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
-import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
+import { brokenEvent, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /** An event holds an image of megabytes: so many of its first bytes tell what it is. */
@@ -40,15 +40,12 @@ export function judgeStart(run: Buffer): StreamVerdict {
 function judgeEvent(event: string | null, data: string): StreamVerdict {
   if (data.trim() === '[DONE]') return 'silence';
   const body = parseObject(data);
-  if (body === null) return foreignStream('images', 'an event that is not a JSON object');
+  if (body === null) return brokenEvent('images');
   const type = textOrNull(body.type) ?? event;
   if (type !== null && ownType.test(type)) return 'meaningful';
   if (type === 'keepalive' || type === 'ping') return 'silence';
   if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return failureOf(body);
-  return foreignStream(
-    'images',
-    type === null ? 'an event without a type' : `an event of type ${type.slice(0, 64)}`,
-  );
+  return foreignEvent('images', type);
 }
 
 /** The failure is in `error`, or it is the event itself. */

@@ -1,7 +1,8 @@
 import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
 import { answeredAs, type ErrorKind, type GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { tellsOfLimit } from '../error-formats/upstream-error.js';
+import { nameOfType } from '../../wire/reading.js';
+import { foreignEvent, tellsOfLimit } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 
 /**
@@ -39,9 +40,9 @@ export function isForeign(type: string | null, body: JsonObject): boolean {
   return !isServersOwn(type, body) && protocolOfEvent(type, body) !== 'messages';
 }
 
-/** What an event that is not of the protocol is, in words. */
-export function nameEvent(body: JsonObject, type: string | null): string {
-  if (type !== null) return `an event of type ${type}`;
+/** The failure of a stream with such an event. */
+export function foreignEventOf(type: string | null, body: JsonObject): GatewayError {
   const [key] = Object.keys(body);
-  return key === undefined ? 'an event without a type' : `an event with '${key}' and without a type`;
+  const untyped = key === undefined ? undefined : `an event with '${nameOfType(key)}' and without a type`;
+  return foreignEvent('messages', type, untyped);
 }

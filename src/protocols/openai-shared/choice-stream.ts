@@ -9,7 +9,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
-import { foreignStream, upstreamError } from '../error-formats/upstream-error.js';
+import { brokenEvent, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
 
 /*
@@ -178,14 +178,14 @@ export function readChoiceEvent(
   if (text === '') return null;
   if (text === '[DONE]') return 'end';
   const chunk = parseObject(text);
-  if (chunk === null) return foreignStream(protocol, 'an event that is not a JSON object');
+  if (chunk === null) return brokenEvent(protocol);
   const error = upstreamError(chunk.error);
   if (error !== null) return error;
   if ('choices' in chunk || isObject(chunk.usage) || chunk.object === chunkObject) return chunk;
   if (event === 'error' || chunk.type === 'error') return upstreamError(chunk);
   const type = textOrNull(chunk.type) ?? event;
   if (isServersOwn(type, chunk)) return null;
-  return foreignStream(protocol, type === null ? 'an event without choices' : `an event of type ${type}`);
+  return foreignEvent(protocol, type, 'an event without choices');
 }
 
 /** The failure of a stream that comes to its end mark with no choice in it. */

@@ -1,8 +1,8 @@
 import type { ClientTool } from '../../conversation/request.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { nameOfType } from '../../wire/reading.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
 import { type ClientToolType, clientToolType, clientToolTypes } from './client-tools.js';
-import { nameOfType } from './refusals.js';
 import { isSearchTool } from './search-tool.js';
 
 /*

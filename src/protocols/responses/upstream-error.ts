@@ -1,9 +1,8 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
 import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { foreignStream, toldAs } from '../error-formats/upstream-error.js';
+import { toldAs } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
-import { nameOfType } from './refusals.js';
 
 /**
  * The failure that an `error` or `response.failed` event tells of, or an answer in their place.
@@ -31,12 +30,4 @@ export function standingOf(type: string | null, body: JsonObject): EventStanding
   // Servers in between say it without a type.
   if (isObject(body.error) || textOrNull(body.error)) return 'failure';
   return isServersOwn(type, body) ? 'silence' : 'foreign';
-}
-
-/** The failure of a stream with an event that is none of the protocol. @param type null for one without */
-export function foreignEvent(type: string | null): GatewayError {
-  return foreignStream(
-    'responses',
-    type === null ? 'an event without a type' : `an event of type ${nameOfType(type)}`,
-  );
 }

@@ -19,10 +19,10 @@ import {
   type Turn,
 } from '../../../conversation/request.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
-import { untranslatable } from '../../unsupported.js';
+import { ofType, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch } from '../search-options.js';
@@ -74,14 +74,13 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
 function requireTextOutput(modalities: unknown): void {
   if (!Array.isArray(modalities)) return;
   const other = modalities.find((modality) => modality !== 'text');
-  if (other !== undefined) throw untranslatable('modalities', `with '${String(other)}'`);
+  if (other !== undefined) throw untranslatable('modalities', `with '${nameOfType(other)}'`);
 }
 
 function decodeFormat(format: unknown): OutputFormat | null {
   if (!isObject(format) || format.type === 'text') return null;
   if (format.type === 'json_object') return { kind: 'object' };
-  if (format.type !== 'json_schema')
-    throw untranslatable('response_format', `of type '${String(format.type)}'`);
+  if (format.type !== 'json_schema') throw untranslatable('response_format', ofType(format.type));
   const named = format.json_schema;
   if (!isObject(named)) throw wrongValue('response_format.json_schema', 'an object');
   // Without a schema all that is asked for is JSON.
@@ -166,7 +165,7 @@ function assistantPart(part: JsonObject, at: string): TextPart | RefusalPart {
 }
 
 function textPart(part: JsonObject, at: string): TextPart {
-  if (part.type !== 'text') throw untranslatable(at, `of type '${String(part.type)}'`);
+  if (part.type !== 'text') throw untranslatable(at, ofType(part.type));
   return { kind: 'text', text: requireText(part, 'text', at) };
 }
 
@@ -269,7 +268,7 @@ function decodeMessage(message: JsonObject, at: string, index: number, progress:
   } else if (role === 'system' || role === 'developer') {
     addInstructions(decodeSystemContent(message, `${at}.content`), progress);
   } else {
-    throw untranslatable(at, `with the role '${String(role)}'`);
+    throw untranslatable(at, `with the role '${nameOfType(role)}'`);
   }
 }
 
@@ -349,7 +348,7 @@ function decodeCall(call: unknown, at: string, spareId: string): ToolCallPart {
     const name = requireName(call.custom, `${at}.custom`);
     return { kind: 'toolCall', id, name, input: textOrNull(call.custom.input) ?? '', custom: true, at };
   }
-  if (type !== 'function') throw untranslatable(at, `of type '${String(type)}'`);
+  if (type !== 'function') throw untranslatable(at, ofType(type));
   if (!isObject(call.function)) throw wrongValue(`${at}.function`, 'an object');
   return functionCall(call.function, id, at, `${at}.function`);
 }
@@ -376,7 +375,7 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
       tools.push(marked(functionTool(tool.function, `${at}.function`), toolMark(tool, tool.function)));
     else if (tool.type === 'custom')
       tools.push(marked(customTool(tool.custom, `${at}.custom`), toolMark(tool, tool.custom)));
-    else hostedTools.push({ type: String(tool.type), at });
+    else hostedTools.push({ type: nameOfType(tool.type), at });
   });
   listOf(body.functions).forEach((definition, index) => {
     tools.push(functionTool(definition, `functions[${index}]`));
@@ -397,7 +396,7 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
   if (choice.type === 'function' || choice.type === 'custom')
     return { mode: 'named', name: chosenName(choice, choice.type, 'tool_choice') };
   if (choice.type === 'allowed_tools') return allowedTools(choice.allowed_tools);
-  throw untranslatable('tool_choice', `of type '${String(choice.type)}'`);
+  throw untranslatable('tool_choice', ofType(choice.type));
 }
 
 function functionCallChoice(choice: unknown): ToolChoice | null {
@@ -416,8 +415,7 @@ function allowedTools(allowed: unknown): ToolChoice {
   const names = allowed.tools.map((tool: unknown, index) => {
     const toolAt = `${at}.tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(toolAt, 'an object');
-    if (tool.type !== 'function' && tool.type !== 'custom')
-      throw untranslatable(toolAt, `of type '${String(tool.type)}'`);
+    if (tool.type !== 'function' && tool.type !== 'custom') throw untranslatable(toolAt, ofType(tool.type));
     return chosenName(tool, tool.type, toolAt);
   });
   return { mode: 'allowed', names, required: allowed.mode === 'required' };

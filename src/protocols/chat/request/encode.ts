@@ -18,7 +18,7 @@ import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
-import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
+import { ofType, refuseHostedTools, unsupportedAt } from '../../unsupported.js';
 import { encodeSearch } from '../search-options.js';
 
 /**
@@ -138,7 +138,7 @@ function mediaPart(part: MediaPart): string {
     return `{"type":"file","file":{"filename":${JSON.stringify(filename)},"file_data":${data}}}`;
   }
   const format = audioFormats[source.mediaType];
-  if (format === undefined) throw unsupportedAt(at, 'chat', `of type '${source.mediaType}'`);
+  if (format === undefined) throw unsupportedAt(at, 'chat', ofType(source.mediaType));
   return `{"type":"input_audio","input_audio":{"data":${quoted(source.data)},"format":"${format}"}}`;
 }
 

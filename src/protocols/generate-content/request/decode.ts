@@ -23,7 +23,7 @@ import {
   numberOrNull,
   textOrNull,
 } from '../../../wire/json.js';
-import { decodeStop, requireName, wholeOrNull, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, nameOfType, requireName, wholeOrNull, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { CallIds } from '../call-ids.js';
@@ -168,8 +168,7 @@ function requireText(config: JsonObject, given: JsonObject, at: string): void {
   if (Array.isArray(modalities)) {
     const other: unknown = modalities.find(isNoText);
     if (other !== undefined) {
-      const detail = typeof other === 'string' ? `with '${other}'` : '';
-      throw untranslatable(`${at}.${keyOf(given, 'responseModalities')}`, detail);
+      throw untranslatable(`${at}.${keyOf(given, 'responseModalities')}`, `with '${nameOfType(other)}'`);
     }
   }
   for (const name of ['imageConfig', 'speechConfig'])
@@ -187,7 +186,7 @@ function decodeFormat(config: JsonObject, given: JsonObject, at: string): Output
   const schema = outputSchema(config);
   const isWord = mediaType === enumType && schema !== null;
   if (!isWord && mediaType !== '' && mediaType !== 'text/plain' && mediaType !== 'application/json')
-    throw untranslatable(`${at}.${keyOf(given, 'responseMimeType')}`, `of '${mediaType}'`);
+    throw untranslatable(`${at}.${keyOf(given, 'responseMimeType')}`, `of '${nameOfType(mediaType)}'`);
   if (schema !== null)
     return { kind: 'schema', name: null, description: null, schema, strict: null, bare: isWord || undefined };
   return mediaType === 'application/json' ? { kind: 'object' } : null;
@@ -304,7 +303,7 @@ function decodeContents(contents: unknown): Turn[] {
         turns.push({ role: 'assistant', parts: open.parts });
     } else {
       throw typeof role === 'string'
-        ? untranslatable(at, `with the role '${role}'`)
+        ? untranslatable(at, `with the role '${nameOfType(role)}'`)
         : wrongValue(`${at}.role`, "'user' or 'model'");
     }
   }
@@ -439,7 +438,7 @@ function spokenPart(part: JsonObject, at: string): TextPart | MediaPart | null {
   const [key] = Object.keys(part);
   throw key === undefined
     ? wrongValue(at, "an object with 'text', 'inlineData' or another kind of data")
-    : untranslatable(`${at}.${key}`);
+    : untranslatable(`${at}.${nameOfType(key)}`);
 }
 
 function decodeCall(call: JsonObject, at: string, ids: CallIds): ToolCallPart {
@@ -503,9 +502,10 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
       tools.push(decodeFunction(declaration, functionAt));
     for (const [key, value] of Object.entries(tool)) {
       if (value === null || key === declarations || key === snakeCase(declarations)) continue;
-      const path = `${at}.${key}`;
+      const type = nameOfType(key);
+      const path = `${at}.${type}`;
       if (search === undefined && searchTools.includes(key)) search = decodeSearch(key, value, path);
-      else hostedTools.push({ type: key, at: path });
+      else hostedTools.push({ type, at: path });
     }
   }
   return { tools, hostedTools, search };

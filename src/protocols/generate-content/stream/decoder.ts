@@ -10,7 +10,7 @@ import { decodeFinish, isReason } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
-import { nameForeign, upstreamError } from '../upstream-error.js';
+import { foreignBlock, upstreamError } from '../upstream-error.js';
 import { isResponse } from './rules.js';
 
 /** Candidates that a stream may have; the API takes no more than 8. */
@@ -53,7 +53,7 @@ export class BlockDecoder implements StreamDecoder {
     if (block !== null && isObject(block.error)) {
       this.#fail(upstreamError(block.error), out);
     } else if (block === null || !isResponse(block)) {
-      this.#fail(foreignStream('generateContent', nameForeign(block)), out);
+      this.#fail(foreignBlock(block), out);
     } else {
       this.#read(block, out);
     }

@@ -8,10 +8,9 @@ import {
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../../wire/sse.js';
-import { foreignStream } from '../../error-formats/upstream-error.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';
-import { nameForeign, upstreamError } from '../upstream-error.js';
+import { foreignBlock, upstreamError } from '../upstream-error.js';
 
 /**
  * Quoted keys, which cannot occur inside a string, where their quotes would be escaped, and how many levels are closed
@@ -79,7 +78,7 @@ export function isResponse(block: JsonObject): boolean {
 function judgeBlock(block: JsonObject | null): StreamVerdict {
   if (block !== null && isObject(block.error)) return upstreamError(block.error);
   if (block !== null && isResponse(block)) return 'meaningful';
-  return foreignStream('generateContent', nameForeign(block));
+  return foreignBlock(block);
 }
 
 function hasReason({ candidates, promptFeedback }: JsonObject): boolean {

@@ -23,9 +23,9 @@ import { carriedSignature } from '../../../conversation/signature.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
-import { untranslatable } from '../../unsupported.js';
+import { ofType, untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
 import { clientFunctionOf } from '../client-tools.js';
@@ -93,7 +93,7 @@ function decodeFormat(config: unknown): OutputFormat | null {
   const format = isObject(config) ? config.format : null;
   if (!isObject(format)) return null;
   const at = 'output_config.format';
-  if (format.type !== 'json_schema') throw untranslatable(at, `of type '${String(format.type)}'`);
+  if (format.type !== 'json_schema') throw untranslatable(at, ofType(format.type));
   if (!isObject(format.schema)) throw wrongValue(`${at}.schema`, 'an object');
   return { kind: 'schema', name: null, description: null, schema: format.schema, strict: null };
 }
@@ -122,7 +122,7 @@ function decodeReasoning(body: JsonObject): Reasoning | null {
     case 'disabled':
       return { effort: 'none', budget: null, show: false, summary: null };
     default:
-      throw untranslatable('thinking', `of type '${String(thinking.type)}'`);
+      throw untranslatable('thinking', ofType(thinking.type));
   }
 }
 
@@ -161,7 +161,7 @@ function decodeTexts(content: unknown, at: string, leftOut: Set<string>): string
       const blockAt = `${at}[${index}]`;
       if (block.type === 'text') return requireText(block, 'text', blockAt);
       if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
-      throw untranslatable(blockAt, `of type '${String(block.type)}'`);
+      throw untranslatable(blockAt, ofType(block.type));
     })
     .filter((text) => text !== '');
 }
@@ -196,7 +196,7 @@ function decodeBlock(block: JsonObject, at: string, taken: Taken): void {
       parts.push(decodeSearchResult(block, at, leftOut));
       return;
     default: {
-      if (!isServerBlock(block)) throw untranslatable(at, `of type '${String(block.type)}'`);
+      if (!isServerBlock(block)) throw untranslatable(at, ofType(block.type));
       const text = serverBlockText(block, leftOut);
       if (text !== null) parts.push({ kind: 'text', text });
     }
@@ -255,7 +255,7 @@ function titled(head: readonly string[], text: string): string {
 function decodeSource(source: JsonObject, at: string, spareType: string | null): MediaSource {
   if (source.type === 'url')
     return { kind: 'url', url: requireUrl(source, `${at}.source`), mediaType: spareType };
-  if (source.type !== 'base64') throw untranslatable(`${at}.source`, `of type '${String(source.type)}'`);
+  if (source.type !== 'base64') throw untranslatable(`${at}.source`, ofType(source.type));
   const mediaType = registeredType(textOrNull(source.media_type) ?? spareType ?? '');
   return { kind: 'data', mediaType, data: requireText(source, 'data', `${at}.source`) };
 }
@@ -308,7 +308,7 @@ function decodeMessages(messages: unknown, system: string[], leftOut: Set<string
       if (turns.length === 0) system.push(...texts);
       else if (texts.length > 0) turns.push({ role, text: texts.join('\n\n') });
     } else {
-      throw untranslatable(at, `with the role '${String(role)}'`);
+      throw untranslatable(at, `with the role '${nameOfType(role)}'`);
     }
   });
   return turns;
@@ -366,7 +366,7 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
         return;
       default: {
         if (!isServerBlock(block))
-          throw untranslatable(blockAt, `of type '${String(block.type)}' in a turn of the assistant`);
+          throw untranslatable(blockAt, `${ofType(block.type)} in a turn of the assistant`);
         const text = serverBlockText(block, history.leftOut);
         if (text !== null) parts.push(textBehind(parts, text, true));
         isApart = true;
@@ -429,7 +429,7 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
     }
     if (type !== 'custom') {
       const own = clientFunctionOf(tool);
-      if (own === null) hostedTools.push({ type: String(type), at });
+      if (own === null) hostedTools.push({ type: nameOfType(type), at });
       else tools.push(own);
       return;
     }
@@ -459,7 +459,7 @@ function decodeToolChoice(choice: unknown): ToolChoice | null {
     case 'tool':
       return { mode: 'named', name: requireName(choice, 'tool_choice') };
     default:
-      throw untranslatable('tool_choice', `of type '${String(choice.type)}'`);
+      throw untranslatable('tool_choice', ofType(choice.type));
   }
 }
 

@@ -21,7 +21,7 @@ import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { ofType, refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
 import { encodeSearch, searchName } from '../search-tool.js';
 
@@ -217,8 +217,7 @@ function encodeResult({ callId, content, isError }: ToolResultPart): string {
 
 function encodeImage({ source, at }: MediaPart): string {
   if (source.kind === 'url') return `{"type":"image","source":${urlSource(source.url)}}`;
-  if (!imageTypes.includes(source.mediaType))
-    throw unsupportedAt(at, 'messages', `of type '${source.mediaType}'`);
+  if (!imageTypes.includes(source.mediaType)) throw unsupportedAt(at, 'messages', ofType(source.mediaType));
   return `{"type":"image","source":${dataSource(source.mediaType, source.data)}}`;
 }
 
@@ -229,7 +228,7 @@ function encodeDocument({ source, name, at }: MediaPart): string {
   if (mediaType === 'application/pdf')
     return `{"type":"document","source":${dataSource(mediaType, data)}${title}}`;
   if (!mediaType.startsWith('text/') && mediaType !== 'application/json')
-    throw unsupportedAt(at, 'messages', `of type '${mediaType}'`);
+    throw unsupportedAt(at, 'messages', ofType(mediaType));
   const text = Buffer.from(data, 'base64').toString('utf8');
   return `{"type":"document","source":{"type":"text","media_type":"text/plain","data":${JSON.stringify(text)}}${title}}`;
 }

@@ -4,12 +4,12 @@ import { endedEarly } from '../../../conversation/stream-rules.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../../wire/json.js';
-import { foreignStream } from '../../error-formats/upstream-error.js';
+import { brokenEvent } from '../../error-formats/upstream-error.js';
 import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { SearchReader } from '../search-reader.js';
-import { isForeign, nameEvent, upstreamError } from '../upstream-error.js';
+import { foreignEventOf, isForeign, upstreamError } from '../upstream-error.js';
 
 /** A call whose block is open. */
 interface OpenCall {
@@ -50,8 +50,7 @@ export class MessagesDecoder implements StreamDecoder {
     const body = parseObject(data);
     if (body === null) {
       // Some upstreams add the end mark of another protocol.
-      if (data.trim() !== '[DONE]')
-        this.#fail(foreignStream('messages', 'an event that is not a JSON object'), out);
+      if (data.trim() !== '[DONE]') this.#fail(brokenEvent('messages'), out);
       return;
     }
     const type = textOrNull(body.type) ?? event;
@@ -93,7 +92,7 @@ export class MessagesDecoder implements StreamDecoder {
   #other(body: JsonObject, type: string | null, out: StreamEvent[]): void {
     if (type === 'error' || isObject(body.error)) this.#fail(upstreamError(body), out);
     else if (type === null || (!this.#isStarted && isForeign(type, body)))
-      this.#fail(foreignStream('messages', nameEvent(body, type)), out);
+      this.#fail(foreignEventOf(type, body), out);
   }
 
   #start(out: StreamEvent[]): void {

@@ -8,9 +8,9 @@ import {
 } from '../../../conversation/stream-rules.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { lastEvents, parseEvent } from '../../../wire/sse.js';
-import { foreignStream } from '../../error-formats/upstream-error.js';
+import { brokenEvent } from '../../error-formats/upstream-error.js';
 import { lastUsage } from '../answer/usage.js';
-import { isForeign, nameEvent, upstreamError } from '../upstream-error.js';
+import { foreignEventOf, isForeign, upstreamError } from '../upstream-error.js';
 
 /** See `StreamRules.marks`. */
 export const marks = marksOf('"content_block_', '"message_');
@@ -20,10 +20,10 @@ export const judgeStart = judgingEvents(judgeEvent);
 
 function judgeEvent(event: string | null, data: string): StreamVerdict {
   const body = parseObject(data);
-  if (body === null) return foreignStream('messages', 'an event that is not a JSON object');
+  if (body === null) return brokenEvent('messages');
   const type = textOrNull(body.type) ?? event;
   if (type === 'error' || isObject(body.error)) return upstreamError(body);
-  if (isForeign(type, body)) return foreignStream('messages', nameEvent(body, type));
+  if (isForeign(type, body)) return foreignEventOf(type, body);
   return isServersOwn(type, body) ? 'silence' : 'meaningful';
 }
 

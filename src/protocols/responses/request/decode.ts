@@ -19,7 +19,7 @@ import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } f
 import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
 import { decodeServing } from '../../openai-shared/serving.js';
-import { untranslatable } from '../../unsupported.js';
+import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf } from '../client-tools.js';
 import { asCompaction, isCompaction, keptContents, openCompaction } from '../compact.js';
 import { nameOfItem, nameOfPart } from '../left-out.js';
@@ -33,7 +33,6 @@ import {
 } from '../namespaces.js';
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
-import { ofType } from '../refusals.js';
 import { decodeSearch } from '../search-tool.js';
 import { decodeTool, decodeToolChoice } from '../tools-decode.js';
 

@@ -11,7 +11,7 @@ import {
   parseObject,
   textOrNull,
 } from '../../../wire/json.js';
-import { foreignStream } from '../../error-formats/upstream-error.js';
+import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js';
 import { logprobsIn } from '../../openai-shared/text-details.js';
 import { citationOf, givenCallId, inputOf, partsOfItem, signatureOf } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
@@ -19,7 +19,7 @@ import { decodeUsage } from '../answer/usage.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
 import { joinedTexts } from '../request/decode.js';
 import { isSearch } from '../search-item.js';
-import { foreignEvent, standingOf, upstreamError } from '../upstream-error.js';
+import { standingOf, upstreamError } from '../upstream-error.js';
 
 /** Most characters of a call's arguments that may come before its name. */
 const mostEarly = 8 * 1024 * 1024;
@@ -49,7 +49,7 @@ export class ResponseDecoder implements StreamDecoder {
     if (this.#isOver || data === '[DONE]') return;
     const body = parseObject(data);
     if (body === null) {
-      this.#fail(foreignStream('responses', 'an event that is not a JSON object'), out);
+      this.#fail(brokenEvent('responses'), out);
       return;
     }
     const type = textOrNull(body.type) ?? event;
@@ -60,7 +60,7 @@ export class ResponseDecoder implements StreamDecoder {
         this.#fail(upstreamError(body), out);
         break;
       case 'foreign':
-        this.#fail(foreignEvent(type), out);
+        this.#fail(foreignEvent('responses', type), out);
         break;
       case 'known':
         if (!this.#isStarted) out.push({ kind: 'start', usage: null });

@@ -7,9 +7,9 @@ import {
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { afterColon, wholeNumber, withoutMembers } from '../../../wire/json-skip.js';
 import { eventEnd, eventStart, finalEvents, parseEvent } from '../../../wire/sse.js';
-import { foreignStream } from '../../error-formats/upstream-error.js';
+import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js';
 import { usageOfStream } from '../answer/usage.js';
-import { foreignEvent, standingOf, upstreamError } from '../upstream-error.js';
+import { standingOf, upstreamError } from '../upstream-error.js';
 
 /** What the data of an event without an `event:` line is looked for in: so many bytes at either end of it. */
 const edgeBytes = 512;
@@ -44,7 +44,7 @@ function judgeEvent(run: Buffer, start: number, end: number): StreamVerdict {
   const { event, data } = parseEvent(run.toString('utf8', start, end));
   if (data === null) return 'silence';
   const body = parseObject(data);
-  if (body === null) return foreignStream('responses', 'an event that is not a JSON object');
+  if (body === null) return brokenEvent('responses');
   const type = textOrNull(body.type) ?? event;
   switch (standingOf(type, body)) {
     case 'known':
@@ -54,7 +54,7 @@ function judgeEvent(run: Buffer, start: number, end: number): StreamVerdict {
     case 'failure':
       return upstreamError(body);
     case 'foreign':
-      return foreignEvent(type);
+      return foreignEvent('responses', type);
   }
 }
 
