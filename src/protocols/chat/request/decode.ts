@@ -1,6 +1,6 @@
 import { CallQueue } from '../../../conversation/call-queue.js';
 import { effortOfWord } from '../../../conversation/effort.js';
-import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
+import { decodeMediaUrl, isHttpUrl } from '../../../conversation/media-source.js';
 import {
   type AssistantPart,
   type Cacheable,
@@ -8,6 +8,7 @@ import {
   type ConversationRequest,
   efforts,
   type MediaPart,
+  type MediaSource,
   type OutputFormat,
   type Reasoning,
   type RefusalPart,
@@ -20,6 +21,7 @@ import {
 } from '../../../conversation/request.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
@@ -193,15 +195,11 @@ function filePart(part: JsonObject, at: string): MediaPart {
   if (typeof file.file_data !== 'string' && typeof file.file_id === 'string')
     throw untranslatable(`${at}.file.file_id`);
   const data = requireText(file, 'file_data', `${at}.file`);
-  // Some clients leave out the head of the data URL; then the name is all that tells the type.
-  const source = hasScheme(data, 'data:')
-    ? decodeDataUrl(data, `${at}.file.file_data`)
-    : { kind: 'data' as const, mediaType: typeOfName(name), data };
-  return { kind: 'document', source, detail: null, name, at };
-}
-
-function typeOfName(name: string | null): string {
-  return name?.toLowerCase().endsWith('.pdf') ? 'application/pdf' : 'application/octet-stream';
+  // What OpenRouter's clients send (https://openrouter.ai/docs/guides/overview/multimodal/pdfs).
+  const source: MediaSource = isHttpUrl(data)
+    ? { kind: 'url', url: data, mediaType: null }
+    : decodeFileData(data, name, `${at}.file.file_data`);
+  return filePartOf(source, name, at);
 }
 
 function requireObject(part: JsonObject, key: string, at: string): JsonObject {

@@ -1,6 +1,6 @@
 import { type CutId, cutId } from '../../../conversation/carrying-id.js';
 import { effortOfWord } from '../../../conversation/effort.js';
-import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
+import { decodeMediaUrl } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
   ConversationRequest,
@@ -18,6 +18,7 @@ import type { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
+import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf } from '../client-tools.js';
@@ -213,9 +214,6 @@ function pick(body: JsonObject, names: readonly string[]): JsonObject {
   return picked;
 }
 
-/** A URL that was taken for base64 has its colon among so many first characters. */
-const schemeCharacters = 16;
-
 /**
  * Decodes the content of a user's message, or the output of a tool.
  * @param content a string or an array of input parts
@@ -285,13 +283,8 @@ function decodePart(part: JsonObject, at: string): TextPart | MediaPart | null {
         name: null,
         at,
       };
-    case 'input_file': {
-      const source = fileSource(part, at);
-      // A file may be of any type here; elsewhere an image is another thing than a document.
-      if (source.kind === 'data' && source.mediaType.startsWith('image/'))
-        return { kind: 'image', source, detail: null, name: null, at };
-      return { kind: 'document', source, detail: null, name: textOrNull(part.filename), at };
-    }
+    case 'input_file':
+      return filePartOf(fileSource(part, at), textOrNull(part.filename), at);
     default:
       return null;
   }
@@ -305,18 +298,10 @@ function imageSource(part: JsonObject, at: string): MediaSource {
 
 function fileSource(part: JsonObject, at: string): MediaSource {
   const data = textOrNull(part.file_data) ?? '';
-  if (data !== '') return bytesOfFile(data, textOrNull(part.filename), `${at}.file_data`);
+  if (data !== '') return decodeFileData(data, textOrNull(part.filename), `${at}.file_data`);
   const url = textOrNull(part.file_url) ?? '';
   if (url === '') throw noSource(part, at, 'file_data');
   return decodeMediaUrl(url, `${at}.file_url`);
-}
-
-/** The bytes of a file come as a data URL or as base64 alone. */
-function bytesOfFile(data: string, name: string | null, at: string): MediaSource {
-  if (hasScheme(data, 'data:')) return decodeDataUrl(data, at);
-  if (data.slice(0, schemeCharacters).includes(':')) throw invalidValue(at, 'expected base64 or a data URL');
-  const mediaType = name?.toLowerCase().endsWith('.pdf') ? 'application/pdf' : 'application/octet-stream';
-  return { kind: 'data', mediaType, data };
 }
 
 function noSource(part: JsonObject, at: string, member: string): GatewayError {

@@ -219,6 +219,14 @@ test('a user may show images, documents and sounds', async (t) => {
       medium('document', data('application/pdf'), { name: 'A.PDF' }),
     ],
     [{ type: 'file', file: { file_data: 'AA==' } }, medium('document', data('application/octet-stream'))],
+    [
+      { type: 'file', file: { filename: 'a.pdf', file_data: 'https://h/a.pdf' } },
+      medium('document', { kind: 'url', url: 'https://h/a.pdf', mediaType: null }, { name: 'a.pdf' }),
+    ],
+    [
+      { type: 'file', file: { filename: 'a.png', file_data: 'data:image/png;base64,AA==' } },
+      medium('image', data('image/png')),
+    ],
   ];
   for (const [part, expected] of cases) t.strictSame(userParts(part), [expected], JSON.stringify(part));
 });
@@ -234,6 +242,7 @@ test('content that no other protocol can take is refused by its path', async (t)
     [{ type: 'input_audio', input_audio: {} }, 'invalid_value', `${at}.input_audio.data`],
     [{ type: 'file', file: { file_id: 'f' } }, 'unsupported_parameter', `${at}.file.file_id`],
     [{ type: 'file', file: { file_data: 'data:x' } }, 'invalid_value', `${at}.file.file_data`],
+    [{ type: 'file', file: { file_data: 'gs://bucket/a.pdf' } }, 'invalid_value', `${at}.file.file_data`],
     [{ type: 'file', file: {} }, 'invalid_value', `${at}.file.file_data`],
     [{ type: 'video_url', video_url: {} }, 'unsupported_parameter', at],
     [{ type: 'text' }, 'invalid_value', `${at}.text`],
