@@ -1,6 +1,6 @@
 import type { GatewayError } from '../errors.js';
 import { type BodyOwner, type BodyPool, refuseAnnounced, shredded, tooLarge } from './body.js';
-import type { BodySource, ChunkReceiver } from './response-sink.js';
+import type { BodySource, ChunkReceiver } from './client-link.js';
 
 /** Takes a request body piece by piece, as it comes. Nothing is called once the exchange has ended. */
 export interface BodyStreamReceiver {

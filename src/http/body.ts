@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
+import type { BodySource, ChunkReceiver } from './client-link.js';
 import type { RequestHead } from './request-head.js';
-import type { BodySource, ChunkReceiver } from './response-sink.js';
 
 /** The exchange of a request body. */
 export interface BodyOwner {

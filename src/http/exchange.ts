@@ -4,8 +4,8 @@ import { isBodyless, type Writable } from '../wire/head.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
 import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
+import type { AnswerHead, ClientLink, LinkOwner } from './client-link.js';
 import type { RequestHead } from './request-head.js';
-import type { AnswerHead, ClientLink, SinkOwner } from './response-sink.js';
 import { type SweepList, Swept } from './sweep.js';
 
 /** At four seconds a round, five minutes. */
@@ -17,7 +17,7 @@ const mostStalledSweeps = 75;
  *
  * `lines` must be complete header lines, each preceded by CRLF, with values that hold neither CR nor LF.
  */
-export class Exchange extends Swept implements SinkOwner {
+export class Exchange extends Swept implements LinkOwner {
   readonly method: string;
   readonly path: string;
   readonly head: RequestHead;

@@ -1,9 +1,9 @@
 import { handFault } from '../errors.js';
 import { fieldsOf, type Writable } from '../wire/head.js';
 import { EventRuns, eventEnd, parseEvent } from '../wire/sse.js';
+import type { AnswerHead, ChunkReceiver, ClientLink, LinkOwner } from './client-link.js';
 import { Exchange, type SocketOffer } from './exchange.js';
 import type { RequestHead } from './request-head.js';
-import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
 import type { ClientSocket } from './socket.js';
 
 /** A request that came as a message of a WebSocket. */
@@ -72,7 +72,7 @@ export function serveMessage(
 class MessageResponse implements ClientLink, MessageClient {
   readonly #socket: ClientSocket;
   readonly #handler: MessageHandler;
-  #owner: SinkOwner | null = null;
+  #owner: LinkOwner | null = null;
   #receiver: ChunkReceiver | null = null;
   readonly #runs = new EventRuns(longestEvent);
   #isOver = false;
@@ -84,7 +84,7 @@ class MessageResponse implements ClientLink, MessageClient {
     this.#handler = handler;
   }
 
-  attach(owner: SinkOwner): void {
+  attach(owner: LinkOwner): void {
     this.#owner = owner;
   }
 
@@ -200,7 +200,7 @@ class MessageResponse implements ClientLink, MessageClient {
     this.#handler.onEnd();
   }
 
-  #guarded(work: (owner: SinkOwner) => void): void {
+  #guarded(work: (owner: LinkOwner) => void): void {
     const owner = this.#owner;
     if (owner === null) return;
     try {

@@ -8,6 +8,7 @@ import type {
 } from 'uWebSockets.js';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, type Guarded, guardEach } from '../errors.js';
+import { closeCode } from '../wire/close-code.js';
 import type { Exchange, ExchangeHost } from './exchange.js';
 
 /** What the owner of a client's WebSocket hears of it. */
@@ -22,16 +23,16 @@ export interface ClientSocketListener extends Guarded {
   onClosed(code: number, reason: string): void;
 }
 
-/** Where what a socket holds is counted. */
-interface SocketRoom {
-  /** Says what of it there is now. @returns false when there is no room for so much */
+/** Bytes that belong together, counted as one sum. */
+export interface HeldPart {
+  /** Says how many they are now. @returns false when there is no room for more, and they are what they were */
   hold(bytes: number): boolean;
 }
 
 /** The memory of a socket: what its client has not taken, and what uWS has set aside for the client's messages. */
 export interface SocketRooms {
-  readonly unread: SocketRoom;
-  readonly received: SocketRoom;
+  readonly unread: HeldPart;
+  readonly received: HeldPart;
   /**
    * A message has come: others may be cut for what they hold.
    * @returns false when so much comes from where it comes from that it may not go on
@@ -67,10 +68,6 @@ const receivedBytes = 64 * 1024;
 const toldBytes = 1024 * 1024;
 /** Pings of a client in a second: each costs a call out of uWS. */
 const mostPings = 100;
-/** Close codes (RFC 6455 section 7.4.1 and its registry). */
-const policy = 1008;
-const faultCode = 1011;
-const tryLater = 1013;
 
 /** The reason with which uWS tells of a message that is too large. */
 export const tooBigReason = 'Received too big message';
@@ -139,7 +136,7 @@ export class ClientSocket implements Guarded {
   /** Ends it because of what its client does: with 1013 where that does not read, else with 1008. */
   refuse(reason: string): void {
     this.flush();
-    this.#socket?.end(this.#blocked ? tryLater : policy, reason);
+    this.#socket?.end(this.#blocked ? closeCode.tryLater : closeCode.policy, reason);
   }
 
   /** Cuts the connection, and with it what uWS holds for it, which a close frame would leave there for a while. */
@@ -185,7 +182,7 @@ export class ClientSocket implements Guarded {
     const unread = socket.getBufferedAmount();
     if (unread === 0) return;
     if (!this.#rooms.unread.hold(unread)) this.cut();
-    else if (unread > this.#underWay + mostUnreadBytes) socket.end(tryLater, notRead);
+    else if (unread > this.#underWay + mostUnreadBytes) socket.end(closeCode.tryLater, notRead);
     else if (!this.#blocked) {
       this.#blocked = true;
       this.#listener.onBlocked();
@@ -207,7 +204,7 @@ export class ClientSocket implements Guarded {
       this.#listener.onFault(where, fault);
     } finally {
       this.#waiting = [];
-      this.#socket?.end(faultCode, 'internal error');
+      this.#socket?.end(closeCode.internal, 'internal error');
     }
   }
 
@@ -240,7 +237,7 @@ export class ClientSocket implements Guarded {
   /** Ends it for a message that cannot be taken: with 1013, or without a word where that would keep too much. */
   #turnAway(bytes: number, reason: string): void {
     if (this.#blocked || Math.max(bytes, this.#largestReceived) > toldBytes) this.cut();
-    else this.close(tryLater, reason);
+    else this.close(closeCode.tryLater, reason);
   }
 
   /** uWS has answered a ping of the client. */
@@ -275,7 +272,7 @@ export class ClientSocket implements Guarded {
   ended(code: number, reason: string): void {
     const wasOpen = this.#socket !== null;
     // Without a close frame uWS holds nothing any more.
-    if (code === 1006) this.#rooms.unread.hold(0);
+    if (code === closeCode.broken) this.#rooms.unread.hold(0);
     this.#socket = null;
     this.#waiting = [];
     const host = this.#host;

@@ -2,7 +2,7 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import { guard, handFault, surfaceFault } from '../errors.js';
 import { isBodyless } from '../wire/head.js';
-import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
+import type { AnswerHead, ChunkReceiver, ClientLink, LinkOwner } from './client-link.js';
 import { SizedAnswer, type SizedState } from './sized.js';
 
 /** What is to be written at the end of the turn of the event loop. */
@@ -97,7 +97,7 @@ export class UwsResponse implements ClientLink, TurnSink {
   readonly #turnWrites: TurnWrites;
   /** Some of what was given waits for the end of the turn. */
   #isHeld = false;
-  #owner: SinkOwner | null = null;
+  #owner: LinkOwner | null = null;
   /** Of a streamed answer until it has left, and of a whole one that waits for the end of the turn. */
   #head: AnswerHead | null = null;
   #blocked = false;
@@ -117,7 +117,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     this.#turnWrites = turnWrites;
   }
 
-  attach(owner: SinkOwner): void {
+  attach(owner: LinkOwner): void {
     this.#owner = owner;
     this.#response.onAborted(() => {
       try {
@@ -374,7 +374,7 @@ export class UwsResponse implements ClientLink, TurnSink {
       this.#response.onWritable(guard('request', owner, () => this.#onWritable(owner), true));
   }
 
-  #onWritable(owner: SinkOwner): boolean {
+  #onWritable(owner: LinkOwner): boolean {
     if (this.#owner === null) return true;
     if (this.#sized !== null && this.#blocked) return this.#onSizedWritable(owner, this.#sized.flush());
     // An empty cork flushes the backlog; with this handler set uWS does not flush by itself.
@@ -401,7 +401,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     return true;
   }
 
-  #onSizedWritable(owner: SinkOwner, state: SizedState): boolean {
+  #onSizedWritable(owner: LinkOwner, state: SizedState): boolean {
     if (state === 'waiting') {
       owner.onProgress();
       return false;

@@ -1,6 +1,7 @@
 /** Calls over a WebSocket of an upstream, one after the other: each is a message, and its answer a run of messages. */
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
+import { closeCode } from '../wire/close-code.js';
 import type { Dialer } from './dialer.js';
 import {
   openSocket,
@@ -89,7 +90,7 @@ export class SocketCalls implements SocketListener {
     this.#exchange = null;
     // A close frame would stand behind what the upstream has not taken of a call that nobody wants any more.
     if ((this.#socket?.waitingBytes ?? 0) > 0) this.#socket?.terminate();
-    else this.#socket?.close(1000, '');
+    else this.#socket?.close(closeCode.normal, '');
     this.#gone();
   }
 

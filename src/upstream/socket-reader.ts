@@ -1,4 +1,5 @@
 /** Reads the frames of an upstream (RFC 6455 section 5) into messages. No I/O. */
+import { closeCode } from '../wire/close-code.js';
 import type { SocketFault } from './socket-types.js';
 
 /** What `next` found. */
@@ -26,14 +27,22 @@ interface Unreadable extends SocketFault {
   readonly code: number;
 }
 
-const invalid: Unreadable = { code: 1002, reason: 'malformed_answer', detail: 'a frame against RFC 6455' };
+const invalid: Unreadable = {
+  code: closeCode.protocolError,
+  reason: 'malformed_answer',
+  detail: 'a frame against RFC 6455',
+};
 const tooLarge: Unreadable = {
-  code: 1009,
+  code: closeCode.tooBig,
   reason: 'answer_too_large',
   detail: 'a message that is too large',
 };
 /** There is no room for it now. */
-export const noRoom: Unreadable = { code: 1013, reason: 'no_room', detail: 'a message found no room' };
+export const noRoom: Unreadable = {
+  code: closeCode.tryLater,
+  reason: 'no_room',
+  detail: 'a message found no room',
+};
 const nothing = Buffer.alloc(0);
 
 /**
@@ -215,7 +224,7 @@ export class FrameReader {
   #readClose(): Found {
     const { payload } = this;
     if (payload.length === 1) return this.#refuse(invalid);
-    this.code = payload.length === 0 ? 1005 : payload.readUInt16BE(0);
+    this.code = payload.length === 0 ? closeCode.noCode : payload.readUInt16BE(0);
     if (payload.length > 0 && !maySend(this.code)) return this.#refuse(invalid);
     this.payload = Buffer.from(payload.subarray(2));
     return 'close';
@@ -272,10 +281,10 @@ const maxReasonBytes = 123;
  * to know that this was no orderly end, which 1011 says. A reason that is too long is cut between two characters.
  */
 export function closePayload(code: number, reason: string | Buffer): Buffer {
-  if (code === 1005) return nothing;
+  if (code === closeCode.noCode) return nothing;
   const text = cut(typeof reason === 'string' ? Buffer.from(reason) : reason);
   const payload = Buffer.allocUnsafe(2 + text.length);
-  payload.writeUInt16BE(maySend(code) ? code : 1011);
+  payload.writeUInt16BE(maySend(code) ? code : closeCode.internal);
   text.copy(payload, 2);
   return payload;
 }

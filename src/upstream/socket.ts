@@ -9,6 +9,7 @@
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
+import { closeCode } from '../wire/close-code.js';
 import { type DialListener, dial, lateDetail, type Reading, unconnectedReason } from './dial.js';
 import type { Dialer } from './dialer.js';
 import { tlsFailureDetail } from './secure.js';
@@ -28,8 +29,6 @@ const mostMessages = 1000;
 const closeMs = 1000;
 /** How long the body of a refusal is waited for. */
 const refusalMs = 2000;
-/** The code that tells a listener of an end without a close frame. */
-const broken = 1006;
 
 const wheel = new TimerWheel();
 const frames = createFrameWriter();
@@ -427,7 +426,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   /** The open connection ends without a close frame. */
   #break(reason: UpstreamFailureReason, detail: string): void {
     this.terminate();
-    this.#listener.onClosed(broken, nothing, { reason, detail });
+    this.#listener.onClosed(closeCode.broken, nothing, { reason, detail });
   }
 
   /** Counts bytes, not messages: a large one on a slow line takes its time, and a pong cannot overtake it. */

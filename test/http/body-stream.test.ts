@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { type BodyOwner, createBodyPool } from '../../src/http/body.js';
 import { streamBody } from '../../src/http/body-stream.js';
+import type { BodySource, ChunkReceiver } from '../../src/http/client-link.js';
 import type { Exchange } from '../../src/http/exchange.js';
-import type { BodySource, ChunkReceiver } from '../../src/http/response-sink.js';
 import { headAnd, turns } from './http-server.js';
 import { chunkedHead, hashOf, head, MB, next, noise, Receiver, startUpload } from './uploads.js';
 

@@ -7,6 +7,7 @@ import {
   acceptSocket,
   type ClientSocket,
   type ClientSocketListener,
+  type HeldPart,
   tooBigReason,
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
@@ -19,13 +20,13 @@ import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.j
 import { isPiece } from '../../protocols/realtime/piece.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
+import { closeCode } from '../../wire/close-code.js';
 import { account } from '../account.js';
 import type { RoutedCall, SessionCall } from '../call.js';
 import type { Draining } from '../drain-list.js';
 import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { closeCode } from '../sockets/close-code.js';
-import type { HeldPart, SessionPlace } from '../sockets/session-memory.js';
+import type { SessionPlace } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
 import { endOfClose, endOfFault, failureOf } from './upstream-end.js';

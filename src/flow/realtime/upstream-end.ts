@@ -4,7 +4,7 @@ import { type AttemptFailure, GatewayError } from '../../errors.js';
 import { vendorAccountErrorOfClose } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { SocketFault } from '../../upstream/socket.js';
-import { closeCode } from '../sockets/close-code.js';
+import { closeCode } from '../../wire/close-code.js';
 
 /** What it means that an upstream's side of a session has ended. */
 interface UpstreamEnd {

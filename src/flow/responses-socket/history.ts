@@ -1,5 +1,5 @@
+import type { HeldPart } from '../../http/socket.js';
 import { joinItems, madeResponse, readConversation } from '../../protocols/responses/socket-message.js';
-import type { HeldPart } from '../sockets/session-memory.js';
 
 const nothing = Buffer.alloc(0);
 

@@ -4,17 +4,22 @@ import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type MessageClient, type MessageWords, serveMessage } from '../../http/message-response.js';
 import { RequestHead } from '../../http/request-head.js';
-import { acceptSocket, type ClientSocket, type ClientSocketListener } from '../../http/socket.js';
+import {
+  acceptSocket,
+  type ClientSocket,
+  type ClientSocketListener,
+  type HeldPart,
+} from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
 import { readMessage } from '../../protocols/responses/socket-message.js';
+import { closeCode } from '../../wire/close-code.js';
 import { invalidJson } from '../../wire/json-fault.js';
 import { messageIdOf } from '../../wire/request-id.js';
 import { account } from '../account.js';
 import type { SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { closeCode } from '../sockets/close-code.js';
-import { full, type HeldPart } from '../sockets/session-memory.js';
+import { full } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { ResponseHistory } from './history.js';
 import type { SocketCall } from './socket-call.js';

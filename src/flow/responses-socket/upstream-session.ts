@@ -1,11 +1,11 @@
 import type { Target, Upstream } from '../../config/types.js';
+import type { HeldPart } from '../../http/socket.js';
 import type { OnceRule } from '../../protocols/once.js';
 import { messageOf, socketStreamRules } from '../../protocols/responses/socket-message.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
 import type { Dialer } from '../../upstream/dialer.js';
 import type { SocketRequest } from '../../upstream/socket.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
-import type { HeldPart } from '../sockets/session-memory.js';
 
 /** A call to be sent, and what is done where its upstream has no WebSocket. */
 interface SessionRequest {

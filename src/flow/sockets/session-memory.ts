@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { SocketSettings } from '../../config/types.js';
 import { GatewayError, retrySeconds } from '../../errors.js';
-import type { SocketRooms } from '../../http/socket.js';
+import type { HeldPart, SocketRooms } from '../../http/socket.js';
 
 /** What a socket takes that is open and at rest. */
 const socketBytes = 16 * 1024;
@@ -32,12 +32,6 @@ interface KeyHold {
 
 /** A key whose sockets were cut for what they held opens none for so long: each would be filled again at once. */
 const barredMs = 30_000;
-
-/** Bytes that belong together, counted as one sum. */
-export interface HeldPart {
-  /** Says how many they are now. @returns false when there is no room for more, and they are what they were */
-  hold(bytes: number): boolean;
-}
 
 /** The memory of the WebSockets of a worker: what each key has of it, and all of them. */
 export class SessionMemory {

@@ -1,9 +1,11 @@
-/** Close codes (RFC 6455 section 7.4.1 and its registry). */
+/** Codes with which a WebSocket closes (RFC 6455 section 7.4.1 and its registry). */
 export const closeCode = {
   normal: 1000,
   goingAway: 1001,
   protocolError: 1002,
+  /** Said of a close frame without a code, and never sent. */
   noCode: 1005,
+  /** Said of a connection that ended without a close frame, and never sent. */
   broken: 1006,
   policy: 1008,
   tooBig: 1009,

@@ -1,7 +1,7 @@
 import type { Guarded } from '../errors.js';
 
-/** Who answers a request: what it hears of the sink. Of faults of what is called here it hears by `onFault`. */
-export interface SinkOwner extends Guarded {
+/** Who answers a request: what it hears of the client. Of faults of what is called here it hears by `onFault`. */
+export interface LinkOwner extends Guarded {
   /** The client has taken some of what waited, but not all of it. */
   onProgress(): void;
   /** The client does not keep up with what `write` has taken before: as if it had said false. */
@@ -30,14 +30,32 @@ export interface AnswerHead {
   readonly closes: boolean;
 }
 
+/** Who takes a request body. Its faults are those of the link's owner. */
+export interface ChunkReceiver {
+  /** @param chunk valid only until this returns */
+  onChunk(chunk: ArrayBuffer, isLast: boolean): void;
+  /** In place of it: clients send too many pieces of a few bytes for this one to be taken. May be called again. */
+  onShredded(): void;
+}
+
+/** Where the body of one request comes from. */
+export interface BodySource {
+  /** Must be called, if at all, before the handler of the request returns. */
+  read(receiver: ChunkReceiver): void;
+  /** Stops the client's socket, of which nothing is heard then, not even that the client has left. */
+  pause(): void;
+  /** Reads on, and restarts the time within which the client has to move. */
+  rearm(): void;
+}
+
 /**
- * Where the answer to one request goes. Bytes that are given to it are taken over in any case, and what waits for a
- * client that does not keep up stays bounded as long as nothing is written after a false. Nothing may be called once
- * the owner has heard of an end.
+ * The client's side of one request: where its body comes from, and where the answer goes. Bytes of the answer that are
+ * given to it are taken over in any case, and what waits for a client that does not keep up stays bounded as long as
+ * nothing is written after a false. Nothing may be called once the owner has heard of an end.
  */
-interface ResponseSink {
+export interface ClientLink extends BodySource {
   /** To be called once, before all else. */
-  attach(owner: SinkOwner): void;
+  attach(owner: LinkOwner): void;
   /** Sends a whole answer. @returns false when the client does not take all of it at once: it has not ended yet */
   respond(head: AnswerHead, body: string | Buffer): boolean;
   /** Sends an answer without a body. @param contentLength to be named in it, or null */
@@ -60,24 +78,3 @@ interface ResponseSink {
   /** Cuts an answer that cannot be made whole, and with it the connection. */
   abort(): void;
 }
-
-/** Who takes a request body. Its faults are those of the sink's owner. */
-export interface ChunkReceiver {
-  /** @param chunk valid only until this returns */
-  onChunk(chunk: ArrayBuffer, isLast: boolean): void;
-  /** In place of it: clients send too many pieces of a few bytes for this one to be taken. May be called again. */
-  onShredded(): void;
-}
-
-/** Where the body of one request comes from. */
-export interface BodySource {
-  /** Must be called, if at all, before the handler of the request returns. */
-  read(receiver: ChunkReceiver): void;
-  /** Stops the client's socket, of which nothing is heard then, not even that the client has left. */
-  pause(): void;
-  /** Reads on, and restarts the time within which the client has to move. */
-  rearm(): void;
-}
-
-/** Both sides of one request. */
-export interface ClientLink extends ResponseSink, BodySource {}
