@@ -1,3 +1,4 @@
+import { isSpace } from '../wire/json-skip.js';
 import { textWeight } from '../wire/text-weight.js';
 import { type Answer, wordsOf } from './answer.js';
 import type { ConversationRequest, MediaPart, TextPart, UserPart } from './request.js';
@@ -40,21 +41,71 @@ const leastWithMedia = 32 * 1024;
 
 /**
  * The same for a body that was not parsed: where samples of it look like base64, that part counts as media and not as
- * text. It costs the same however large the body is.
+ * text. It costs next to nothing however large the body is. Nobody knows beforehand where the samples are: a few
+ * letters in the right places would make a medium of any text.
  */
 export function bodyEstimate(body: Buffer): number {
   if (body.length < leastWithMedia) return tokensOf(body.length);
-  const step = Math.floor((body.length - sampleBytes) / (samples - 1));
+  const step = (body.length - sampleBytes) / samples;
   let ofMedia = 0;
   let media = 0;
   let isInside = false;
+  let before = 0;
+  let isText = false;
   for (let i = 0; i < samples; i++) {
-    const isMedium = isBase64(body, i * step, i * step + sampleBytes);
+    const at = Math.floor((i + Math.random()) * step);
+    let isMedium = isBase64(body, at, at + sampleBytes);
+    if (isMedium) {
+      // Each byte is looked at once, however many samples are in a string.
+      const quote = body.subarray(before, at).lastIndexOf(QUOTE);
+      if (quote !== -1) isText = beginsText(body, before + quote);
+      before = at;
+      isMedium = !isText;
+    }
     if (isMedium) ofMedia++;
     if (isMedium && !isInside) media++;
     isInside = isMedium;
   }
   return media * mediumTokens + tokensOf((body.length * (samples - ofMedia)) / samples);
+}
+
+/** Members that hold what a model reads, in every protocol: no media, even where their words have no space between them. */
+const textMembers = new Set([
+  'text',
+  'content',
+  'input',
+  'prompt',
+  'instructions',
+  'system',
+  'output',
+  'arguments',
+  'query',
+  'description',
+]);
+const longestTextMember = 'instructions'.length;
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+
+/** Whether what begins at a quote is a text by the name of its member, or of the list that it is the first of, or stands in one. */
+function beginsText(body: Buffer, quote: number): boolean {
+  if (body[quote - 1] === BACKSLASH) return true;
+  let at = beforeSpace(body, quote);
+  if (body[at] === OPEN_BRACKET) at = beforeSpace(body, at);
+  if (body[at] !== COLON) return false;
+  const end = beforeSpace(body, at);
+  const start = body.subarray(Math.max(0, end - longestTextMember - 1), end).lastIndexOf(QUOTE);
+  if (body[end] !== QUOTE || start === -1) return false;
+  const from = Math.max(0, end - longestTextMember - 1) + start + 1;
+  return textMembers.has(body.toString('latin1', from, end));
+}
+
+/** The last place before another one where no space is, -1 for none. */
+function beforeSpace(body: Buffer, from: number): number {
+  let at = from - 1;
+  while (at >= 0 && isSpace(body[at] as number)) at--;
+  return at;
 }
 
 /** Whether a piece of an answer looks like base64 where it is sampled: a part of a medium. */

@@ -45,6 +45,47 @@ test('a body that nobody has read is estimated by samples of it', async (t) => {
   t.ok(estimate > 40_000 && estimate < 70_000, `${estimate}`);
 });
 
+test('a text is estimated as one, whatever it holds and however it is written', (t) => {
+  const words = 'Some words of a text. '.repeat(40_000);
+  const least = words.length / 4 / 2;
+  const letters = 'iVBORw0KGgo'.repeat(20);
+  // In each of the places that an even spread of samples would be in.
+  const body = Buffer.from(JSON.stringify({ model: 'x', messages: [{ role: 'user', content: words }] }));
+  const step = Math.floor((body.length - 64) / 15);
+  for (let i = 0; i < 16; i++) body.write(letters, Math.min(body.length - 64, Math.max(0, i * step - 64)));
+  t.ok(bodyEstimate(body) > least, `${bodyEstimate(body)}`);
+
+  const joined = words.replaceAll(/[ .]+/g, '_');
+  const call = { function: { name: 'f', arguments: JSON.stringify({ data: joined }) } };
+  const texts: readonly object[] = [
+    { messages: [{ role: 'user', content: joined }] },
+    { messages: [{ role: 'user', content: [{ type: 'text', text: joined }] }] },
+    { messages: [{ role: 'assistant', tool_calls: [call] }] },
+    { input: joined },
+    { input: [joined] },
+    { instructions: joined, input: 'x' },
+    { contents: [{ parts: [{ text: joined }] }] },
+  ];
+  for (const each of texts) {
+    for (const space of [0, 1]) {
+      const estimate = bodyEstimate(Buffer.from(JSON.stringify(each, null, space)));
+      t.ok(estimate > joined.length / 4 / 2, `${estimate} ${JSON.stringify(each).slice(0, 60)}`);
+    }
+  }
+  const url = `data:image/png;base64,${letters.repeat(5000)}`;
+  const media: readonly object[] = [
+    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] },
+    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }] },
+    { messages: [{ role: 'user', content: [{ type: 'image', source: { data: letters.repeat(5000) } }] }] },
+    { contents: [{ parts: [{ inlineData: { data: letters.repeat(5000) } }] }] },
+  ];
+  for (const each of media) {
+    const estimate = bodyEstimate(Buffer.from(JSON.stringify(each)));
+    t.ok(estimate < url.length / 4 / 4, `${estimate} ${JSON.stringify(each).slice(0, 60)}`);
+  }
+  t.end();
+});
+
 test('an answer is estimated by the length of its texts and arguments', async (t) => {
   const call = { kind: 'toolCall', id: '', name: 'f', input: '{"a":123}', custom: false, at: '' } as const;
   const choice = {
