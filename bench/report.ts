@@ -65,7 +65,7 @@ export function preamble(bench: Bench): string {
   const lines = [
     `machine   ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}`,
     `versions  node ${machine.node}, ${version('nginx')}, ${version('haproxy')}, ${version('wrk')}`,
-    `method    ${options.rounds} rounds of ${options.seconds} s, fresh process each, order reversed every round; load client ${load.name}`,
+    `method    ${options.rounds} rounds of ${options.seconds} s, ${options.warm ? 'processes stay where the work allows' : 'fresh process each'}, order reversed every round; load client ${load.name}`,
   ];
   if (cores.contender !== null) {
     lines.push(
