@@ -8,6 +8,8 @@ const done = JSON.stringify({
   type: 'response.done',
   response: { usage: { total_tokens: 40, input_tokens: 0, output_tokens: 40 } },
 });
+const created = JSON.stringify({ type: 'response.created', response: {} });
+const delta = JSON.stringify({ type: 'response.output_text.delta', delta: 'abcd'.repeat(100) });
 /** Of a response, in nano-dollars. */
 const cost = 400_000_000;
 
@@ -49,6 +51,29 @@ test('a session ends when its budget does, and its client is told before', async
   t.equal(costOf(gateway), 2 * cost);
 });
 
+test('a response that is under way when the budget of its session ends is heard to its end, and paid', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const closed = closeOf(client.socket);
+  const { socket, closed: upstreamClosed } = await upstream.arrival(0);
+  const heard: string[] = [];
+  socket.on('message', (data: Buffer) => {
+    heard.push(data.toString());
+    socket.send(done);
+  });
+  for (const event of [done, created, created, delta, done]) socket.send(event);
+  t.equal((await closed).code, 1008);
+  await upstreamClosed;
+  t.strictSame(heard, ['{"type":"response.cancel"}']);
+  t.match(await gateway.line(({ msg }) => msg === 'request'), {
+    outputTokens: 120,
+    outcome: 'refused',
+    error: 'budget_exceeded',
+  });
+  t.equal(costOf(gateway), 3 * cost);
+});
+
 test('what a session has reserved and not used is free again when it ends', async (t) => {
   const upstream = await startRealtimeUpstream(t);
   const gateway = await start(t, upstream.url, 1.3);
@@ -87,8 +112,8 @@ test('what was shown of a response whose session ends within it is taken from th
   const gateway = await start(t, upstream.url, 1);
   const client = await openClient(t, gateway.port);
   const { socket } = await upstream.arrival(0);
-  socket.send(JSON.stringify({ type: 'response.created', response: {} }));
-  socket.send(JSON.stringify({ type: 'response.output_text.delta', delta: 'abcd'.repeat(100) }));
+  socket.send(created);
+  socket.send(delta);
   await client.until(2);
   socket.close();
   await client.closed;

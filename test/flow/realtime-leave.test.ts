@@ -22,10 +22,11 @@ const transcript = JSON.stringify({
 /** Of a token, in nano-dollars. */
 const cost = 10_000_000;
 
-async function start(t: Test, onLeave: 'drain' | 'cancel' = 'drain') {
+async function start(t: Test, onLeave: 'drain' | 'cancel' = 'drain', sessionMs = 60_000) {
   const upstream = await startRealtimeUpstream(t);
   const gateway = await startGateway(t, {
     config: {
+      sockets: { sessionMs },
       upstreams: { u: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'], onLeave } },
       models: {
         m: {
@@ -82,6 +83,20 @@ for (const [what, asked] of [
     t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 40, outcome: 'complete' });
     t.equal(costOf(gateway), 40 * cost);
   });
+
+test('a session that the gateway ends within a response pays what that comes to', async (t) => {
+  const { gateway, client, upstream } = await start(t, 'drain', 500);
+  const { socket, closed } = upstream;
+  socket.on('message', () => {
+    socket.send(delta);
+    socket.send(done);
+  });
+  socket.send(created);
+  t.match(await client.closed, { code: 1001, reason: /longest duration/ });
+  await closed;
+  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 40, outcome: 'refused' });
+  t.equal(costOf(gateway), 40 * cost);
+});
 
 test('a question that the upstream has refused is not waited for', async (t) => {
   const { gateway, client, upstream } = await start(t);

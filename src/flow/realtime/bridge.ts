@@ -60,7 +60,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   /** Null for a session that no budget pays for. */
   readonly #funds: SessionFunds | null;
   readonly #openUsage = new OpenUsage();
-  /** How the session ends whose client has left, while its upstream is heard to learn what it has used. */
+  /** How the session ends whose client's side has ended, while its upstream is heard to learn what it has used. */
   #leftAs: CallOutcome | null = null;
   /** The upstream was not read for a while, since the client did not read. */
   #hasStalled = false;
@@ -126,7 +126,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
 
   /** A message of the client. */
   onMessage(data: Buffer, isBinary: boolean): void {
-    if (this.#over) return;
+    if (this.#over || this.#leftAs !== null) return;
     const { exchange, running } = this.#call;
     exchange.bytesIn += data.length;
     const upstream = this.#upstream;
@@ -170,26 +170,30 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   /** The client's side has ended. */
   onClosed(code: number, reason: string): void {
     this.#client = null;
+    // The gateway has ended it, and hears the upstream on.
+    if (this.#leftAs !== null) return;
     if (reason === tooBigReason) this.#call.error = tooBig(this.#call.running.snapshot.sockets.messageBytes);
     const isOrderly = code !== closeCode.broken;
     this.#place.isCut = !isOrderly;
     const outcome = this.#call.error !== null ? 'refused' : isOrderly ? 'complete' : 'client_gone';
-    if (!this.#over && this.#openUsage.isOpen && this.#mayHear()) this.#hearOn(outcome);
-    else this.#end(outcome, isOrderly ? code : closeCode.goingAway, reason);
+    if (!this.#hearOn(outcome)) this.#end(outcome, isOrderly ? code : closeCode.goingAway, reason);
   }
 
-  #mayHear(): boolean {
-    return this.#call.target.upstream.onLeave !== 'cancel' && this.#services.drains.hasRoom(this.keyId);
-  }
-
-  /** The client has left before it was told what it has used: its upstream is to end what it makes, and to tell. */
-  #hearOn(outcome: CallOutcome): void {
+  /**
+   * The client's side ends before it was told what it has used: the upstream is to end what it makes, and to tell.
+   * @returns false where nothing is open, or nobody may hear the upstream any more: the session ends then
+   */
+  #hearOn(outcome: CallOutcome): boolean {
+    if (this.#over || !this.#openUsage.isOpen) return false;
+    if (this.#call.target.upstream.onLeave === 'cancel' || !this.#services.drains.hasRoom(this.keyId))
+      return false;
     this.#leftAs = outcome;
     this.#call.leftAt = performance.now();
     this.#services.drains.add(this);
     this.#call.limited?.leave();
     this.#upstream.resume();
     if (this.#openUsage.mayMakeResponse) this.#upstream.send(cancelResponse, false);
+    return true;
   }
 
   /** Hears no more of an upstream whose client has left. */
@@ -252,7 +256,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   #endUnpaid(): void {
-    if (!this.#over) this.#refuse(budgetSpent, closeCode.policy);
+    this.#turnAway(budgetSpent, closeCode.policy);
   }
 
   /** What the upstream's side keeps. @returns false when there is no room for so much: that side ends then */
@@ -284,7 +288,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   override onSweep(now: number): void {
     const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     this.#refusals = 0;
-    if (now - this.#call.startedAt > sessionMs) this.#refuse(expired, closeCode.goingAway);
+    if (now - this.#call.startedAt > sessionMs) this.#turnAway(expired, closeCode.goingAway);
     else this.#client?.check(now, idleMs);
   }
 
@@ -297,7 +301,16 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   expel(error: GatewayError): void {
-    if (!this.#over) this.#refuse(error, closeCode.policy);
+    this.#turnAway(error, closeCode.policy);
+  }
+
+  /** Ends the client's side. Its upstream has done nothing wrong, and bills what it was asked for. */
+  #turnAway(error: GatewayError, code: number): void {
+    if (this.#over || this.#leftAs !== null) return;
+    this.#tell(error);
+    const outcome = outcomeOf(error);
+    if (!this.#hearOn(outcome)) this.#end(outcome, closeCode.goingAway, '');
+    this.#closeClient(code, error.message);
   }
 
   /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
@@ -331,15 +344,19 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       this.stop();
       return;
     }
-    const { exchange } = this.#call;
-    this.#call.error = error;
-    if (error.limit !== null) this.#services.reportLimit(error.limit);
-    this.#client?.send(errorEvent(error, exchange.id), false);
+    this.#tell(error);
     this.#end(outcomeOf(error), closeCode.goingAway, '');
     this.#closeClient(code, error.message);
   }
 
-  /** After `#end`, since uWS tells at once that the socket has ended. */
+  #tell(error: GatewayError): void {
+    const { exchange } = this.#call;
+    this.#call.error = error;
+    if (error.limit !== null) this.#services.reportLimit(error.limit);
+    this.#client?.send(errorEvent(error, exchange.id), false);
+  }
+
+  /** After what ends the session or hears on, since uWS tells at once that the socket has ended. */
   #closeClient(code: number, reason: string): void {
     const client = this.#client;
     this.#client = null;
