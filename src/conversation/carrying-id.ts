@@ -1,12 +1,15 @@
 import type { JsonObject } from '../wire/json.js';
 import { needleOf } from '../wire/json-skip.js';
-import { tagSignature, tokenAsBytes, tokenIn } from './signature.js';
+import { summedToken, tagSignature, tokenAsBytes, wholeToken } from './signature.js';
 
 /*
  * Chat has no field for a signature of reasoning, and clients of other protocols do not all return theirs, but every one
  * returns the ids of calls as it got them. So tokens of `signature.ts` stand at the end of an id:
  * `<id>__thought__<base64url>`, several one after another. Other gateways write the signature of a generateContent upstream
  * there as it is (https://github.com/BerriAI/litellm/pull/16895).
+ *
+ * Some clients cut long ids off or take letters out of them (Factory's droid keeps 24 characters, Roo Code 64 with a hash at
+ * the end). The vendor would refuse what is left of a signature, so a token in an id has a checksum.
  */
 
 const separator = '__thought__';
@@ -25,7 +28,7 @@ const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 export function carryInId(id: string, tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
   let carrying = id;
-  for (const token of tokens) carrying += separator + Buffer.from(token).toString('base64url');
+  for (const token of tokens) carrying += separator + Buffer.from(summedToken(token)).toString('base64url');
   return carrying.length > longestId ? null : carrying;
 }
 
@@ -41,21 +44,29 @@ export interface CutId {
   readonly tokens: readonly string[];
 }
 
-/** Takes an id apart that may carry tokens, or the signature of a generateContent upstream as it is. */
+/**
+ * Takes an id apart that may carry tokens, or the signature of a generateContent upstream as it is. Where a client has
+ * changed it, it carries none.
+ */
 export function cutId(carrying: string): CutId {
   const at = carrying.indexOf(separator);
   const tokens = at > 0 ? tokensIn(carrying.slice(at + separator.length)) : [];
-  return tokens.length === 0 ? { id: carrying, tokens } : { id: carrying.slice(0, at), tokens };
+  if (tokens.length === 0) return { id: withoutOwnTokens(carrying), tokens };
+  return { id: carrying.slice(0, at), tokens };
 }
 
 /** The tokens in the field beside a call, or that of the signature which it is; none where it is neither. */
 export function tokensIn(carried: string): readonly string[] {
   const pieces = carried.split(separator, mostTokens + 1);
   if (pieces.length > mostTokens || !pieces.every((piece) => base64.test(piece))) return [];
-  return pieces.map(
-    (value) =>
-      tokenIn(value) ?? tagSignature({ protocol: 'generateContent', model: '', value, redacted: false }),
-  );
+  const own = pieces.map(wholeToken);
+  if (own.every((token) => token === undefined)) return pieces.map(signatureOfOther);
+  // Those that are whole may be of use only together with one that is not.
+  return own.every((token) => typeof token === 'string') ? own : [];
+}
+
+function signatureOfOther(value: string): string {
+  return tagSignature({ protocol: 'generateContent', model: '', value, redacted: false });
 }
 
 /** An id without the tokens that this gateway put there: what another one put there is for it to take out. */

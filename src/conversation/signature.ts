@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { type Needle, needleOf } from '../wire/json-skip.js';
 import { type TextProtocolName, textProtocols } from './request.js';
 
@@ -87,6 +88,27 @@ export function tokenIn(text: string): string | null {
   if (!text.startsWith(bytesTag)) return null;
   const token = Buffer.from(text, 'base64').toString();
   return token.startsWith(tag) ? token : null;
+}
+
+const summedTag = 'gw1:';
+/** `gw1:`, the checksum of the token without its tag, `:`, and the token without its tag. */
+const summed = /^gw1:([0-9a-z]{1,7}):/;
+
+/** A token that tells whether it is whole. Written as base64, it begins as any other. */
+export function summedToken(token: string): string {
+  const rest = token.slice(tag.length);
+  return `${summedTag}${crc32(rest).toString(36)}:${rest}`;
+}
+
+/** @returns the token that is written as base64, null for one that is not whole, and undefined for what is none of ours */
+export function wholeToken(base64: string): string | null | undefined {
+  if (!base64.startsWith(bytesTag)) return undefined;
+  const text = Buffer.from(base64, 'base64').toString();
+  if (text.startsWith(tag)) return text;
+  const [head, sum] = summed.exec(text) ?? [];
+  if (head === undefined) return null;
+  const rest = text.slice(head.length);
+  return crc32(rest).toString(36) === sum ? tag + rest : null;
 }
 
 /**

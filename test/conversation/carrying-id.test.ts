@@ -25,6 +25,32 @@ test('an id gives back the tokens that it carries', async (t) => {
   t.equal(withoutOwnTokens(carrying), 'toolu_1');
 });
 
+test('an id that a client has cut off or changed carries nothing', async (t) => {
+  const carrying = carryInId('toolu_1', [signed, encrypted]) ?? '';
+  const from = carrying.indexOf('Z3cx') + 'Z3cx'.length;
+  for (let length = from; length < carrying.length; length++) {
+    const cut = carrying.slice(0, length);
+    // As droid 0.215 and Roo Code do it.
+    for (const id of [cut, `${cut}_0`, `${cut}_1a2b3c4d`]) {
+      const { id: bare, tokens } = cutId(id);
+      t.equal(bare, 'toolu_1');
+      // Of what stood behind the first token, nothing may be left to tell of it.
+      t.strictSame(tokens, tokens.length === 0 ? [] : [signed], id);
+    }
+  }
+  const [at, inside] = [carrying.length - 20, carrying.length - 8];
+  t.strictSame(cutId(carrying.slice(0, at) + carrying.slice(inside)).tokens, [], 'letters are missing');
+  const dotted =
+    carryInId('c', [tagSignature({ protocol: 'chat', model: 'm', value: '~~~>>>', redacted: true })]) ?? '';
+  t.match(dotted, '-');
+  t.strictSame(cutId(dotted.replaceAll('-', '')).tokens, [], 'as llxprt-code takes them out');
+});
+
+test('tokens that earlier versions put into ids are read', async (t) => {
+  const carrying = `toolu_1__thought__${Buffer.from(signed).toString('base64url')}`;
+  t.strictSame(cutId(carrying), { id: 'toolu_1', tokens: [signed] });
+});
+
 test('the signature that another gateway put into an id is a generateContent upstream’s own', async (t) => {
   const { id, tokens } = cutId('call_1__thought__U0lH+/A=');
   t.equal(id, 'call_1');
