@@ -2,7 +2,7 @@
 // to find, read and link several hundred took a worker longer than all the rest of its start.
 import { Compile } from 'typebox/schema';
 import { changedConfig, JoinedParts } from './config/change.js';
-import type { ResolvedConfig } from './config/resolve.js';
+import type { ResolvedConfig, ResolvedKey } from './config/resolve.js';
 import { snapshotSteps } from './config/snapshot.js';
 import type { Snapshot, Timeouts } from './config/types.js';
 import { guard } from './errors.js';
@@ -89,6 +89,16 @@ async function readySnapshot(told: ResolvedConfig, simulatorUrl: string | null):
   return snapshot;
 }
 
+/** The config with the keys that its snapshot has made of its own, which say the same: each is in memory once. */
+function* withKeysOf({ keyIds }: Snapshot, told: ResolvedConfig): Steps<ResolvedConfig> {
+  const keys: ResolvedKey[] = [];
+  for (const key of keyIds.values()) {
+    keys.push(key);
+    yield;
+  }
+  return { ...told, keys };
+}
+
 /** What was told since this was called last. */
 function takeParts(): JoinedParts {
   const told = parts;
@@ -99,6 +109,7 @@ function takeParts(): JoinedParts {
 async function start(order: OrderOf<'start'>, told: JoinedParts): Promise<void> {
   config = await inSlices(changedConfig(null, told.change()));
   const snapshot = await readySnapshot(config, order.simulatorUrl);
+  config = await inSlices(withKeysOf(snapshot, config));
   timeouts = snapshot.timeouts;
   gateway = new Gateway({
     snapshot,
@@ -122,6 +133,7 @@ async function reload(order: OrderOf<'reload'>, told: JoinedParts): Promise<void
     // Also where it cannot be put in force: the next change is from this one.
     config = await inSlices(changedConfig(config, told.change()));
     const snapshot = await readySnapshot(config, order.simulatorUrl);
+    config = await inSlices(withKeysOf(snapshot, config));
     if (gateway !== null) await inSlices(gateway.swapSteps(snapshot));
     timeouts = snapshot.timeouts;
   } catch (error) {

@@ -111,22 +111,26 @@ const tokensOfPlenty = callsOfPlenty * 1000;
 
 /** What the callers that fall under the same limits are told of them. */
 export class RateLines {
-  /** Limits of requests, then of tokens: in one list, which is as long as need be, since there are thousands of keys. */
-  readonly pools: readonly Pool[];
-  readonly #requests: number;
+  readonly #requests: Pools;
+  readonly #tokens: Pools;
   #family: RateFamily | null = null;
   /** At which tick of the holder they were told last, and what is told again until its end; null where it is not. */
   #tick = -1;
   #text: string | null = null;
 
   constructor(requests: readonly Pool[], tokens: readonly Pool[]) {
-    this.pools = requests.concat(tokens);
-    this.#requests = requests.length;
+    this.#requests = poolsOf(requests);
+    this.#tokens = poolsOf(tokens);
+  }
+
+  /** Limits of requests, then of tokens. */
+  get pools(): readonly Pool[] {
+    return [...listOf(this.#requests), ...this.tokens];
   }
 
   /** Limits of tokens. */
   get tokens(): readonly Pool[] {
-    return this.pools.slice(this.#requests);
+    return listOf(this.#tokens);
   }
 
   /**
@@ -144,8 +148,8 @@ export class RateLines {
    */
   text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
-      requests: this.#tightest(0, this.#requests, holder),
-      tokens: this.#tightest(this.#requests, this.pools.length, holder),
+      requests: tightest(this.#requests, holder),
+      tokens: tightest(this.#tokens, holder),
     };
     const lines = linesOf[family](views, vendor);
     const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
@@ -157,14 +161,31 @@ export class RateLines {
     this.#text = isKept ? inOnePiece(lines) : null;
     return this.#text ?? lines;
   }
+}
 
-  /** @returns null where there is none between the two places */
-  #tightest(from: number, until: number, holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
-    let found: PoolView | null = null;
-    for (let place = from; place < until; place++)
-      found = tighter(found, holder.peek(this.pools[place] as Pool));
-    return found;
-  }
+/** Of a hundred thousand keys nearly each has one limit of a kind, or none: a list of it would take as much memory again. */
+type Pools = Pool | readonly Pool[] | null;
+
+function poolsOf(pools: readonly Pool[]): Pools {
+  return pools.length > 1 ? pools : (pools[0] ?? null);
+}
+
+function isOne(pools: Pool | readonly Pool[]): pools is Pool {
+  return 'name' in pools;
+}
+
+function listOf(pools: Pools): readonly Pool[] {
+  if (pools === null) return [];
+  return isOne(pools) ? [pools] : pools;
+}
+
+/** @returns null where there is none */
+function tightest(pools: Pools, holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
+  if (pools === null) return null;
+  if (isOne(pools)) return holder.peek(pools);
+  let found: PoolView | null = null;
+  for (const pool of pools) found = tighter(found, holder.peek(pool));
+  return found;
 }
 
 /** Nobody counts on the last unit of what there is a lot of. */

@@ -117,6 +117,27 @@ test('keys of the same groups share one map of models', (t) => {
   t.end();
 });
 
+test('keys that say the same of groups and limits share what they say', (t) => {
+  const limits = { requestsPerMinute: 60, tokensPerMinute: null, concurrent: 5 };
+  const keys = ['a', 'b', 'c'].map((id) => ({
+    id,
+    hash: id,
+    groups: ['default'],
+    expiresAt: null,
+    limits: { ...limits, concurrent: id === 'c' ? 6 : 5 },
+    budget: null,
+    mayRoute: false,
+  }));
+  const { keyIds } = buildSnapshot({ ...demoConfig(1), keys }, { simulatorUrl });
+  const [a, b, c] = ['a', 'b', 'c'].map((id) => keyIds.get(id));
+  t.same(a?.limits, limits);
+  t.equal(b?.limits, a?.limits);
+  t.equal(b?.groups, a?.groups);
+  t.equal(c?.groups, a?.groups);
+  t.same(c?.limits, { ...limits, concurrent: 6 });
+  t.end();
+});
+
 test('what a key may use is the union of its groups, sorted by name', (t) => {
   const names = fc.subarray(['b', 'a', 'A', 'c/1', 'é']);
   const groupModels = fc.array(names, { minLength: 1, maxLength: 3 });
