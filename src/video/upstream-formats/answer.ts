@@ -1,8 +1,9 @@
 import { isHttpUrl } from '../../conversation/media-source.js';
 import { GatewayError } from '../../errors.js';
+import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../../protocols/error-formats/vendor-account.js';
 import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../wire/json.js';
-import type { TaskFailure, TaskUpdate, VideoResult, VideoTask } from '../task.js';
+import type { TaskFailure, TaskUpdate, UpstreamFormat, VideoResult, VideoTask } from '../task.js';
 
 /*
  * What the answers of all upstreams have in common. Nothing in them is to be relied on; what is kept of them is
@@ -114,7 +115,7 @@ export function requireState(word: unknown): TaskUpdate['state'] {
 }
 
 /** Percent, as a number or as `"50%"`; null for anything else. */
-export function progressOrNull(value: unknown): number | null {
+function progressOrNull(value: unknown): number | null {
   const percent = typeof value === 'string' ? Number.parseFloat(value) : numberOrNull(value);
   return percent === null || !Number.isFinite(percent) ? null : percent;
 }
@@ -132,7 +133,7 @@ export function urlOrNull(value: unknown): string | null {
 }
 
 /** Milliseconds of a Unix time in seconds. */
-export function fromSeconds(value: unknown): number | null {
+function fromSeconds(value: unknown): number | null {
   const seconds = positiveOrNull(value);
   return seconds === null ? null : Math.round(seconds * 1000);
 }
@@ -154,6 +155,40 @@ export function failureOrNull(code: unknown, message: unknown, type?: unknown): 
 /** The same of an `error` member: an object, or the message alone. */
 export function failureOf(error: unknown): TaskFailure | null {
   return isObject(error) ? failureOrNull(error.code, error.message, error.type) : failureOrNull(null, error);
+}
+
+/** How the answers are read of a format that says `status`, `progress`, `completed_at` and `error` at their top. */
+export interface PlainAnswers {
+  /** What may be the task's id. */
+  idIn(answer: JsonObject): unknown;
+  /** Of a completed task. */
+  resultIn(answer: JsonObject): VideoResult;
+}
+
+/** @throws {GatewayError} for an answer that has no id */
+export function plainCreated(
+  format: PlainAnswers,
+  answer: JsonObject,
+): ReturnType<UpstreamFormat['readCreated']> {
+  const id = idOrNull(format.idIn(answer));
+  if (id === null) throw upstreamError(answer.error) ?? noId();
+  const state = stateOrNull(answer.status);
+  return { id, update: state === null ? null : plainUpdate(format, answer, state) };
+}
+
+/** @throws {GatewayError} for an answer that does not say how the task stands */
+export function plainPolled(format: PlainAnswers, answer: JsonObject): TaskUpdate {
+  const failure = answer.status === undefined ? upstreamError(answer.error) : null;
+  if (failure !== null) throw failure;
+  return plainUpdate(format, answer, requireState(answer.status));
+}
+
+function plainUpdate(format: PlainAnswers, answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
+  const progress = progressOrNull(answer.progress);
+  if (state === 'failed') return updateOf(state, { progress, error: failureOf(answer.error) });
+  if (state !== 'completed') return updateOf(state, { progress });
+  const completedAt = fromSeconds(answer.completed_at);
+  return updateOf(state, { progress, completedAt, result: format.resultIn(answer) });
 }
 
 /** A result of which nothing is known but what is given. */

@@ -1,22 +1,16 @@
 import { type ImageSource, imageExtension } from '../../media/image.js';
-import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { type FormField, writeForm } from '../../wire/form-data.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { isObject, numberOrNull, textOrNull } from '../../wire/json.js';
 import { parseSize, sizeFor } from '../shape.js';
-import type { TaskUpdate, UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
+import type { UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
 import {
-  failureOf,
-  fromSeconds,
-  idOrNull,
-  noId,
+  type PlainAnswers,
   parseAnswer,
+  plainCreated,
+  plainPolled,
   positiveOrNull,
-  progressOrNull,
-  requireState,
   resultOf,
-  stateOrNull,
-  updateOf,
   upstreamId,
 } from './answer.js';
 import { getCall, jsonCall, promptFor, refuseNegative, requireOne } from './call.js';
@@ -66,41 +60,26 @@ function create(request: VideoRequest, model: string): VideoCall {
   return { method: 'POST', path, ...writeForm(fields) };
 }
 
-function read(answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
-  const progress = progressOrNull(answer.progress);
-  if (state === 'failed') return updateOf(state, { progress, error: failureOf(answer.error) });
-  if (state !== 'completed') return updateOf(state, { progress });
-  const size = parseSize(textOrNull(answer.size) ?? '');
-  return updateOf(state, {
-    progress,
-    completedAt: fromSeconds(answer.completed_at),
-    result: resultOf({
-      duration: positiveOrNull(answer.seconds),
+const answers: PlainAnswers = {
+  idIn: ({ id }) => id,
+  resultIn({ size: text, seconds, metadata }) {
+    const size = parseSize(textOrNull(text) ?? '');
+    return resultOf({
+      duration: positiveOrNull(seconds),
       width: size?.width ?? null,
       height: size?.height ?? null,
-      fps: isObject(answer.metadata) ? numberOrNull(answer.metadata.fps) : null,
-    }),
-  });
-}
+      fps: isObject(metadata) ? numberOrNull(metadata.fps) : null,
+    });
+  },
+};
 
 /** Upstreams that speak the chat family's own video format. Their base URL ends in `/v1`. */
 export const compatUpstreamFormat: UpstreamFormat = {
   unsaid: ['fps', 'seed', 'mode', 'cfg_scale'],
   create,
-  readCreated(body) {
-    const answer = parseAnswer(body);
-    const id = idOrNull(answer.id);
-    if (id === null) throw upstreamError(answer.error) ?? noId();
-    const state = stateOrNull(answer.status);
-    return { id, update: state === null ? null : read(answer, state) };
-  },
+  readCreated: (body) => plainCreated(answers, parseAnswer(body)),
   poll: (task) => getCall(`${path}/${encodeURIComponent(upstreamId(task))}`),
-  readPolled(body) {
-    const answer = parseAnswer(body);
-    const failure = answer.status === undefined ? upstreamError(answer.error) : null;
-    if (failure !== null) throw failure;
-    return read(answer, requireState(answer.status));
-  },
+  readPolled: (body) => plainPolled(answers, parseAnswer(body)),
   content(task, variant) {
     const query = variant === 'video' ? '' : `?variant=${encodeURIComponent(variant)}`;
     return `${path}/${encodeURIComponent(upstreamId(task))}/content${query}`;

@@ -1,20 +1,14 @@
-import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
 import { sizeFor } from '../shape.js';
-import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
+import type { UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';
 import {
-  failureOf,
-  fromSeconds,
-  idOrNull,
-  noId,
+  type PlainAnswers,
   parseAnswer,
+  plainCreated,
+  plainPolled,
   positiveOrNull,
-  progressOrNull,
-  requireState,
   resultOf,
-  stateOrNull,
-  updateOf,
   upstreamId,
   urlOrNull,
 } from './answer.js';
@@ -61,50 +55,29 @@ function amend({ body, seconds, count }: VideoRequest, model: string): JsonObjec
   };
 }
 
-function read(answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
-  const progress = progressOrNull(answer.progress);
-  if (state === 'failed') return updateOf(state, { progress, error: failureOf(answer.error) });
-  if (state !== 'completed') return updateOf(state, { progress });
-  const metadata: JsonObject = isObject(answer.metadata) ? answer.metadata : {};
-  return updateOf(state, {
-    progress,
-    completedAt: fromSeconds(answer.completed_at),
-    result: resultOf({
-      url: urlOrNull(answer.url),
+/** How answers are read; upstreams of vendork give such ones, too. */
+export const genericAnswers: PlainAnswers = {
+  idIn: ({ task_id, id }) => task_id ?? id,
+  resultIn({ url, metadata: given }) {
+    const metadata: JsonObject = isObject(given) ? given : {};
+    return resultOf({
+      url: urlOrNull(url),
       duration: positiveOrNull(metadata.duration),
       fps: positiveOrNull(metadata.fps),
       width: positiveOrNull(metadata.width),
       height: positiveOrNull(metadata.height),
       seed: numberOrNull(metadata.seed),
-    }),
-  });
-}
-
-/**
- * Reads how a created task stands, where the answer tells it.
- * @throws {GatewayError} for an answer that has no id
- */
-export function readGenericCreated(answer: JsonObject): ReturnType<UpstreamFormat['readCreated']> {
-  const id = idOrNull(answer.task_id ?? answer.id);
-  if (id === null) throw upstreamError(answer.error) ?? noId();
-  const state = stateOrNull(answer.status);
-  return { id, update: state === null ? null : read(answer, state) };
-}
-
-/** @throws {GatewayError} for an answer that does not say how the task stands */
-export function readGenericPolled(answer: JsonObject): TaskUpdate {
-  const failure = answer.status === undefined ? upstreamError(answer.error) : null;
-  if (failure !== null) throw failure;
-  return read(answer, requireState(answer.status));
-}
+    });
+  },
+};
 
 /** Upstreams that speak the format that belongs to no vendor. Their base URL ends in `/v1`. */
 export const genericUpstreamFormat: UpstreamFormat = {
   unsaid: [],
   create: (request, model) =>
     jsonCall(path, request.format === 'generic' ? amend(request, model) : translate(request, model)),
-  readCreated: (body) => readGenericCreated(parseAnswer(body)),
+  readCreated: (body) => plainCreated(genericAnswers, parseAnswer(body)),
   poll: (task) => getCall(`${path}/${encodeURIComponent(upstreamId(task))}`),
-  readPolled: (body) => readGenericPolled(parseAnswer(body)),
+  readPolled: (body) => plainPolled(genericAnswers, parseAnswer(body)),
   content: () => null,
 };

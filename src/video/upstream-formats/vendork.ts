@@ -11,6 +11,8 @@ import {
   failureOrNull,
   idOrNull,
   parseAnswer,
+  plainCreated,
+  plainPolled,
   positiveOrNull,
   requireState,
   resultOf,
@@ -21,7 +23,7 @@ import {
   urlOrNull,
 } from './answer.js';
 import { getCall, imageText, jsonCall, requireOne } from './call.js';
-import { readGenericCreated, readGenericPolled } from './generic.js';
+import { genericAnswers } from './generic.js';
 import { vendorkError } from './native-error.js';
 
 const success = 0;
@@ -123,7 +125,7 @@ export const vendorkUpstreamFormat: UpstreamFormat = {
     if (code !== null) throw vendorkError(code, answer.message);
     const data: JsonObject = isObject(answer.data) ? answer.data : {};
     const id = idOrNull(data.task_id);
-    if (id === null) return readGenericCreated(answer);
+    if (id === null) return plainCreated(genericAnswers, answer);
     const state = stateOrNull(data.task_status);
     return { id, update: state === null ? null : read(data, state, answer) };
   },
@@ -137,7 +139,7 @@ export const vendorkUpstreamFormat: UpstreamFormat = {
       if (refusal instanceof Error) throw refusal;
       return refusal;
     }
-    if (data.task_status === undefined) return readGenericPolled(answer);
+    if (data.task_status === undefined) return plainPolled(genericAnswers, answer);
     return read(data, requireState(data.task_status), answer);
   },
   content: () => null,
