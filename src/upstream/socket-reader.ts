@@ -270,8 +270,6 @@ function headSize(bytes: Buffer, at: number, end: number): number {
   return length === 127 ? maxHeadBytes : 2;
 }
 
-/** Codes and reasons of closing frames (RFC 6455 section 7.4). */
-
 /** A control frame holds 125 bytes (RFC 6455 section 5.5), two of which are the code. */
 const maxReasonBytes = 123;
 

@@ -208,7 +208,8 @@ function repeatedKey(names: readonly string[], index: number): GatewayError {
   );
 }
 
-function tooDeep(): GatewayError {
+/** The 400 for a body that is nested deeper than `mostDepth`. */
+export function tooDeep(): GatewayError {
   return new GatewayError(
     'invalid_request',
     `The request body is nested deeper than ${mostDepth} levels: flatten it, or send the deep part as a string.`,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../errors.js';
-import type { Span } from './json-scan.js';
+import { type Span, tooDeep } from './json-scan.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
 import { routedMembers } from './routed-members.js';
 import { type SteeringMember, steeringMembers } from './steering-members.js';
@@ -153,10 +153,7 @@ export class MemberGuard {
 export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
   const found = guard.look(body, skipSpace(body, 0));
   if (found !== null) return found;
-  throw new GatewayError(
-    'invalid_request',
-    `The request body is nested deeper than ${mostDepth} levels: flatten it, or send the deep part as a string.`,
-  );
+  throw tooDeep();
 }
 
 const extraBody = 'extra_body';

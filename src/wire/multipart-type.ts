@@ -54,9 +54,10 @@ function refused(what: string): GatewayError {
   return new GatewayError('invalid_request', `The content type of the form ${what}.`);
 }
 
-/** Parameters of a header value in a form: of a content type, or of a content disposition. */
-
-/** The name is lower-case; of a quoted value, what stands between the quotes, its escapes undone. */
+/**
+ * A parameter of a content type, or of a content disposition in a form. The name is lower-case; of a quoted value, what
+ * stands between the quotes, its escapes undone.
+ */
 export interface Parameter {
   readonly name: string;
   readonly value: string;

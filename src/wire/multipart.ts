@@ -403,9 +403,10 @@ function isText(chunk: Buffer, at: number): boolean {
   return all < 0x80;
 }
 
-/** Errors of status 400 for forms that are malformed, or that parsers read differently. */
-
-/** @param param name of the part that it is about, or null */
+/**
+ * The 400 for a form that is malformed, or that parsers read differently.
+ * @param param name of the part that it is about, or null
+ */
 function malformed(message: string, param: string | null = null): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }

@@ -1,4 +1,4 @@
-import { type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { flagOrNull, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
 import type { ImageFormat, ImageRequest, ImageSize } from './request.js';
 
 /** The part of a request that is read from members of their own. */
@@ -61,10 +61,6 @@ export function writeSize(size: ImageSize | string, sign: 'x' | '*'): string {
 /** The form in which images are asked for; null where it is none, or not said. */
 export function formatOrNull(value: unknown): ImageFormat | null {
   return value === 'url' || value === 'b64_json' ? value : null;
-}
-
-function flagOrNull(value: unknown): boolean | null {
-  return typeof value === 'boolean' ? value : null;
 }
 
 /** Which words a model knows beside a width and a height is for its upstream to say. */

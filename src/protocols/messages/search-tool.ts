@@ -1,5 +1,5 @@
 import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../conversation/web-search.js';
-import { type JsonObject, numberOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
 
 /*
  * The search of the web as a tool of this protocol. Its versions differ in what runs the search, not in these members;
@@ -17,14 +17,9 @@ export function isSearchTool(type: unknown): boolean {
 
 /** @param choice the body's `tool_choice` */
 export function decodeSearch(tool: JsonObject, at: string, choice: unknown): WebSearch {
-  const forced =
-    typeof choice === 'object' &&
-    choice !== null &&
-    'name' in choice &&
-    choice.name === (tool.name ?? searchName);
   return {
     ...plainSearch(String(tool.type), at),
-    forced,
+    forced: isObject(choice) && choice.name === (tool.name ?? searchName),
     allowedDomains: textsIn(tool.allowed_domains),
     blockedDomains: textsIn(tool.blocked_domains),
     location: locationIn(tool.user_location),

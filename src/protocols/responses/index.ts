@@ -66,7 +66,6 @@ const translation: Translation = {
   restore,
 };
 
-/** The same for a compaction on its own, whose body is the question for one. */
 /** `POST /v1/responses` */
 export const responses: TextEndpoint = {
   ...plainEndpoint,
@@ -88,7 +87,7 @@ export const responses: TextEndpoint = {
   answersLater: true,
 };
 
-/** `POST /v1/responses/compact` */
+/** `POST /v1/responses/compact`, whose body is the question for a compaction. */
 export const compactResponses: Endpoint = {
   ...plainEndpoint,
   ...wholeAnswers(usageOfAnswer, conversationMetering),

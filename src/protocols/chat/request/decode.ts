@@ -19,7 +19,14 @@ import {
   type ToolResultPart,
   type Turn,
 } from '../../../conversation/request.js';
-import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import {
+  flagOrNull,
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  textOrNull,
+} from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
@@ -49,7 +56,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     hostedTools,
     search: decodeSearch(body),
     toolChoice: decodeToolChoice(body),
-    parallelCalls: typeof body.parallel_tool_calls === 'boolean' ? body.parallel_tool_calls : null,
+    parallelCalls: flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(body.response_format),
     reasoning: decodeReasoning(body.reasoning_effort),
     maxTokens: numberOrNull(body.max_completion_tokens) ?? numberOrNull(body.max_tokens),
@@ -92,7 +99,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
     name: textOrNull(named.name),
     description: textOrNull(named.description),
     schema: named.schema,
-    strict: typeof named.strict === 'boolean' ? named.strict : null,
+    strict: flagOrNull(named.strict),
   };
 }
 
@@ -435,7 +442,7 @@ function functionTool(definition: unknown, at: string): Tool {
     name: requireName(definition, at),
     description: textOrNull(definition.description),
     parameters: isObject(definition.parameters) ? definition.parameters : null,
-    strict: typeof definition.strict === 'boolean' ? definition.strict : null,
+    strict: flagOrNull(definition.strict),
   };
 }
 

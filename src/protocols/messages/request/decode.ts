@@ -22,7 +22,15 @@ import {
 import { carriedSignature } from '../../../conversation/signature.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
-import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import {
+  flagOrNull,
+  isList,
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  textOrNull,
+} from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
@@ -437,7 +445,7 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
       name: requireName(tool, at),
       description: textOrNull(tool.description),
       parameters: isObject(tool.input_schema) ? tool.input_schema : null,
-      strict: typeof tool.strict === 'boolean' ? tool.strict : null,
+      strict: flagOrNull(tool.strict),
     });
   });
   return { tools, hostedTools, search };

@@ -15,7 +15,15 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import type { GatewayError } from '../../../errors.js';
-import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import {
+  flagOrNull,
+  isList,
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  textOrNull,
+} from '../../../wire/json.js';
 import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
@@ -131,7 +139,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     search:
       list.search === null ? undefined : decodeSearch(list.search.tool, list.search.at, body.tool_choice),
     toolChoice,
-    parallelCalls: typeof body.parallel_tool_calls === 'boolean' ? body.parallel_tool_calls : null,
+    parallelCalls: flagOrNull(body.parallel_tool_calls),
     format: decodeFormat(text.format),
     reasoning: decodeReasoning(body.reasoning),
     maxTokens: numberOrNull(body.max_output_tokens),
@@ -149,7 +157,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     // Some clients send an empty text where they have no user (LlamaIndex).
     user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
     serving: decodeServing(body),
-    stored: typeof body.store === 'boolean' ? body.store : undefined,
+    stored: flagOrNull(body.store) ?? undefined,
     returnsEncrypted: includes(body, 'reasoning.encrypted_content'),
     includeUsage: true,
     echo: pick(body, echoed),
@@ -179,7 +187,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
     name: textOrNull(format.name),
     description: textOrNull(format.description),
     schema: format.schema,
-    strict: typeof format.strict === 'boolean' ? format.strict : null,
+    strict: flagOrNull(format.strict),
   };
 }
 
