@@ -27,7 +27,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   wire: ['errors'],
   conversation: ['errors', 'wire'],
-  media: ['errors'],
+  media: ['wire', 'errors'],
   schema: ['errors', 'wire'],
   http: ['wire', 'errors'],
   upstream: ['wire', 'errors'],

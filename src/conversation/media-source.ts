@@ -1,3 +1,4 @@
+import { dataUrl, splitDataUrl } from '../wire/data-url.js';
 import { wrongValue } from '../wire/reading.js';
 import type { MediaSource } from './request.js';
 
@@ -22,12 +23,15 @@ export function decodeMediaUrl(url: string, at: string): MediaSource {
  * @throws {GatewayError} of status 400 for a URL that has no data or is not in base64
  */
 export function decodeDataUrl(url: string, at: string): MediaSource {
-  const comma = url.indexOf(',');
-  const head = comma === -1 ? '' : url.slice('data:'.length, comma).toLowerCase();
-  if (!head.endsWith(';base64') || comma === url.length - 1)
+  const parts = splitDataUrl(url);
+  if (parts === null || !parts.isBase64 || parts.data === '')
     throw wrongValue(at, "a data URL in base64 such as 'data:image/png;base64,…'");
-  const mediaType = registeredType(head.slice(0, head.indexOf(';')));
-  return { kind: 'data', mediaType, data: url.slice(comma + 1) };
+  return { kind: 'data', mediaType: registeredType(parts.mediaType), data: parts.data };
+}
+
+/** Where a medium is, or its bytes as a `data:` URL. */
+export function urlOfMedia(source: MediaSource): string {
+  return source.kind === 'url' ? source.url : dataUrl(source.mediaType, source.data);
 }
 
 /** True for an `http:` or `https:` URL. */

@@ -1,10 +1,6 @@
 import { GatewayError } from '../errors.js';
+import { dataUrl, splitDataUrl } from '../wire/data-url.js';
 import { declaredImageType, type ImageBytes, type ImageSource, unknownType } from './image.js';
-
-const dataScheme = 'data:';
-const base64Mark = ';base64';
-/** A head has a media type and perhaps a few parameters. */
-const longestHead = 1024;
 
 /**
  * Reads an image that is given as text: an `http(s):` URL, a `data:` URL in base64 (RFC 2397), or base64 alone. Its
@@ -15,7 +11,7 @@ const longestHead = 1024;
 export function readImageText(text: string, at: string): ImageSource {
   const trimmed = text.trim();
   const scheme = trimmed.slice(0, 'https://'.length).toLowerCase();
-  if (scheme.startsWith(dataScheme)) return readDataUrl(trimmed, at);
+  if (scheme.startsWith('data:')) return readDataUrl(trimmed, at);
   if (scheme.startsWith('http://') || scheme === 'https://') {
     if (!URL.canParse(trimmed)) throw wrongImage(at, 'the URL is not valid');
     return { kind: 'url', url: trimmed, at };
@@ -32,7 +28,7 @@ export function readImageText(text: string, at: string): ImageSource {
  */
 export function imageObject(member: string, image: ImageSource): Buffer[] {
   if (image.kind === 'url') return [Buffer.from(JSON.stringify({ [member]: image.url }))];
-  const head = JSON.stringify({ [member]: `data:${image.mediaType};base64,` });
+  const head = JSON.stringify({ [member]: dataUrl(image.mediaType, '') });
   return [
     Buffer.from(head.slice(0, -'"}'.length)),
     Buffer.from(image.bytes.toString('base64'), 'latin1'),
@@ -46,34 +42,19 @@ export function imageObject(member: string, image: ImageSource): Buffer[] {
  */
 export function base64OfDataUrl(url: string): string | null {
   const parts = splitDataUrl(url);
-  return parts?.isBase64 ? url.slice(parts.dataStart) : null;
+  return parts?.isBase64 ? parts.data : null;
 }
 
 function readDataUrl(url: string, at: string): ImageBytes {
   const parts = splitDataUrl(url);
   if (parts === null) throw wrongImage(at, 'the data URL has no data');
   if (!parts.isBase64) throw wrongImage(at, 'the data URL is not in base64');
-  const bytes = decodeBase64(url.slice(parts.dataStart));
+  const bytes = decodeBase64(parts.data);
   if (bytes === null) throw wrongImage(at, 'the base64 of the data URL is not valid');
   const mediaType = declaredImageType(parts.mediaType, bytes);
   if (!mediaType.startsWith('image/') && mediaType !== unknownType)
     throw wrongImage(at, 'the data URL holds no image');
   return { kind: 'bytes', bytes, mediaType, filename: null, at };
-}
-
-/** Where the data begins in a `data:` URL and what stands before them, or null for a text that is none. */
-function splitDataUrl(
-  url: string,
-): { readonly mediaType: string; readonly isBase64: boolean; readonly dataStart: number } | null {
-  const head = url.slice(0, longestHead);
-  const comma = head.indexOf(',');
-  if (comma === -1 || head.slice(0, dataScheme.length).toLowerCase() !== dataScheme) return null;
-  const words = head.slice(dataScheme.length, comma);
-  return {
-    mediaType: words.split(';', 1)[0] ?? '',
-    isBase64: words.trimEnd().toLowerCase().endsWith(base64Mark),
-    dataStart: comma + 1,
-  };
 }
 
 function wrongImage(at: string, problem: string): GatewayError {

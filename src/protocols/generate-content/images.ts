@@ -1,3 +1,4 @@
+import { urlOfMedia } from '../../conversation/media-source.js';
 import type { MediaPart } from '../../conversation/request.js';
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
@@ -97,10 +98,7 @@ function withoutImages(body: JsonObject): JsonObject {
 }
 
 function imageOf({ source, at }: MediaPart): ImageSource {
-  return readImageText(
-    source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`,
-    at,
-  );
+  return readImageText(urlOfMedia(source), at);
 }
 
 const ratioText = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/;

@@ -1,3 +1,4 @@
+import { isHttpUrl } from '../../conversation/media-source.js';
 import { answeredAs, GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
 import {
@@ -9,6 +10,7 @@ import {
   parseObject,
   textOrNull,
 } from '../../wire/json.js';
+import { wholeOrNull } from '../../wire/reading.js';
 import { tellsOfLimit, upstreamError } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
@@ -91,13 +93,9 @@ function imageOf(element: unknown): readonly AnswerImage[] {
   const text = filledOrNull(element.b64_json);
   // Some upstreams put a data URL there.
   const base64 = text === null ? inUrl : (base64OfDataUrl(text) ?? text);
-  const url = inUrl !== null ? given : isHttp(given) ? given : null;
+  const url = inUrl !== null ? given : given !== null && isHttpUrl(given) ? given : null;
   if (url === null && !base64) return [];
   return [{ url, base64: base64 || null, revisedPrompt: filledOrNull(element.revised_prompt) }];
-}
-
-function isHttp(url: string | null): boolean {
-  return url !== null && /^https?:\/\//i.test(url);
 }
 
 function requireImages(images: readonly AnswerImage[]): readonly AnswerImage[] {
@@ -118,10 +116,6 @@ function usageOf(usage: unknown): ImageUsage | null {
     details:
       details === null ? null : { text: countOf(details.text_tokens), image: countOf(details.image_tokens) },
   };
-}
-
-function wholeOrNull(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
 }
 
 function filledOrNull(value: unknown): string | null {

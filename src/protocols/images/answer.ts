@@ -1,6 +1,7 @@
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { imageType, signatureBytes, unknownType } from '../../media/image.js';
+import { dataUrl } from '../../wire/data-url.js';
 import type { MadeImage } from '../images-translation.js';
 import type { ImageFormat } from './request.js';
 
@@ -115,7 +116,7 @@ function placeOf(
   outputFormat: string | null,
 ): { readonly url: string } | { readonly b64_json: string } {
   if (format === 'b64_json') return { b64_json: requireBase64(base64) };
-  return { url: url ?? `data:${typeOfBase64(base64 ?? '', outputFormat)};base64,${base64 ?? ''}` };
+  return { url: url ?? dataUrl(typeOfBase64(base64 ?? '', outputFormat), base64 ?? '') };
 }
 
 function requireBase64(base64: string | null): string {

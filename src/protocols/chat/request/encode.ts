@@ -1,5 +1,6 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
 import type { LeftOut } from '../../../conversation/left-out.js';
+import { urlOfMedia } from '../../../conversation/media-source.js';
 import type {
   ConversationRequest,
   MediaPart,
@@ -125,25 +126,19 @@ function encodeUserContent(parts: readonly (TextPart | MediaPart)[]): string {
 function mediaPart(part: MediaPart): string {
   const { kind, source, at } = part;
   if (kind === 'image') {
-    const url = source.kind === 'url' ? source.url : dataUrl(source.mediaType, source.data);
     const detail = part.detail === null ? '' : `,"detail":${JSON.stringify(part.detail)}`;
-    return `{"type":"image_url","image_url":{"url":${quoted(url)}${detail}}}`;
+    return `{"type":"image_url","image_url":{"url":${quoted(urlOfMedia(source))}${detail}}}`;
   }
   if (kind === 'video') throw unsupportedAt(at, 'chat', '(a video)');
   if (source.kind === 'url')
     throw unsupportedAt(at, 'chat', `(${kind === 'audio' ? 'audio' : 'a document'} by URL)`);
   if (kind === 'document') {
     const filename = part.name ?? spareNames[source.mediaType] ?? 'document';
-    const data = quoted(dataUrl(source.mediaType, source.data));
-    return `{"type":"file","file":{"filename":${JSON.stringify(filename)},"file_data":${data}}}`;
+    return `{"type":"file","file":{"filename":${JSON.stringify(filename)},"file_data":${quoted(urlOfMedia(source))}}}`;
   }
   const format = audioFormats[source.mediaType];
   if (format === undefined) throw unsupportedAt(at, 'chat', ofType(source.mediaType));
   return `{"type":"input_audio","input_audio":{"data":${quoted(source.data)},"format":"${format}"}}`;
-}
-
-function dataUrl(mediaType: string, data: string): string {
-  return `data:${mediaType};base64,${data}`;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
+import { urlOfMedia } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
   ConversationRequest,
@@ -134,9 +135,7 @@ function filePart(part: MediaPart): string {
 
 /** JSON text of the URL, or of the bytes as one. */
 function urlOf({ source }: MediaPart): string {
-  return JSON.stringify(
-    source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`,
-  );
+  return quoted(urlOfMedia(source));
 }
 
 /** Writes a text. */
