@@ -142,10 +142,9 @@ async function reload(order: OrderOf<'reload'>, told: JoinedParts): Promise<void
   report({ type: 'reloaded', generation: order.generation, problem });
 }
 
-function takeKeys({ number, keys }: OrderOf<'keys'>): void {
+function takeKeys({ keys }: OrderOf<'keys'>): void {
   managedKeys.apply(fromWire(keys));
   gateway?.onKeysChanged();
-  report({ type: 'keys-applied', number });
 }
 
 async function tellMetrics(id: number): Promise<void> {
@@ -202,16 +201,16 @@ async function finish(served: Gateway): Promise<void> {
   report({ type: 'collected', id: 0, snapshot: served.takeMetrics() }, () => end(0));
 }
 
-async function stopListening(): Promise<void> {
+async function stopListening(number: number): Promise<void> {
   isRelieved = true;
   await gateway?.stopListening();
-  report({ type: 'stopped-listening' });
+  report({ type: 'stopped-listening', number });
 }
 
 /** Not behind the orders before it where it has begun to leave: that is over only with the last call. */
-function stop(): void {
-  if (leaving) stopListening().catch(fail);
-  else orders = orders.then(stopListening).catch(fail);
+function stop({ number }: OrderOf<'stop-listening'>): void {
+  if (leaving) stopListening(number).catch(fail);
+  else orders = orders.then(() => stopListening(number)).catch(fail);
 }
 
 function drain({ graceMs }: OrderOf<'drain'>): void {
@@ -273,6 +272,9 @@ function onMessage(order: unknown): void {
     case 'keys':
       takeKeys(order);
       break;
+    case 'confirm-keys':
+      report({ type: 'keys-confirmed', number: order.number });
+      break;
     case 'collect':
       answer(tellMetrics, order.id);
       break;
@@ -280,7 +282,7 @@ function onMessage(order: unknown): void {
       answer(tellInspection, order.id);
       break;
     case 'stop-listening':
-      stop();
+      stop(order);
       break;
     case 'drain':
       drain(order);

@@ -13,11 +13,14 @@ import type { Store } from '../store/store.js';
 import { inSlices, type Steps } from '../wire/steps.js';
 import { tell } from './keep.js';
 import type { WorkerOrder } from './messages.js';
+import { Rounds } from './rounds.js';
 
 /** Longest wait of a start for the keys of the store; after it, it goes on with those of the config. */
 const firstLookMs = 3000;
 /** Longest wait until the primary itself has seen a change that it has just made. */
 const ownLookMs = 1000;
+/** Longest wait for a worker: one that is stuck must not hold up the operator who revokes a key. */
+const confirmMs = 1000;
 /** How often keys are looked at where the store tells of changes itself. */
 const heardEveryMs = 500;
 /** A revocation that the store does not take is told again after so long. */
@@ -43,8 +46,8 @@ export interface ManagedKeys {
   looked(): Promise<void>;
   /** Tells a worker all of them. While they are not known, it is told nothing, and with all others then. */
   greet(child: ChildProcess): void;
-  /** A worker has in force what it was told under this number. */
-  onApplied(child: ChildProcess, number: number): void;
+  /** A worker has in force what it was told before it was asked under this number. */
+  onConfirmed(child: ChildProcess, number: number): void;
   onGone(child: ChildProcess): void;
   stop(): void;
 }
@@ -55,7 +58,7 @@ export interface ManagedKeys {
  */
 export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const { log, config } = options;
-  const delivery = createKeyDelivery<ChildProcess>();
+  const confirmations = new Rounds<ChildProcess, null>();
   let isKnown = false;
   let isStopped = false;
 
@@ -80,8 +83,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     onKeys(change) {
       isKnown = true;
       options.onChange(change);
-      const keys = toWire(change);
-      delivery.tell((number) => options.tellAll({ type: 'keys', number, keys }));
+      options.tellAll({ type: 'keys', keys: toWire(change) });
     },
     onFault(error) {
       if (error === null) log.info('the keys in the store can be read again');
@@ -99,9 +101,13 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   /** @returns true when every worker has in force what was changed before the call */
   const isInForce = async (): Promise<boolean> => {
     const isSeen = await succeeds(watch.refresh(), ownLookMs);
-    const behind = await delivery.settled();
-    if (isSeen && behind.length === 0) return true;
-    log.warn({ seen: isSeen, workers: behind.map(({ pid }) => pid) }, 'a change of keys is not in force yet');
+    const ask = (number: number) => options.tellAll({ type: 'confirm-keys', number });
+    const { missing } = await confirmations.begin(ask, confirmMs);
+    if (isSeen && missing.length === 0) return true;
+    log.warn(
+      { seen: isSeen, workers: missing.map(({ pid }) => pid) },
+      'a change of keys is not in force yet',
+    );
     return false;
   };
   const change = async <Outcome>(
@@ -133,14 +139,10 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     },
     greet(child) {
       if (!isKnown) return;
-      const keys = wholeToWire(watch.active());
-      delivery.tell((number) => {
-        tell(child, { type: 'keys', number, keys } satisfies WorkerOrder);
-        return [child];
-      });
+      tell(child, { type: 'keys', keys: wholeToWire(watch.active()) } satisfies WorkerOrder);
     },
-    onApplied: delivery.onApplied,
-    onGone: delivery.onGone,
+    onConfirmed: (child, number) => confirmations.onAnswer(child, number, null),
+    onGone: (child) => confirmations.onGone(child),
     stop() {
       isStopped = true;
       endListening?.();
@@ -176,62 +178,4 @@ function succeeds(work: Promise<void>, mostMs: number): Promise<boolean> {
         resolve(isDone);
       });
   });
-}
-
-/** A process that is stuck must not hold up the operator who revokes a key. */
-const mostMs = 1000;
-
-interface Waiter<Child> {
-  /** The number that each of them has yet to answer with, or a later one. */
-  readonly missing: Map<Child, number>;
-  readonly settle: () => void;
-}
-
-/**
- * Follows which processes have in force what they were told. Every process carries out what it is told in the order in
- * which it is told.
- */
-export function createKeyDelivery<Child>() {
-  let last = 0;
-  /** What each process was told last and has not answered. */
-  const open = new Map<Child, number>();
-  const waiters = new Set<Waiter<Child>>();
-
-  const drop = (child: Child, number: number): void => {
-    if ((open.get(child) ?? 0) <= number) open.delete(child);
-    for (const { missing, settle } of [...waiters]) {
-      if ((missing.get(child) ?? Number.POSITIVE_INFINITY) > number) continue;
-      missing.delete(child);
-      if (missing.size === 0) settle();
-    }
-  };
-
-  return {
-    /** @param send tells something, under a number that processes answer with; says to whom it was told */
-    tell(send: (number: number) => readonly Child[]): void {
-      last += 1;
-      for (const child of send(last)) open.set(child, last);
-    },
-    /** A process has in force what it was told under this number, and before. */
-    onApplied: drop,
-    /** A process is gone: nobody waits for it any more. */
-    onGone: (child: Child): void => drop(child, last),
-    /**
-     * Waits until everything that was told before the call is in force everywhere, for a second at most.
-     * @returns the processes that have not answered by then
-     */
-    settled: (): Promise<readonly Child[]> =>
-      new Promise((resolve) => {
-        const missing = new Map(open);
-        const settle = (): void => {
-          clearTimeout(timer);
-          waiters.delete(waiter);
-          resolve([...missing.keys()]);
-        };
-        const timer = setTimeout(settle, mostMs);
-        const waiter = { missing, settle };
-        waiters.add(waiter);
-        if (missing.size === 0) settle();
-      }),
-  };
 }

@@ -38,13 +38,15 @@ export type WorkerOrder =
       readonly simulatorUrl: string | null;
     }
   /** It is to take no more connections, and serves on those that it has. */
-  | { readonly type: 'stop-listening' }
+  | { readonly type: 'stop-listening'; readonly number: number }
   /** `graceMs`: for so long what still comes on idle connections is served. */
   | { readonly type: 'drain'; readonly graceMs: number }
   /** It is to end at once. */
   | { readonly type: 'cut' }
   /** How the managed keys have changed; the first one, which comes before the start, holds all of them. */
-  | { readonly type: 'keys'; readonly number: number; readonly keys: WireKeys }
+  | { readonly type: 'keys'; readonly keys: WireKeys }
+  /** It is to say that the keys which it was told of are in force. */
+  | { readonly type: 'confirm-keys'; readonly number: number }
   /** It is to tell what it has counted. */
   | { readonly type: 'collect'; readonly id: number }
   /** It is to tell what somebody who looks sees of it. */
@@ -60,7 +62,7 @@ export type WorkerReport =
   | { readonly type: 'ready' }
   | { readonly type: 'listening' }
   /** It takes no more connections, as it was told. */
-  | { readonly type: 'stopped-listening' }
+  | { readonly type: 'stopped-listening'; readonly number: number }
   /** Its event loop turns: told every `heartbeatMs` while it serves. */
   | { readonly type: 'alive' }
   | { readonly type: 'reloaded'; readonly generation: number; readonly problem: string | null }
@@ -71,7 +73,7 @@ export type WorkerReport =
   | WorkerNews;
 
 /** What a worker tells while it serves. */
-export type WorkerNews = Collected | Inspected | KeysApplied | HolderMessage;
+export type WorkerNews = Collected | Inspected | KeysConfirmed | HolderMessage;
 
 /** What a worker has counted. */
 export interface Collected {
@@ -87,9 +89,9 @@ export interface Inspected {
   readonly inspection: Inspection;
 }
 
-/** No call begins any more that the keys of this number do not let in. */
-interface KeysApplied {
-  readonly type: 'keys-applied';
+/** No call begins any more that the keys do not let in of which it was told before it was asked. */
+interface KeysConfirmed {
+  readonly type: 'keys-confirmed';
   readonly number: number;
 }
 

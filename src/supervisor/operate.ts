@@ -27,6 +27,7 @@ import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
 import { PortInUseError, portError, type SocketError } from './port.js';
 import type { Reloader } from './reload.js';
+import { Rounds } from './rounds.js';
 
 /** What the primary process knows that operators ask for. */
 interface OperatedGateway {
@@ -51,6 +52,9 @@ interface OperatedGateway {
   readonly log: Logger;
 }
 
+/** How long a worker may take to answer: one that is stuck must not hold up the page of all others. */
+const answerMs = 1000;
+
 /** The operators' side of a gateway. */
 export class Operations {
   readonly sources: AdminSources;
@@ -58,8 +62,9 @@ export class Operations {
   readonly #startedAt = Date.now();
   readonly #totals = createTotals();
   readonly #faults = new Map<FaultPlace, number>();
-  readonly #collector: Collector<ChildProcess, null>;
-  readonly #inspector: Collector<ChildProcess, Inspection>;
+  /** What each has counted is in `#totals` when it has answered. */
+  readonly #counts = new Rounds<ChildProcess, null>();
+  readonly #inspections = new Rounds<ChildProcess, Inspection>();
   readonly #history = createHistory();
   readonly #stream: LiveStream;
   /** Runs while the last hour is remembered. */
@@ -68,12 +73,10 @@ export class Operations {
 
   constructor(gateway: OperatedGateway) {
     this.#gateway = gateway;
-    this.#collector = createCollector((id) => gateway.tellAll({ type: 'collect', id }));
-    this.#inspector = createCollector((id) => gateway.tellAll({ type: 'inspect', id }));
     this.#stream = createLiveStream({
       history: () => this.#history.points(0),
       state: async () => {
-        const [merged, inspections] = await Promise.all([this.#counted(), this.#inspector.collect()]);
+        const [merged, inspections] = await Promise.all([this.#counted(), this.#inspect()]);
         return liveState({ at: Date.now(), gateway: this.#view(), merged, inspections });
       },
       log: gateway.log,
@@ -108,18 +111,18 @@ export class Operations {
   onCollected(child: ChildProcess, { id, snapshot }: Collected): void {
     if (child.pid === undefined) return;
     this.#totals.update(child.pid, snapshot);
-    this.#collector.onPart(child, id, null);
+    this.#counts.onAnswer(child, id, null);
   }
 
   onInspected(child: ChildProcess, { id, inspection }: Inspected): void {
-    this.#inspector.onPart(child, id, inspection);
+    this.#inspections.onAnswer(child, id, inspection);
   }
 
   /** @param isPlanned it was to end */
   onGone(child: ChildProcess, isPlanned: boolean): void {
     if (!isPlanned) this.#restarts += 1;
-    this.#collector.onGone(child);
-    this.#inspector.onGone(child);
+    this.#counts.onGone(child);
+    this.#inspections.onGone(child);
     const { pid } = child;
     if (pid === undefined) return;
     // Its last words may still be on their way.
@@ -130,7 +133,7 @@ export class Operations {
   /** The limits that are in use. */
   async #limits(): Promise<LimitInUse[]> {
     const used = new Map<string, number>();
-    for (const { limits } of await this.#inspector.collect())
+    for (const { limits } of await this.#inspect())
       for (const each of limits) used.set(each.name, (used.get(each.name) ?? 0) + each.used);
     const all = await this.#gateway.limits(used.keys());
     return all.map((units) => ({ ...units, used: (used.get(units.name) ?? 0) + units.inWindow }));
@@ -172,8 +175,13 @@ export class Operations {
   }
 
   async #counted(): Promise<MetricsSnapshot> {
-    await this.#collector.collect();
+    await this.#counts.begin((id) => this.#gateway.tellAll({ type: 'collect', id }), answerMs);
     return inSlices(this.#totals.mergedSteps());
+  }
+
+  async #inspect(): Promise<readonly Inspection[]> {
+    const ask = (id: number) => this.#gateway.tellAll({ type: 'inspect', id });
+    return (await this.#inspections.begin(ask, answerMs)).answers;
   }
 
   async #sample(): Promise<void> {
@@ -331,61 +339,4 @@ export async function untilFree<Opened>(
 function demoSettings(host: string, port: number): AdminSettings {
   const token = randomBytes(18).toString('base64url');
   return { host, port: port < 65_535 ? port + 1 : 0, token, readToken: null, metricsToken: null };
-}
-
-/** How long a worker may take to answer: one that is stuck must not hold up the page of all others. */
-const answerMs = 1000;
-
-interface Collector<Child, Part> {
-  /** Asks every process. @returns what those said that answered in time */
-  collect(): Promise<readonly Part[]>;
-  /** Hears of an answer. */
-  onPart(child: Child, id: number, part: Part): void;
-  /** A process is gone: nobody waits for it any more. */
-  onGone(child: Child): void;
-}
-
-interface Question<Child, Part> {
-  readonly waiting: Set<Child>;
-  readonly parts: Part[];
-  readonly settle: () => void;
-}
-
-/**
- * Puts one question to all processes at a time.
- * @param ask sends the question, and says to whom
- */
-export function createCollector<Child, Part>(ask: (id: number) => readonly Child[]): Collector<Child, Part> {
-  const open = new Map<number, Question<Child, Part>>();
-  let count = 0;
-
-  const drop = (question: Question<Child, Part>, child: Child): void => {
-    if (question.waiting.delete(child) && question.waiting.size === 0) question.settle();
-  };
-
-  return {
-    collect: () =>
-      new Promise((resolve) => {
-        const id = ++count;
-        const parts: Part[] = [];
-        const settle = (): void => {
-          clearTimeout(timer);
-          open.delete(id);
-          resolve(parts);
-        };
-        const timer = setTimeout(settle, answerMs);
-        const waiting = new Set(ask(id));
-        open.set(id, { waiting, parts, settle });
-        if (waiting.size === 0) settle();
-      }),
-    onPart(child, id, part) {
-      const question = open.get(id);
-      if (question === undefined || !question.waiting.has(child)) return;
-      question.parts.push(part);
-      drop(question, child);
-    },
-    onGone(child) {
-      for (const question of [...open.values()]) drop(question, child);
-    },
-  };
 }

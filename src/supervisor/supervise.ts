@@ -147,7 +147,7 @@ class Supervisor {
         { onFault: (where, fault) => this.#operations.reportFault(where, fault) },
         (child, news) => {
           if (news.type === 'lease-news') this.#leases.onMessage(child, news);
-          else if (news.type === 'keys-applied') this.#keys.onApplied(child, news.number);
+          else if (news.type === 'keys-confirmed') this.#keys.onConfirmed(child, news.number);
           else if (news.type === 'inspected') this.#operations.onInspected(child, news);
           else this.#operations.onCollected(child, news);
         },

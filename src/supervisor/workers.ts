@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { type ConfigChange, configChange, configParts } from '../config/change.js';
@@ -17,6 +16,7 @@ import {
   type WorkerReport,
   workerMark,
 } from './messages.js';
+import { Rounds } from './rounds.js';
 
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
 
@@ -86,8 +86,9 @@ export class WorkerPool {
   #holdsStarts = false;
   #onAllGone: (() => void) | null = null;
   readonly #conditions = createConditions();
-  readonly #reloads: Rounds<ChildProcess> = createRounds();
-  readonly #stops: Rounds<ChildProcess> = createRounds();
+  /** Each answers why it has not put a config in force, or null. */
+  readonly #reloads = new Rounds<ChildProcess, string | null>();
+  readonly #stops = new Rounds<ChildProcess, null>();
   #graceMs: number = graceMs.replaced;
   // It keeps its share of new connections for as long as it has its port, and would answer none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>(
@@ -195,7 +196,11 @@ export class WorkerPool {
   orphan(): void {
     clearInterval(this.#looking);
     for (const place of this.#places) place.release();
-    for (const child of this.#running()) disown(child);
+    for (const child of this.#running()) {
+      disown(child);
+      // The end of this process waits for nobody's answer.
+      this.#stops.onGone(child);
+    }
     this.#onAllGone?.();
   }
 
@@ -226,16 +231,15 @@ export class WorkerPool {
         this.#onListening(place, child);
         break;
       case 'stopped-listening':
-        this.#stops.confirm(child);
+        this.#stops.onAnswer(child, report.number, null);
         break;
       case 'alive':
         this.#heartbeats.beat(child);
         break;
       case 'reloaded':
-        if (report.generation !== this.#reloads.number) break;
         if (report.problem !== null)
           this.#log.error({ worker: child.pid, reason: report.problem }, 'worker did not reload');
-        this.#reloads.confirm(child, report.problem);
+        this.#reloads.onAnswer(child, report.generation, report.problem);
         break;
       case 'draining':
         this.#log.info({ worker: child.pid }, 'worker drains on its own');
@@ -263,7 +267,7 @@ export class WorkerPool {
 
   #onExit(child: ChildProcess): void {
     this.#heartbeats.forget(child);
-    this.#stops.confirm(child);
+    this.#stops.onGone(child);
     this.#forget(child);
     this.#options.onGone(child, this.#leaving.delete(child) || this.#isDraining);
     this.#conditions.changed();
@@ -305,7 +309,7 @@ export class WorkerPool {
     const served = this.#serving.delete(child);
     this.#waiting.delete(child);
     this.#started.delete(child);
-    this.#reloads.confirm(child);
+    this.#reloads.onGone(child);
     if (served) this.#changed();
   }
 
@@ -320,9 +324,10 @@ export class WorkerPool {
    * closed: so no worker tells its clients before all of these have ceased to listen.
    */
   async #drainTogether(children: readonly ChildProcess[]): Promise<void> {
-    const stopped = this.#stops.begin(children);
-    for (const child of children) tell(child, { type: 'stop-listening' } satisfies WorkerOrder);
-    await Promise.race([stopped, pause(stopMs, undefined, { ref: false })]);
+    await this.#stops.begin((number) => {
+      for (const child of children) tell(child, { type: 'stop-listening', number } satisfies WorkerOrder);
+      return children;
+    }, stopMs);
     this.#tellToDrain(children);
   }
 
@@ -394,33 +399,34 @@ export class WorkerPool {
    */
   async #spread(next: RunningConfig): Promise<void> {
     const before = this.#current;
-    const problem = await this.#tellConfig(next);
-    if (problem === null) {
+    const { number, answers } = await this.#tellConfig(next);
+    const problem = answers.find((answer) => answer !== null);
+    if (problem === undefined) {
       if (before !== null)
-        this.#log.info({ generation: this.#reloads.number, workers: this.#serving.size }, 'config reloaded');
+        this.#log.info({ generation: number, workers: this.#serving.size }, 'config reloaded');
       return;
     }
     if (before !== null) await this.#tellConfig(before);
     throw new Error(`a worker cannot put it in force (${problem})`);
   }
 
-  /** @returns why a worker has not put it in force, or null */
-  #tellConfig(next: RunningConfig): Promise<string | null> {
+  #tellConfig(next: RunningConfig) {
     this.#current = next;
-    const members = [...this.#started];
-    const answers = this.#reloads.begin(members);
     const { config, simulatorUrl } = next;
-    // Nearly always all have been told the same.
-    const changes = new Map<ResolvedConfig, Promise<ConfigChange>>();
-    for (const child of members) {
-      const before = this.#told.get(child) ?? config;
-      const change = changes.get(before) ?? changeFrom(before, config);
-      changes.set(before, change);
-      this.#told.set(child, config);
-      this.#tellInTurn(child, change, { type: 'reload', generation: this.#reloads.number, simulatorUrl });
-    }
+    const answered = this.#reloads.begin((generation) => {
+      // Nearly always all have been told the same.
+      const changes = new Map<ResolvedConfig, Promise<ConfigChange>>();
+      for (const child of this.#started) {
+        const before = this.#told.get(child) ?? config;
+        const change = changes.get(before) ?? changeFrom(before, config);
+        changes.set(before, change);
+        this.#told.set(child, config);
+        this.#tellInTurn(child, change, { type: 'reload', generation, simulatorUrl });
+      }
+      return [...this.#started];
+    });
     this.#startWaiting();
-    return answers;
+    return answered;
   }
 
   /** Tells a worker how its config changes, part by part, and then what to do with it: after all that it was told of configs before. */
@@ -455,10 +461,6 @@ function startSettings({ listen, limits, sockets }: ResolvedConfig): string {
   return JSON.stringify([listen.tls, limits.headerBytes, sockets.idleMs, sockets.messageBytes]);
 }
 
-/**
- * What must be set before a worker's process starts.
- * @param headerBytes of a request's head that it accepts; uWS reads it from the environment, once
- */
 /** V8 starts so many unless it is told otherwise. */
 const usualThreads = 4;
 
@@ -471,6 +473,10 @@ export function backgroundThreads(cores: number, workers: number): number {
   return Math.max(1, Math.min(usualThreads, Math.floor(cores / workers)));
 }
 
+/**
+ * What must be set before a worker's process starts.
+ * @param headerBytes of a request's head that it accepts; uWS reads it from the environment, once
+ */
 function workerEnvironment(headerBytes: number, workers: number): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: options = '' } = process.env;
   return {
@@ -507,56 +513,6 @@ export function createConditions() {
         const timer = setTimeout(settle, ms);
         looks.add(look);
       });
-    },
-  };
-}
-
-/** Something that is told to several, who confirm it one by one; a later telling takes the place of one before. */
-interface Rounds<Member> {
-  /** Of the last round, from 1 on; 0 before there was one. */
-  readonly number: number;
-  /**
-   * Begins a round. Whoever waits for the one before waits no longer than for this one.
-   * @returns resolves when every member has answered, or is gone, with the first problem that one of them told, or null
-   */
-  begin(members: Iterable<Member>): Promise<string | null>;
-  /**
-   * A member has answered in the last round, or is gone.
-   * @param problem why it has not done what it was told
-   */
-  confirm(member: Member, problem?: string | null): void;
-}
-
-/** Rounds among members that are told apart by identity. */
-export function createRounds<Member>(): Rounds<Member> {
-  const open = new Set<Member>();
-  let waiting: ((problem: string | null) => void)[] = [];
-  let number = 0;
-  let found: string | null = null;
-
-  const settle = (): void => {
-    const settled = waiting;
-    waiting = [];
-    for (const resolve of settled) resolve(found);
-  };
-
-  return {
-    get number() {
-      return number;
-    },
-    begin(members) {
-      number += 1;
-      found = null;
-      open.clear();
-      for (const member of members) open.add(member);
-      const ended = new Promise<string | null>((resolve) => waiting.push(resolve));
-      if (open.size === 0) settle();
-      return ended;
-    },
-    confirm(member, problem = null) {
-      if (!open.delete(member)) return;
-      found ??= problem;
-      if (open.size === 0) settle();
     },
   };
 }

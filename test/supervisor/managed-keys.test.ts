@@ -21,9 +21,10 @@ class FakeWorker extends EventEmitter {
   keys: ManagedKeys | null = null;
 
   send(order: WorkerOrder): boolean {
-    if (order.type !== 'keys' || this.isStuck) return true;
-    this.set.apply(fromWire(order.keys));
-    setImmediate(() => this.keys?.onApplied(this as unknown as ChildProcess, order.number));
+    if (this.isStuck) return true;
+    if (order.type === 'keys') this.set.apply(fromWire(order.keys));
+    if (order.type === 'confirm-keys')
+      setImmediate(() => this.keys?.onConfirmed(this as unknown as ChildProcess, order.number));
     return true;
   }
 }

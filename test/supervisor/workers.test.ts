@@ -1,9 +1,12 @@
+import type { ChildProcess } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { copyFileSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { type Test, test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
+import { isMessage } from '../../src/supervisor/messages.js';
 import { claimPort } from '../../src/supervisor/port.js';
 import { WorkerPool } from '../../src/supervisor/workers.js';
 import { eventually } from '../support/eventually.js';
@@ -153,4 +156,38 @@ test('no worker begins while the others drain, whatever config is on its way', a
   await pool.drain(1000, false);
   t.equal(await applied, null);
   t.equal(forked.size, 1);
+});
+
+/** Resolves when the next process that is made has told its primary that it takes orders, and that was heard. */
+function nextReady(): Promise<void> {
+  return new Promise((resolve) => {
+    const onProcess = (message: unknown): void => {
+      unsubscribe('child_process', onProcess);
+      const { process: child } = message as { readonly process: ChildProcess };
+      child.on('message', (report) => {
+        if (isMessage(report) && report.type === 'ready') setImmediate(resolve);
+      });
+    };
+    subscribe('child_process', onProcess);
+  });
+}
+
+test('a worker that becomes ready during a reload that fails starts with the config before', async (t) => {
+  const { pool, forked, serving, isServed, models } = await startPool(t, 1);
+  await pool.apply({ config: withModel('first'), simulatorUrl: null }, 1, unprepared);
+  await isServed();
+  const [before = 0] = serving();
+  const ready = nextReady();
+  await t.rejects(
+    pool.apply({ config: withModel('second'), simulatorUrl: null }, 1, async () => {
+      process.kill(before, 'SIGKILL');
+      await ready;
+      t.equal(forked.size, 1, 'it waits for limits of which nobody can say yet whether they hold');
+      throw new Error('limits cannot be put in force');
+    }),
+    { message: 'limits cannot be put in force' },
+  );
+  await isServed();
+  t.strictSame((await models()).slice(0, 1), ['first']);
+  await pool.drain(1000, false);
 });
