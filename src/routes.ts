@@ -233,6 +233,8 @@ const prefixes: readonly { readonly prefix: string; has(route: Route): boolean }
 ];
 
 const contentModels = '/v1beta/models';
+/** The version that the vendor's SDKs are told for what is new (https://googleapis.github.io/js-genai/, "API Selection"). */
+const previewModels = '/v1alpha/models';
 /**
  * Where the vendor's SDKs look for its models in its cloud (`vertexai: true`), with a key and in a project: the three
  * operations of https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference.
@@ -269,9 +271,10 @@ export const socketPaths: readonly string[] = surface
 /** All paths at which a route is served: its own, those with a prefix, and those of the vendors' clouds. */
 export function servedPaths(route: Route): readonly string[] {
   const prefixed = prefixes.filter(({ has }) => has(route)).map(({ prefix }) => prefix + route.path);
-  if (!publisherOperations.test(route.path)) return [route.path, ...prefixed, ...azurePaths(route)];
+  if (!route.path.startsWith(contentModels)) return [route.path, ...prefixed, ...azurePaths(route)];
   const operation = route.path.slice(contentModels.length);
-  return [route.path, ...publisherModels.map((models) => models + operation)];
+  const cloud = publisherOperations.test(route.path) ? publisherModels : [];
+  return [route.path, ...[previewModels, ...cloud].map((models) => models + operation)];
 }
 
 /**
@@ -297,7 +300,7 @@ export function pathSpellings(path: string, vendors: VendorWords): readonly stri
 
 const longestEcho = 200;
 const doubledVersion = new RegExp(
-  `^(?:${prefixes.map(({ prefix }) => prefix).join('|')})?/(v1|v1beta1?)/(?:v1|v1beta1?)(?:/|$)`,
+  `^(?:${prefixes.map(({ prefix }) => prefix).join('|')})?/(v1|v1beta1?|v1alpha)/(?:v1|v1beta1?|v1alpha)(?:/|$)`,
 );
 
 /**
@@ -315,11 +318,11 @@ export function unknownUrl(method: string, path: string): GatewayError {
   return new GatewayError('unknown_url', `Unknown request URL: ${method} ${shown}.${hint}`);
 }
 
-const modelOperation = /^\/(v1|v1beta)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
+const modelOperation = /^\/(v1|v1beta|v1alpha)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
 
 /** Operations of models that the vendor has and the gateway has not, by version and name. */
 const notBuilt: ReadonlyMap<string, Route> = new Map(
-  ['v1', 'v1beta'].flatMap((version) =>
+  ['v1', 'v1beta', 'v1alpha'].flatMap((version) =>
     [
       ...['predict', 'predictLongRunning', 'rawPredict', 'streamRawPredict', 'computeTokens'],
       ...['asyncBatchEmbedContent', 'batchGenerateContent', 'generateAnswer'],

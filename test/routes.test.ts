@@ -163,13 +163,19 @@ test('the families of chat and messages are served behind a prefix, too, and con
   for (const operation of ['generateContent', 'streamGenerateContent', 'countTokens'])
     t.strictSame(pathsOf('POST', `/v1beta/models/m:${operation}`), [
       `/v1beta/models/{model}:${operation}`,
+      `/v1alpha/models/{model}:${operation}`,
       `/v1beta1/publishers/google/models/{model}:${operation}`,
       `/v1beta1/projects/{project}/locations/{location}/publishers/google/models/{model}:${operation}`,
       `/v1/publishers/google/models/{model}:${operation}`,
       `/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:${operation}`,
     ]);
-  for (const path of ['/v1beta/models/m:embedContent', '/v1/models/m:generateContent', '/v2/rerank'])
+  for (const path of ['/v1/models/m:generateContent', '/v2/rerank'])
     t.equal(pathsOf('POST', path).length, 1, path);
+  t.strictSame(pathsOf('POST', '/v1beta/models/m:embedContent'), [
+    '/v1beta/models/{model}:embedContent',
+    '/v1alpha/models/{model}:embedContent',
+  ]);
+  t.strictSame(pathsOf('GET', '/v1beta/models'), ['/v1beta/models', '/v1alpha/models']);
   for (const path of ['/v1/audio/transcriptions', '/v1/images/edits', '/v1/responses'])
     t.ok(pathsOf('POST', path).includes(`/openai/deployments/{model}${path.slice(3)}`), path);
   t.strictSame(pathsOf('GET', '/v1/responses/r').slice(2), ['/openai/responses/{response_id}']);
@@ -178,7 +184,7 @@ test('the families of chat and messages are served behind a prefix, too, and con
 });
 
 test('an operation of a model that is not served is told by its name', async (t) => {
-  for (const models of ['/v1/models', '/v1beta/models']) {
+  for (const models of ['/v1/models', '/v1beta/models', '/v1alpha/models']) {
     t.match(unknownOperation('POST', `${models}/org/m:predict`), {
       operation: 'unimplemented',
       auth: 'generateContent',

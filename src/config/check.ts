@@ -110,7 +110,7 @@ function checkListen(report: Report, listen: unknown, files: ConfigFiles): void 
 /** A vendor's word becomes a path segment or part of a header name: it must mean one vendor and no path of ours. */
 function checkVendors(report: Report, vendors: unknown): void {
   const owners = new Map<string, string>(
-    ['v1', 'v1beta', 'v2', 'vendorc', 'vendorg', 'vendork', 'vendorj'].map((word) => [
+    ['v1', 'v1alpha', 'v1beta', 'v2', 'vendorc', 'vendorg', 'vendork', 'vendorj'].map((word) => [
       word,
       'the gateway itself',
     ]),

@@ -86,7 +86,8 @@ const about =
   'version and without; those of them that call a model also below `/openai/deployments/{model}`, for clients of Azure. Those of ' +
   'the messages protocol and the lists of models are served behind `/anthropic`. Content is generated, and its tokens are ' +
   'counted, under `/v1beta1/publishers/google/models` and ' +
-  '`/v1beta1/projects/{project}/locations/{location}/publishers/google/models`, too, and under `/v1` in place of `/v1beta1`.';
+  '`/v1beta1/projects/{project}/locations/{location}/publishers/google/models`, too, and under `/v1` in place of `/v1beta1`. ' +
+  'Everything under `/v1beta` is served under `/v1alpha` as well.';
 
 const tags = {
   chat: 'Chat completions.',

@@ -256,6 +256,21 @@ test("a client of a project in the vendor's cloud has a key of the gateway in pl
 });
 
 for (const sdk of sdks) {
+  test(`${sdk.name}: under the version of what is new`, async (t) => {
+    const { url } = await startGateway(t, { demo: 'simulator' });
+    const httpOptions = { baseUrl: url, apiVersion: 'v1alpha' };
+    const { models } = new sdk.module.GoogleGenAI({ apiKey: 'sk-demo', httpOptions });
+    const call = { model: 'sim-text', contents: 'weather in Oslo' };
+    t.equal((await models.generateContent(call)).text, answerText);
+    const pieces: string[] = [];
+    for await (const { text } of await models.generateContentStream(call)) pieces.push(text ?? '');
+    t.equal(pieces.join(''), answerText);
+    const unknown = await raised(sdk, models.generateContent({ model: 'none', contents: 'a' }));
+    t.match(bodyOf(unknown), { code: 404, status: 'NOT_FOUND' });
+  });
+}
+
+for (const sdk of sdks) {
   for (const apiVersion of ['v1beta1', 'v1']) {
     test(`${sdk.name}: as a client of the vendor's cloud with a key, ${apiVersion}`, async (t) => {
       const { url } = await startGateway(t, { demo: 'simulator' });

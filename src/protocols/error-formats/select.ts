@@ -9,6 +9,8 @@ import { openai } from './openai.js';
 /** How the path of an operation of a model ends. Names of fine-tuned models end so, too, but operations are POST alone. */
 const modelOperation = /:[A-Za-z][A-Za-z0-9]*$/;
 
+const googleVersions = new Set(['v1beta', 'v1beta1', 'v1alpha']);
+
 /** Where the vendor's cloud has models. */
 const cloudPath = /^\/v1\/(?:publishers|projects)\//;
 
@@ -26,7 +28,7 @@ export function createErrorFormatForPath(
     if (method === 'POST' && path.startsWith('/v1/models/') && modelOperation.test(path)) return google;
     const end = path.indexOf('/', 1);
     const word = end === -1 ? path.slice(1) : path.slice(1, end);
-    if (word === 'v1beta' || word === 'v1beta1' || cloudPath.test(path)) return google;
+    if (googleVersions.has(word) || cloudPath.test(path)) return google;
     if (klingWords.has(word)) return kling;
     if (jimengWords.has(word)) return jimeng;
     return word === 'anthropic' ? anthropic : openai;
