@@ -41,7 +41,7 @@ export function noteUsage(
   if (transform === null || (head !== null && head.status >= 400)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   // A text may say anything, and who speaks in it is whoever pays for it.
-  const isSaid = call.mediaSeconds > 0 && isPlainText(head);
+  const isSaid = call.mediaSeconds > 0 && isText(head);
   if (!isSaid) call.usage ??= usage;
   if (!isSaid && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
@@ -50,8 +50,11 @@ export function noteUsage(
   call.isServed = head !== null && !isBroken;
 }
 
-function isPlainText(head: ResponseHead | null): boolean {
-  return head?.contentType != null && /^text\/plain/i.test(head.contentType);
+/** Servers call subtitles by names of their own; events and JSON are no such text. */
+const textType = /^(?:text\/(?!event-stream|[^;]*json)|application\/(?:x-)?(?:subrip|srt))/i;
+
+function isText(head: ResponseHead | null): boolean {
+  return head?.contentType != null && textType.test(head.contentType);
 }
 
 const nothing: readonly string[] = [];
