@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { textProtocols } from '../conversation/request.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { nativeProtocols } from './servable.js';
@@ -14,7 +16,17 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
   const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
   notes.push(...idleNotes(config), ...priceNotes(config));
   notes.push(...config.models.flatMap(sizeNotes), ...config.models.flatMap(soundNotes));
+  notes.push(...certificateNotes(config));
   return notes;
+}
+
+/** A certificate that clients refuse today. */
+function certificateNotes({ listen: { tls } }: ResolvedConfig): readonly string[] {
+  if (tls === null) return [];
+  const { validFrom, validTo } = new X509Certificate(readFileSync(tls.cert));
+  const now = Date.now();
+  if (now > Date.parse(validTo)) return [`listen.tls.cert has expired: it was valid until ${validTo}`];
+  return now < Date.parse(validFrom) ? [`listen.tls.cert is not valid yet: it is from ${validFrom} on`] : [];
 }
 
 /** Settings that only upstreams of kind chat have a use for, at others: whoever wrote them expects something of them. */

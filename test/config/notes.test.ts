@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { notesOf } from '../../src/config/notes.js';
@@ -102,4 +103,15 @@ test('sounds that are paid by tokens alone are noted', async (t) => {
   t.strictSame(noted({ input: 1, perCall: 0.1 }), []);
   t.strictSame(noted({}), []);
   t.strictSame(noted({ input: 1 }, ['chat']), []);
+});
+
+test('a certificate that clients refuse is noted', async (t) => {
+  const directory = fileURLToPath(new URL('../../../test/fixtures/tls', import.meta.url));
+  const noted = (cert: string) => {
+    const listen = { tls: { cert, key: 'localhost.key' } };
+    const file = testConfig({ upstreams: ['https://else.example/v1'], config: { listen } });
+    return notesOf(parseConfig(JSON.stringify(priced(file)), { ...source, directory }));
+  };
+  t.match(noted('expired.pem'), [/^listen\.tls\.cert has expired: it was valid until .+ GMT$/]);
+  t.strictSame(noted('localhost.pem'), []);
 });
