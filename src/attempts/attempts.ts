@@ -112,7 +112,7 @@ export class Attempts {
     return null;
   }
 
-  /** To be called with what `ask` would have thrown, where it is found out later that the target cannot be asked. */
+  /** For a target that turns out, after `ask` has returned, to be one that cannot be asked. @param fault why */
   cannot(fault: unknown): void {
     const asker = this.#asker;
     if (asker === null) return;
@@ -176,7 +176,7 @@ export class Attempts {
     return true;
   }
 
-  /** Of two targets that were asked at once, this one's attempt is the one that goes on. Those behind both come next. */
+  /** Of two targets that were asked at once, the call goes on with this attempt's. The targets behind both come next. */
   stayWith({ target, key }: Attempt): void {
     if (target === this.target) return;
     this.target = target;

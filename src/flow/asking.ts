@@ -7,7 +7,7 @@ import type { Services } from './services.js';
 
 const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 
-/** What an upstream is asked with about what an earlier call has begun. @param model of that call */
+/** Stands for a call where the gateway itself asks an upstream about what an earlier call has begun. @param model of that call */
 export function askingAbout(services: Services, model: string): Asking {
   const { running } = services;
   return {

@@ -21,15 +21,16 @@ import type { Services } from './services.js';
 import type { AskAlone, Watched, WatchedWork } from './upstream-watch.js';
 
 /*
- * A response that is asked for in the background goes on after its answer, and what it uses is told to whoever asks for
- * it later. Its call holds what it was taken for of its limits, and has its line in the ledger, and its place in the
- * metrics, once the end is known: to a client that asks for it here, or to the gateway, which asks as it does about
- * video tasks. The record of the store is all that it takes, so any worker of any host settles it, once.
+ * A response that is made in the background goes on after the answer to its call, and only whoever asks for it later
+ * learns what it has used. Until then the call keeps what it has taken of its limits, by the usage that was expected. Its
+ * line in the ledger and its place in the metrics come when the end is known: because a client asks for the response, or
+ * because the gateway does so by itself, as it asks about video tasks. This takes no more than the call's record in the
+ * store, so any worker of any host can settle it, and one of them does, once.
  */
 
 /** Whoever has begun to settle one is done by then, or somebody else does it. */
 const claimMs = 10_000;
-/** One that has not ended by then is charged what it was taken for. */
+/** One that has not ended by then is charged what was expected. */
 const watchedMs = 24 * 60 * 60 * 1000;
 /** An upstream may not know for so long what it has just made. */
 const youngMs = 10_000;
@@ -127,7 +128,7 @@ function endedRecord(services: Services, found: BackgroundCall, shown: Shown | n
 /**
  * What a response is thought to have used that does not say so: no less than its client has had of it. One that has
  * failed has used nothing.
- * @param expected for what it was taken
+ * @param expected when its call was let in
  */
 function unsaidUsage({ end, response }: Shown, { streamed }: BackgroundCall, expected: Usage): Usage | null {
   if (end?.status === 'failed') return null;

@@ -10,7 +10,7 @@ import { keyMark } from './key-mark.js';
 import type { Services } from './services.js';
 
 /**
- * Makes a call that is about to be sent one that may end later.
+ * Notes that a call which is about to be sent may end after its answer.
  * @param apiKey of the upstream
  * @param watch what else is shown the beginning of its answer, or null
  * @returns what is shown it
@@ -25,7 +25,7 @@ export function beginInBackground(call: Call, apiKey: string | null, watch: Answ
   };
 }
 
-/** Has a call settled when its end is known. @param record of what is known by now */
+/** Leaves a call to be settled once its end is known. @param record of what is known by now */
 export function settleLater(services: Services, call: Call, record: CallRecord): void {
   const { begun, target, model, limited } = call;
   if (begun?.id == null || target === null) return;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 /** What comes of one upload in spite of a stop may not take more than this part of what a worker may hold. */
 const waitingShare = 8;
-/** But this many times what the system holds of a connection: while that is read, about as much comes after it. */
+/** But at least this many times what the system holds of a connection: while that is read, about as much follows. */
 const kernelTimes = 2;
 /** The largest receive buffer of a connection where the system does not tell: the default of Linux, tcp(7). */
 const usualBuffer = 6 * 1024 * 1024;

@@ -16,7 +16,7 @@ export interface Consumption {
   usage: Usage | null;
   /** An upstream has served it: its price by the call and by the second counts. */
   isServed: boolean;
-  /** Those that the answer names, or for which the call was taken where it names none and counts no tokens. */
+  /** Those that the answer names; where it names none and counts no tokens either, those that were expected. */
   mediaSeconds: number;
   readonly units: number;
   made: MadeMedia | null;

@@ -18,7 +18,7 @@ import type { Services } from './services.js';
 
 /** Output tokens that are read for nobody at most. */
 const mostTokens = 2000;
-/** Part of an event, or an answer that is told only as a whole: more than this of an answer is not kept. */
+/** No more than this is kept of an unfinished event, or of an answer that is understood only as a whole. */
 const mostHeld = 64 * 1024;
 
 /**
@@ -35,7 +35,7 @@ export function leaveUpstream(answer: RelayedAnswer): boolean {
   if (
     transform !== null &&
     upstream instanceof RelayedAttempt &&
-    isDrained(services, call, upstream, phase)
+    isWorthReading(services, call, upstream, phase)
   ) {
     new Drain(answer, upstream, transform).begin(phase);
     return true;
@@ -44,7 +44,12 @@ export function leaveUpstream(answer: RelayedAnswer): boolean {
   return false;
 }
 
-function isDrained(services: Services, call: RoutedCall, attempt: RelayedAttempt, phase: Phase): boolean {
+function isWorthReading(
+  services: Services,
+  call: RoutedCall,
+  attempt: RelayedAttempt,
+  phase: Phase,
+): boolean {
   if (attempt.sentAt === 0 || !services.drains.hasRoom(call.key.id)) return false;
   if (call.target.upstream.onLeave === 'cancel' || call.upload !== null || call.socketCall !== null)
     return false;

@@ -14,7 +14,7 @@ import {
 } from './prepare.js';
 import type { Services } from './services.js';
 
-/** Whether a call of a hedged model may go to two targets at once: its body is at hand, and whether it gets a stream is known. */
+/** Whether a call may go to two targets at once: its body is at hand, and it is known whether its answer is a stream. */
 export function mayHedge(
   { body, upload, socketCall, validated, retries }: Call,
   endpoint: Endpoint,

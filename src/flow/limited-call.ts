@@ -19,7 +19,7 @@ export class Taking {
   admission: Admission | null = null;
   /** While it waits to be. */
   pending: WaitingCall | null = null;
-  /** The call has ended while it waited: it counts all the same, and gives its place to others as soon as it has one. */
+  /** The call has ended while it waited: it counts all the same, and gives its place to others once it gets one. */
   isOver = false;
   readonly pools: CallPools;
   readonly #limits: LeaseHolder;

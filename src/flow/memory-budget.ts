@@ -8,9 +8,8 @@ const retryAfter = 1;
 const smallAnswer = 64 * 1024;
 
 /**
- * Bytes of bodies and gathered answers that this worker holds, and those of each key's calls. A key that holds none
- * takes up no room here, but for the last one that was asked for: most calls follow one of the same key, and none of
- * those looks anything up.
+ * Bytes of bodies and gathered answers that this worker holds, in all and for each key. The last key that was asked for
+ * is kept beside the others: most calls follow one of the same key, and then nothing is looked up.
  */
 export class MemoryBudget {
   /** Of all calls. */
@@ -46,7 +45,7 @@ export class MemoryBudget {
   }
 }
 
-/** Whoever has the budget of the worker. */
+/** The part of `Services` that is needed here. */
 interface WithMemory {
   readonly memory: MemoryBudget;
 }

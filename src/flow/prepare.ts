@@ -229,7 +229,7 @@ function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
 }
 
 /**
- * What the gateway gave a client to carry while another upstream served it means nothing to one that takes the body
+ * What the gateway gave a client to carry, for an upstream of another protocol, means nothing to one that takes the body
  * as it comes. A config without translations has never given anything.
  * @returns the body without it, or null when there is nothing of the kind in it
  */

@@ -112,7 +112,7 @@ function printable(name: string): string {
   return name.length > 200 ? `${name.slice(0, 200)}…` : name;
 }
 
-/** A shorter body grows at every turn within the part that decides, and has nothing that is worth a prompt cache. */
+/** A shorter body has nothing that is worth a prompt cache, and with each turn grows within the part that is hashed. */
 const leastBytes = 2048;
 
 /**

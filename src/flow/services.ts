@@ -44,26 +44,26 @@ export interface Services {
   readonly sessions: SessionList;
   readonly book: TaskBook;
   readonly downloads: Downloads;
-  /** Has the video of a task kept that has completed just now, where the config says so. */
+  /** Begins to keep the video of a task that has just completed, where the config says so. */
   readonly keepVideo: (task: VideoTask) => void;
   /** Where turns of conversations are kept; null where the store cannot. */
   readonly owned: OwnedRecords | null;
-  /** Bytes on their way there, records on it that nobody waits for, and from when a failure is told again. */
+  /** What is on its way there: bytes, and records that nobody waits for; and from when a failure is told again. */
   readonly keeping: { underWay: number; notes: number; tellFrom: number };
-  /** Has them read. */
+  /** Reads those turns, for a few calls at a time. */
   readonly finding: FindQueue;
   /** Takes note of a call that has ended; does its formatting later. */
   readonly report: (call: CallRecord) => void;
   /** Calls whose upstreams go on in the background. */
   readonly background: BackgroundCalls;
-  /** Has a call that was reported before in the ledger and the metrics. */
+  /** Puts a call that was reported before into the ledger and the metrics. */
   readonly meter: (call: CallRecord) => void;
   /**
    * Notes what puts the price of an earlier task right, or what an earlier call has come to, once however often it is told.
    * Rejects as the store does.
    */
   readonly correct: (correction: CallRecord) => Promise<void>;
-  /** Accounts of budgets, for what is put right behind the limits' back. */
+  /** Accounts of budgets, for corrections that do not go by way of the limits. */
   readonly budgets: BudgetAccounts;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */
   readonly reportFault: (where: FaultPlace, fault: unknown, call: Call | null) => void;
@@ -71,14 +71,14 @@ export interface Services {
   readonly endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
   /** Takes note that an upstream does not accept our account there. */
   readonly reportVendorAccount: (call: Pick<Asking, 'exchange'>, refusal: VendorAccountRefusal) => void;
-  /** How well every target is, as this worker has seen it. */
+  /** How every target fares, as this worker has seen it. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;
   readonly hedges: HedgeBudgets;
   readonly lacking: LackingEndpoints;
   readonly recorder: Pick<Recorder, 'recordAttempt' | 'recordFirstByte' | 'recordRetry' | 'count'>;
   readonly limits: LeaseHolder;
-  /** By which the limits are kept. */
+  /** The clock of the limits. */
   readonly hostClock: HostClock;
   /** Notes that a limit or budget has refused something. */
   readonly reportLimit: (limit: RefusingLimit) => void;

@@ -11,10 +11,10 @@ import type { Services } from './services.js';
 const mostOfRound = 100;
 const mostOfUpstream = 4;
 const mostAtOnce = 64;
-/** An upstream is asked again when what it makes is older by a tenth, but not more often than the one and not less often than the other. */
+/** An upstream is asked again about the same thing after a tenth of its age, within these bounds. */
 const shortestMs = 2000;
 const longestMs = 60_000;
-/** An upstream that wants to be left alone for longer is asked again by then: what it makes may end in the meantime. */
+/** However long an upstream wants to be left alone, it is asked again after this: what it makes may have ended. */
 const longestRestMs = 10 * 60 * 1000;
 
 /** Asks an upstream on nobody's behalf. */
@@ -45,20 +45,20 @@ export interface Watched {
 }
 
 /**
- * Asks upstreams how that stands which they make, so that each comes to its end and its price is put right, whether or
- * not its client asks. All workers and hosts do, and each is one's at a time.
+ * Asks upstreams about what they make for longer than a call lasts, so that its end and its price are known even if no
+ * client asks. All workers of all hosts do so, and a claim in the store leaves each thing to one of them at a time.
  */
 export class UpstreamWatch {
   readonly #services: Services;
   readonly #watched: Watched;
   /** Where the next round begins. */
   #from: string | null = null;
-  /** Ids of the last rounds that were asked about, and until when they are not again. */
+  /** Ids that were asked about in the last rounds, and until when they are left alone. */
   #notBefore = new Map<string, number>();
   #isBusy = false;
   #isOver = false;
   readonly #cancels = new Set<() => void>();
-  /** How many of each upstream are asked about, by its name, and of all: one that hangs holds up no other. */
+  /** How many things are being asked about, by their upstream's name and in all: an upstream that hangs holds up no other. */
   readonly #asked = new Map<string, number>();
   #askedOfAll = 0;
   /** Upstreams that want to be left alone, by their names, and until when. */

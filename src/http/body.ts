@@ -33,7 +33,7 @@ export interface BodyReceiver {
 /** Room for a body that is announced as no larger is there from its first bytes on. */
 const usualBytes = 512 * 1024;
 const firstBytes = 16 * 1024;
-/** Room for so much more than has come, and for no more than has come, is made at once. */
+/** Room that is too small is doubled, but grows by no more than this. */
 const mostAhead = 8 * 1024 * 1024;
 const emptyBody: Buffer = Buffer.alloc(0);
 const nobody: ChunkReceiver = { onChunk() {}, onShredded() {} };

@@ -9,9 +9,9 @@ import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
 import { keepOwned, renewOwned, tellStoreFault } from './records.js';
 
-/** The end of an answer waits so long for the store: a disk that stalls for a moment costs nobody an answer. */
+/** For so long the end of an answer waits for the store: a disk that stalls for a moment costs nobody an answer. */
 const longestMs = 5000;
-/** Of all calls of a worker: the store holds what waits for it in memory. */
+/** Bytes of all calls of a worker that may be on their way: what waits for the store is in memory. */
 const mostUnderWay = 64 * 1024 * 1024;
 
 /** A whole answer of which something is to be kept before it leaves; null for every other. @param answer copied */

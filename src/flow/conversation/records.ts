@@ -6,9 +6,9 @@ import type { Call } from '../call.js';
 import type { Services } from '../services.js';
 
 const hourMs = 3_600_000;
-/** Notes of all calls of a worker: what waits for a disk that stalls is in memory, and takes places in the store's queue. */
+/** Notes of a worker that may be on their way: while the disk stalls, they wait in memory and in the store's queue. */
 const mostNotes = 1024;
-/** The operator is told of a store that fails no more often. */
+/** The operator hears of a failing store no more often. */
 const toldEveryMs = 60_000;
 
 /** Whose records a call may read, and makes. */

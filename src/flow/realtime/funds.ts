@@ -5,7 +5,7 @@ import type { LeaseHolder } from '../../limits/lease-holder.js';
 import type { Pool } from '../../limits/pool.js';
 import { type Consumption, costSoFar } from '../consumption.js';
 
-/** Who reserves, and whose session it is. */
+/** The part of `Services` that is needed here. */
 interface FundingServices {
   readonly limits: Pick<LeaseHolder, 'acquire'>;
 }

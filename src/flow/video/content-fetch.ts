@@ -43,7 +43,7 @@ export class ContentFetch {
   readonly #services: Services;
   readonly #wanted: WantedContent;
   readonly #owner: ContentOwner;
-  /** That the upstream itself is asked with. */
+  /** Key that the upstream itself is asked with; null where none is. */
   readonly apiKey: string | null;
   #upstream: UpstreamExchange | null = null;
   #cancelReach: () => void = () => {};
@@ -59,7 +59,7 @@ export class ContentFetch {
     this.apiKey = source.kind === 'path' ? markedKey(source.upstream, source.credential) : null;
   }
 
-  /** The upstream's own path is asked, where its key is known. */
+  /** The upstream itself is asked, where our account is known, and not a URL. */
   get isAtUpstream(): boolean {
     return this.#url === null;
   }

@@ -48,7 +48,7 @@ interface ContentRequest {
   readonly source: ContentSource;
   /** The part that the client asks for, or null for all. */
   readonly range: ByteRange | null;
-  /** Where the upstream names no type of image or video. */
+  /** What a client is told where the upstream names no type of image or video. */
   readonly contentType: string;
   /** Header lines of the answer, CRLF before each. */
   readonly lines: string;

@@ -11,7 +11,7 @@ import type { Services } from '../services.js';
 
 /** Whoever has begun to put a task right is done by then, or somebody else does it. */
 const claimMs = 10_000;
-/** Of a task's id, which is random, so much tells it from the few that an account remembers. */
+/** Characters of a task's id, which is random: so many tell it from the few that an account remembers. */
 const debtLength = 12;
 
 /**
