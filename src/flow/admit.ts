@@ -38,8 +38,8 @@ import type { Services } from './services.js';
  *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
  */
 
-/** What a call does once its limits let it. */
-type Next<Of extends Call> = (services: Services, call: Of) => void;
+/** What follows for a call once a phase has done with it, at once or later. */
+export type Next<Of extends Call> = (services: Services, call: Of) => void;
 
 /** Who waits for a call to be let in. */
 export interface AdmissionListener {

@@ -6,7 +6,7 @@ import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import { LeastRate } from '../upstream/least-rate.js';
 import { account } from './account.js';
-import { type AdmissionListener, admit } from './admit.js';
+import { type AdmissionListener, admit, type Next } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import type { AuthenticatedCall } from './call.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
@@ -28,17 +28,13 @@ const decodedGrowth = 4;
 export class Intake extends Swept implements BodyReceiver, ExchangeListener, AdmissionListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
-  readonly #next: (services: Services, call: AuthenticatedCall) => void;
+  readonly #next: Next<AuthenticatedCall>;
   /** The call waits for its limits. */
   #waits = false;
   /** Of a body that does not come at once. */
   #rate: LeastRate | null = null;
 
-  constructor(
-    services: Services,
-    call: AuthenticatedCall,
-    next: (services: Services, call: AuthenticatedCall) => void,
-  ) {
+  constructor(services: Services, call: AuthenticatedCall, next: Next<AuthenticatedCall>) {
     super();
     this.#services = services;
     this.#call = call;

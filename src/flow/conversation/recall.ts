@@ -4,6 +4,7 @@ import { GatewayError, guard } from '../../errors.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import type { OwnedRecords } from '../../store/owned.js';
+import type { Next } from '../admit.js';
 import { WaitingClient } from '../attend.js';
 import type { ResolvedCall } from '../call.js';
 import { takeMemory } from '../memory-budget.js';
@@ -28,7 +29,7 @@ interface RecallOptions {
   readonly conversation: ConversationRules;
   readonly schema: CompiledSchema;
   /** What follows, with the whole request. */
-  readonly next: (services: Services, call: ResolvedCall) => void;
+  readonly next: Next<ResolvedCall>;
 }
 
 /**

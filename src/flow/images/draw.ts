@@ -10,6 +10,7 @@ import type { ImagesTranslation, WantedImages } from '../../protocols/images-tra
 import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { parseBody } from '../../wire/skeleton.js';
+import type { Next } from '../admit.js';
 import { WaitingClient } from '../attend.js';
 import { answerId, type ResolvedCall, type RoutedCall } from '../call.js';
 import { Forwarding } from '../forward.js';
@@ -19,15 +20,12 @@ import type { Services } from '../services.js';
 import { type AskedImages, attemptsFor, Conversion } from './convert.js';
 import { lazy } from './lazy.js';
 
-/** Serves a call that has been admitted. */
-type Serve = (services: Services, call: ResolvedCall) => void;
-
 /**
  * How a call of a protocol of texts is served that asks for images, of a model that makes them at endpoints of their own.
  * @returns null for any other call
  * @throws {GatewayError} of status 400 for what no image can be made of, where no target takes it as it came
  */
-export function drawingOf(call: ResolvedCall): Serve | null {
+export function drawingOf(call: ResolvedCall): Next<ResolvedCall> | null {
   const { images: translation, protocol } = call.route;
   const { targets, drawing } = call.model;
   if (translation === null || protocol === null) return null;
