@@ -1,11 +1,11 @@
 import type { Budget, Key, Model } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
 import type { Admission } from '../limits/admission.js';
-import type { WaitingCall } from '../limits/held-pool.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { Demand, Pool } from '../limits/pool.js';
 import { budgetPool, type CallPools } from '../limits/pools.js';
 import { type RateLines, rateWord } from '../limits/rate-headers.js';
+import type { WaitingCall } from '../limits/waiting-line.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { ReservedBudget } from '../usage/background-calls.js';

@@ -1,8 +1,9 @@
 import { WideMap } from '../wire/wide-map.js';
-import type { Decision, Denial } from './admission.js';
+import type { Denial } from './admission.js';
 import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
 import { type Demand, type Pool, sliceOf, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
+import { WaitingLine } from './waiting-line.js';
 
 /** Client's wait where nobody knows when there will be units. */
 const unknownRetryMs = 1000;
@@ -52,11 +53,6 @@ export class HeldPool {
   slice: number;
   /** Units that may be used now; below zero only when more was used than the primary could be told of. */
   available = 0;
-  /** Units used since the last sweep, and by how many calls. */
-  taken = 0;
-  calls = 0;
-  /** Least that was available since the last sweep: so much was idle all the time. */
-  idle = 0;
   /** Units in use that time does not bring back. */
   inUse = 0;
   /** What the primary has leased to this worker, as far as it has arrived here. */
@@ -78,7 +74,7 @@ export class HeldPool {
 
   /** As `asked`, made where there is none. */
   get asking(): AskedPool {
-    this.asked ??= new AskedPool();
+    this.asked ??= new AskedPool(this.available);
     return this.asked;
   }
 
@@ -124,9 +120,7 @@ export class HeldPool {
 
   take(amount: number, now: number): void {
     this.available -= amount;
-    this.taken += amount;
-    this.calls++;
-    if (this.available < this.idle) this.idle = this.available;
+    this.asked?.noteTaken(amount, this.available);
     if (this.window === null) this.inUse += amount;
     else this.window.add(now, amount, this.held);
   }
@@ -135,8 +129,7 @@ export class HeldPool {
   giveBack(amount: number): void {
     this.available -= amount;
     this.held -= amount;
-    if (this.asked !== null) this.asked.owed = Math.max(0, this.asked.owed - amount);
-    if (this.available < this.idle) this.idle = this.available;
+    this.asked?.noteBack(amount, this.available);
   }
 
   /**
@@ -146,8 +139,8 @@ export class HeldPool {
   get runsOut(): boolean {
     const { asked } = this;
     if (asked === null) return this.available * 2 < this.slice;
-    if (this.calls < busyCalls || asked.isAsking || this.window === null) return false;
-    const perSecond = Math.max(this.taken, asked.takenBefore);
+    if (asked.calls < busyCalls || asked.isAsking || this.window === null) return false;
+    const perSecond = Math.max(asked.taken, asked.takenBefore);
     if (this.available >= perSecond * askAheadSeconds) return false;
     return asked.freeElsewhere !== null && asked.freeElsewhere >= perSecond;
   }
@@ -231,12 +224,14 @@ export class HeldPool {
    * @returns how much beyond its slice was idle since the one before, and is more than so much time takes again
    */
   sweep(): number {
-    const spare = this.window === null ? 0 : this.taken;
-    const idle = Math.min(this.idle, this.available) - spare;
-    this.idle = this.available;
-    if (this.asked !== null) this.asked.takenBefore = this.taken;
-    this.taken = 0;
-    this.calls = 0;
+    if (this.asked === null) {
+      // Its slice may be smaller than it was: from now on it is noted what is idle of it.
+      if (this.held > this.slice) this.asked = new AskedPool(this.available);
+      return 0;
+    }
+    const { taken, idle: least } = this.asked;
+    const idle = Math.min(least, this.available) - (this.window === null ? 0 : taken);
+    this.asked.endSweep(this.available);
     return Math.max(0, Math.min(idle, this.held - this.slice));
   }
 
@@ -254,7 +249,7 @@ export class HeldPool {
       number: asking.number,
       need,
       least: Math.max(1, least - usable),
-      want: need + Math.max(this.taken, asking.takenBefore, this.slice),
+      want: need + Math.max(asking.taken, asking.takenBefore, this.slice),
     };
   }
 
@@ -275,8 +270,13 @@ class AskedPool {
   /** Other workers lack units, and what becomes idle goes back at once: until then. */
   isRecalled = false;
   recalledUntil = 0;
+  /** Units used since the last sweep, and by how many calls. */
+  taken = 0;
+  calls = 0;
   /** Units that were used between the last two sweeps. */
   takenBefore = 0;
+  /** Least that was available since the last sweep: so much was idle all the time. */
+  idle: number;
   /** Units that are used up, of which the primary has not heard. */
   spent = 0;
   /** Number of the last ask, and whether its answer is still to come. */
@@ -298,6 +298,31 @@ class AskedPool {
   #retryAt = Number.NEGATIVE_INFINITY;
   #deniedAt = Number.NEGATIVE_INFINITY;
   #denials = 0;
+
+  /** @param available units at this moment */
+  constructor(available: number) {
+    this.idle = available;
+  }
+
+  /** Units are taken by a call. @param available what is left */
+  noteTaken(amount: number, available: number): void {
+    this.taken += amount;
+    this.calls++;
+    if (available < this.idle) this.idle = available;
+  }
+
+  /** Units go back to the primary. @param available what is left */
+  noteBack(amount: number, available: number): void {
+    this.owed = Math.max(0, this.owed - amount);
+    if (available < this.idle) this.idle = available;
+  }
+
+  endSweep(available: number): void {
+    this.idle = available;
+    this.takenBefore = this.taken;
+    this.taken = 0;
+    this.calls = 0;
+  }
 
   /** Nothing of it is needed any more. */
   isOver(now: number): boolean {
@@ -416,7 +441,6 @@ export class HeldPools {
     held.held = leased;
     if (usedUntil === null || windowMs === null) held.available = leased;
     else held.window?.add(usedUntil - windowMs, leased);
-    held.idle = held.available;
     this.#byName.set(pool.name, held);
     // It may be one of very many that are used once: nothing is to be done for it but to forget it.
     this.sweepAfter(held, mostTicks / 4);
@@ -460,129 +484,5 @@ export class HeldPools {
     held.home = null;
     held.window?.clear();
     this.#byName.delete(held.name);
-  }
-}
-
-interface WaitingCallOptions {
-  /** Place among all that wait at this worker. */
-  readonly sequence: number;
-  /** When it is decided, whatever it waits for. */
-  readonly deadline: number;
-  readonly demands: readonly Demand[];
-  readonly onDecided: (decision: Decision) => void;
-  readonly onCancel: (waiting: WaitingCall) => void;
-}
-
-/** A call whose demands are not decided. It stands in the line of one pool that has too little for it. */
-export class WaitingCall {
-  readonly outcome = 'pending';
-  readonly sequence: number;
-  readonly deadline: number;
-  readonly demands: readonly Demand[];
-  readonly onDecided: (decision: Decision) => void;
-  readonly #onCancel: (waiting: WaitingCall) => void;
-  /** Where it stands, which demand is short there; null when it stands nowhere. */
-  line: WaitingLine | null = null;
-  demand = 0;
-  previous: WaitingCall | null = null;
-  next: WaitingCall | null = null;
-  /** What was decided, before it was told. */
-  decision: Decision | null = null;
-  /** It was told, or gave up. */
-  isOver = false;
-
-  constructor({ sequence, deadline, demands, onDecided, onCancel }: WaitingCallOptions) {
-    this.sequence = sequence;
-    this.deadline = deadline;
-    this.demands = demands;
-    this.onDecided = onDecided;
-    this.#onCancel = onCancel;
-  }
-
-  /** Units that it lacks a part of. */
-  get amount(): number {
-    return this.demands[this.demand]?.amount ?? 0;
-  }
-
-  /** Gives up: nothing is taken, nobody is called back. Does nothing once the decision was told. */
-  cancel(): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.#onCancel(this);
-  }
-}
-
-/** Calls that wait for units of one pool, in the order in which they came to the worker: so by deadline, too. */
-class WaitingLine {
-  first: WaitingCall | null = null;
-  size = 0;
-  /** Units that all of them together wait for. */
-  amount = 0;
-  #last: WaitingCall | null = null;
-
-  /** Puts a call where it belongs: one that stood in another line first goes before those that came later. */
-  insert(waiting: WaitingCall, demand: number): void {
-    let before = this.#last;
-    while (before !== null && before.sequence > waiting.sequence) before = before.previous;
-    const after = before === null ? this.first : before.next;
-    waiting.line = this;
-    waiting.demand = demand;
-    waiting.previous = before;
-    waiting.next = after;
-    if (before === null) this.first = waiting;
-    else before.next = waiting;
-    if (after === null) this.#last = waiting;
-    else after.previous = waiting;
-    this.size++;
-    this.amount += waiting.amount;
-  }
-
-  /** Takes a call out, which stands in this line. */
-  remove(waiting: WaitingCall): void {
-    const { previous, next } = waiting;
-    if (previous === null) this.first = next;
-    else previous.next = next;
-    if (next === null) this.#last = previous;
-    else next.previous = previous;
-    waiting.line = null;
-    waiting.previous = null;
-    waiting.next = null;
-    this.size--;
-    this.amount -= waiting.amount;
-  }
-
-  /** The least that one of them waits for. */
-  least(): number {
-    let least = Number.POSITIVE_INFINITY;
-    for (let waiting = this.first; waiting !== null; waiting = waiting.next)
-      least = Math.min(least, waiting.amount);
-    return least;
-  }
-}
-
-/** Calls that are decided and not told yet: whoever is told may call the holder at once, which is in order first. */
-export class DecidedCalls {
-  readonly #decided: WaitingCall[] = [];
-  #isTelling = false;
-
-  add(waiting: WaitingCall, decision: Decision): void {
-    waiting.decision = decision;
-    this.#decided.push(waiting);
-  }
-
-  /** Tells all of them, with those that are added meanwhile. */
-  tell(): void {
-    if (this.#isTelling || this.#decided.length === 0) return;
-    this.#isTelling = true;
-    try {
-      for (let waiting = this.#decided.shift(); waiting !== undefined; waiting = this.#decided.shift()) {
-        const { decision, isOver } = waiting;
-        if (isOver || decision === null) continue;
-        waiting.isOver = true;
-        waiting.onDecided(decision);
-      }
-    } finally {
-      this.#isTelling = false;
-    }
   }
 }

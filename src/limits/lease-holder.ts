@@ -15,7 +15,7 @@
  */
 
 import { Admission, type Decision, type Denial, graver } from './admission.js';
-import { DecidedCalls, type HeldPool, HeldPools, type HeldUnits, WaitingCall } from './held-pool.js';
+import { type HeldPool, HeldPools, type HeldUnits } from './held-pool.js';
 import {
   type HolderMessage,
   type OwnerMessage,
@@ -30,6 +30,7 @@ import {
 import { type Demand, isGivenBack, type Pool } from './pool.js';
 import { type PoolView, poolViewOf, untouched } from './pool-view.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
+import { DecidedCalls, WaitingCall } from './waiting-line.js';
 
 /** A call waits for units at most so long. */
 const mostWaitMs = 1000;

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import type { Admission, Decision, Denial } from '../../src/limits/admission.js';
-import type { WaitingCall } from '../../src/limits/held-pool.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
+import type { WaitingCall } from '../../src/limits/waiting-line.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };

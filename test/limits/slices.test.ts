@@ -77,6 +77,20 @@ test('pools of thousands that call at once and fall silent are forgotten some at
   t.end();
 });
 
+test('what is idle of a slice that has become smaller goes back', (t) => {
+  const { host, workers } = makeHost();
+  for (const worker of workers) t.equal(admitted(offer(host, worker, requests, 5)), 5);
+  const lowered: Pool = { ...requests, limit: 80 };
+  host.pools.set(requests.name, lowered);
+  host.owner.reload([requests]);
+  host.advance(150_000);
+  t.equal(host.fault(), null);
+  isForgotten(t, host);
+  const [busy] = workers;
+  t.equal(admitted(offer(host, busy, lowered, 100)), 80);
+  t.end();
+});
+
 test('a worker asks for more before its slice is used up, so that no call waits', (t) => {
   const { host, workers } = makeHost();
   const [worker] = workers;

@@ -1,8 +1,8 @@
 import { GatewayError, type Guarded, guard } from '../../errors.js';
 import type { Admission, Decision } from '../../limits/admission.js';
-import type { WaitingCall } from '../../limits/held-pool.js';
 import type { LeaseHolder } from '../../limits/lease-holder.js';
 import type { Pool } from '../../limits/pool.js';
+import type { WaitingCall } from '../../limits/waiting-line.js';
 import { type Consumption, costSoFar } from '../consumption.js';
 
 /** The part of `Services` that is needed here. */
