@@ -89,13 +89,19 @@ export class UpstreamWatch {
   }
 
   async #round(): Promise<void> {
-    const { ids, next } = await this.#watched.page(mostOfRound, this.#from);
+    const from = this.#from;
+    const { ids, next } = await this.#watched.page(mostOfRound, from);
     this.#from = next;
     const now = performance.now();
     const due = ids.filter((id) => now >= (this.#notBefore.get(id) ?? 0));
     if (this.#notBefore.size > 10 * mostOfRound) this.#notBefore.clear();
     for (const id of due) {
-      if (this.#isOver || this.#askedOfAll >= mostAtOnce) return;
+      if (this.#isOver) return;
+      if (this.#askedOfAll >= mostAtOnce) {
+        // The rest of this page comes first in the next round.
+        this.#from = from;
+        return;
+      }
       await this.#look(id);
     }
   }

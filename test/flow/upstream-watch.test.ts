@@ -1,0 +1,41 @@
+import { test } from 'tap';
+import type { Services } from '../../src/flow/services.js';
+import { UpstreamWatch, type Watched } from '../../src/flow/upstream-watch.js';
+
+test('a round that is asking about as much as it may goes on where it stopped', async (t) => {
+  const ids = Array.from({ length: 200 }, (_, at) => `id-${at}`);
+  const begun: string[] = [];
+  let release = (): void => {};
+  const watched: Watched = {
+    mayBeAny: () => true,
+    async page(limit, from) {
+      const start = from === null ? 0 : Number(from);
+      const end = start + limit;
+      return { ids: ids.slice(start, end), next: end < ids.length ? String(end) : null };
+    },
+    // Each of an upstream of its own, so that only the bound of all of them holds.
+    find: async (id) => ({
+      ageMs: 0,
+      upstream: id,
+      claim: async () => true,
+      work: () => {
+        begun.push(id);
+        const waiting = release;
+        return new Promise<void>((resolve) => {
+          release = () => {
+            waiting();
+            resolve();
+          };
+        });
+      },
+    }),
+  };
+  const watch = new UpstreamWatch({ reportFault: t.fail } as unknown as Services, watched);
+  await watch.tick();
+  t.equal(begun.length, 64);
+  release();
+  await new Promise(setImmediate);
+  await watch.tick();
+  t.strictSame(begun.slice(64, 100), ids.slice(64, 100), 'the rest of the first page');
+  watch.close();
+});
