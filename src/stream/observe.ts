@@ -22,7 +22,7 @@ import { keyAt, keyError, quotedKeyError, tellable } from '../protocols/error-fo
 import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
-import { skipSpace } from '../wire/json-skip.js';
+import { endOfString, skipSpace } from '../wire/json-skip.js';
 import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
@@ -63,6 +63,9 @@ const letterS = 0x73;
 const quote = 0x22;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
+const closeBrace = 0x7d;
+const closeBracket = 0x5d;
+const backslash = 0x5c;
 const nothing = Buffer.alloc(0);
 
 /** Whether a whole answer has an error, and not only a place for one. */
@@ -107,6 +110,27 @@ function isNull(bytes: Buffer, at: number): boolean {
 
 /** Is shown what passes of an answer, from its beginning. @returns true when it wants to see no more */
 export type AnswerWatch = (piece: Buffer, isStream: boolean) => boolean;
+
+/** The first part of an event with the ends of all that begins in it, so that what stands in it is as deep as in the whole. */
+function closed(part: Buffer): Buffer {
+  let depth = 0;
+  let ends = '';
+  for (let at = lastEventEnd(part, 0, part.length); at < part.length; at++) {
+    const byte = part[at];
+    if (byte === openBrace || byte === openBracket) depth++;
+    else if (byte === closeBrace || byte === closeBracket) depth--;
+    else if (byte === quote) {
+      at = endOfString(part, at + 1);
+      if (at !== -1) continue;
+      let escapes = 0;
+      while (part[part.length - 1 - escapes] === backslash) escapes++;
+      // The first quote is a part of the text where a backslash that is none itself stands before it.
+      ends = escapes % 2 === 1 ? '""' : '"';
+      break;
+    }
+  }
+  return Buffer.concat([part, Buffer.from(ends + '}'.repeat(Math.max(0, depth)))]);
+}
 
 interface Observed {
   readonly rules: StreamRules;
@@ -273,7 +297,7 @@ export class ObservedTransform implements AnswerTransform {
 
   /**
    * Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. In
-   * one that passes in parts the first one tells the error, and the last one the usage: what a client has sent and the
+   * one that passes in parts the first one tells the error, and the first or the last one the usage: what a client has sent and the
    * answer repeats is told from the answer's own by how much ends behind it.
    */
   #noteEnd(run: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
@@ -281,8 +305,12 @@ export class ObservedTransform implements AnswerTransform {
     if (!this.#ended) this.#ended = marksEnd(run);
     else if (!isLastPart) return;
     if (!this.#ended || run.length <= tailBytes) return;
-    const { state, error, usage: told } = this.#rules.judgeEnd(run, this.#facts);
-    const usage = this.#isInside ? null : told;
+    const {
+      state,
+      error,
+      usage: told,
+    } = this.#rules.judgeEnd(this.#isInside ? closed(run) : run, this.#facts);
+    const usage = told ?? this.#long?.usage ?? null;
     if (this.#long?.error != null) this.#long = { ...this.#long, usage };
     else if (error !== null || usage !== null) this.#long = { state, error, usage };
   }

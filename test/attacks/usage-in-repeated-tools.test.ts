@@ -11,7 +11,7 @@ const free = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
 const exact = { input: 1000, output: 500, cached: 0, cacheWritten: 0, reasoning: 0 };
 
 /** The tools of a request, which a response repeats: a schema may have members of any name. */
-const toolsOf = (bytes: number) => ({
+const toolsOf = (bytes: number, filling = 'x') => ({
   tools: [
     {
       type: 'function',
@@ -19,7 +19,7 @@ const toolsOf = (bytes: number) => ({
       parameters: {
         usage: free,
         service_tier: 'flex',
-        description: 'x'.repeat(bytes),
+        description: filling.repeat(bytes),
         properties: { usage: free },
       },
     },
@@ -65,6 +65,10 @@ for (const bytes of [1000, 1_100_000, 3_000_000]) {
     const orders: readonly Ended[] = [
       { status: 'completed', ...toolsOf(bytes), usage },
       { status: 'completed', ...toolsOf(bytes), usage, metadata: { a: 'y'.repeat(8000) } },
+      { status: 'completed', usage, ...toolsOf(bytes) },
+      { status: 'completed', usage, ...toolsOf(bytes, '\\') },
+      { id: 'r', status: 'completed', usage, ...toolsOf(bytes, '\\') },
+      { status: 'completed', usage, metadata: { a: '"}]\\'.repeat(bytes / 5) } },
       { status: 'incomplete', error: null, ...toolsOf(bytes), usage },
     ];
     for (const response of orders) {
