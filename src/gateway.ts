@@ -119,7 +119,11 @@ export class Gateway {
     this.#log = log;
     this.#managedKeys = managedKeys;
     this.#store = createStore(snapshot.store);
-    this.#health = new HealthTable(snapshot.routing);
+    this.#health = new HealthTable(snapshot.routing, ({ upstream, model }, { isOpen, lastError }) => {
+      if (isOpen)
+        log.warn({ upstream, model, error: lastError }, 'a target fails and is left alone for a while');
+      else log.warn({ upstream, model }, 'a target that was left alone answers again');
+    });
     this.#health.retain(targetsOf(snapshot));
     const dialer = createDialer(undefined, staleNamesTo(log));
     const upstream = createUpstreamClient(dialer, {

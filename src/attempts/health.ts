@@ -33,6 +33,12 @@ interface TargetStatus {
   readonly lastErrorAgoMs: number | null;
 }
 
+/** Hears when the circuit of a target opens, and when it closes: not of what a probe says in between. */
+export type CircuitListener = (
+  target: Pick<TargetHealth, 'upstream' | 'model'>,
+  change: { readonly isOpen: boolean; readonly lastError: string | null },
+) => void;
+
 /**
  * How one target fares at one worker: calls under way, a circuit breaker, and the times at which it asked to be left
  * alone. All times are milliseconds of `performance.now()` and come from the caller.
@@ -52,6 +58,7 @@ export class TargetHealth {
   /** Null for an upstream with one key or none, whose refusals are the target's. */
   readonly keys: KeyHealth | null;
   #settings: RoutingSettings;
+  readonly #onCircuit: CircuitListener;
 
   #inFlight = 0;
   #period = outside + 1;
@@ -76,12 +83,19 @@ export class TargetHealth {
   #lastErrorAt = 0;
 
   /** @param apiKeys of the upstream */
-  constructor(upstream: string, model: string, settings: RoutingSettings, apiKeys: readonly string[] = []) {
+  constructor(
+    upstream: string,
+    model: string,
+    settings: RoutingSettings,
+    apiKeys: readonly string[] = [],
+    onCircuit: CircuitListener = () => {},
+  ) {
     this.upstream = upstream;
     this.model = model;
     this.hash = targetHash(upstream, model);
     this.keys = apiKeys.length > 1 ? new KeyHealth(apiKeys) : null;
     this.#settings = settings;
+    this.#onCircuit = onCircuit;
   }
 
   /** Calls under way. */
@@ -203,6 +217,7 @@ export class TargetHealth {
     this.#openedAt = now;
     this.#openForMs = Math.min(openMs, maxOpenMs);
     this.#period++;
+    this.#onCircuit(this, { isOpen: true, lastError: this.#lastError });
   }
 
   #freeProbe(): void {
@@ -216,6 +231,7 @@ export class TargetHealth {
     this.#isProbing = false;
     this.#consecutive = 0;
     this.#clear();
+    this.#onCircuit(this, { isOpen: false, lastError: this.#lastError });
   }
 
   #note(now: number, { error }: FailedOutcome): void {
@@ -291,9 +307,11 @@ export class HealthTable {
   readonly #byTarget = new WeakMap<Target, TargetHealth>();
   readonly #byName = new Map<string, Entry>();
   #settings: RoutingSettings;
+  readonly #onCircuit: CircuitListener | undefined;
 
-  constructor(settings: RoutingSettings) {
+  constructor(settings: RoutingSettings, onCircuit?: CircuitListener) {
     this.#settings = settings;
+    this.#onCircuit = onCircuit;
   }
 
   /** How targets are chosen now. */
@@ -319,7 +337,7 @@ export class HealthTable {
   }
 
   #make({ upstream, model }: Target): TargetHealth {
-    return new TargetHealth(upstream.name, model, this.#settings, upstream.apiKeys);
+    return new TargetHealth(upstream.name, model, this.#settings, upstream.apiKeys, this.#onCircuit);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { HealthTable } from '../../src/attempts/health.js';
+import type { AttemptOutcome } from '../../src/attempts/outcome.js';
 import { makeTarget, makeUpstream, settings } from './targets.js';
 
 test('targets of two models and of two configs share their health', async (t) => {
@@ -66,4 +67,24 @@ test('settings reach every target, and those that come later', async (t) => {
     health.ended(0, health.began(0), { kind: 'failure', error: 'reset', retryAfterMs: null });
     t.notOk(health.mayTake(0));
   }
+});
+
+test('who is told of circuits hears of the end of good and of bad times, and of no probe between', async (t) => {
+  const heard: object[] = [];
+  const table = new HealthTable({ ...settings, failures: 2, openMs: 100, maxOpenMs: 100 }, (target, change) =>
+    heard.push({ upstream: target.upstream, model: target.model, ...change }),
+  );
+  const health = table.of(makeTarget('a', { model: 'm' }));
+  const end = (now: number, outcome: AttemptOutcome): void => health.ended(now, health.began(now), outcome);
+  const reset: AttemptOutcome = { kind: 'failure', error: 'reset', retryAfterMs: null };
+  end(0, reset);
+  t.strictSame(heard, [], 'one failure is none');
+  end(0, reset);
+  const opened = { upstream: 'a', model: 'm', isOpen: true, lastError: 'reset' };
+  t.strictSame(heard, [opened]);
+  end(100, reset);
+  t.strictSame(heard, [opened], 'the probe fails');
+  end(200, 'success');
+  end(200, 'success');
+  t.strictSame(heard, [opened, { ...opened, isOpen: false }]);
 });
