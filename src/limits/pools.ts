@@ -181,7 +181,8 @@ export function allPools(parts: LimitedParts): PoolsByName {
   return atOnce(poolSteps(parts));
 }
 
-function allPoolsOf(owner: string, { limits, budget }: OwnLimits): Pool[] {
+/** @param owner first word and name of whose they are: `key:team-a` */
+export function allPoolsOf(owner: string, { limits, budget }: OwnLimits): Pool[] {
   const pools = poolsOf(owner, limits);
   if (budget !== null) pools.push(budgetPool(owner, budget, ''));
   return pools;
@@ -241,84 +242,5 @@ function rateLinesOf(pools: readonly Pool[]): RateLines {
   return new RateLines(of('requests'), of('tokens'));
 }
 
-type LimitedKey = LimitedParts['keys'] extends Iterable<infer Each> ? Each : never;
-
-/** How keys that come and go have changed. */
-interface KeyLimitChange {
-  /** What is not in `put` is gone. */
-  readonly whole: boolean;
-  readonly put: Iterable<LimitedKey>;
-  /** Ids of those that are gone. */
-  readonly removed: Iterable<string>;
-}
-
-/** The pools of keys that come and go, by name. */
-interface KeyPools {
-  get(name: string): Pool | undefined;
-  /**
-   * Costs no more than the change is long.
-   * @returns the pools of which the limit is another now, as they were, and those that are new, as they are
-   */
-  apply(change: KeyLimitChange): Pool[];
-}
-
-export function createKeyPools(): KeyPools {
-  const pools = new WideMap<Pool>();
-  /** Names of its pools, of every key that has some. */
-  const namesOf = new WideMap<readonly string[]>();
-
-  const remove = (id: string): void => {
-    for (const name of namesOf.get(id) ?? []) pools.delete(name);
-    namesOf.delete(id);
-  };
-  const put = (key: LimitedKey, changed: Pool[]): void => {
-    const own = allPoolsOf(`key:${key.id}`, key);
-    for (const pool of own) {
-      const former = formerOf(pool, pools);
-      if (former !== null) changed.push(former);
-    }
-    remove(key.id);
-    if (own.length === 0) return;
-    for (const pool of own) pools.set(pool.name, pool);
-    namesOf.set(
-      key.id,
-      own.map(({ name }) => name),
-    );
-  };
-
-  return {
-    get: (name) => findPool(pools, name),
-    apply(change) {
-      const changed: Pool[] = [];
-      const gone = new Set(change.whole ? namesOf.keys() : change.removed);
-      for (const key of change.put) {
-        put(key, changed);
-        gone.delete(key.id);
-      }
-      for (const id of gone) remove(id);
-      return changed;
-    },
-  };
-}
-
-/**
- * @returns the pools of which the limit is another now, as they were before, and those that are new, as they are; none where
- * there was none before: nobody has used any
- */
-export function* changedPools(now: PoolsByName, before: PoolsByName): Steps<Pool[]> {
-  const changed: Pool[] = [];
-  if (before.size === 0) return changed;
-  for (const pool of now.values()) {
-    const former = formerOf(pool, before);
-    if (former !== null) changed.push(former);
-    yield;
-  }
-  return changed;
-}
-
-/** The pool as it was, where its limit was another; the pool itself where it is new; else null. */
-function formerOf(pool: Pool, before: PoolsByName): Pool | null {
-  const known = before.get(pool.name);
-  if (known === undefined) return pool;
-  return known.limit === pool.limit ? null : known;
-}
+/** A key that may have limits. */
+export type LimitedKey = LimitedParts['keys'] extends Iterable<infer Each> ? Each : never;

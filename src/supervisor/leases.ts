@@ -9,15 +9,8 @@ import { BudgetSource, type BudgetSourceOptions } from '../limits/budget-source.
 import { HostClock } from '../limits/clock.js';
 import { LeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
-import type { Pool } from '../limits/pool.js';
-import {
-  allPools,
-  changedPools,
-  createKeyPools,
-  findPool,
-  type PoolsByName,
-  poolSteps,
-} from '../limits/pools.js';
+import { poolSteps } from '../limits/pools.js';
+import { PoolsInForce } from '../limits/pools-in-force.js';
 import { bothSources, undivided } from '../limits/share-source.js';
 import { ShareKeeper } from '../limits/shares.js';
 import { type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
@@ -71,8 +64,7 @@ interface LeasesOptions {
 /** Owns the units of all limits of a config, and leases them to the workers. */
 export function createLeases(options: LeasesOptions): Leases {
   const { config, store, log } = options;
-  const pools = createConfigPools();
-  const keyPools = createKeyPools();
+  const pools = new PoolsInForce();
   let { outage } = config;
   let sliceDivisor = 0;
   const clock = new HostClock();
@@ -82,7 +74,7 @@ export function createLeases(options: LeasesOptions): Leases {
   const owner = new LeaseOwner({
     now,
     shares: bothSources(rates.source, budgets),
-    poolOf: (name) => pools.get(name) ?? keyPools.get(name),
+    poolOf: (name) => pools.get(name),
     sliceDivisor: () => sliceDivisor,
   });
   const watch = createBudgetWatch({
@@ -128,12 +120,12 @@ export function createLeases(options: LeasesOptions): Leases {
       owner.gone(number);
     }),
     async apply(next, workers) {
-      const changed = await pools.next(next);
+      const changed = await inSlices(pools.configSteps(await inSlices(poolSteps(next))));
       outage = next.outage;
       sliceDivisor = workers * divisorPerWorker;
       await inSlices(owner.reloadSteps(changed));
     },
-    applyKeys: (change) => owner.reload(keyPools.apply(change)),
+    applyKeys: (change) => owner.reload(pools.changeKeys(change)),
     inspect: (names) => inSlices(owner.inspectSteps(names)),
     ready: rates.ready,
     gauges: () => [
@@ -169,27 +161,6 @@ function createBudgets({
       else log.warn({ budgets: whenGone() }, 'the accounts of budgets cannot be reached');
     },
   });
-}
-
-/** The pools of the config in force: of none before the first one. */
-function createConfigPools() {
-  let pools = allPools({ keys: [], groups: [], models: [] });
-  function* putInForce(now: PoolsByName, changed: readonly Pool[]): Generator<Pool, void, undefined> {
-    for (const before of changed) {
-      const pool = now.get(before.name);
-      if (pool !== undefined) pools.set(before.name, pool);
-      yield before;
-    }
-    pools = now;
-  }
-  return {
-    get: (name: string) => findPool(pools, name),
-    /** @returns the pools of which the limit is another now, as they were, and those that are new; each is in force as soon as it is taken, all others behind the last one */
-    async next(config: ResolvedConfig): Promise<Iterable<Pool>> {
-      const now = await inSlices(poolSteps(config));
-      return putInForce(now, await inSlices(changedPools(now, pools)));
-    },
-  };
 }
 
 interface RateSharesOptions {
