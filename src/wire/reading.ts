@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from './json.js';
+import { type JsonObject, numberOrNull, textOrNull } from './json.js';
 
 /*
  * How the decoders of client bodies read members whose types the schemas leave open.
@@ -41,24 +41,6 @@ export function noFile(name: string): GatewayError {
     `'${name}' is not taken as a file here: send its value without a filename.`,
     { param: name },
   );
-}
-
-/**
- * The objects of a list, each with its path.
- * @param at path of the list in the client's body
- * @param wanted what each has to be
- * @throws {GatewayError} of status 400 for what is no object
- */
-export function objectsIn(
-  list: unknown,
-  at: string,
-  wanted = 'an object',
-): readonly (readonly [object: JsonObject, at: string])[] {
-  return listOf(list).map((each, index) => {
-    const path = `${at}[${index}]`;
-    if (!isObject(each)) throw wrongValue(path, wanted);
-    return [each, path];
-  });
 }
 
 /**

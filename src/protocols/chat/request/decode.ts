@@ -27,14 +27,7 @@ import {
   numberOrNull,
   textOrNull,
 } from '../../../wire/json.js';
-import {
-  decodeStop,
-  nameOfType,
-  objectsIn,
-  requireName,
-  requireText,
-  wrongValue,
-} from '../../../wire/reading.js';
+import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
@@ -155,9 +148,11 @@ function decodeContent<Part extends Cacheable>(
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   if (content === null || content === undefined) return [];
   if (!Array.isArray(content)) throw wrongValue(at, 'a string or an array of parts');
-  return objectsIn(content, at, "an object with a 'type'").map(([part, partAt]) =>
-    marked(decodePart(part, partAt), cacheMarkOf(part)),
-  );
+  return content.map((part: unknown, index) => {
+    const partAt = `${at}[${index}]`;
+    if (!isObject(part)) throw wrongValue(partAt, "an object with a 'type'");
+    return marked(decodePart(part, partAt), cacheMarkOf(part));
+  });
 }
 
 function userPart(part: JsonObject, at: string): TextPart | MediaPart {
@@ -254,7 +249,9 @@ function decodeMessages(messages: unknown): Conversation {
     results: null,
     functionCalls: new FunctionCalls(),
   };
-  objectsIn(messages, 'messages', "an object with a 'role'").forEach(([message, at], index) => {
+  messages.forEach((message: unknown, index) => {
+    const at = `messages[${index}]`;
+    if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
     decodeMessage(message, at, index, progress);
   });
   return progress;
@@ -376,13 +373,15 @@ type HostedTools = ConversationRequest['hostedTools'];
 function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
-  for (const [tool, at] of objectsIn(body.tools, 'tools')) {
+  listOf(body.tools).forEach((tool, index) => {
+    const at = `tools[${index}]`;
+    if (!isObject(tool)) throw wrongValue(at, 'an object');
     if (tool.type === 'function')
       tools.push(marked(functionTool(tool.function, `${at}.function`), toolMark(tool, tool.function)));
     else if (tool.type === 'custom')
       tools.push(marked(customTool(tool.custom, `${at}.custom`), toolMark(tool, tool.custom)));
     else hostedTools.push({ type: nameOfType(tool.type), at });
-  }
+  });
   listOf(body.functions).forEach((definition, index) => {
     tools.push(functionTool(definition, `functions[${index}]`));
   });
@@ -418,7 +417,9 @@ function allowedTools(allowed: unknown): ToolChoice {
   if (allowed.mode !== 'auto' && allowed.mode !== 'required')
     throw wrongValue(`${at}.mode`, "'auto' or 'required'");
   if (!Array.isArray(allowed.tools)) throw wrongValue(`${at}.tools`, 'an array');
-  const names = objectsIn(allowed.tools, `${at}.tools`).map(([tool, toolAt]) => {
+  const names = allowed.tools.map((tool: unknown, index) => {
+    const toolAt = `${at}.tools[${index}]`;
+    if (!isObject(tool)) throw wrongValue(toolAt, 'an object');
     if (tool.type !== 'function' && tool.type !== 'custom') throw untranslatable(toolAt, ofType(tool.type));
     return chosenName(tool, tool.type, toolAt);
   });

@@ -27,17 +27,11 @@ import {
   isList,
   isObject,
   type JsonObject,
+  listOf,
   numberOrNull,
   textOrNull,
 } from '../../../wire/json.js';
-import {
-  decodeStop,
-  nameOfType,
-  objectsIn,
-  requireName,
-  requireText,
-  wrongValue,
-} from '../../../wire/reading.js';
+import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
@@ -150,18 +144,18 @@ function decodeEffort(config: unknown): EffortWord | null {
 
 type ContentPart = TextPart | MediaPart;
 
-type Blocks = ReturnType<typeof objectsIn>;
-
 /**
- * Reads content as blocks with their paths: a string is one text, nothing is none.
+ * Reads content as blocks: a string is one text, nothing is none.
  * @param at path of the content in the client's body
  * @throws {GatewayError} of status 400 for anything else
  */
-function blocksOf(content: unknown, at: string): Blocks {
-  if (typeof content === 'string') return [[{ type: 'text', text: content }, `${at}[0]`]];
+function blocksOf(content: unknown, at: string): readonly JsonObject[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
   if (content === null || content === undefined) return [];
   if (!isList(content)) throw wrongValue(at, 'a string or an array of blocks');
-  return objectsIn(content, at, "an object with a 'type'");
+  if (content.every(isObject)) return content;
+  const wrong = content.findIndex((block) => !isObject(block));
+  throw wrongValue(`${at}[${wrong}]`, "an object with a 'type'");
 }
 
 /**
@@ -171,7 +165,8 @@ function blocksOf(content: unknown, at: string): Blocks {
  */
 function decodeTexts(content: unknown, at: string, leftOut: Set<string>): string[] {
   return blocksOf(content, at)
-    .map(([block, blockAt]) => {
+    .map((block, index) => {
+      const blockAt = `${at}[${index}]`;
       if (block.type === 'text') return requireText(block, 'text', blockAt);
       if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
       throw untranslatable(blockAt, ofType(block.type));
@@ -232,8 +227,10 @@ function decodeDocument(block: JsonObject, at: string, taken: Taken): void {
   } else if (source.type === 'content') {
     const head = titled([title, context], '');
     if (head !== '') parts.push({ kind: 'text', text: head });
-    for (const [inner, innerAt] of blocksOf(source.content, `${at}.source.content`))
-      decodeBlock(inner, innerAt, taken);
+    const contentAt = `${at}.source.content`;
+    blocksOf(source.content, contentAt).forEach((inner, index) => {
+      decodeBlock(inner, `${contentAt}[${index}]`, taken);
+    });
   } else {
     const media = decodeSource(source, at, 'application/pdf');
     if (context !== '') parts.push({ kind: 'text', text: context });
@@ -303,14 +300,16 @@ function decodeMessages(messages: unknown, system: string[], leftOut: Set<string
   if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const turns: Turn[] = [];
   const history: History = { toolNames: new Map(), leftOut };
-  for (const [message, at] of objectsIn(messages, 'messages', "an object with a 'role'")) {
+  messages.forEach((message: unknown, index) => {
+    const at = `messages[${index}]`;
+    if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
     const { role, content } = message;
     const contentAt = `${at}.content`;
     if (role === 'user') {
-      const parts = decodeUser(blocksOf(content, contentAt), history);
+      const parts = decodeUser(blocksOf(content, contentAt), contentAt, history);
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'assistant') {
-      const parts = decodeAssistant(blocksOf(content, contentAt), history);
+      const parts = decodeAssistant(blocksOf(content, contentAt), contentAt, history);
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'system') {
       const texts = decodeTexts(content, contentAt, leftOut);
@@ -319,17 +318,22 @@ function decodeMessages(messages: unknown, system: string[], leftOut: Set<string
     } else {
       throw untranslatable(at, `with the role '${nameOfType(role)}'`);
     }
-  }
+  });
   return turns;
 }
 
-function decodeUser(blocks: Blocks, history: History): (TextPart | MediaPart | ToolResultPart)[] {
+function decodeUser(
+  blocks: readonly JsonObject[],
+  at: string,
+  history: History,
+): (TextPart | MediaPart | ToolResultPart)[] {
   const results: ToolResultPart[] = [];
   const rest: (TextPart | MediaPart)[] = [];
-  for (const [block, at] of blocks) {
-    if (block.type === 'tool_result') results.push(decodeResult(block, at, history));
-    else decodeBlock(block, at, { parts: rest, leftOut: history.leftOut });
-  }
+  blocks.forEach((block, index) => {
+    const blockAt = `${at}[${index}]`;
+    if (block.type === 'tool_result') results.push(decodeResult(block, blockAt, history));
+    else decodeBlock(block, blockAt, { parts: rest, leftOut: history.leftOut });
+  });
   if (results.length > 0) return [...results, ...rest];
   return rest.length === 0 && blocks.length > 0 ? [nothingLeft] : rest;
 }
@@ -337,44 +341,46 @@ function decodeUser(blocks: Blocks, history: History): (TextPart | MediaPart | T
 function decodeResult(block: JsonObject, at: string, { toolNames, leftOut }: History): ToolResultPart {
   const callId = originalCallId(cutId(requireText(block, 'tool_use_id', at)).id);
   const content: (TextPart | MediaPart)[] = [];
-  for (const [inner, innerAt] of blocksOf(block.content, `${at}.content`))
-    decodeBlock(inner, innerAt, { parts: content, leftOut });
+  blocksOf(block.content, `${at}.content`).forEach((inner, index) => {
+    decodeBlock(inner, `${at}.content[${index}]`, { parts: content, leftOut });
+  });
   const name = toolNames.get(callId) ?? '';
   return { kind: 'toolResult', callId, name, content, isError: block.is_error === true, at };
 }
 
-function decodeAssistant(blocks: Blocks, history: History): AssistantPart[] {
+function decodeAssistant(blocks: readonly JsonObject[], at: string, history: History): AssistantPart[] {
   const parts: AssistantPart[] = [];
   let isApart = false;
-  for (const [block, at] of blocks) {
+  blocks.forEach((block, index) => {
+    const blockAt = `${at}[${index}]`;
     switch (block.type) {
       case 'text':
         // An empty text is none: some clients put one beside their calls.
-        if (block.text === '') continue;
-        parts.push(textBehind(parts, requireText(block, 'text', at), isApart));
+        if (block.text === '') return;
+        parts.push(textBehind(parts, requireText(block, 'text', blockAt), isApart));
         isApart = false;
-        break;
+        return;
       case 'tool_use': {
-        const { id, tokens } = cutId(requireText(block, 'id', at));
+        const { id, tokens } = cutId(requireText(block, 'id', blockAt));
         for (const signature of tokens) parts.push({ kind: 'reasoning', text: '', signature });
-        const call = decodeCall(block, originalCallId(id), at);
+        const call = decodeCall(block, originalCallId(id), blockAt);
         history.toolNames.set(call.id, call.name);
         parts.push(call);
-        break;
+        return;
       }
       case 'thinking':
       case 'redacted_thinking':
         parts.push(decodeReasoningPart(block));
-        break;
+        return;
       default: {
         if (!isServerBlock(block))
-          throw untranslatable(at, `${ofType(block.type)} in a turn of the assistant`);
+          throw untranslatable(blockAt, `${ofType(block.type)} in a turn of the assistant`);
         const text = serverBlockText(block, history.leftOut);
         if (text !== null) parts.push(textBehind(parts, text, true));
         isApart = true;
       }
     }
-  }
+  });
   return parts;
 }
 
@@ -421,17 +427,19 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
   let search: WebSearch | undefined;
-  for (const [tool, at] of objectsIn(body.tools, 'tools')) {
+  listOf(body.tools).forEach((tool, index) => {
+    const at = `tools[${index}]`;
+    if (!isObject(tool)) throw wrongValue(at, 'an object');
     const type = tool.type ?? 'custom';
     if (search === undefined && isSearchTool(type)) {
       search = decodeSearch(tool, at, body.tool_choice);
-      continue;
+      return;
     }
     if (type !== 'custom') {
       const own = clientFunctionOf(tool);
       if (own === null) hostedTools.push({ type: nameOfType(type), at });
       else tools.push(own);
-      continue;
+      return;
     }
     tools.push({
       name: requireName(tool, at),
@@ -439,7 +447,7 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
       parameters: isObject(tool.input_schema) ? tool.input_schema : null,
       strict: flagOrNull(tool.strict),
     });
-  }
+  });
   return { tools, hostedTools, search };
 }
 

@@ -166,6 +166,7 @@ test('settings that cannot be meant or translated are refused by their name', as
     [{ functions: [{}] }, 'invalid_value', 'functions[0].name'],
     [{ messages: 'x' }, 'invalid_value', 'messages'],
     [{ messages: ['x'] }, 'invalid_value', 'messages[0]'],
+    [{ messages: [{ role: 'x' }, 'x'] }, 'unsupported_parameter', 'messages[0]'],
   ];
   for (const [more, kind, param] of cases)
     t.strictSame(

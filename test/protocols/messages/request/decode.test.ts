@@ -384,6 +384,7 @@ test('what cannot be translated is refused with its place', async (t) => {
     [{ container: 'x' }, 'container'],
     [{ mcp_servers: [{ url: 'x' }] }, 'mcp_servers'],
     [{ messages: [{ role: 'critic', content: 'x' }] }, 'messages[0]'],
+    [{ messages: [{ role: 'critic', content: 'x' }, 5] }, 'messages[0]'],
     [inUser({ type: 'image', source: { type: 'file', file_id: 'x' } }), `${block}.source`],
     [inUser({ type: 'document', source: { type: 'file', file_id: 'x' } }), `${block}.source`],
     [inUser(call), block],
