@@ -6,10 +6,15 @@ import { type JsonObject, numberOrNull, textOrNull } from './json.js';
  */
 
 const longestName = 64;
+/** Above it a character has two code units. */
+const lastOfOneUnit = 0xffff;
 
 /** What a type, a role or another word of others is called in a message: it may be of any shape and length. */
 export function nameOfType(word: unknown): string {
-  return textOrNull(word)?.slice(0, longestName) ?? 'unknown';
+  const name = textOrNull(word) ?? 'unknown';
+  if (name.length <= longestName) return name;
+  const isSplit = (name.codePointAt(longestName - 1) ?? 0) > lastOfOneUnit;
+  return name.slice(0, isSplit ? longestName - 1 : longestName);
 }
 
 /** The 400 for a member that is not there. @param at its path in the client's body, as of those below */

@@ -1,5 +1,12 @@
 import { test } from 'tap';
-import { decodeStop, requireName, requireText, wholeOrNull, wrongValue } from '../../src/wire/reading.js';
+import {
+  decodeStop,
+  nameOfType,
+  requireName,
+  requireText,
+  wholeOrNull,
+  wrongValue,
+} from '../../src/wire/reading.js';
 
 test('a refusal names the path', async (t) => {
   t.match(wrongValue('a[1].b', 'a string'), {
@@ -40,4 +47,11 @@ test('numbers become whole', async (t) => {
   t.equal(wholeOrNull(0), 0);
   for (const none of [undefined, null, '5', Number.POSITIVE_INFINITY, 1e300])
     t.equal(wholeOrNull(none), null);
+});
+
+test('the word of a type is cut between characters', async (t) => {
+  const face = '\u{1F600}';
+  t.equal(nameOfType(face.repeat(40)), face.repeat(32));
+  t.equal(nameOfType(`a${face.repeat(40)}`), `a${face.repeat(31)}`);
+  t.equal(nameOfType('\uD83D'.repeat(2)), '\uD83D'.repeat(2), 'what is not cut stays');
 });
