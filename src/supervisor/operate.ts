@@ -25,7 +25,7 @@ import { formatAuthority } from '../wire/authority.js';
 import { inSlices, textInSlices } from '../wire/steps.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
-import { PortInUseError, portError, type SocketError } from './port.js';
+import { isOneAddress, PortInUseError, portError, type SocketError } from './port.js';
 import type { Reloader } from './reload.js';
 import { Rounds } from './rounds.js';
 
@@ -298,11 +298,6 @@ export async function openAdmin(
     },
     access: { url, token },
   };
-}
-
-/** Whether nobody can listen on a port of one while another process does on that of the other. */
-function isOneAddress(one: string, other: string): boolean {
-  return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
 }
 
 /** How often an address is tried that the gateway before this one is about to give up. */

@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import t, { test } from 'tap';
-import { claimPort } from '../../src/supervisor/port.js';
+import { claimPort, isOneAddress } from '../../src/supervisor/port.js';
 import { ownAddress } from '../support/free-port.js';
 
 test('a port that somebody listens on is refused, and is free again after', async (t) => {
@@ -47,3 +47,21 @@ test('an address of another machine is refused in plain words', async (t) => {
 });
 
 t.end();
+
+test('all addresses of IPv4 hold none of IPv6, and those of IPv6 hold all', async (t) => {
+  const cases: [string, string, boolean][] = [
+    ['127.0.0.1', '127.0.0.1', true],
+    ['127.0.0.1', '127.0.0.2', false],
+    ['0.0.0.0', '127.0.0.1', true],
+    ['0.0.0.0', 'localhost', true],
+    ['0.0.0.0', '::1', false],
+    ['::', '::1', true],
+    ['::', '127.0.0.1', true],
+    ['::', '0.0.0.0', true],
+    ['::1', '127.0.0.1', false],
+  ];
+  for (const [one, other, isOne] of cases) {
+    t.equal(isOneAddress(one, other), isOne, `${one} and ${other}`);
+    t.equal(isOneAddress(other, one), isOne, `${other} and ${one}`);
+  }
+});
