@@ -44,8 +44,36 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
 function describeError(error: Error): object {
   if (!(error instanceof GatewayError) || error.kind !== 'store_unavailable')
     return stdSerializers.err(error);
-  const { kind, message, cause } = error;
-  return { type: kind, message: cause instanceof Error ? cause.message : message };
+  const reason = reasonOf(error, 0).slice(0, longestReason);
+  return { type: error.kind, message: reason.replace(/\s+/g, ' ').trim() };
+}
+
+const longestReason = 500;
+/** Causes of causes that are told; one may be its own. */
+const mostCauses = 5;
+/** Of what failed at once: a name may have many addresses. */
+const mostAtOnce = 2;
+
+/** What an error, or what somebody threw, says with its causes; empty where that is nothing. */
+function reasonOf(error: unknown, depth: number): string {
+  if (!(error instanceof Error)) return typeof error === 'string' ? error : '';
+  const cause = depth < mostCauses ? reasonOf(error.cause, depth + 1) : '';
+  // Its message is for clients.
+  if (error instanceof GatewayError) return cause || error.message;
+  const own = (error instanceof AggregateError && allReasons(error, depth)) || error.message;
+  if (own === '') return cause || codeOf(error) || error.name;
+  return own.endsWith(cause) ? own : `${own}: ${cause}`;
+}
+
+/** Where a host has addresses of both families, Node tries them all and the error of all has no message. */
+function allReasons({ errors }: AggregateError, depth: number): string {
+  if (depth >= mostCauses) return '';
+  const reasons = errors.slice(0, mostAtOnce).map((each: unknown) => reasonOf(each, depth + 1));
+  return reasons.filter((reason) => reason !== '').join('; ');
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
 /**
