@@ -34,12 +34,12 @@ export function urlOfMedia(source: MediaSource): string {
   return source.kind === 'url' ? source.url : dataUrl(source.mediaType, source.data);
 }
 
-/** True for an `http:` or `https:` URL. */
+/** True for an `http:` or `https:` URL with a host, as far as its beginning says. */
 export function isHttpUrl(url: string): boolean {
-  return hasScheme(url, 'https:') || hasScheme(url, 'http:');
+  return hasScheme(url, 'https://') || hasScheme(url, 'http://');
 }
 
-/** True when the URL has this scheme, given in lower-case and with its colon. */
+/** True when the URL has this scheme, given in lower-case and with its colon and perhaps what follows. */
 export function hasScheme(url: string, scheme: string): boolean {
   return url.slice(0, scheme.length).toLowerCase() === scheme;
 }

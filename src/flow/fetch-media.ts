@@ -1,7 +1,9 @@
 import type { Target } from '../config/types.js';
+import { isHttpUrl } from '../conversation/media-source.js';
 import type { ConversationRequest, MediaPart, TextPart, UserPart } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import type { Translation } from '../protocols/endpoint.js';
+import { filePartOf } from '../protocols/openai-shared/file-part.js';
 import type { Downloaded } from '../upstream/download.js';
 import type { WaitingClient } from './attend.js';
 import type { Call } from './call.js';
@@ -104,18 +106,24 @@ function isRemote(part: UserPart): part is RemotePart {
   return (
     (part.kind === 'image' || part.kind === 'document') &&
     part.source.kind === 'url' &&
-    /^https?:/i.test(part.source.url)
+    isHttpUrl(part.source.url)
   );
 }
 
-function withMedia(
+/** @param fetched the sources of what was given by URL, by their URLs */
+export function withMedia(
   request: ConversationRequest,
   fetched: ReadonlyMap<string, MediaPart['source']>,
 ): ConversationRequest {
   const put = <Part extends TextPart | MediaPart | UserPart>(part: Part): Part => {
     if (part.kind === 'toolResult') return { ...part, content: part.content.map(put) };
     if (part.kind === 'text' || part.source.kind !== 'url') return part;
-    return { ...part, source: fetched.get(part.source.url) ?? part.source };
+    const source = fetched.get(part.source.url);
+    if (source === undefined) return part;
+    // What a file is, only its bytes have told.
+    return part.kind === 'document'
+      ? { ...part, ...filePartOf(source, part.name, part.at) }
+      : { ...part, source };
   };
   return {
     ...request,

@@ -2,8 +2,8 @@
 
 const scheme = 'data:';
 const base64Mark = ';base64';
-/** A head has a media type and perhaps a few parameters. */
-const longestHead = 1024;
+/** A head has a media type and perhaps some parameters; in what has no comma nobody looks for one through megabytes. */
+const longestHead = 64 * 1024;
 
 interface SplitDataUrl {
   /** As it stands there; empty where the URL does not say. */
@@ -14,10 +14,9 @@ interface SplitDataUrl {
 
 /** Takes a `data:` URL apart, in any case of its letters. @returns null for a text that is none */
 export function splitDataUrl(url: string): SplitDataUrl | null {
-  const head = url.slice(0, longestHead);
-  const comma = head.indexOf(',');
-  if (comma === -1 || head.slice(0, scheme.length).toLowerCase() !== scheme) return null;
-  const words = head.slice(scheme.length, comma);
+  const comma = url.slice(0, longestHead).indexOf(',');
+  if (comma === -1 || url.slice(0, scheme.length).toLowerCase() !== scheme) return null;
+  const words = url.slice(scheme.length, comma);
   return {
     mediaType: words.split(';', 1)[0] ?? '',
     isBase64: words.trimEnd().toLowerCase().endsWith(base64Mark),

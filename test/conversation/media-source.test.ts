@@ -17,6 +17,7 @@ test('data URLs', async (t) => {
     ['data:image/jpg;base64,AA==', 'image/jpeg'],
     ['data:text/plain;charset=utf-8;base64,AA==', 'text/plain'],
     ['data:;base64,AA==', 'application/octet-stream'],
+    [`data:image/png;name=${'x'.repeat(60_000)};base64,AA==`, 'image/png'],
   ];
   for (const [url, mediaType] of cases) t.same(decodeMediaUrl(url, 'x'), data(mediaType), url);
 });
@@ -28,7 +29,16 @@ test('http URLs are passed on as they are', async (t) => {
 
 test('anything else is refused by its path', async (t) => {
   const refused = { kind: 'invalid_value', status: 400, param: 'a.b', message: /'a\.b'/ };
-  for (const url of ['', 'gs://b/i.png', 'file:///x', 'httpx', 'data:', 'data:image/png;base64', 'data:,AA'])
+  for (const url of [
+    '',
+    'gs://b/i.png',
+    'file:///x',
+    'httpx',
+    'http:foo',
+    'data:',
+    'data:image/png;base64',
+    'data:,AA',
+  ])
     t.throws(() => decodeMediaUrl(url, 'a.b'), { ...refused, name: 'GatewayError' }, url);
   for (const url of ['data:image/png,AA', 'data:image/png;base64,', 'data:image/png;base64x,AA']) {
     t.throws(() => decodeMediaUrl(url, 'a.b'), refused, url);
@@ -38,7 +48,7 @@ test('anything else is refused by its path', async (t) => {
 
 test('schemes and media types', async (t) => {
   t.ok(isHttpUrl('Https://x'));
-  t.notOk(isHttpUrl('ftp://x'));
+  for (const url of ['ftp://x', 'http:foo', 'https:/x', 'http:', 'https:\\\\x']) t.notOk(isHttpUrl(url), url);
   t.equal(registeredType(' IMAGE/JPG '), 'image/jpeg');
   t.equal(registeredType(''), 'application/octet-stream');
 });
