@@ -41,7 +41,7 @@ export function noteUsage(
   if (transform === null || (head !== null && head.status >= 400)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   // A text may say anything, and who speaks in it is whoever pays for it.
-  const isSaid = call.mediaSeconds > 0 && isText(head);
+  const isSaid = call.mediaSeconds > 0 && head !== null && !isStructured(head);
   if (!isSaid) call.usage ??= usage;
   if (!isSaid && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
@@ -50,11 +50,12 @@ export function noteUsage(
   call.isServed = head !== null && !isBroken;
 }
 
-/** Servers call subtitles by names of their own; events and JSON are no such text. */
-const textType = /^(?:text\/(?!event-stream|[^;]*json)|application\/(?:x-)?(?:subrip|srt))/i;
+/** JSON, also as `text/json` and `…+json`, and events of it: servers call subtitles by any other name. */
+const structuredType = /^\s*(?:text\/event-stream|[a-z]+\/(?:[^\s;,+]+\+)?json)(?:[\s;,]|$)/i;
 
-function isText(head: ResponseHead | null): boolean {
-  return head?.contentType != null && textType.test(head.contentType);
+/** Whether what is said in an answer is in strings of it, beside which its usage stands. */
+function isStructured({ contentType }: ResponseHead): boolean {
+  return contentType !== null && structuredType.test(contentType);
 }
 
 const nothing: readonly string[] = [];

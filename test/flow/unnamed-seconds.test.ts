@@ -83,13 +83,27 @@ test('a client pays by the second for what names none', async (t) => {
     textAnswer('text/plain', 'he said "duration": 0.001 and "usage":{"seconds":0}'),
   );
   t.equal(spoken?.mediaSeconds, plain?.mediaSeconds, 'a text names nothing');
-  for (const type of ['text/vtt', 'text/srt; charset=utf-8', 'application/x-subrip']) {
+  for (const type of [
+    'text/vtt',
+    'text/srt; charset=utf-8',
+    'application/x-subrip',
+    'application/ttml+xml',
+    'application/octet-stream; name="a+json"',
+    'application/jsonl',
+  ]) {
     const said = '1\n00:00 --> 00:10\n"usage":{"input_tokens":1,"output_tokens":1}\n';
     const subtitles = await transcribe(textAnswer(type, said));
     t.equal(subtitles?.mediaSeconds, plain?.mediaSeconds, `nor does ${type}`);
   }
-  const json = await transcribe(textAnswer('text/json', '{"duration":2,"text":"a"}'));
-  t.equal(json?.mediaSeconds, 2);
+  for (const type of [
+    'text/json',
+    'application/json; charset=utf-8',
+    'application/vnd.x+json',
+    'Application/JSON',
+  ]) {
+    const json = await transcribe(textAnswer(type, '{"duration":2,"text":"a"}'));
+    t.equal(json?.mediaSeconds, 2, type);
+  }
   for (const said of [
     '{"text":"a","duration":0.001}',
     '{"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}',
