@@ -22,7 +22,7 @@ import { keyAt, keyError, quotedKeyError, tellable } from '../protocols/error-fo
 import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
-import { endOfString, skipSpace } from '../wire/json-skip.js';
+import { endOfString, skipSpace, textStart } from '../wire/json-skip.js';
 import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
@@ -55,6 +55,8 @@ const mostWatched = 4;
 /** Behind the end of a stream comes a mark, if anything. */
 const mostBehind = 4096;
 const endMark = '[DONE]';
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
 const colon = 0x3a;
 const space = 0x20;
 const letterE = 0x65;
@@ -110,6 +112,18 @@ function isNull(bytes: Buffer, at: number): boolean {
 
 /** Is shown what passes of an answer, from its beginning. @returns true when it wants to see no more */
 export type AnswerWatch = (piece: Buffer, isStream: boolean) => boolean;
+
+function endsEvent(bytes: Buffer): boolean {
+  const from = Math.max(0, bytes.length - longestBlankLine);
+  return lastEventEnd(bytes, from, bytes.length) === bytes.length;
+}
+
+/** Whether an object is the last of some bytes but for the ends of lines. */
+function endsObject(bytes: Buffer): boolean {
+  let last = bytes.length - 1;
+  while (bytes[last] === lineFeed || bytes[last] === carriageReturn) last--;
+  return bytes[last] === closeBrace;
+}
 
 /** The first part of an event with the ends of all that begins in it, so that what stands in it is as deep as in the whole. */
 function closed(part: Buffer): Buffer {
@@ -273,15 +287,18 @@ export class ObservedTransform implements AnswerTransform {
     }
     if (nextErrorWord(run, 0) !== -1) run = this.#withoutVendorAccount(run);
     const wasInside = this.#isInside;
-    this.#isInside = lastEventEnd(run, Math.max(0, run.length - longestBlankLine), run.length) < run.length;
-    if (!this.#isInside) this.#noteCharges(run);
     this.#tail ??= new Tail();
     this.#tail.add(run);
+    // A blank line may have come in two parts.
+    this.#isInside = (run.length === 0 || !endsEvent(run)) && !endsEvent(this.#tail.bytes());
+    const first = this.#isInside && !wasInside ? closed(run) : null;
+    if (!wasInside) this.#noteCharges(first ?? run);
+    else if (!this.#isInside) this.#noteLastCharges(run);
     this.#ending = null;
     this.#usage = null;
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
-    if (this.#rules.marksEnd !== null) this.#noteEnd(run, this.#rules.marksEnd, wasInside);
+    if (this.#rules.marksEnd !== null) this.#noteEnd(run, first, this.#rules.marksEnd, wasInside);
     if (this.#watch !== null) this.#show(run, true);
     const { keep } = this;
     if (keep !== null && this.#holds(keep, run)) return nothing;
@@ -295,12 +312,30 @@ export class ObservedTransform implements AnswerTransform {
     noteCharges(run, this.#charges);
   }
 
+  /** @param part the last one of an event. What it says may have begun before it */
+  #noteLastCharges(part: Buffer): void {
+    let end = part.length > tailBytes ? part : (this.#tail?.bytes() ?? nothing);
+    // What begins there must not be taken for an answer of its own.
+    for (let at = textStart(end); end[at] === openBrace; at = textStart(end)) end = end.subarray(at + 1);
+    this.#noteCharges(end);
+  }
+
+  /** Some upstreams leave out the blank line behind their last event: where the stream ends well, the event has ended. */
+  #endEvent(): void {
+    if (!this.#isInside || !endsObject(this.#tail?.bytes() ?? nothing)) return;
+    this.#isInside = false;
+    this.#ending = null;
+    this.#usage = null;
+    this.#noteLastCharges(nothing);
+  }
+
   /**
    * Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. In
    * one that passes in parts the first one tells the error, and the first or the last one the usage: what a client has sent and the
    * answer repeats is told from the answer's own by how much ends behind it.
+   * @param first the first part of an event with the ends of what begins in it, where the run is one
    */
-  #noteEnd(run: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
+  #noteEnd(run: Buffer, first: Buffer | null, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
     const isLastPart = this.#ended && wasInside && !this.#isInside;
     if (!this.#ended) this.#ended = marksEnd(run);
     else if (!isLastPart) return;
@@ -309,7 +344,7 @@ export class ObservedTransform implements AnswerTransform {
       state,
       error,
       usage: told,
-    } = this.#rules.judgeEnd(this.#isInside ? closed(run) : run, this.#facts);
+    } = this.#rules.judgeEnd(first ?? (this.#isInside ? closed(run) : run), this.#facts);
     const usage = told ?? this.#long?.usage ?? null;
     if (this.#long?.error != null) this.#long = { ...this.#long, usage };
     else if (error !== null || usage !== null) this.#long = { state, error, usage };
@@ -401,6 +436,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   end(): TransformEnd {
+    this.#endEvent();
     const { state, usage } = this.#judgeEnd();
     this.#usage = usage;
     return {
@@ -445,6 +481,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
+    if (brokenBy === null) this.#endEvent();
     const usage = this.#tokensAtEnd(brokenBy);
     const charges = this.#charges;
     if (usage === null || charges === null) return usage;

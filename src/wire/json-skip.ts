@@ -542,7 +542,8 @@ function closedWithin(bytes: Buffer, at: number, behind: number): number {
   return closed;
 }
 
-function wordAfter(bytes: Buffer, at: number, keyLength: number): string | null {
+/** The short text that is the value of a member, or null for any other value. @param at where its key begins, or -1 */
+export function wordAfter(bytes: Buffer, at: number, keyLength: number): string | null {
   const value = at === -1 ? -1 : afterColon(bytes, at + keyLength - 1);
   if (value === -1 || bytes[value] !== QUOTE) return null;
   const end = endOfPlain(bytes, value + 1);

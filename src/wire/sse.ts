@@ -1,6 +1,9 @@
 const LF = 10;
 const CR = 13;
 const firstBytes = 4096;
+/** CR and LF twice, without the last of them. */
+const longestBegun = 3;
+const nothing = Buffer.alloc(0);
 
 /**
  * Where the last complete event of `bytes[from, to)` ends: just past its blank line, or `from` when no event
@@ -115,6 +118,8 @@ export class EventRuns {
   #held: Buffer | null = null;
   #length = 0;
   #overlong = false;
+  /** The last bytes of an overlong event that were given out: a blank line may have begun in them. */
+  #last: Buffer = nothing;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -136,8 +141,9 @@ export class EventRuns {
    */
   push(chunk: Buffer): Buffer | null {
     if (chunk.length === 0) return null;
+    if (this.#overlong) return this.#pushPart(chunk);
     const length = this.#length;
-    if (length === 0 && !this.#overlong) {
+    if (length === 0) {
       const end = lastEventEnd(chunk, 0, chunk.length);
       if (end === chunk.length) return chunk;
       this.#hold(chunk, end);
@@ -145,11 +151,27 @@ export class EventRuns {
     }
     this.#hold(chunk, 0);
     const all = this.#held as Buffer;
-    const from = Math.max(0, length - 3);
+    const from = Math.max(0, length - longestBegun);
     const end = lastEventEnd(all, from, this.#length);
-    if (end === from) return this.#overlong ? this.#take(this.#length) : this.#spill();
+    return end === from ? this.#spill() : this.#take(end);
+  }
+
+  /** Nothing of an overlong event is held, so what comes is passed on as it is, up to where an event ends. */
+  #pushPart(chunk: Buffer): Buffer {
+    let end = lastEventEnd(chunk, 0, chunk.length);
+    if (end === 0) {
+      const before = this.#last.length;
+      const around = Buffer.concat([this.#last, chunk.subarray(0, longestBegun)]);
+      end = Math.max(0, lastEventEnd(around, 0, around.length) - before);
+      if (end === 0) {
+        this.#noteLast(chunk.length > longestBegun ? chunk : around);
+        return chunk;
+      }
+    }
     this.#overlong = false;
-    return this.#take(end);
+    if (end === chunk.length) return chunk;
+    this.#hold(chunk, end);
+    return chunk.subarray(0, end);
   }
 
   /** What is left after the last byte: the start of an event that never ended, or null. */
@@ -160,7 +182,13 @@ export class EventRuns {
   #spill(): Buffer | null {
     if (this.#length <= this.#limit) return null;
     this.#overlong = true;
-    return this.#take(this.#length);
+    const part = this.#take(this.#length);
+    this.#noteLast(part);
+    return part;
+  }
+
+  #noteLast(part: Buffer): void {
+    this.#last = Buffer.from(part.subarray(-longestBegun));
   }
 
   #hold(chunk: Buffer, from: number): void {

@@ -78,6 +78,24 @@ test('an unfinished event is held up to the limit and then passed on in parts', 
   t.equal(splitter.held, 0);
 });
 
+test('the blank line behind an event that is passed on in parts is seen at every cut, and nothing waits for it', async (t) => {
+  const long = `data: ${'x'.repeat(200)}`;
+  for (const blank of ['\n\n', '\r\n\r\n', '\r\r', '\n\r\n', '\r\n\n']) {
+    for (let cut = 0; cut <= blank.length; cut++) {
+      for (let second = cut; second <= blank.length; second++) {
+        const splitter = new EventRuns(100);
+        const pieces = [long, `y${blank.slice(0, cut)}`, blank.slice(cut, second), blank.slice(second)];
+        const runs = pieces.map((piece) => splitter.push(Buffer.from(piece))?.toString() ?? '');
+        const name = JSON.stringify(pieces.slice(1));
+        t.equal(runs.join(''), `${long}y${blank}`, name);
+        t.equal(splitter.overlong, false, name);
+        t.equal(splitter.push(Buffer.from('data: next\n')), null, 'what follows is held again');
+        t.equal(splitter.push(Buffer.from('\n'))?.toString(), 'data: next\n\n');
+      }
+    }
+  }
+});
+
 test('the first and the last boundary are found for every line end', async (t) => {
   for (const end of lineEnds) {
     const one = `data: a${end}${end}`;

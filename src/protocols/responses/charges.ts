@@ -1,7 +1,7 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { tierOf } from '../../conversation/usage.js';
 import { isObject, listOf, parseObject } from '../../wire/json.js';
-import { contains, lastWordWithin, needleOf, textStart } from '../../wire/json-skip.js';
+import { contains, lastMemberAt, needleOf, textStart, wordAfter } from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch } from './search-item.js';
@@ -23,8 +23,11 @@ const OPEN_BRACE = 0x7b;
  */
 export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   const isAnswer = run[textStart(run)] === OPEN_BRACE;
-  if (contains(run, tierKey))
-    charges.tier = tierOf(lastWordWithin(run, tierKey, isAnswer ? levelsOfAnswer : levelsOfEvent));
+  if (contains(run, tierKey)) {
+    const member = lastMemberAt(run, tierKey.whole, isAnswer ? levelsOfAnswer : levelsOfEvent);
+    // What a tool or the metadata calls so says nothing of the tier, not even that there is none.
+    if (member !== -1) charges.tier = tierOf(wordAfter(run, member, tierKey.whole.length));
+  }
   let at = run.indexOf(searchType);
   if (at === -1) return;
   if (isAnswer) {
