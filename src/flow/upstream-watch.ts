@@ -51,8 +51,13 @@ export interface Watched {
 export class UpstreamWatch {
   readonly #services: Services;
   readonly #watched: Watched;
-  /** Where the next round begins. */
+  /** Where the next page begins. */
   #from: string | null = null;
+  /**
+   * Ids of the last page that no round has come to: the next one begins with them. Read again, the page would begin with
+   * those that are due again, and where upstreams are slow no other page would have its turn.
+   */
+  #left: string[] = [];
   /** Ids that were asked about in the last rounds, and until when they are left alone. */
   #notBefore = new Map<string, number>();
   #isBusy = false;
@@ -89,21 +94,19 @@ export class UpstreamWatch {
   }
 
   async #round(): Promise<void> {
-    const from = this.#from;
-    const { ids, next } = await this.#watched.page(mostOfRound, from);
-    this.#from = next;
-    const now = performance.now();
-    const due = ids.filter((id) => now >= (this.#notBefore.get(id) ?? 0));
-    if (this.#notBefore.size > 10 * mostOfRound) this.#notBefore.clear();
-    for (const id of due) {
-      if (this.#isOver) return;
-      if (this.#askedOfAll >= mostAtOnce) {
-        // The rest of this page comes first in the next round.
-        this.#from = from;
-        return;
-      }
-      await this.#look(id);
+    if (this.#left.length === 0) this.#left = await this.#nextPage();
+    while (!this.#isOver && this.#askedOfAll < mostAtOnce) {
+      const id = this.#left.shift();
+      if (id === undefined) return;
+      if (performance.now() >= (this.#notBefore.get(id) ?? 0)) await this.#look(id);
     }
+  }
+
+  async #nextPage(): Promise<string[]> {
+    if (this.#notBefore.size > 10 * mostOfRound) this.#notBefore.clear();
+    const { ids, next } = await this.#watched.page(mostOfRound, this.#from);
+    this.#from = next;
+    return [...ids];
   }
 
   /** Begins to ask about one; where its upstream is asked about as many as it may be, it waits for a later round. */
