@@ -3,6 +3,7 @@ import { estimatedUsage } from '../conversation/estimate-usage.js';
 import { joinMade, type MadeMedia, type Usage } from '../conversation/usage.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
+import type { Route } from '../routes.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { costOf } from '../usage/cost.js';
@@ -25,6 +26,10 @@ export interface Consumption {
   lostInAnswer: readonly string[];
 }
 
+interface AnsweredCall extends Consumption {
+  readonly route: Route | null;
+}
+
 /**
  * Notes what a call has used whose request an upstream was sent, when nothing of its answer passes any more. An error
  * answer has used nothing, one that broke off what has passed of it; a client that left before any answer has used its input.
@@ -32,7 +37,7 @@ export interface Consumption {
  * @param isBroken the answer ended before it was whole, and not because its client had left
  */
 export function noteUsage(
-  call: Consumption,
+  call: AnsweredCall,
   transform: AnswerTransform | null,
   head: ResponseHead | null,
   outcome: CallOutcome,
@@ -41,13 +46,17 @@ export function noteUsage(
   if (transform === null || (head !== null && head.status >= 400)) return;
   const usage = transform.usageAtEnd(isBroken ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   // A text may say anything, and who speaks in it is whoever pays for it.
-  const isSaid = call.mediaSeconds > 0 && head !== null && !isStructured(head);
+  const isSaid = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
   if (!isSaid) call.usage ??= usage;
   if (!isSaid && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
   call.made = joinMade(call.made, transform.made ?? null);
   call.lostInAnswer = transform.lost ?? nothing;
   call.isServed = head !== null && !isBroken;
+}
+
+function isTranscript({ route }: Pick<AnsweredCall, 'route'>): boolean {
+  return route?.endpoint?.metering.broken === 'text';
 }
 
 /** JSON, also as `text/json` and `…+json`, and events of it: servers call subtitles by any other name. */

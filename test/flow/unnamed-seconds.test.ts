@@ -136,9 +136,17 @@ test('a client pays by the second for what names none', async (t) => {
     'of no announced length',
   );
 
-  const speech = await ask('/v1/audio/speech', textAnswer('audio/mpeg', '\xff\xfb mp3'), {
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', voice: 'v', input: 'x'.repeat(298) }),
-  });
+  const speak = (answer: Answer) =>
+    ask('/v1/audio/speech', answer, {
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', voice: 'v', input: 'x'.repeat(298) }),
+    });
+  const speech = await speak(textAnswer('audio/mpeg', '\xff\xfb mp3'));
   t.equal(speech?.mediaSeconds, 20, 'by the length of the text');
+  const sound = Buffer.concat([wavHead(8000, 1, 16), Buffer.alloc(48_000)]);
+  for (const type of ['audio/wav', 'application/octet-stream']) {
+    const head = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${sound.length}\r\n\r\n`;
+    const wave = await speak(Buffer.concat([Buffer.from(head), sound]));
+    t.equal(wave?.mediaSeconds, 3, `by the sound itself, called ${type}`);
+  }
 });
