@@ -22,6 +22,8 @@ const longestId = 16 * 1024;
 const longestCarried = 256 * 1024;
 /** Tokens of one call; an id that seems to have more is none of ours. */
 export const mostTokens = 16;
+/** What is shorter than this in an id is no signature of any vendor, but what a client has left of something. */
+const shortestSignature = 16;
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
 /** @returns the id with the tokens, or null where they are too many or too long for it */
@@ -50,7 +52,8 @@ export interface CutId {
  */
 export function cutId(carrying: string): CutId {
   const at = carrying.indexOf(separator);
-  const tokens = at > 0 ? tokensIn(carrying.slice(at + separator.length)) : [];
+  const isCarrying = at > 0 && carrying.length - at - separator.length >= shortestSignature;
+  const tokens = isCarrying ? tokensIn(carrying.slice(at + separator.length)) : [];
   if (tokens.length === 0) return { id: withoutOwnTokens(carrying), tokens };
   return { id: carrying.slice(0, at), tokens };
 }

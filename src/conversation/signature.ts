@@ -102,13 +102,28 @@ export function summedToken(token: string): string {
 
 /** @returns the token that is written as base64, null for one that is not whole, and undefined for what is none of ours */
 export function wholeToken(base64: string): string | null | undefined {
-  if (!base64.startsWith(bytesTag)) return undefined;
+  if (!base64.startsWith(bytesTag)) return isOfOurs(base64) ? null : undefined;
   const text = Buffer.from(base64, 'base64').toString();
   if (text.startsWith(tag)) return text;
   const [head, sum] = summed.exec(text) ?? [];
   if (head === undefined) return null;
   const rest = text.slice(head.length);
   return crc32(rest).toString(36) === sum ? tag + rest : null;
+}
+
+/** What stands in every token behind its tag and its checksum. */
+const kindAndProtocol = new RegExp(`[.:][a-z]\\.(?:${textProtocols.join('|')})\\.`);
+/** Letters of base64 in which that stands, some lost before it. */
+const lettersOfHead = 64;
+
+/** Whether a text that does not begin with our tag is a beginning of it, or a token whose tag was changed or has lost letters. */
+function isOfOurs(base64: string): boolean {
+  if (bytesTag.startsWith(base64)) return true;
+  const head = base64.slice(0, lettersOfHead);
+  // Where letters are lost, those behind them do not begin a byte any more.
+  for (const shift of ['', 'A', 'AA', 'AAA'])
+    if (kindAndProtocol.test(Buffer.from(shift + head, 'base64').toString('latin1'))) return true;
+  return false;
 }
 
 /**

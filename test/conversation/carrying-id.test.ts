@@ -46,17 +46,43 @@ test('an id that a client has cut off or changed carries nothing', async (t) => 
   t.strictSame(cutId(dotted.replaceAll('-', '')).tokens, [], 'as llxprt-code takes them out');
 });
 
+test('what a client has left of a token is no signature of another vendor', async (t) => {
+  const ofGoogle = { protocol: 'generateContent', model: 'gemini-3', redacted: false } as const;
+  const token = tagSignature({ ...ofGoogle, value: `${'Q'.repeat(200)}==` });
+  const whole = carryInId('call_abcdef12', [token]) ?? '';
+  const tokensOfCut = (id: string): readonly string[] => {
+    const { tokens } = cutId(id);
+    // What stands behind a whole token may be nothing of another.
+    return id.startsWith(whole) && tokens.length === 1 && tokens[0] === token ? [] : tokens;
+  };
+  for (const tokens of [[token], [token, signed]]) {
+    const carrying = carryInId('call_abcdef12', tokens) ?? '';
+    for (let length = 1; length < carrying.length; length++) {
+      const cut = carrying.slice(0, length);
+      for (const id of [cut, `${cut}_0`, `${cut}_1a2b3c4d`]) t.strictSame(tokensOfCut(id), [], id);
+    }
+  }
+  const carrying = carryInId('call_abcdef12', [token]) ?? '';
+  const from = carrying.indexOf('Z3cx');
+  for (let at = from; at < from + 20; at++) {
+    const [before, letter, behind] = [carrying.slice(0, at), carrying[at], carrying.slice(at + 1)];
+    for (const other of ['A', 'b', '9', '_'])
+      if (other !== letter) t.strictSame(cutId(before + other + behind).tokens, [], `${at} ${other}`);
+    for (const lost of [0, 1, 2, 3, 4]) t.strictSame(cutId(before + behind.slice(lost)).tokens, [], `${at}`);
+  }
+});
+
 test('tokens that earlier versions put into ids are read', async (t) => {
   const carrying = `toolu_1__thought__${Buffer.from(signed).toString('base64url')}`;
   t.strictSame(cutId(carrying), { id: 'toolu_1', tokens: [signed] });
 });
 
 test('the signature that another gateway put into an id is a generateContent upstream’s own', async (t) => {
-  const { id, tokens } = cutId('call_1__thought__U0lH+/A=');
+  const { id, tokens } = cutId('call_1__thought__U0lHbmF0dXJl+/A=');
   t.equal(id, 'call_1');
   t.match(untagSignature(tokens[0] ?? null), {
     protocol: 'generateContent',
-    value: 'U0lH+/A=',
+    value: 'U0lHbmF0dXJl+/A=',
     redacted: false,
   });
   t.equal(

@@ -40,7 +40,7 @@ test('a body that nobody has read is estimated by samples of it', async (t) => {
   t.equal(bodyEstimate(Buffer.from(foreign)), Math.ceil((3 * foreign.length) / 4));
   const image = JSON.stringify({ text: 'What is this?', image: 'iVBORw0KGgo'.repeat(200_000) });
   t.ok(bodyEstimate(Buffer.from(image)) < 150_000, `${bodyEstimate(Buffer.from(image))}`);
-  const both = `${words}"${'A'.repeat(words.length)}"`;
+  const both = JSON.stringify({ text: words, image: 'A'.repeat(words.length) });
   const estimate = bodyEstimate(Buffer.from(both));
   t.ok(estimate > 40_000 && estimate < 70_000, `${estimate}`);
 });
@@ -83,6 +83,91 @@ test('a text is estimated as one, whatever it holds and however it is written', 
     const estimate = bodyEstimate(Buffer.from(JSON.stringify(each)));
     t.ok(estimate < url.length / 4 / 4, `${estimate} ${JSON.stringify(each).slice(0, 60)}`);
   }
+  t.end();
+});
+
+test('only what stands where media do is taken for one', (t) => {
+  const w = 'iVBORw0KGgo'.repeat(80_000);
+  const user = (...content: readonly object[]) => ({ messages: [{ role: 'user', content }] });
+  const document = (source: object) => user({ type: 'document', source });
+  const inline = (inlineData: object) => ({ contents: [{ parts: [{ inlineData }] }] });
+  const escaped = JSON.stringify(user({ type: 'image', source: { type: 'base64', data: w } }));
+  const texts: readonly (object | string)[] = [
+    document({ type: 'text', media_type: 'text/plain', data: w }),
+    document({ data: w, media_type: 'text/plain', type: 'text' }),
+    document({ type: 'text', media_type: 'image/png', data: w }),
+    document({ media_type: 'text/plain', data: w, type: 'text' }),
+    inline({ data: w, mimeType: 'text/plain' }),
+    inline({ data: w, displayName: '}', mimeType: 'text/plain' }),
+    inline({ mimeType: 'text/plain', data: w }),
+    { messages: [{ role: 'assistant', content: [{ type: 'tool_use', input: { code: w } }] }] },
+    { messages: [{ role: 'assistant', content: [{ type: 'thinking', thinking: w }] }] },
+    { messages: [{ role: 'user', content: `data:image/png;base64,${w}` }] },
+    { contents: [{ parts: [{ functionResponse: { response: { result: w } } }] }] },
+    { input: ['short', w] },
+    { query: 'q', documents: ['short', w, 'x'] },
+    { prefix: w, suffix: w },
+    { input: { image: 'AAAA', [w]: 1 } },
+    { input: { image: ['AAAA'], [w]: 1 } },
+    { input: { image: [`${'A'.repeat(50)} ${w}`] } },
+    { input: [{ type: 'input_file', file_data: `data:text/plain;base64,${w}` }] },
+    { tools: [{ function: { parameters: { enum: [w] } } }] },
+    { numbers: `"image":${w}` },
+    escaped.replace('"data"', '"d\\u0061ta"'),
+    `{"messages":[{"role":"user","\\u0063ontent":"${w}"}]}`,
+  ];
+  for (const each of texts) {
+    const body = typeof each === 'string' ? each : JSON.stringify(each);
+    t.ok(bodyEstimate(Buffer.from(body)) >= w.length / 4, body.replace(w, '…').slice(0, 120));
+  }
+  const url = `data:image/png;base64,${w}`;
+  const media: readonly object[] = [
+    user({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: w } }),
+    user({ type: 'image', source: { data: w, media_type: 'image/png', type: 'base64' } }),
+    document({ type: 'base64', media_type: 'application/pdf', data: w }),
+    inline({ mimeType: 'image/png', data: w }),
+    inline({ data: w, mimeType: 'image/png' }),
+    { contents: [{ parts: [{ inline_data: { data: w, mime_type: 'image/png' } }] }] },
+    user({ type: 'input_audio', input_audio: { data: w, format: 'wav' } }),
+    user({ type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${w}` } }),
+    user({ type: 'image_url', image_url: { detail: 'low', url } }),
+    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }] },
+    { input: [{ type: 'reasoning', encrypted_content: w }] },
+    { messages: [{ role: 'assistant', content: [{ type: 'redacted_thinking', data: w }] }] },
+    { prompt: 'x', image: [url, url] },
+  ];
+  for (const each of media) {
+    for (const space of [0, 2]) {
+      const body = JSON.stringify(each, null, space);
+      const estimate = bodyEstimate(Buffer.from(body));
+      t.ok(estimate < body.length / 4 / 6, `${estimate} ${body.replaceAll(w, '…').slice(0, 120)}`);
+    }
+  }
+  t.end();
+});
+
+test('a medium of any size is one, beside a text of any size', (t) => {
+  const image = 'iVBORw0KGgo'.repeat(2_000_000);
+  const body = Buffer.from(
+    JSON.stringify({ input: [{ type: 'input_image', image_url: `data:image/png;base64,${image}` }] }),
+  );
+  t.equal(bodyEstimate(body), 1500);
+  const small = 'A'.repeat(700_000);
+  const parts = [{ inlineData: { mimeType: 'image/png', data: small } }, { text: small.repeat(6) }];
+  const both = bodyEstimate(Buffer.from(JSON.stringify({ contents: [{ parts }] })));
+  t.ok(both > 900_000, `the text behind an image: ${both}`);
+  t.end();
+});
+
+test('a body has one estimate, however often it is asked for', (t) => {
+  const parts = Array.from({ length: 40 }, (_, index) =>
+    index % 2 === 0
+      ? { text: 'x '.repeat(2000) }
+      : { inlineData: { mimeType: 'image/png', data: 'A'.repeat(4000) } },
+  );
+  const body = Buffer.from(JSON.stringify({ contents: [{ parts }] }));
+  const first = bodyEstimate(body);
+  for (let i = 0; i < 50; i++) t.equal(bodyEstimate(body), first);
   t.end();
 });
 
