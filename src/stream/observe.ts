@@ -22,9 +22,10 @@ import { keyAt, keyError, quotedKeyError, tellable } from '../protocols/error-fo
 import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
-import { endOfString, skipSpace, textStart } from '../wire/json-skip.js';
+import { skipSpace, textStart } from '../wire/json-skip.js';
 import { eventEnd, firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
+import { OpenJson } from './open-json.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
 import { streamedWeight, writtenWeight } from './streamed-text.js';
 import { Tail, tailBytes } from './tail.js';
@@ -55,8 +56,6 @@ const mostWatched = 4;
 /** Behind the end of a stream comes a mark, if anything. */
 const mostBehind = 4096;
 const endMark = '[DONE]';
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
 const colon = 0x3a;
 const space = 0x20;
 const letterE = 0x65;
@@ -65,9 +64,6 @@ const letterS = 0x73;
 const quote = 0x22;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
-const closeBrace = 0x7d;
-const closeBracket = 0x5d;
-const backslash = 0x5c;
 const nothing = Buffer.alloc(0);
 
 /** Whether a whole answer has an error, and not only a place for one. */
@@ -118,32 +114,11 @@ function endsEvent(bytes: Buffer): boolean {
   return lastEventEnd(bytes, from, bytes.length) === bytes.length;
 }
 
-/** Whether an object is the last of some bytes but for the ends of lines. */
-function endsObject(bytes: Buffer): boolean {
-  let last = bytes.length - 1;
-  while (bytes[last] === lineFeed || bytes[last] === carriageReturn) last--;
-  return bytes[last] === closeBrace;
-}
-
-/** The first part of an event with the ends of all that begins in it, so that what stands in it is as deep as in the whole. */
-function closed(part: Buffer): Buffer {
-  let depth = 0;
-  let ends = '';
-  for (let at = lastEventEnd(part, 0, part.length); at < part.length; at++) {
-    const byte = part[at];
-    if (byte === openBrace || byte === openBracket) depth++;
-    else if (byte === closeBrace || byte === closeBracket) depth--;
-    else if (byte === quote) {
-      at = endOfString(part, at + 1);
-      if (at !== -1) continue;
-      let escapes = 0;
-      while (part[part.length - 1 - escapes] === backslash) escapes++;
-      // The first quote is a part of the text where a backslash that is none itself stands before it.
-      ends = escapes % 2 === 1 ? '""' : '"';
-      break;
-    }
-  }
-  return Buffer.concat([part, Buffer.from(ends + '}'.repeat(Math.max(0, depth)))]);
+/** Nothing begins there that could be taken for an answer of its own. */
+function behindBraces(part: Buffer): Buffer {
+  let rest = part;
+  for (let at = textStart(rest); rest[at] === openBrace; at = textStart(rest)) rest = rest.subarray(at + 1);
+  return rest;
 }
 
 interface Observed {
@@ -205,6 +180,8 @@ export class ObservedTransform implements AnswerTransform {
   #ended = false;
   /** What passed last was a part of an event, whose end is still to come. */
   #isInside = false;
+  /** What is open in that event. */
+  #open: OpenJson | null = null;
   /** How the stream has ended, where its last event was longer than the tail. */
   #long: StreamEnding | null = null;
   /** What is known of its end by what has passed; asked for several times at the end. */
@@ -287,18 +264,18 @@ export class ObservedTransform implements AnswerTransform {
     }
     if (nextErrorWord(run, 0) !== -1) run = this.#withoutVendorAccount(run);
     const wasInside = this.#isInside;
+    const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
     this.#tail.add(run);
     // A blank line may have come in two parts.
     this.#isInside = (run.length === 0 || !endsEvent(run)) && !endsEvent(this.#tail.bytes());
-    const first = this.#isInside && !wasInside ? closed(run) : null;
-    if (!wasInside) this.#noteCharges(first ?? run);
-    else if (!this.#isInside) this.#noteLastCharges(run);
+    const part = this.#isInside || wasInside ? this.#partOf(before, run, wasInside) : run;
+    this.#noteCharges(part);
     this.#ending = null;
     this.#usage = null;
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
-    if (this.#rules.marksEnd !== null) this.#noteEnd(run, first, this.#rules.marksEnd, wasInside);
+    if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, this.#rules.marksEnd, wasInside);
     if (this.#watch !== null) this.#show(run, true);
     const { keep } = this;
     if (keep !== null && this.#holds(keep, run)) return nothing;
@@ -312,39 +289,36 @@ export class ObservedTransform implements AnswerTransform {
     noteCharges(run, this.#charges);
   }
 
-  /** @param part the last one of an event. What it says may have begun before it */
-  #noteLastCharges(part: Buffer): void {
-    let end = part.length > tailBytes ? part : (this.#tail?.bytes() ?? nothing);
-    // What begins there must not be taken for an answer of its own.
-    for (let at = textStart(end); end[at] === openBrace; at = textStart(end)) end = end.subarray(at + 1);
-    this.#noteCharges(end);
+  /** A part of an event with what stood before it, and the ends of all that is open: what stands in it is as deep as in the whole. */
+  #partOf(before: Buffer, run: Buffer, wasInside: boolean): Buffer {
+    if (!wasInside) this.#open = new OpenJson();
+    const from = wasInside ? 0 : lastEventEnd(run, 0, run.length);
+    if (this.#isInside) this.#open?.add(run, from);
+    const ends = this.#isInside ? (this.#open?.ends ?? '') : '';
+    const part = Buffer.concat([before, run, Buffer.from(ends)]);
+    return wasInside ? behindBraces(part) : part;
   }
 
   /** Some upstreams leave out the blank line behind their last event: where the stream ends well, the event has ended. */
   #endEvent(): void {
-    if (!this.#isInside || !endsObject(this.#tail?.bytes() ?? nothing)) return;
+    if (!this.#isInside || this.#open?.isClosed !== true) return;
     this.#isInside = false;
     this.#ending = null;
     this.#usage = null;
-    this.#noteLastCharges(nothing);
   }
 
   /**
    * Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. In
    * one that passes in parts the first one tells the error, and the first or the last one the usage: what a client has sent and the
    * answer repeats is told from the answer's own by how much ends behind it.
-   * @param first the first part of an event with the ends of what begins in it, where the run is one
+   * @param part the run as `#partOf` makes it
    */
-  #noteEnd(run: Buffer, first: Buffer | null, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
+  #noteEnd(run: Buffer, part: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
     const isLastPart = this.#ended && wasInside && !this.#isInside;
     if (!this.#ended) this.#ended = marksEnd(run);
     else if (!isLastPart) return;
     if (!this.#ended || run.length <= tailBytes) return;
-    const {
-      state,
-      error,
-      usage: told,
-    } = this.#rules.judgeEnd(first ?? (this.#isInside ? closed(run) : run), this.#facts);
+    const { state, error, usage: told } = this.#rules.judgeEnd(this.#isInside ? part : run, this.#facts);
     const usage = told ?? this.#long?.usage ?? null;
     if (this.#long?.error != null) this.#long = { ...this.#long, usage };
     else if (error !== null || usage !== null) this.#long = { state, error, usage };

@@ -1,0 +1,50 @@
+import { endOfString } from '../wire/json-skip.js';
+
+const quote = 0x22;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+const closeBrace = 0x7d;
+const closeBracket = 0x5d;
+const backslash = 0x5c;
+
+/** What has begun and not ended in a JSON text of which the parts come one by one. */
+export class OpenJson {
+  #depth = 0;
+  #inText = false;
+  /** The last byte is a backslash that says what the next one means. */
+  #isEscaped = false;
+
+  /** Nothing is open: the text may have ended. */
+  get isClosed(): boolean {
+    return this.#depth <= 0 && !this.#inText;
+  }
+
+  /** What ends all that is open, each object and list as an object: how deep something stands is all that it is for. */
+  get ends(): string {
+    // The first quote is a part of the text behind such a backslash.
+    const ofText = this.#inText ? (this.#isEscaped ? '""' : '"') : '';
+    return ofText + '}'.repeat(Math.max(0, this.#depth));
+  }
+
+  /** @param from where in the part the text begins, or goes on */
+  add(part: Buffer, from: number): void {
+    let at = from;
+    if (this.#inText) at = this.#endOfText(part, from + (this.#isEscaped ? 1 : 0)) + 1;
+    for (; at < part.length; at++) {
+      const byte = part[at];
+      if (byte === openBrace || byte === openBracket) this.#depth++;
+      else if (byte === closeBrace || byte === closeBracket) this.#depth--;
+      else if (byte === quote) at = this.#endOfText(part, at + 1);
+    }
+  }
+
+  #endOfText(part: Buffer, from: number): number {
+    const end = endOfString(part, from);
+    this.#inText = end === -1;
+    if (end !== -1) return end;
+    let before = part.length;
+    while (before > from && part[before - 1] === backslash) before--;
+    this.#isEscaped = (part.length - before) % 2 === 1;
+    return part.length;
+  }
+}
