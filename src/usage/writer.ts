@@ -214,7 +214,7 @@ export class UsageWriter {
     this.#isRunning = false;
   }
 
-  /** No batch is closed while another is under way: a slow store would get many small ones. */
+  /** None that has room is closed while another is under way: a slow store would get many small ones. */
   #nextChunk(): Chunk | undefined {
     if (this.#full.length === 0 && this.#isDue) this.#seal();
     return this.#full.shift();
