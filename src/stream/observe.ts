@@ -538,10 +538,15 @@ export class ObservedTransform implements AnswerTransform {
 
   #judgeEnd(): StreamEnding {
     if (this.#ending !== null) return this.#ending;
+    const long = this.#long;
+    if (long?.usage != null) {
+      this.#ending = long;
+      return long;
+    }
     const ending = this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
     // What stands in the middle of an event may be anybody's.
     const known = this.#isInside ? { ...ending, usage: this.#usageAtStart } : ending;
-    this.#ending = this.#long === null ? known : { ...this.#long, usage: this.#long.usage ?? known.usage };
+    this.#ending = long === null ? known : { ...long, usage: known.usage };
     return this.#ending;
   }
 
