@@ -40,8 +40,8 @@ const sampleBytes = 64;
 const leastWithMedia = 32 * 1024;
 
 /**
- * Bytes before a sample in which the beginning of its string is looked for, which cost some 10 µs. No more are between two
- * samples unless a body is larger than what models read of texts.
+ * Bytes before a sample in which the beginning of its string is looked for, which cost some 10 µs, where the sample before
+ * it is in base64 as well: without a quote there both are in one string.
  */
 const longestWayBack = 512 * 1024;
 const QUOTE = 0x22;
@@ -68,14 +68,16 @@ function sampledEstimate(body: Buffer): number {
   let ofMedia = 0;
   let media = 0;
   let isMedium = false;
+  let isInBase64 = false;
   let last: LookedAt | null = null;
   let before = 0;
   for (let i = 0; i < samples; i++) {
     const at = Math.floor((i + Math.random()) * step);
-    if (isBase64(body, at, at + sampleBytes)) {
-      const from = Math.max(before, at - longestWayBack);
+    const wasInBase64 = isInBase64;
+    isInBase64 = isBase64(body, at, at + sampleBytes);
+    if (isInBase64) {
+      const from = wasInBase64 ? Math.max(before, at - longestWayBack) : before;
       const quote = body.subarray(from, at).lastIndexOf(QUOTE);
-      // Without one it is in the string of the sample before it.
       if (quote !== -1) {
         last = lookAt(body, from + quote, last);
         isMedium = last.isMedium;

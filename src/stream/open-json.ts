@@ -6,6 +6,8 @@ const openBracket = 0x5b;
 const closeBrace = 0x7d;
 const closeBracket = 0x5d;
 const backslash = 0x5c;
+/** Nothing that is believed of an answer stands deeper; an upstream could open any number of lists. */
+const mostEnds = 1000;
 
 /** What has begun and not ended in a JSON text of which the parts come one by one. */
 export class OpenJson {
@@ -19,11 +21,11 @@ export class OpenJson {
     return this.#depth <= 0 && !this.#inText;
   }
 
-  /** What ends all that is open, each object and list as an object: how deep something stands is all that it is for. */
+  /** What ends what is open, each object and list as an object: how deep something stands is all that it is for. */
   get ends(): string {
     // The first quote is a part of the text behind such a backslash.
     const ofText = this.#inText ? (this.#isEscaped ? '""' : '"') : '';
-    return ofText + '}'.repeat(Math.max(0, this.#depth));
+    return ofText + '}'.repeat(Math.min(mostEnds, Math.max(0, this.#depth)));
   }
 
   /** @param from where in the part the text begins, or goes on */

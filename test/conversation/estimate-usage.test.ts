@@ -148,14 +148,26 @@ test('only what stands where media do is taken for one', (t) => {
 
 test('a medium of any size is one, beside a text of any size', (t) => {
   const image = 'iVBORw0KGgo'.repeat(2_000_000);
-  const body = Buffer.from(
-    JSON.stringify({ input: [{ type: 'input_image', image_url: `data:image/png;base64,${image}` }] }),
-  );
-  t.equal(bodyEstimate(body), 1500);
+  const part = { type: 'input_image', image_url: `data:image/png;base64,${image}` };
+  const alone = JSON.stringify({ input: [part] });
+  const text = 'words '.repeat(400_000);
+  const behind = JSON.stringify({ input: [{ type: 'input_text', text }, part] });
+  const { random } = Math;
+  t.teardown(() => {
+    Math.random = random;
+  });
+  // Near the first, in the middle of and near the last of the places that may be looked at.
+  for (const place of [0.001, 0.5, 0.999]) {
+    Math.random = () => place;
+    t.equal(bodyEstimate(Buffer.from(alone)), 1500, `${place}`);
+    const both = bodyEstimate(Buffer.from(behind));
+    t.ok(both > 300_000 && both < 900_000, `behind a text, ${place}: ${both}`);
+  }
+  Math.random = random;
   const small = 'A'.repeat(700_000);
   const parts = [{ inlineData: { mimeType: 'image/png', data: small } }, { text: small.repeat(6) }];
-  const both = bodyEstimate(Buffer.from(JSON.stringify({ contents: [{ parts }] })));
-  t.ok(both > 900_000, `the text behind an image: ${both}`);
+  const hidden = bodyEstimate(Buffer.from(JSON.stringify({ contents: [{ parts }] })));
+  t.ok(hidden > 900_000, `the text behind an image: ${hidden}`);
   t.end();
 });
 
