@@ -33,8 +33,8 @@ interface TargetStatus {
   readonly lastErrorAgoMs: number | null;
 }
 
-/** Hears when the circuit of a target opens, and when it closes: not of what a probe says in between. */
-export type CircuitListener = (
+/** Hears when the breaker of a target opens, and when it closes: not of what a probe says in between. */
+export type BreakerListener = (
   target: Pick<TargetHealth, 'upstream' | 'model'>,
   change: { readonly isOpen: boolean; readonly lastError: string | null },
 ) => void;
@@ -58,7 +58,7 @@ export class TargetHealth {
   /** Null for an upstream with one key or none, whose refusals are the target's. */
   readonly keys: KeyHealth | null;
   #settings: RoutingSettings;
-  readonly #onCircuit: CircuitListener;
+  readonly #onBreaker: BreakerListener;
 
   #inFlight = 0;
   #period = outside + 1;
@@ -88,14 +88,14 @@ export class TargetHealth {
     model: string,
     settings: RoutingSettings,
     apiKeys: readonly string[] = [],
-    onCircuit: CircuitListener = () => {},
+    onBreaker: BreakerListener = () => {},
   ) {
     this.upstream = upstream;
     this.model = model;
     this.hash = targetHash(upstream, model);
     this.keys = apiKeys.length > 1 ? new KeyHealth(apiKeys) : null;
     this.#settings = settings;
-    this.#onCircuit = onCircuit;
+    this.#onBreaker = onBreaker;
   }
 
   /** Calls under way. */
@@ -217,7 +217,7 @@ export class TargetHealth {
     this.#openedAt = now;
     this.#openForMs = Math.min(openMs, maxOpenMs);
     this.#period++;
-    this.#onCircuit(this, { isOpen: true, lastError: this.#lastError });
+    this.#onBreaker(this, { isOpen: true, lastError: this.#lastError });
   }
 
   #freeProbe(): void {
@@ -231,7 +231,7 @@ export class TargetHealth {
     this.#isProbing = false;
     this.#consecutive = 0;
     this.#clear();
-    this.#onCircuit(this, { isOpen: false, lastError: this.#lastError });
+    this.#onBreaker(this, { isOpen: false, lastError: this.#lastError });
   }
 
   #note(now: number, { error }: FailedOutcome): void {
@@ -307,11 +307,11 @@ export class HealthTable {
   readonly #byTarget = new WeakMap<Target, TargetHealth>();
   readonly #byName = new Map<string, Entry>();
   #settings: RoutingSettings;
-  readonly #onCircuit: CircuitListener | undefined;
+  readonly #onBreaker: BreakerListener | undefined;
 
-  constructor(settings: RoutingSettings, onCircuit?: CircuitListener) {
+  constructor(settings: RoutingSettings, onBreaker?: BreakerListener) {
     this.#settings = settings;
-    this.#onCircuit = onCircuit;
+    this.#onBreaker = onBreaker;
   }
 
   /** How targets are chosen now. */
@@ -337,7 +337,7 @@ export class HealthTable {
   }
 
   #make({ upstream, model }: Target): TargetHealth {
-    return new TargetHealth(upstream.name, model, this.#settings, upstream.apiKeys, this.#onCircuit);
+    return new TargetHealth(upstream.name, model, this.#settings, upstream.apiKeys, this.#onBreaker);
   }
 
   /**

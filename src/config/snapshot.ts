@@ -214,14 +214,8 @@ type SetOf = (protocols: Iterable<Protocol>) => ReadonlySet<Protocol>;
 
 /** Gives one set for the same protocols: calls for thousands of models then look into few of them, at every step. */
 function createSharedSets(): SetOf {
-  const sets = new Map<string, ReadonlySet<Protocol>>();
-  return (protocols) => {
-    const made = new Set(protocols);
-    const names = [...made].join();
-    const known = sets.get(names) ?? made;
-    sets.set(names, known);
-    return known;
-  };
+  const shared = createShared((set: ReadonlySet<Protocol>) => [...set].join());
+  return (protocols) => shared(new Set(protocols));
 }
 
 /** An upstream as the config has it, and what its own rules come to. */

@@ -89,21 +89,20 @@ export class PoolsInForce {
   }
 
   #putKey(id: string, pools: readonly Pool[], changed: Pool[]): void {
-    const names = pools.map(({ name }) => name);
-    const all = new Set([...(this.#namesOf.get(id) ?? []), ...names]);
-    const former = [...all].map((name) => this.#ofKeys.get(name) ?? this.#gone.get(name));
-    for (const name of all) this.#ofKeys.delete(name);
-    for (const pool of pools) this.#ofKeys.set(pool.name, pool);
-    if (names.length === 0) this.#namesOf.delete(id);
-    else this.#namesOf.set(id, names);
-    let index = 0;
-    for (const name of all) {
-      const pool = former[index++];
+    const own = new Map(pools.map((pool) => [pool.name, pool]));
+    const names = [...own.keys()];
+    for (const name of new Set([...(this.#namesOf.get(id) ?? []), ...names])) {
+      const former = this.#ofKeys.get(name) ?? this.#gone.get(name);
+      const pool = own.get(name);
+      if (pool === undefined) this.#ofKeys.delete(name);
+      else this.#ofKeys.set(name, pool);
       // What the config says of a key holds, whatever else is said of it.
       if (this.#ofConfig?.has(name)) continue;
-      const told = this.#changed(name, pool);
+      const told = this.#changed(name, former);
       if (told !== null) changed.push(told);
     }
+    if (names.length === 0) this.#namesOf.delete(id);
+    else this.#namesOf.set(id, names);
   }
 
   /**

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { ownSecrets } from '../../src/config/snapshot.js';
 import { responses } from '../../src/protocols/responses/index.js';
-import { ObservedTransform } from '../../src/stream/observe.js';
+import type { ObservedTransform } from '../../src/stream/observe.js';
 import { EventRuns } from '../../src/wire/sse.js';
+import { observed } from '../stream/observed.js';
 
 /** As a read of a socket brings it. */
 const pieceBytes = 64 * 1024;
@@ -36,18 +36,6 @@ const eventOf = (response: Ended): Buffer =>
     `event: response.${response.status}\ndata: ${JSON.stringify({ type: `response.${response.status}`, response })}\n\n`,
   );
 
-function observed(): ObservedTransform {
-  return new ObservedTransform({
-    rules: responses,
-    hideUsage: false,
-    streamsUnasked: false,
-    amend: null,
-    inputEstimate: 7,
-    keep: null,
-    secrets: ownSecrets([], []),
-  });
-}
-
 function pass(transform: ObservedTransform, bytes: Buffer): void {
   const runs = new EventRuns(transform.eventBytes);
   for (let at = 0; at < bytes.length; at += pieceBytes) {
@@ -72,13 +60,13 @@ for (const bytes of [1000, 1_100_000, 3_000_000]) {
       { status: 'incomplete', error: null, ...toolsOf(bytes), usage },
     ];
     for (const response of orders) {
-      const transform = observed();
+      const transform = observed(responses);
       pass(transform, Buffer.concat([Buffer.from(text), eventOf(response)]));
       t.ok(transform.isComplete);
       t.equal(transform.end().error, null);
       t.strictSame(transform.usageAtEnd(null), exact);
     }
-    const failed = observed();
+    const failed = observed(responses);
     const error = { code: 'server_error', message: 'It broke.' };
     pass(
       failed,
@@ -91,7 +79,7 @@ for (const bytes of [1000, 1_100_000, 3_000_000]) {
 }
 
 test('what a response repeats is not its usage where its stream breaks off there', async (t) => {
-  const transform = observed();
+  const transform = observed(responses);
   const last = eventOf({ status: 'completed', ...toolsOf(1_200_000), usage });
   pass(transform, Buffer.concat([Buffer.from(text), last.subarray(0, last.lastIndexOf('}]}', -200))]));
   t.match(transform.usageAtEnd('client'), { input: 7, partial: true });

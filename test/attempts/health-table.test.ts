@@ -69,7 +69,7 @@ test('settings reach every target, and those that come later', async (t) => {
   }
 });
 
-test('who is told of circuits hears of the end of good and of bad times, and of no probe between', async (t) => {
+test('who is told of breakers hears of the end of good and of bad times, and of no probe between', async (t) => {
   const heard: object[] = [];
   const table = new HealthTable({ ...settings, failures: 2, openMs: 100, maxOpenMs: 100 }, (target, change) =>
     heard.push({ upstream: target.upstream, model: target.model, ...change }),

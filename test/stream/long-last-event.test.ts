@@ -1,28 +1,16 @@
 import { test } from 'tap';
-import { ownSecrets } from '../../src/config/snapshot.js';
 import { chat } from '../../src/protocols/chat/index.js';
-import type { Endpoint } from '../../src/protocols/endpoint.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
 import { responses } from '../../src/protocols/responses/index.js';
-import { ObservedTransform } from '../../src/stream/observe.js';
+import type { ObservedTransform } from '../../src/stream/observe.js';
 import { EventRuns } from '../../src/wire/sse.js';
+import { observed } from './observed.js';
 
 /** As a read of a socket brings it. */
 const pieceBytes = 64 * 1024;
 const medium = 'A'.repeat(2_000_000);
 const tokens = { input_tokens: 50, output_tokens: 4160, total_tokens: 4210 };
 const used = { input: 50, output: 4160, cached: 0, cacheWritten: 0, reasoning: 0 };
-
-const observed = (rules: Endpoint): ObservedTransform =>
-  new ObservedTransform({
-    rules,
-    hideUsage: false,
-    streamsUnasked: false,
-    amend: null,
-    inputEstimate: 7,
-    keep: null,
-    secrets: ownSecrets([], []),
-  });
 
 /** The ends in the places where they stand in the reads of a stream: the first one with the last bytes of its event. */
 function pass(transform: ObservedTransform, event: string, ends: readonly string[]): void {
