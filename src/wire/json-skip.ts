@@ -30,10 +30,11 @@ export const longString = 256;
 const shortText = 64;
 
 /**
- * Bytes looked at one by one before the native search takes over: a call of `indexOf` costs as much as about 16 turns
- * of the loop, then finds the quote 30 times as fast. Text full of escaped quotes falls back to the loop after each.
+ * Bytes looked at one by one before the native search takes over, which costs as much as about 16 turns of the loop and
+ * then finds the quote 30 times as fast. With 8 a walk through prose takes 0.6 of the time that it takes with 16, for the
+ * processor cannot foresee where a longer loop ends, and one through JSON in strings 1.07 of it (318 KB, Node 20).
  */
-const stride = 16;
+const stride = 8;
 
 /** 1 for the bytes that stand for themselves in a string. */
 const plain = new Uint8Array(256).fill(1, 0x20);
