@@ -11,8 +11,7 @@ import {
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import type { EventRuns } from '../wire/sse.js';
-import { carriesAccount } from './account-headers.js';
-import { type ErrorAnswer, readErrorAnswer, toldStatus } from './error-answer.js';
+import { carriesAccount, type ErrorAnswer, readErrorAnswer, toldStatus } from './error-answer.js';
 import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';
 import { statusError } from './told-error.js';
@@ -211,8 +210,8 @@ export class Attempts {
     const { keys } = this.health;
     return (
       keys !== null &&
-      attempt.reason === 'error_answer' &&
-      isOfUpstreamKey(attempt.status) &&
+      typeof attempt.reason === 'number' &&
+      isOfUpstreamKey(attempt.reason) &&
       this.#keysAsked < keys.count &&
       !this.#isOfOneKey &&
       keys.hasWell(now) &&

@@ -36,7 +36,7 @@ export class TargetChooser {
   /**
    * Gives the targets to try for a call, in order. The list is the model's own where it has one target.
    *
-   * Targets whose circuit is open, that wait for a probe, or that asked to be left alone are not in it. One that merely
+   * Targets whose breaker is open, that wait for a probe, or that asked to be left alone are not in it. One that merely
    * rests comes after all others. Then the lower priority number is first, and among equals:
    * - With a hash, the one that wants it most, unless it has more under way than `loadFactor` times its share of the
    *   calls of all of them: then it comes after the others (consistent hashing with bounded loads).

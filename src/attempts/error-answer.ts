@@ -1,5 +1,6 @@
-import type { Upstream } from '../config/types.js';
+import type { ConfiguredHeaders, Upstream } from '../config/types.js';
 import { GatewayError } from '../errors.js';
+import type { Call } from '../flow/call.js';
 import { secretError } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountStatusOf } from '../protocols/error-formats/vendor-account.js';
 import {
@@ -8,7 +9,9 @@ import {
 } from '../protocols/error-formats/vendor-account-error.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { vendorStatus } from '../video/upstream-formats/native-error.js';
+import { fieldsOf } from '../wire/head.js';
 import { isObject } from '../wire/json.js';
+import { namesAccount } from '../wire/passed-headers.js';
 import { parseErrorBody, retryAfterMsOf, statusError } from './told-error.js';
 
 /*
@@ -69,4 +72,14 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
 
 function accountError(account: VendorAccountStatus, status: number, body: Buffer): GatewayError {
   return vendorAccountError(account, `status ${status}: ${body.toString('utf8', 0, longestCause)}`);
+}
+
+/**
+ * Whether a client's request names an account at an upstream, as the config lets it. Our key may be refused beside it
+ * without being at fault, and a caller could bring every key into disrepute so.
+ */
+export function carriesAccount({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): boolean {
+  const pass = clientHeaders?.pass;
+  if (pass === undefined || pass.size === 0) return false;
+  return fieldsOf(exchange.head.passed).some(([name]) => pass.has(name) && namesAccount(name));
 }

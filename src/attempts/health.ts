@@ -10,7 +10,7 @@ const slotCount = 10;
 const probeGuessMs = 1000;
 /** Characters of an error that are kept. */
 const longestError = 200;
-/** The ticket of a call that began though the circuit was open: it does not count. */
+/** The ticket of a call that began though the breaker was open: it does not count. */
 const outside = 0;
 
 /** The state of a target for operators, at one worker. */
@@ -34,20 +34,20 @@ interface TargetStatus {
 }
 
 /** Hears when the breaker of a target opens, and when it closes: not of what a probe says in between. */
-export type BreakerListener = (
+type BreakerListener = (
   target: Pick<TargetHealth, 'upstream' | 'model'>,
   change: { readonly isOpen: boolean; readonly lastError: string | null },
 ) => void;
 
 /**
- * How one target fares at one worker: calls under way, a circuit breaker, and the times at which it asked to be left
+ * How one target fares at one worker: calls under way, a breaker, and the times at which it asked to be left
  * alone. All times are milliseconds of `performance.now()` and come from the caller.
  *
- * The circuit is closed until too many calls fail, in a row or as a share of those in the window. Then it is open for
- * a time, and half-open after it: one call may go, the probe. When the probe succeeds the circuit is closed, and when
+ * The breaker is closed until too many calls fail, in a row or as a share of those in the window. Then it is open for
+ * a time, and half-open after it: one call may go, the probe. When the probe succeeds the breaker is closed, and when
  * it fails it is open for twice as long as before.
  *
- * Each call holds a ticket, the number of the period in which it began. A period ends when the circuit opens and when
+ * Each call holds a ticket, the number of the period in which it began. A period ends when the breaker opens and when
  * a probe is sent or lost, so that a late result of a call from before decides nothing about the time after.
  */
 export class TargetHealth {
@@ -135,7 +135,7 @@ export class TargetHealth {
   }
 
   /**
-   * A call is being answered well. Its end may be minutes away, and a circuit that only waits for its probe closes
+   * A call is being answered well. Its end may be minutes away, and a breaker that only waits for its probe closes
    * now. For every other call it does nothing.
    */
   answered(ticket: number): void {

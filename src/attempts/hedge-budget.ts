@@ -5,35 +5,33 @@ const callsPerHedge = 10;
 /** Hedges that quiet times may save up for a bad moment. */
 const mostSaved = 10;
 
-/** How many calls of one model may be hedged: one at first, and from then on a tenth of those of late. */
-export class HedgeBudget {
-  #saved = callsPerHedge;
+/**
+ * How many calls of each model may be hedged at one worker: one at first, and from then on a tenth of those of late. A
+ * model of another config begins anew.
+ */
+export class HedgeBudgets {
+  readonly #saved = new WeakMap<Model, number>();
 
   /** Notes a call that might be hedged. */
-  earn(): void {
-    if (this.#saved < mostSaved * callsPerHedge) this.#saved++;
+  earn(model: Model): void {
+    this.#add(model, 1);
   }
 
   /** Whether a hedge can be paid now. */
-  get isFree(): boolean {
-    return this.#saved >= callsPerHedge;
+  isFree(model: Model): boolean {
+    return this.#savedOf(model) >= callsPerHedge;
   }
 
   /** Pays for a hedge. To be asked for first: `isFree`. */
-  spend(): void {
-    this.#saved -= callsPerHedge;
+  spend(model: Model): void {
+    this.#add(model, -callsPerHedge);
   }
-}
 
-/** The budgets of all models at one worker. A model of another config begins anew. */
-export class HedgeBudgets {
-  readonly #byModel = new WeakMap<Model, HedgeBudget>();
+  #savedOf(model: Model): number {
+    return this.#saved.get(model) ?? callsPerHedge;
+  }
 
-  of(model: Model): HedgeBudget {
-    const known = this.#byModel.get(model);
-    if (known !== undefined) return known;
-    const made = new HedgeBudget();
-    this.#byModel.set(model, made);
-    return made;
+  #add(model: Model, calls: number): void {
+    this.#saved.set(model, Math.min(mostSaved * callsPerHedge, this.#savedOf(model) + calls));
   }
 }

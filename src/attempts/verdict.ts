@@ -4,10 +4,12 @@ import { resendableMs } from '../upstream/types.js';
 /**
  * What to do after an attempt failed: the next candidate, the same one again after a back-off, or tell the caller.
  */
-export type Verdict = 'next' | 'same' | 'stop';
+type Verdict = 'next' | 'same' | 'stop';
 
-/** How far an attempt came, whatever became of it. */
-interface Progress {
+/** An attempt that failed, and how far it came. */
+export interface FailedAttempt {
+  /** Why there was no answer, or none of use; of an error answer, the status by which it is judged. */
+  readonly reason: AttemptFailure | number;
   /** Some byte of the request may have reached the upstream. */
   readonly bytesSent: boolean;
   /** The whole request is still in memory. */
@@ -17,19 +19,6 @@ interface Progress {
   /** Milliseconds for which the upstream has had the whole request; 0 where it has not. */
   readonly sentMs: number;
 }
-
-/** An attempt without an answer, or with one that is none. */
-export interface BrokenAttempt extends Progress {
-  readonly reason: AttemptFailure;
-}
-
-/** An attempt that the upstream answered with an error. */
-export interface AnsweredAttempt extends Progress {
-  readonly reason: 'error_answer';
-  readonly status: number;
-}
-
-export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
 
 /**
  * The retry rule. It is asked only before anything of an answer was relayed, which `Relay` sees to; keep-alives are the
@@ -57,15 +46,13 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
 }
 
 /** Whether it is right to ask any target again. */
-function mayGoOn(attempt: FailedAttempt): boolean {
+function mayGoOn({ reason, bytesSent, replayable, once, sentMs }: FailedAttempt): boolean {
   // An answer is proof that the request was sent, or as much of it as matters.
-  if (attempt.reason === 'error_answer') {
-    if (!attempt.replayable || !isUpstreamsOwn(attempt.status)) return false;
-    return !attempt.once || provesUndone(attempt.status, attempt.sentMs);
-  }
-  if (!attempt.bytesSent) return attempt.reason !== 'total_timeout';
-  if (!attempt.replayable || attempt.once) return false;
-  switch (attempt.reason) {
+  if (typeof reason === 'number')
+    return replayable && isUpstreamsOwn(reason) && (!once || provesUndone(reason, sentMs));
+  if (!bytesSent) return reason !== 'total_timeout';
+  if (!replayable || once) return false;
+  switch (reason) {
     case 'first_byte_timeout':
     case 'idle_timeout':
     case 'total_timeout':
@@ -79,7 +66,7 @@ function mayGoOn(attempt: FailedAttempt): boolean {
     case 'first_token_timeout':
       return true;
     default:
-      return attempt.sentMs < resendableMs;
+      return sentMs < resendableMs;
   }
 }
 

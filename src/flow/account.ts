@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
 import { type CallOutcome, type CallRecord, none, unknownCost } from '../metrics/call-record.js';
 import { targetName } from '../metrics/recorder.js';
-import { settleLater } from './begun-response.js';
+import { settleLater } from './background.js';
 import type { Call } from './call.js';
 import {
   type Consumption,

@@ -3,13 +3,20 @@ import { GatewayError, retrySeconds } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/admission.js';
 import type { Demand, PoolKind } from '../limits/pool.js';
-import { type CallPools, demandsOf, ownerOf, type PoolOwner, poolsOfKey } from '../limits/pools.js';
+import { demandsOf, ownerOf, type PoolOwner, poolsOfKey } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
+import { backgroundMember } from '../wire/routed-members.js';
 import { account } from './account.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
 import { factorOf } from './consumption.js';
-import { expectedSeconds, expectedTokens, expectedUsage, presumeSeconds } from './expected-usage.js';
+import {
+  expectedSeconds,
+  expectedTokens,
+  expectedUsage,
+  limitsOutput,
+  presumeSeconds,
+} from './expected-usage.js';
 import { budgetsOf, LimitedCall, type PeriodBudget, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
@@ -21,7 +28,6 @@ import type { Services } from './services.js';
  *
  * `admit`           before the body: requests and calls at once, of the key and its groups
  * `admitThen`       the same for a call without a body
- * `admitDownload`   calls at once alone
  * `admitResolved`   once the model is known: its limits, tokens, budgets
  *
  * Other 429:
@@ -52,19 +58,19 @@ export interface AdmissionListener {
  * Takes what a call needs of the limits of its key and groups that are known before its body: requests and calls at
  * once. It keeps them to its end, whatever its body turns out to be.
  * @param waiter hears later of a call that is not let in at once
+ * @param needed `atOnce` for a download of what an earlier call has made: it is one of the calls at once, and no request
  * @returns whether it is let in at once
  * @throws {GatewayError} as `admitResolved` does
  */
-export function admit(services: Services, call: AuthenticatedCall, waiter: AdmissionListener): boolean {
-  return !hasLimits(call.key) || takeFirst(services, call, poolsOfKey(call.key).first, waiter);
-}
-
-function hasLimits({ limits, groupLimits }: Key): boolean {
-  return limits !== null || groupLimits.length > 0;
-}
-
-/** @returns whether the call is let in at once @throws {GatewayError} as `admitResolved` does */
-function takeFirst(services: Services, call: Call, pools: CallPools, waiter: AdmissionListener): boolean {
+export function admit(
+  services: Services,
+  call: AuthenticatedCall,
+  waiter: AdmissionListener,
+  needed: 'first' | 'atOnce' = 'first',
+): boolean {
+  const { key } = call;
+  if (key.limits === null && key.groupLimits.length === 0) return true;
+  const pools = poolsOfKey(key)[needed];
   const limited = new LimitedCall(services.limits, pools.rateLines);
   call.limited = limited;
   if (pools.ones.length === 0) return true;
@@ -107,21 +113,14 @@ function acquire(services: Services, { limited, taking, demands, waiter }: Short
 }
 
 /** As `admit`, for a call without a body, which goes on with `next` once it is let in. */
-export function admitThen(services: Services, call: AuthenticatedCall, next: Next<AuthenticatedCall>): void {
-  const queued = new Queued(services, call, next);
-  if (admit(services, call, queued)) next(services, call);
-  else call.exchange.listener = queued;
-}
-
-/** As `admitThen`, for a download of what an earlier call has made: it is one of the calls at once, and no request. */
-export function admitDownload(
+export function admitThen(
   services: Services,
   call: AuthenticatedCall,
   next: Next<AuthenticatedCall>,
+  needed: 'first' | 'atOnce' = 'first',
 ): void {
-  const { key } = call;
   const queued = new Queued(services, call, next);
-  if (!hasLimits(key) || takeFirst(services, call, poolsOfKey(key).atOnce, queued)) next(services, call);
+  if (admit(services, call, queued, needed)) next(services, call);
   else call.exchange.listener = queued;
 }
 
@@ -287,4 +286,41 @@ const ownerTexts: Readonly<Record<PoolOwner, string>> = {
 /** Whether anybody has set a budget for the calls of a key for a model. */
 function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
   return budget !== null || groupBudgets.length > 0 || model.budget !== null;
+}
+
+/**
+ * Refuses a call whose answer comes to another request, which is no call, where what it uses has a price or a limit.
+ * @throws {GatewayError} of status 400, naming the member that asks for it
+ */
+export function refuseUncounted(call: ResolvedCall): void {
+  if (!isPriced(call) && !hasTokenLimits(call)) return;
+  throw new GatewayError(
+    'unsupported_parameter',
+    `'${backgroundMember}' is not served for this model and key: nobody would count what an answer uses that is asked for later. Leave it out.`,
+    { param: backgroundMember },
+  );
+}
+
+/**
+ * Refuses a call that ends after its answer, is paid for by a budget or counted by a limit of tokens, and does not say how
+ * long it may become: what it has used is known once it has ended, and any number of others may have been let in by then.
+ * @throws {GatewayError} of status 400, naming the member that is missing
+ */
+export function requireOutputLimit(call: ResolvedCall): void {
+  const { key, model } = call;
+  const isBudgeted = isPriced(call) && budgetsOf(key, model, Date.now()).length > 0;
+  if ((!isBudgeted && !hasTokenLimits(call)) || limitsOutput(call)) return;
+  throw new GatewayError(
+    'missing_parameter',
+    `'${backgroundMember}' needs 'max_output_tokens' here: a budget or a limit of tokens counts this call, and what it uses is known only when it has ended.`,
+    { param: 'max_output_tokens' },
+  );
+}
+
+function isPriced({ model: { price } }: ResolvedCall): boolean {
+  return price !== null && !isFree(price);
+}
+
+function hasTokenLimits({ key, model }: ResolvedCall): boolean {
+  return poolsOfKey(key).rest(model).tokens.length > 0;
 }

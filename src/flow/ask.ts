@@ -15,6 +15,7 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import type { HeadLines } from '../wire/head.js';
+import { nextRequestNumber, requestIdOf, requestSeries } from '../wire/request-id.js';
 import { isEventStream } from './answer-phase.js';
 import type { Asking } from './call.js';
 import { keepMemory, takeAnswerMemory } from './memory-budget.js';
@@ -61,35 +62,42 @@ export interface Answered {
   readonly sentMs: number;
 }
 
+/** Whoever waits for an upstream, or for a file. */
+export interface Waiter {
+  /** Gives up what is under way; set by what that is. */
+  cancel: () => void;
+}
+
 /**
  * Asks an upstream and collects its answer.
- * @param done hears once, later: the answer, or why there is none
+ * @param waiter after whose `cancel` the promise never settles
  * @param events null where no stream is asked for
- * @throws {GatewayError} `internal_error` for a head that cannot be written
- * @returns a function that gives up: then `done` is not called
+ * @returns the answer, or why there is none; rejects with `internal_error` for a head that cannot be written
  */
 export function ask(
   services: Services,
   call: Asking,
   request: CollectedRequest,
-  done: (result: Answered | UpstreamFailure) => void,
+  waiter: Waiter,
   events: EventTaker | null = null,
-): () => void {
+): Promise<Answered | UpstreamFailure> {
   const { upstream, body, method, deadlines, attempt, once } = request;
-  const collector = new Collector({ services, call, request, events }, done);
-  const head = headFor(call, request);
-  const exchange = services.upstream.send(
-    upstream.origin,
-    { method, head, body, source: null, once: once ? always : never },
-    deadlines,
-    collector,
-  );
-  collector.exchange = exchange;
-  collector.cancel = () => {
-    attempt?.leave();
-    exchange.cancel();
-  };
-  return collector.cancel;
+  return new Promise((resolve) => {
+    const collector = new Collector({ services, call, request, events }, resolve);
+    const head = headFor(call, request);
+    const exchange = services.upstream.send(
+      upstream.origin,
+      { method, head, body, source: null, once: once ? always : never },
+      deadlines,
+      collector,
+    );
+    collector.exchange = exchange;
+    collector.cancel = () => {
+      attempt?.leave();
+      exchange.cancel();
+    };
+    waiter.cancel = collector.cancel;
+  });
 }
 
 /** A head that cannot be written says nothing of the target that it was for. */
@@ -114,8 +122,7 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
 export function failedRequest(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
   const shared = { replayable: true, once, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
-  const status = result.refusal?.status ?? result.head.status;
-  return { ...shared, reason: 'error_answer', status, bytesSent: true };
+  return { ...shared, reason: result.refusal?.status ?? result.head.status, bytesSent: true };
 }
 
 interface CollectorParts {
@@ -236,4 +243,38 @@ class Collector implements UpstreamHandler {
     this.cancel();
     this.#finish({ reason, detail, bytesSent: true, headSeen: true, sentMs: this.#sentMs });
   }
+}
+
+const noVendorHeaders = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
+
+/** Stands for a call where the gateway itself asks an upstream about what an earlier call has begun. @param model of that call */
+export function askingAbout(services: Services, model: string): Asking {
+  const { running } = services;
+  return {
+    running,
+    key: null,
+    model: running.snapshot.models.get(model) ?? null,
+    exchange: { id: requestIdOf(requestSeries, nextRequestNumber()), head: noVendorHeaders },
+    error: null,
+    accounted: false,
+    answeredAt: 0,
+    heldBytes: 0,
+    gathered: 0,
+    onFault: (where, fault) => services.reportFault(where, fault, null),
+  };
+}
+
+/** Asks an upstream on nobody's behalf. @param cancels has what gives it up, while it is under way: then it never resolves */
+export async function askAlone(
+  services: Services,
+  asking: Asking,
+  request: CollectedRequest,
+  cancels: Set<() => void>,
+): Promise<Answered | UpstreamFailure> {
+  const waiter: Waiter = { cancel: () => {} };
+  const cancel = (): void => waiter.cancel();
+  cancels.add(cancel);
+  const answer = await ask(services, asking, request, waiter).finally(() => cancels.delete(cancel));
+  keepMemory(services, asking, 0);
+  return answer;
 }

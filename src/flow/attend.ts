@@ -2,13 +2,12 @@ import type { ExchangeListener } from '../http/exchange.js';
 import type { UpstreamFailure } from '../upstream/client.js';
 import { account } from './account.js';
 import { leftOutLine, ownLines, timingLine } from './answer-lines.js';
-import { type Answered, ask, type CollectedRequest, type EventTaker } from './ask.js';
+import { type Answered, ask, type CollectedRequest, type EventTaker, type Waiter } from './ask.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 
 /** The client's side of a call while something is waited for: the store, an upstream, a file. */
-export class WaitingClient implements ExchangeListener {
-  /** Ends what is waited for, once the client has left. */
+export class WaitingClient implements ExchangeListener, Waiter {
   cancel: () => void = () => {};
   readonly #services: Services;
   readonly #call: Call;
@@ -29,9 +28,7 @@ export class WaitingClient implements ExchangeListener {
     request: CollectedRequest,
     events: EventTaker | null = null,
   ): Promise<Answered | UpstreamFailure> {
-    const result = await new Promise<Answered | UpstreamFailure>((resolve) => {
-      this.cancel = ask(this.#services, this.#call, request, resolve, events);
-    });
+    const result = await ask(this.#services, this.#call, request, this, events);
     this.cancel = () => {};
     return result;
   }

@@ -8,15 +8,18 @@ import { budgetKeptMs } from '../limits/pools.js';
 import type { CallOutcome, CallRecord } from '../metrics/call-record.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { endOfResponse, type ResponseEnd } from '../protocols/responses/background.js';
+import { type ResponseAction, upstreamRequest } from '../protocols/responses/by-id.js';
+import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
+import type { AnswerWatch } from '../stream/observe.js';
 import { writtenWeight } from '../stream/streamed-text.js';
 import { type BackgroundCall, backgroundId } from '../usage/background-calls.js';
 import { noLines } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
-import { type CollectedRequest, isFailure } from './ask.js';
-import { askingAbout } from './asking.js';
-import { costsOfTokens } from './consumption.js';
-import { markedKey } from './key-mark.js';
-import { responseRequest } from './response-request.js';
+import { askingAbout, type CollectedRequest, isFailure } from './ask.js';
+import type { Call } from './call.js';
+import { type BegunResponse, costsOfTokens, factorOf } from './consumption.js';
+import { expectedUsage } from './expected-usage.js';
+import { keyMark, markedKey } from './key-mark.js';
 import type { Services } from './services.js';
 import type { AskAlone, Watched, WatchedWork } from './upstream-watch.js';
 
@@ -35,6 +38,55 @@ const watchedMs = 24 * 60 * 60 * 1000;
 /** An upstream may not know for so long what it has just made. */
 const youngMs = 10_000;
 const longestAskMs = 10_000;
+const answerBytes = 32 * 1024 * 1024;
+
+/**
+ * Notes that a call which is about to be sent may end after its answer.
+ * @param apiKey of the upstream
+ * @param watch what else is shown the beginning of its answer, or null
+ * @returns what is shown it
+ */
+export function beginInBackground(call: Call, apiKey: string | null, watch: AnswerWatch | null): AnswerWatch {
+  const begun: BegunResponse = { expected: expectedUsage(call), credential: keyMark(apiKey), id: null };
+  call.begun = begun;
+  return (piece, isStream) => {
+    begun.id ??= isStream ? idOfEvents(piece) : idOfBeginning(piece);
+    const isSeen = watch === null || watch(piece, isStream);
+    return isSeen && begun.id !== null;
+  };
+}
+
+/** Leaves a call to be settled once its end is known. @param record of what is known by now */
+export function settleLater(services: Services, call: Call, record: CallRecord): void {
+  const { begun, target, model, limited } = call;
+  if (begun?.id == null || target === null) return;
+  const { expected } = begun;
+  const streamed = call.usage?.output ?? 0;
+  const usage = estimatedUsage(expected.input, Math.max(expected.output, streamed));
+  const factor = factorOf(call);
+  const background: BackgroundCall = {
+    response: begun.id,
+    upstream: target.upstream.name,
+    upstreamModel: target.model,
+    credential: begun.credential,
+    at: Date.now(),
+    reserved: limited?.reserved() ?? [],
+    factor,
+    streamed,
+    record: {
+      ...record,
+      endsLater: false,
+      outcome: 'incomplete',
+      usage,
+      units: 1,
+      ...costsOfTokens(model?.price ?? null, target.cost, usage, factor),
+    },
+  };
+  const work = services.background.add(background).then((isNoted) => {
+    if (!isNoted) services.meter(background.record);
+  });
+  services.unattended.add(work);
+}
 
 /**
  * Settles what a key's call has begun, where what an upstream says of it shows that it has ended. Never rejects.
@@ -218,4 +270,28 @@ function showRequest(services: Services, found: BackgroundCall, upstream: Upstre
     lines: noLines,
     deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestAskMs) },
   });
+}
+
+interface AskedResponse extends Pick<CollectedRequest, 'apiKey' | 'lines' | 'deadlines'> {
+  readonly upstream: Upstream;
+  /** The upstream's own. */
+  readonly id: string;
+  readonly action: ResponseAction;
+  /** As it stands in the client's request; empty for none. */
+  readonly query: string;
+}
+
+/** What an upstream is asked about a response that it holds. */
+export function responseRequest({ id, action, query, ...asked }: AskedResponse): CollectedRequest {
+  return {
+    ...upstreamRequest(id, action, query),
+    ...asked,
+    protocol: 'responses',
+    contentType: null,
+    target: null,
+    body: [],
+    maxBytes: answerBytes,
+    attempt: null,
+    once: action === 'cancel',
+  };
 }

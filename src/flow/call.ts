@@ -10,7 +10,7 @@ import type { VendorHeaders } from '../protocols/credentials/credentials.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { Deadlines } from '../upstream/client.js';
+import type { Deadlines, RequestBodySource } from '../upstream/client.js';
 import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
@@ -18,10 +18,9 @@ import { requireCheapBody } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { BegunResponse, GivenUpTokens } from './consumption.js';
 import type { LimitedCall } from './limited-call.js';
-import type { SocketCall } from './responses-socket/socket-call.js';
+import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Running } from './running.js';
 import type { SessionPlace } from './sockets/session-memory.js';
-import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
 /** How the request body reached the upstream: as it came, with a few bytes replaced, or rewritten. */
@@ -53,6 +52,22 @@ export interface Asking extends MemoryHolder, Guarded {
 export interface Place {
   /** Gives it back; a second time does nothing. */
   give(): void;
+}
+
+/** The form of a call that reaches its upstream while it still arrives from the client. */
+export interface UploadBody {
+  /** Value of the content type with the form's boundary. */
+  readonly contentType: string;
+  /** Nothing of it has been let go yet, so that it may be sent to another target. */
+  readonly canReplay: boolean;
+  /**
+   * @param model takes the place of the name in the form; null to leave it
+   * @returns the pieces that are there, and where the rest comes from, or null when they are all
+   */
+  open(model: string | null): {
+    readonly body: readonly Buffer[];
+    readonly source: RequestBodySource | null;
+  };
 }
 
 /** One call, from its first byte to its record (see `account`). Every field is there from the start. */

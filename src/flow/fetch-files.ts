@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import { type Downloaded, download } from '../upstream/download.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
-import type { WaitingClient } from './attend.js';
-import { rateBound } from './body-rate.js';
+import type { Waiter } from './ask.js';
 import { type Call, timeLeft } from './call.js';
+import { rateBound } from './intake.js';
 import type { Services } from './services.js';
 
 /** What bounds the fetching of the files of a call, beside the time that the call has left. */
@@ -39,7 +39,7 @@ interface Fetching<Wanted, Kept> {
   readonly wanted: readonly Wanted[];
   readonly bounds: FetchBounds;
   /** Ends it when the client leaves; then, as after a fault of ours, the promise never settles. */
-  readonly waiting: Pick<WaitingClient, 'cancel'>;
+  readonly waiting: Waiter;
   /** Says what is to be kept of each; and beforehand, by `hold`, what more than that it takes up. */
   readonly keep: (file: Downloaded, wanted: Wanted, hold: (bytes: number) => void) => KeptFile<Kept>;
 }

@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.js';
 import type { Translation } from '../protocols/endpoint.js';
 import { filePartOf } from '../protocols/openai-shared/file-part.js';
 import type { Downloaded } from '../upstream/download.js';
-import type { WaitingClient } from './attend.js';
+import type { Waiter } from './ask.js';
 import type { Call } from './call.js';
 import { fetchFiles } from './fetch-files.js';
 import { mediaHosts } from './own-address.js';
@@ -31,7 +31,7 @@ interface MediaFetching {
   readonly wanted: readonly RemotePart[];
   /** See `fetchFiles`. */
   readonly hold: (bytes: number) => void;
-  readonly waiting: Pick<WaitingClient, 'cancel'>;
+  readonly waiting: Waiter;
 }
 
 /**

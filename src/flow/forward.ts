@@ -26,8 +26,7 @@ import { ownLines, timingLine } from './answer-lines.js';
 import { answerId, attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall } from './call.js';
 import { noteAttempt, noteGivenUp } from './consumption.js';
 import { fetchedCopies, fetchMedia, mediaToFetch, type RemotePart } from './fetch-media.js';
-import { mayHedge, prepareHedge } from './hedge-call.js';
-import { HeldStream } from './held-stream.js';
+import { HeldStream, mayHedge, prepareHedge } from './hedge-call.js';
 import { keepMemory, keptBytes, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import {
   decodeCall,
@@ -42,7 +41,7 @@ import {
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
 import { aimAt, routeCall } from './resolve.js';
-import type { SocketCall } from './responses-socket/socket-call.js';
+import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Services } from './services.js';
 import { socketRequest, upstreamHead } from './upstream-head.js';
 
@@ -113,8 +112,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     if (this.survives(attempt)) return true;
     if (this.#lacks(attempt.target, status, body)) return true;
     return this.#mayGoOn({
-      reason: 'error_answer',
-      status,
+      reason: status,
       bytesSent: true,
       replayable: this.#isReplayable,
       once: this.#isOnce,
@@ -265,7 +263,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   /** Gets ready to ask a second target as well when the first takes too long. */
   #startHedge(first: HedgedAttempt): void {
     const { hedgeMs } = this.#call.model;
-    this.#services.hedges.of(this.#call.model).earn();
+    this.#services.hedges.earn(this.#call.model);
     this.#hedge = new Hedge(
       first,
       hedgeMs ?? 0,
@@ -287,9 +285,9 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #beginSecond(): HedgedAttempt | null {
     const call = this.#call;
     const relay = this.#relay;
-    const budget = this.#services.hedges.of(call.model);
+    const { hedges } = this.#services;
     const { next } = this.#attempts;
-    if (relay === null || !budget.isFree || next === null) return null;
+    if (relay === null || !hedges.isFree(call.model) || next === null) return null;
     let attempt: RelayedAttempt | null = null;
     try {
       const prepared = prepareHedge(this.#services, call, this.#endpoint, next);
@@ -301,7 +299,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       this.#second = attempt;
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
-      budget.spend();
+      hedges.spend(call.model);
       this.#services.recorder.count('gateway_hedges_total', 1, this.#call.model.name, 'sent');
       return { attempt, transform: prepared.transform, path: prepared.path, leftOut: prepared.leftOut };
     } catch (fault) {
@@ -575,16 +573,12 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void {
-    const failure = typeof cause === 'string' ? null : cause;
-    const { bytesSent, sentMs } = failure ?? { bytesSent: true, sentMs: 0 };
-    const progress = { bytesSent, sentMs, replayable: this.#isReplayable, once: this.#isOnce };
-    const status = error.vendorAccountStatus ?? (failure === null ? toldStatus(error) : null);
-    const mayGoOn = this.#mayGoOn(
-      status === null
-        ? { ...progress, reason: typeof cause === 'string' ? cause : cause.reason }
-        : { ...progress, reason: 'error_answer', status },
-    );
-    if (mayGoOn) this.#goOn(error);
-    else this.#end(status === null && bytesSent && progress.once ? unrepeatable(error) : error, head);
+    const isGivenUp = typeof cause === 'string';
+    const { reason, bytesSent, sentMs } = isGivenUp ? { reason: cause, bytesSent: true, sentMs: 0 } : cause;
+    const status = error.vendorAccountStatus ?? (isGivenUp ? toldStatus(error) : null);
+    const once = this.#isOnce;
+    const failed = { reason: status ?? reason, bytesSent, sentMs, replayable: this.#isReplayable, once };
+    if (this.#mayGoOn(failed)) this.#goOn(error);
+    else this.#end(status === null && bytesSent && once ? unrepeatable(error) : error, head);
   }
 }

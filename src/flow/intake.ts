@@ -1,13 +1,13 @@
 import { performance } from 'node:perf_hooks';
+import type { Snapshot } from '../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../errors.js';
 import type { BodyReceiver } from '../http/body.js';
 import { decodeBody, decoderOf } from '../http/content-coding.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
-import { LeastRate } from '../upstream/least-rate.js';
+import { LeastRate, type RateBound } from '../upstream/least-rate.js';
 import { account } from './account.js';
 import { type AdmissionListener, admit, type Next } from './admit.js';
-import { rateBound, tooSlow } from './body-rate.js';
 import type { AuthenticatedCall } from './call.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
@@ -107,11 +107,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     const isSlow = this.#rate.isTooSlow(now, exchange.bytesIn, rateBound(running.snapshot));
     if (!isLate && !isSlow) return;
     exchange.closing = true;
-    this.#refuse(
-      isSlow
-        ? tooSlow(running.snapshot)
-        : new GatewayError('request_timeout', 'The request body did not arrive in time.'),
-    );
+    this.#refuse(lateBody(isSlow, running.snapshot));
   }
 
   override onFault(where: FaultPlace, fault: unknown): void {
@@ -161,4 +157,18 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
 /** True for a body in a content coding. */
 export function isCoded(coding: string): boolean {
   return coding !== '' && coding.toLowerCase() !== 'identity';
+}
+
+/** How slow a body may be, and a file that is fetched. */
+export function rateBound({ limits, timeouts }: Snapshot): RateBound {
+  return { bytesPerSecond: limits.leastBodyRate, graceMs: timeouts.bodyGraceMs };
+}
+
+/** The error for a request body that was silent for too long, or is slower than that. */
+export function lateBody(isSlow: boolean, { limits, timeouts }: Snapshot): GatewayError {
+  const message = isSlow
+    ? `The request body came too slowly: it has to bring ${limits.leastBodyRate} bytes a second, over ` +
+      `${timeouts.bodyGraceMs / 1000} s each time.`
+    : 'The request body did not arrive in time.';
+  return new GatewayError('request_timeout', message);
 }

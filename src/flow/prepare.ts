@@ -1,4 +1,4 @@
-import type { Target } from '../config/types.js';
+import type { Protocol, Target, TargetRules } from '../config/types.js';
 import type { AnswerContext } from '../conversation/codec.js';
 import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate, mediumTokens } from '../conversation/estimate-usage.js';
@@ -8,7 +8,7 @@ import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../c
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../protocols/endpoint.js';
 import { never, type OnceRule } from '../protocols/once.js';
-import type { RuledBody } from '../protocols/target-rules/body-edits.js';
+import { bodyEdits, type RuledBody } from '../protocols/target-rules/body-edits.js';
 import { textEndpoints } from '../protocols/text.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { ObservedTransform } from '../stream/observe.js';
@@ -18,10 +18,11 @@ import type { RequestBodySource } from '../upstream/client.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { contains } from '../wire/json-skip.js';
+import { editMembers, type ObjectEdits } from '../wire/member-edits.js';
 import { createSealer, type Sealer } from '../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
-import { beginInBackground } from './begun-response.js';
-import { answerId, type Call, type GatewayPath } from './call.js';
+import { beginInBackground } from './background.js';
+import { answerId, type Call, type GatewayPath, type UploadBody } from './call.js';
 import {
   answerKeep,
   keepsTurns,
@@ -30,9 +31,7 @@ import {
   turnKeeping,
 } from './conversation/keeps-turns.js';
 import { bareName } from './resolve.js';
-import { ruledBody, writtenKind } from './ruled-body.js';
 import type { Services } from './services.js';
-import type { UploadBody } from './upload-body.js';
 import type { HeadParts } from './upstream-head.js';
 
 /** One attempt at a target, ready to be sent. */
@@ -366,4 +365,37 @@ function answerContext(call: Call, { request, leftOut, keep, searches, lost }: A
     sealer: sealerOf(call),
     framing: call.framing,
   };
+}
+
+/** What rules come to for each kind of body, of which there are few. */
+const known = new WeakMap<TargetRules, Map<string, ObjectEdits>>();
+
+/**
+ * A body as the rules of a target have it.
+ * @param body valid JSON; not changed
+ * @returns pieces of it with the new parts between them; only `body` itself where the rules change nothing
+ */
+export function ruledBody(rules: TargetRules, body: Buffer, kind: RuledBody): readonly Buffer[] {
+  return editMembers(body, editsFor(rules, kind));
+}
+
+/** A body that the gateway has written. */
+export function writtenKind(protocol: Protocol): RuledBody {
+  return { protocol, isTranslated: true, isCount: false, model: null, includeUsage: false };
+}
+
+function editsFor(rules: TargetRules, kind: RuledBody): ObjectEdits {
+  const { protocol, isTranslated, isCount, model, includeUsage } = kind;
+  const name = `${protocol} ${isTranslated} ${isCount} ${includeUsage} ${model}`;
+  let all = known.get(rules);
+  if (all === undefined) {
+    all = new Map();
+    known.set(rules, all);
+  }
+  let edits = all.get(name);
+  if (edits === undefined) {
+    edits = bodyEdits(rules, kind);
+    all.set(name, edits);
+  }
+  return edits;
 }

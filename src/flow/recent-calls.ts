@@ -1,7 +1,7 @@
 import type { RecentRequestView } from '../admin/live-state.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import type { UnixTime } from '../metrics/unix-time.js';
-import { cut, shownPath } from './shown-path.js';
+import { cut, shownPath } from './access-log.js';
 
 /** Calls that are remembered. */
 const length = 100;

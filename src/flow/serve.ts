@@ -7,7 +7,7 @@ import type { CompiledSchema } from '../schema/compile.js';
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
 import { account } from './account.js';
-import { admitDownload, admitResolved, admitThen } from './admit.js';
+import { admitResolved, admitThen, refuseUncounted, requireOutputLimit } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { answerById } from './conversation/by-id.js';
@@ -21,10 +21,9 @@ import { openSession } from './realtime/open.js';
 import { refuse } from './refuse.js';
 import { requirePathModel, resolveModel, writePathModel } from './resolve.js';
 import { ResponsesSocket } from './responses-socket/socket.js';
-import type { SocketCall } from './responses-socket/socket-call.js';
+import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Services } from './services.js';
 import { takePlace } from './sockets/take-place.js';
-import { refuseUncounted, requireOutputLimit } from './uncounted.js';
 import { Upload } from './upload.js';
 import { type ValidatedBody, validateBody } from './validate.js';
 import { serveContent } from './video/content-relay.js';
@@ -75,7 +74,7 @@ function begin(services: Services, arrived: Call): void {
       showTask(services, call, declared(route.video).format, taskId(call));
       return;
     case 'videoContent':
-      admitDownload(services, call, () => serveContent(services, call, taskId(call)));
+      admitThen(services, call, () => serveContent(services, call, taskId(call)), 'atOnce');
       return;
     case 'modelList':
     case 'model':

@@ -12,7 +12,7 @@ import type { Recorder } from '../metrics/recorder.js';
 import type { BudgetAccounts } from '../store/accounts.js';
 import type { OwnedRecords } from '../store/owned.js';
 import type { UpstreamClient } from '../upstream/client.js';
-import type { Dialer } from '../upstream/dialer.js';
+import type { Dialer } from '../upstream/dial.js';
 import type { BackgroundCalls } from '../usage/background-calls.js';
 import type { OpenCalls } from '../usage/open-calls.js';
 import type { TaskBook } from '../video/book.js';

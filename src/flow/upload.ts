@@ -14,16 +14,14 @@ import { PartNames } from '../wire/part-names.js';
 import { Recording } from '../wire/recording.js';
 import { account } from './account.js';
 import { type AdmissionListener, admit } from './admit.js';
-import { rateBound, tooSlow } from './body-rate.js';
 import { largestReceiveBuffer, mostAfterStop } from './bytes-after-stop.js';
-import type { AuthenticatedCall } from './call.js';
+import type { AuthenticatedCall, UploadBody } from './call.js';
 import type { Sending } from './forward.js';
-import { isCoded } from './intake.js';
+import { isCoded, lateBody, rateBound } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
 import { steerable } from './resolve.js';
 import type { Services } from './services.js';
-import type { UploadBody } from './upload-body.js';
 import { readValidated } from './validate.js';
 import { formLimits } from './whole-form.js';
 
@@ -251,11 +249,7 @@ export class Upload
       now - this.#lastByteAt >= bodyMs || (this.#mode !== 'passing' && now - startedAt >= totalMs);
     if (!isSlow && !isLate) return;
     exchange.closing = true;
-    this.#end(
-      isSlow
-        ? tooSlow(running.snapshot)
-        : new GatewayError('request_timeout', 'The request body did not arrive in time.'),
-    );
+    this.#end(lateBody(isSlow, running.snapshot));
   }
 
   override onFault(where: FaultPlace, fault: unknown): void {

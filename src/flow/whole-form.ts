@@ -4,8 +4,7 @@ import { leadingField } from '../wire/form-data.js';
 import { type FormPart, type MultipartLimits, readForm } from '../wire/multipart.js';
 import { boundaryOf } from '../wire/multipart-type.js';
 import { PartNames, type PartRules } from '../wire/part-names.js';
-import type { Call } from './call.js';
-import type { UploadBody } from './upload-body.js';
+import type { Call, UploadBody } from './call.js';
 
 /** A form that is in memory as a whole. */
 export class WholeForm implements UploadBody {

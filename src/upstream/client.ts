@@ -1,7 +1,7 @@
 /** The gateway's own HTTP/1.1 client: one pool of kept connections per origin. */
 import { performance } from 'node:perf_hooks';
 import { Connection, type ConnectionContext, createReading } from './connection.js';
-import { createDialer } from './dialer.js';
+import { createDialer } from './dial.js';
 import { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
 import { TimerWheel } from './timers.js';

@@ -1,9 +1,10 @@
 /** How a connection to an origin comes about: directly or through a proxy, plain or in TLS. */
 import { connect, type OnReadOpts, type Socket } from 'node:net';
 import { type Guarded, guard, handFault } from '../errors.js';
-import type { Dialer } from './dialer.js';
+import type { Resolver } from './address.js';
+import { createNameCache, type NameCache, type StaleNames } from './names.js';
 import type { Origin } from './origin.js';
-import { connectSecure, secureTunnel } from './secure.js';
+import { connectSecure, createSecureProfiles, type SecureProfiles, secureTunnel } from './secure.js';
 import { lateTunnel, openTunnel } from './tunnel.js';
 
 /** How the bytes of a direct connection are read. Those of a tunnel are read as a stream. */
@@ -157,4 +158,15 @@ function readAsStream(socket: Socket, listener: DialListener): void {
   socket.on('error', guard('upstream', listener, readRest));
   // A tunnel was paused for whoever reads it now.
   socket.resume();
+}
+
+/** What all new connections of a worker to its upstreams share: the addresses of names, and the settings of TLS. */
+export interface Dialer {
+  readonly names: NameCache;
+  readonly secureProfiles: SecureProfiles;
+}
+
+/** @param resolve in place of the system's resolver */
+export function createDialer(resolve?: Resolver, staleNames?: StaleNames): Dialer {
+  return { names: createNameCache(resolve, staleNames), secureProfiles: createSecureProfiles() };
 }

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, type Guarded, guard, handFault } from '../errors.js';
 import { ByteBlocks } from '../wire/byte-blocks.js';
-import { createDialer, type Dialer } from './dialer.js';
+import { createDialer, type Dialer } from './dial.js';
 import { LeastRate, type RateBound } from './least-rate.js';
 import type { Origin } from './origin.js';
 import {

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
 import { closeCode } from '../wire/close-code.js';
-import type { Dialer } from './dialer.js';
+import type { Dialer } from './dial.js';
 import {
   openSocket,
   type SocketFault,

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { type Test, test } from 'tap';
 import type { Resolver } from '../../src/upstream/address.js';
 import { createUpstreamClient } from '../../src/upstream/client.js';
-import { createDialer } from '../../src/upstream/dialer.js';
+import { createDialer } from '../../src/upstream/dial.js';
 import { createNameCache } from '../../src/upstream/names.js';
 import { openSocket } from '../../src/upstream/socket.js';
 import { eventually } from '../support/eventually.js';

@@ -5,7 +5,7 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import { type Test, test } from 'tap';
 import { createUpstreamClient } from '../../src/upstream/client.js';
-import { createDialer } from '../../src/upstream/dialer.js';
+import { createDialer } from '../../src/upstream/dial.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { random } from '../support/seed.js';

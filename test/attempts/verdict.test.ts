@@ -1,15 +1,8 @@
 import { test } from 'tap';
-import {
-  type AnsweredAttempt,
-  type BrokenAttempt,
-  isOfUpstreamKey,
-  provesUndone,
-  type Verdict,
-  verdict,
-} from '../../src/attempts/verdict.js';
+import { type FailedAttempt, isOfUpstreamKey, provesUndone, verdict } from '../../src/attempts/verdict.js';
 import type { UpstreamFailureReason } from '../../src/errors.js';
 
-const attempt = (change: Partial<BrokenAttempt>): BrokenAttempt => ({
+const attempt = (change: Partial<FailedAttempt>): FailedAttempt => ({
   reason: 'reset',
   bytesSent: true,
   replayable: true,
@@ -17,16 +10,13 @@ const attempt = (change: Partial<BrokenAttempt>): BrokenAttempt => ({
   sentMs: 0,
   ...change,
 });
-const answered = (change: Partial<AnsweredAttempt>): AnsweredAttempt => ({
-  reason: 'error_answer',
-  status: 500,
-  bytesSent: true,
-  replayable: true,
-  once: false,
-  sentMs: 0,
-  ...change,
-});
+const answered = ({
+  status,
+  ...change
+}: Partial<FailedAttempt> & { readonly status: number }): FailedAttempt =>
+  attempt({ reason: status, ...change });
 
+type Verdict = ReturnType<typeof verdict>;
 type Reason = UpstreamFailureReason | 'unusable_answer';
 
 /** For each reason: nothing was sent; it was sent and can be sent again; it was sent and cannot. */

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createUpstreamClient } from '../../src/upstream/client.js';
-import { createDialer } from '../../src/upstream/dialer.js';
+import { createDialer } from '../../src/upstream/dial.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, makeClient, onRequests, plainOrigin, rawServer, unhurried } from './raw.js';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
-import { createDialer, type Dialer } from '../../src/upstream/dialer.js';
+import { createDialer, type Dialer } from '../../src/upstream/dial.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import {
   openSocket,

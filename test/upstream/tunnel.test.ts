@@ -4,7 +4,7 @@ import { type Test, test } from 'tap';
 import { resolveProxy } from '../../src/config/proxy.js';
 import type { Resolver } from '../../src/upstream/address.js';
 import { createUpstreamClient } from '../../src/upstream/client.js';
-import { createDialer } from '../../src/upstream/dialer.js';
+import { createDialer } from '../../src/upstream/dial.js';
 import type { EgressProxy, Origin } from '../../src/upstream/origin.js';
 import { ConnectAnswer } from '../../src/upstream/tunnel.js';
 import { authority, clientCertificate, demanding, serverCertificate } from '../support/certificates.js';

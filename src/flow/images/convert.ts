@@ -24,15 +24,14 @@ import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { account } from '../account.js';
 import { answerLines, streamLines } from '../answer-lines.js';
 import { answerError } from '../answer-phase.js';
-import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
+import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../ask.js';
 import { WaitingClient } from '../attend.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
 import { fileHosts, mediaHosts } from '../own-address.js';
-import { prepareNative, prepareUpload } from '../prepare.js';
+import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../prepare.js';
 import { routeCall } from '../resolve.js';
-import { ruledBody, writtenKind } from '../ruled-body.js';
 import type { Services } from '../services.js';
 import { clientLines } from '../upstream-head.js';
 
@@ -105,7 +104,7 @@ interface ConversionParts {
   readonly asked: AskedImages;
   readonly attempts: Attempts;
   /** The client's side until there is an answer. */
-  readonly waiting: Pick<WaitingClient, 'cancel'>;
+  readonly waiting: Waiter;
   /** Hears that it leaves next. */
   readonly onAnswer: () => void;
 }
@@ -116,7 +115,7 @@ export class Conversion implements Asker {
   readonly #call: ResolvedCall;
   readonly #asked: AskedImages;
   readonly #attempts: Attempts;
-  readonly #waiting: ConversionParts['waiting'];
+  readonly #waiting: Waiter;
   readonly #onAnswer: () => void;
 
   constructor(services: Services, call: ResolvedCall, parts: ConversionParts) {
@@ -261,28 +260,26 @@ export class Conversion implements Asker {
     const call = this.#call;
     const { upstream } = attempt.target;
     const { key } = this.#attempts;
-    return new Promise((resolve) => {
-      this.#waiting.cancel = ask(
-        this.#services,
-        call,
-        {
-          method: 'POST',
-          path,
-          contentType,
-          body,
-          upstream,
-          protocol: 'images',
-          apiKey: upstream.apiKeys[key] ?? null,
-          lines: clientLines(call, attempt.target, 'images'),
-          target: attempt.target,
-          maxBytes: answerBytes,
-          deadlines: deadlinesLeft(call),
-          attempt,
-          once: true,
-        },
-        resolve,
-      );
-    });
+    return ask(
+      this.#services,
+      call,
+      {
+        method: 'POST',
+        path,
+        contentType,
+        body,
+        upstream,
+        protocol: 'images',
+        apiKey: upstream.apiKeys[key] ?? null,
+        lines: clientLines(call, attempt.target, 'images'),
+        target: attempt.target,
+        maxBytes: answerBytes,
+        deadlines: deadlinesLeft(call),
+        attempt,
+        once: true,
+      },
+      this.#waiting,
+    );
   }
 
   async #onImages(target: Target, answer: Answered, imageAnswer: ImageAnswer): Promise<void> {
@@ -344,11 +341,8 @@ export class Conversion implements Asker {
 
 /** An answer that cannot be used: unless its words stand for a status that proves otherwise, images may have been made. */
 function unusable(error: GatewayError): FailedAttempt {
-  const progress = { bytesSent: true, replayable: true, once: true, sentMs: 0 };
-  const status = toldStatus(error);
-  return status === null
-    ? { ...progress, reason: 'unusable_answer' }
-    : { ...progress, reason: 'error_answer', status };
+  const reason = toldStatus(error) ?? 'unusable_answer';
+  return { reason, bytesSent: true, replayable: true, once: true, sentMs: 0 };
 }
 
 /** The images of an answer, or what is wrong with it. */
@@ -383,4 +377,13 @@ function isInForm({ images }: ImageAnswer, format: ImageOutline['responseFormat'
   return images.every(({ url, base64 }) =>
     format === 'url' ? url !== null && base64 === null : base64 !== null && url === null,
   );
+}
+
+/** @returns gives what `make` makes, once, when it is first asked for: several targets may need it, or none */
+export function lazy<Made extends object>(make: () => Made): () => Made {
+  let made: Made | null = null;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }

@@ -17,8 +17,7 @@ import { Forwarding } from '../forward.js';
 import type { Relay } from '../relay.js';
 import { aimAt } from '../resolve.js';
 import type { Services } from '../services.js';
-import { type AskedImages, attemptsFor, Conversion } from './convert.js';
-import { lazy } from './lazy.js';
+import { type AskedImages, attemptsFor, Conversion, lazy } from './convert.js';
 
 /**
  * How a call of a protocol of texts is served that asks for images, of a model that makes them at endpoints of their own.

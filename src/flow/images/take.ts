@@ -21,8 +21,7 @@ import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
 import { WholeForm } from '../whole-form.js';
-import { type AskedImages, convertImages } from './convert.js';
-import { lazy } from './lazy.js';
+import { type AskedImages, convertImages, lazy } from './convert.js';
 
 interface OutlinedImages extends AskedImages {
   readonly outline: ImageOutline;

@@ -108,8 +108,8 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     if (isError) this.#attempt?.answeredError(head, answered);
     else this.#attempt?.failed('unusable_answer', true);
     if (isOfVendorAccount) this.#attempt?.report(error);
-    const reason = isError ? 'error_answer' : 'unusable_answer';
-    if (this.#goesOn({ ...harmless, reason, status, bytesSent: true }, error)) return;
+    const reason = isError ? status : 'unusable_answer';
+    if (this.#goesOn({ ...harmless, reason, bytesSent: true }, error)) return;
     if (!isError) {
       refuse(this.#services, call, new GatewayError('upstream_error', 'The upstream opened no WebSocket.'));
       return;

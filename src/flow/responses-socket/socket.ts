@@ -22,8 +22,7 @@ import type { Services } from '../services.js';
 import { full } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { ResponseHistory } from './history.js';
-import type { SocketCall } from './socket-call.js';
-import { UpstreamSession } from './upstream-session.js';
+import { type SocketCall, UpstreamSession } from './upstream-session.js';
 
 type ServeMessage = (services: Services, exchange: Exchange, socketCall: SocketCall) => void;
 

@@ -3,9 +3,10 @@ import type { HeldPart } from '../../http/socket.js';
 import type { OnceRule } from '../../protocols/once.js';
 import { messageOf, socketStreamRules } from '../../protocols/responses/socket-message.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
-import type { Dialer } from '../../upstream/dialer.js';
+import type { Dialer } from '../../upstream/dial.js';
 import type { SocketRequest } from '../../upstream/socket.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
+import type { SteeringMember } from '../../wire/steering-members.js';
 
 /** A call to be sent, and what is done where its upstream has no WebSocket. */
 interface SessionRequest {
@@ -118,4 +119,21 @@ class SessionExchange implements UpstreamExchange {
 /** A reload makes the upstreams anew. */
 function isSame(a: Upstream, b: Upstream | null): boolean {
   return b !== null && a.name === b.name && a.origin.identity === b.origin.identity;
+}
+
+/** What a call is told that came as a message of a WebSocket, and what it tells. */
+export interface SocketCall {
+  readonly upstreamSession: UpstreamSession;
+  /** Nothing is to be generated. */
+  readonly isWarmUp: boolean;
+  /** Members of the message that could lead an upstream elsewhere: those of its body, and what only a message has. */
+  readonly steering: readonly SteeringMember[];
+  /** As it came, while it is read: a fault of its JSON is told by its place there. Null after that. */
+  message: Buffer | null;
+  /** The response that it goes on from, where only its upstream can know it. */
+  readonly previousId: string | null;
+  /** Is told the whole input, as JSON texts of items, of a call that goes on from a response which the socket had not. */
+  readonly onRecalled: (items: string) => void;
+  /** Who made the answer: an upstream over the WebSocket or a request of the same protocol, or the gateway had a part. */
+  madeBy: 'session' | 'request' | 'gateway';
 }

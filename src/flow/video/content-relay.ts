@@ -26,7 +26,7 @@ import {
 import { account } from '../account.js';
 import { timingLine } from '../answer-lines.js';
 import { beginningError } from '../answer-phase.js';
-import { type AskUpstream, ask } from '../ask.js';
+import { type AskUpstream, ask, type Waiter } from '../ask.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall } from '../call.js';
 import { refuse } from '../refuse.js';
@@ -41,8 +41,8 @@ import {
   refuseRange,
   sourceOf,
 } from './content-source.js';
+import type { DownloadSource } from './downloads.js';
 import { refreshed, renewedUrl } from './poll.js';
-import { sendKept } from './send-kept.js';
 
 interface ContentRequest {
   readonly source: ContentSource;
@@ -87,7 +87,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   #doubted: Doubt | null = null;
   readonly #beginning: Beginning;
   #refusal: Refusal | null = null;
-  #cancelRenewal: () => void = () => {};
+  readonly #renewal: Waiter = { cancel: () => {} };
   #isRenewed = false;
   #mode: 'waiting' | 'passing' | 'over' = 'waiting';
   /** Bytes that come before what was asked for, and bytes that are still to be sent (-1 for all that come). */
@@ -188,7 +188,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
 
   onClientGone(): void {
     this.#fetch.cancel();
-    this.#cancelRenewal();
+    this.#renewal.cancel();
     this.#settle('client_gone');
   }
 
@@ -212,10 +212,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   #renew(asked: { readonly taskId: string; readonly url: string }, problem: GatewayError): void {
     this.#isRenewed = true;
     this.#fetch.cancel();
-    const askForUrl: AskUpstream = (request) =>
-      new Promise((resolve) => {
-        this.#cancelRenewal = ask(this.#services, this.#call, request, resolve);
-      });
+    const askForUrl: AskUpstream = (request) => ask(this.#services, this.#call, request, this.#renewal);
     renewedUrl(this.#services, this.#call, asked, askForUrl).then(
       (url) => {
         if (this.#mode !== 'waiting') return;
@@ -412,4 +409,86 @@ function notFinished({ id, state, error }: VideoTask): GatewayError {
   if (state === 'failed')
     return new GatewayError('not_found', `The video task '${id}' has failed: ${error?.message ?? ''}`);
   return new GatewayError('not_found', `The video task '${id}' is not finished yet, try again later.`);
+}
+
+interface KeptContent {
+  /** Closed when the answer has ended. */
+  readonly kept: KeptFile;
+  readonly range: ByteRange | null;
+  /** Header lines of the answer, CRLF before each. */
+  readonly lines: string;
+}
+
+/** Each open file takes a descriptor, of which a worker has so many to spare. */
+const keptVideos: DownloadSource = { identity: 'kept videos', maxConnections: 1024 };
+/** What is read at once and held for one client. */
+const pieceBytes = 256 * 1024;
+
+/**
+ * Answers with a video that is kept here, or with part of it, as fast as the client takes it.
+ * @throws {GatewayError} where the key has as many downloads as it may; anything else for what cannot be read
+ */
+async function sendKept(
+  services: Services,
+  call: AuthenticatedCall,
+  { kept, range, lines }: KeptContent,
+): Promise<void> {
+  try {
+    if (call.accounted) return;
+    call.validatedAt = performance.now();
+    const refusal = services.downloads.take(call, keptVideos);
+    if (refusal !== null) throw refusal;
+    const part = range === null ? null : satisfiedRange(range, kept.bytes);
+    if (range !== null && part === null) {
+      refuseRange(services, call, `bytes */${kept.bytes}`, lines);
+      return;
+    }
+    const { first, last } = part ?? { first: 0, last: kept.bytes - 1 };
+    const all =
+      `\r\ncontent-type: ${kept.contentType}\r\nx-content-type-options: nosniff${lines}` +
+      (part === null ? '' : `\r\ncontent-range: bytes ${first}-${last}/${kept.bytes}`) +
+      timingLine(call);
+    if (call.exchange.method === 'HEAD' || last < first) {
+      call.exchange.respondEmpty(200, all, kept.bytes);
+      account(services, call, 'complete');
+      return;
+    }
+    call.exchange.begin(part === null ? 200 : 206, all, last - first + 1);
+    call.endedAt = 0;
+    await sendBytes(services, call, kept, { first, last });
+  } finally {
+    kept.handle.close().catch((fault: unknown) => services.reportFault('promise', fault, call));
+  }
+}
+
+async function sendBytes(
+  services: Services,
+  call: AuthenticatedCall,
+  { handle }: KeptFile,
+  { first, last }: { readonly first: number; readonly last: number },
+): Promise<void> {
+  const { exchange } = call;
+  let goOn = (): void => {};
+  exchange.listener = {
+    onDrained: () => goOn(),
+    onClientGone: () => {
+      account(services, call, 'client_gone');
+      goOn();
+    },
+  };
+  for (let at = first; at <= last; ) {
+    const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, last + 1 - at));
+    const { bytesRead } = await handle.read(piece, 0, piece.length, at);
+    if (call.accounted) return;
+    if (bytesRead === 0) throw new Error('the file of a kept video is shorter than it was');
+    at += bytesRead;
+    const isTaken = exchange.write(piece.subarray(0, bytesRead));
+    if (isTaken || at > last) continue;
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    if (call.accounted) return;
+  }
+  exchange.end();
+  account(services, call, 'complete');
 }

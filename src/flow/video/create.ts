@@ -344,14 +344,7 @@ class Submitting implements Asker, ExchangeListener {
     if (error === null || status === null) return null;
     this.#attempt?.endedAs(status);
     if (isVendorAccountError(error)) this.#attempt?.report(error);
-    return {
-      reason: 'error_answer',
-      status,
-      bytesSent: true,
-      replayable: true,
-      once: true,
-      sentMs: answer.sentMs,
-    };
+    return { reason: status, bytesSent: true, replayable: true, once: true, sentMs: answer.sentMs };
   }
 
   /** @throws {GatewayError} when the store does not take it; no upstream has the task then */
@@ -382,25 +375,23 @@ class Submitting implements Asker, ExchangeListener {
     call.leftOut = new LeftOut(unsaidHints(this.#request, format, upstreamFormat.unsaid)).names;
     const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#attempts);
-    return new Promise((resolve) => {
-      ask(
-        this.#services,
-        call,
-        {
-          ...request,
-          upstream: target.upstream,
-          protocol: 'video',
-          apiKey,
-          lines: joinLines(forwarded, headerLine('idempotency-key', this.#once?.mark ?? this.#id)),
-          target,
-          maxBytes: answerBytes,
-          deadlines: deadlinesLeft(call),
-          attempt: this.#attempt,
-          once: true,
-        },
-        resolve,
-      );
-    });
+    return ask(
+      this.#services,
+      call,
+      {
+        ...request,
+        upstream: target.upstream,
+        protocol: 'video',
+        apiKey,
+        lines: joinLines(forwarded, headerLine('idempotency-key', this.#once?.mark ?? this.#id)),
+        target,
+        maxBytes: answerBytes,
+        deadlines: deadlinesLeft(call),
+        attempt: this.#attempt,
+        once: true,
+      },
+      { cancel: () => {} },
+    );
   }
 
   async #onAnswer(choice: Choice, task: VideoTask, answer: Answered): Promise<void> {

@@ -9,7 +9,7 @@ import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { noLines } from '../../wire/head.js';
 import { beginningError } from '../answer-phase.js';
-import { askAlone, askingAbout } from '../asking.js';
+import { askAlone, askingAbout } from '../ask.js';
 import type { Services } from '../services.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
