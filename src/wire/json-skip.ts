@@ -379,9 +379,9 @@ function byLengthOf(names: readonly (readonly [name: string, index: number])[]):
  * of a usage object costs several times as much. Where a name occurs twice the first counts.
  * @param start where the object opens
  * @param values filled with the numbers found, -1 for those that are missing or no whole numbers
- * @returns false when the object does not close
+ * @returns offset after the object, or -1 when it does not close
  */
-export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): boolean {
+export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): number {
   const { count, byLength, scopes, inScope } = wanted;
   for (let i = 0; i < count; i++) values[i] = -1;
   let depth = 0;
@@ -395,7 +395,7 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       depth++;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (--depth === 0) return true;
+      if (--depth === 0) return at + 1;
       if (depth >= scopeDepth) continue;
       scope = outer;
       scopeDepth = outerDepth;
@@ -421,7 +421,7 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
       at = value;
     }
   }
-  return false;
+  return -1;
 }
 
 function stringEnd(bytes: Buffer, from: number): number {

@@ -6,7 +6,7 @@ const wanted = numberNames(['a', 'bc']);
 
 function read(text: string): number[] | null {
   const values: number[] = [];
-  return readNumbers(Buffer.from(text), text.indexOf('{'), wanted, values) ? values : null;
+  return readNumbers(Buffer.from(text), text.indexOf('{'), wanted, values) === -1 ? null : values;
 }
 
 test('whole numbers are read by name, at any depth', async (t) => {

@@ -65,7 +65,14 @@ export function createUsageReader(
   names: TokenNames = olderNames,
   outputKind: OutputKind = 'text',
 ): UsageReader {
-  const plain = [...names, 'cached_tokens', 'reasoning_tokens', 'cache_write_tokens', ...searchNames];
+  const plain = [
+    ...names,
+    'cached_tokens',
+    'reasoning_tokens',
+    'cache_write_tokens',
+    'total_tokens',
+    ...searchNames,
+  ];
   return readerOf(usageMember, numberNames(plain, scopes), (numbers) => usageOfNumbers(numbers, outputKind));
 }
 
@@ -74,21 +81,32 @@ export function createUsageReader(
  * @returns the usage, or null when neither input nor output is there
  */
 function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind): Usage | null {
-  const [input = -1, output = -1, cached = -1, reasoning = -1, written = -1] = numbers;
+  const [input = -1, output = -1, cached = -1, reasoning = -1, written = -1, total = -1] = numbers;
   if (input === -1 && output === -1) return null;
-  const usage = {
+  const usage = withReasoning(total, {
     input: Math.max(0, input),
     output: Math.max(0, output),
     cached: Math.max(0, cached),
     cacheWritten: Math.max(0, written),
     reasoning: Math.max(0, reasoning),
-  };
+  });
   // Most answers are texts, and nothing else is told of them.
   return outputKind === 'text' && !hasCharges(numbers) ? usage : withNumbers(usage, numbers, outputKind);
 }
 
 /** Where the numbers begin that have prices of their own. */
-const firstCharge = 5;
+const firstCharge = 6;
+
+/**
+ * Usage whose output has its reasoning in it. xAI counts that beside the output, of which its total alone tells
+ * (https://docs.x.ai/docs/key-information/consumption-and-rate-limits); OpenAI's total is input and output.
+ * @param total as the upstream has counted it, or -1
+ */
+export function withReasoning(total: number, usage: Usage): Usage {
+  const { input, output, reasoning } = usage;
+  if (reasoning === 0 || total !== input + output + reasoning) return usage;
+  return { ...usage, output: output + reasoning };
+}
 
 function hasCharges(numbers: readonly number[]): boolean {
   for (let index = firstCharge; index < numbers.length; index++)
@@ -172,7 +190,7 @@ function readerOf(
   const key = Buffer.from(member);
   const found: number[] = [];
   function usageAt(bytes: Buffer, start: number): Usage | null {
-    return readNumbers(bytes, start, wanted, found) ? usageOf(found) : null;
+    return readNumbers(bytes, start, wanted, found) === -1 ? null : usageOf(found);
   }
   function lastUsage(bytes: Buffer): Usage | null {
     const start = lastObjectStart(bytes, key);

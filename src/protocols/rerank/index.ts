@@ -47,7 +47,7 @@ function mostOf(answer: Buffer, key: Buffer, wanted: NumberNames): number | null
   const found: number[] = [];
   const at = lastMemberAt(answer, key, levels);
   const start = at === -1 ? -1 : objectAfterKey(answer, at, key.length);
-  if (start === -1 || !readNumbers(answer, start, wanted, found)) return null;
+  if (start === -1 || readNumbers(answer, start, wanted, found) === -1) return null;
   const most = Math.max(...found);
   return most === -1 ? null : most;
 }

@@ -1,6 +1,6 @@
 import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { isCount, isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
-import { partsOf, searchesIn } from '../../openai-shared/usage.js';
+import { partsOf, searchesIn, withReasoning } from '../../openai-shared/usage.js';
 
 export { lastUsage } from '../../openai-shared/choice-stream.js';
 
@@ -10,13 +10,13 @@ export function decodeUsage({ usage, service_tier }: JsonObject): Usage | null {
   if (!isCount(usage.prompt_tokens) && !isCount(usage.completion_tokens)) return null;
   const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : usage;
   const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : usage;
-  const counted = {
+  const counted = withReasoning(tokens(usage.total_tokens), {
     input: tokens(usage.prompt_tokens),
     output: tokens(usage.completion_tokens),
     cached: tokens(input.cached_tokens),
     cacheWritten: tokens(input.cache_write_tokens),
     reasoning: tokens(output.reasoning_tokens),
-  };
+  });
   return withCharges(counted, {
     searches: searchesIn(usage),
     parts: partsOf(usage),

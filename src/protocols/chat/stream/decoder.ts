@@ -34,6 +34,8 @@ interface Progress {
   readonly model: string;
   readonly choices: Map<number, Choice>;
   readonly held: HeldArguments;
+  /** As the last chunk that named one has it: the usage may stand in one that does not. */
+  tier: unknown;
   started: boolean;
   /** Nothing more is to be told. */
   over: boolean;
@@ -41,7 +43,14 @@ interface Progress {
 
 /** Reads a stream of `chat.completion.chunk` events; see `StreamDecoder`. Members of a wrong type count as absent. */
 export function createDecoder({ model }: AnswerSource): StreamDecoder {
-  const progress: Progress = { model, choices: new Map(), held: { length: 0 }, started: false, over: false };
+  const progress: Progress = {
+    model,
+    choices: new Map(),
+    held: { length: 0 },
+    tier: null,
+    started: false,
+    over: false,
+  };
   return {
     textMember: 'content',
     decode(event, data, out) {
@@ -89,7 +98,8 @@ function decodeChunk(progress: Progress, chunk: JsonObject, out: StreamEvent[]):
       return;
     }
   }
-  const usage = decodeUsage(chunk);
+  progress.tier = chunk.service_tier ?? progress.tier;
+  const usage = decodeUsage({ usage: chunk.usage, service_tier: progress.tier });
   if (usage !== null) out.push({ kind: 'usage', usage });
 }
 

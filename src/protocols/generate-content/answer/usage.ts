@@ -1,13 +1,6 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
-import {
-  endOfValue,
-  lastMemberAt,
-  mostDepth,
-  numberNames,
-  objectAfterKey,
-  readNumbers,
-} from '../../../wire/json-skip.js';
+import { lastMemberAt, numberNames, objectAfterKey, readNumbers } from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usageMetadata"');
 const wanted = numberNames([
@@ -30,10 +23,11 @@ const levels = 2;
 export function lastUsage(bytes: Buffer): Usage | null {
   const at = lastMemberAt(bytes, needle, levels);
   const start = at === -1 ? -1 : objectAfterKey(bytes, at, needle.length);
-  if (start === -1 || !readNumbers(bytes, start, wanted, found)) return null;
+  const end = start === -1 ? -1 : readNumbers(bytes, start, wanted, found);
+  if (end === -1) return null;
   const [prompt = -1, toolUse = -1, candidates = -1, thoughts = -1, cached = -1] = found;
   if (prompt === -1 && candidates === -1 && thoughts === -1) return null;
-  const told = bytes.subarray(start, endOfValue(bytes, start, mostDepth));
+  const told = bytes.subarray(start, end);
   if (charging.some((mark) => told.includes(mark))) return decodeUsage(parseObject(told.toString('utf8')));
   return usageOf({
     prompt: Math.max(0, prompt),

@@ -1,5 +1,12 @@
-import { noParts, type ServiceTier, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { isObject, type JsonObject } from '../../../wire/json.js';
+import {
+  addUsage,
+  noParts,
+  type ServiceTier,
+  tierOf,
+  type Usage,
+  withCharges,
+} from '../../../conversation/usage.js';
+import { isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
 import {
   endOfValue,
   lastMemberAt,
@@ -66,16 +73,17 @@ export function firstUsage(bytes: Buffer): Usage | null {
 }
 
 function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
-  if (!readNumbers(bytes, at, wanted, found)) return null;
+  const end = readNumbers(bytes, at, wanted, found);
+  if (end === -1) return null;
+  const told = bytes.subarray(at, end);
+  if (told.includes(iterations)) return decodeUsage(parseObject(told.toString('utf8')), start);
   const [plain = -1, output = -1, cached = -1, cacheWritten = -1, reasoning = -1, ...more] = found;
   if (plain === -1 && output === -1) return null;
   const [searches = -1, writtenHour = -1] = more;
-  const tier = tierIn(bytes.subarray(at, at + usageBytes));
+  const tier = tierIn(told);
   return sum({ plain, output, cached, cacheWritten, reasoning, searches, writtenHour, tier }, start);
 }
 
-/** Nothing that has a tier follows within so many bytes behind the usage of a message. */
-const usageBytes = 1024;
 const tierKey = needleOf('"service_tier"');
 const speedKey = needleOf('"speed"');
 
@@ -106,7 +114,24 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
     writtenHour: writtenForAnHour(usage),
     tier: tierOf(usage.speed) ?? tierOf(usage.service_tier),
   };
-  return sum(counts, start);
+  return listOf(usage.iterations).reduce<Usage>(addIteration, sum(counts, start));
+}
+
+/** Where a usage has it, the numbers in it have to be told from its own. */
+const iterations = Buffer.from('"iterations"');
+
+/**
+ * What the vendor bills beside the tokens of a usage, which are those of the message alone: that the conversation was
+ * made shorter, and what another model has advised
+ * (https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage).
+ */
+const besideMessage: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message']);
+
+function addIteration(usage: Usage, iteration: unknown): Usage {
+  if (!isObject(iteration) || !besideMessage.has(iteration.type)) return usage;
+  const { iterations: _, ...own } = iteration;
+  const more = decodeUsage(own);
+  return more === null ? usage : addUsage(usage, more);
 }
 
 function writtenForAnHour({ cache_creation: written }: JsonObject): number {
