@@ -1,17 +1,17 @@
 import { speechRoutes } from './audio/speech.js';
 import { transcriptRoutes } from './audio/transcripts.js';
 import { chatRoutes } from './chat/route.js';
-import { completionsRoute } from './completions/route.js';
+import { completionsRoutes } from './completions/route.js';
 import { embedContentRoutes } from './embeddings/embed-content.js';
-import { embeddingsRoute } from './embeddings/route.js';
+import { embeddingsRoutes } from './embeddings/route.js';
 import { generateContentRoutes } from './generate-content/route.js';
 import type { Route } from './http/reply.js';
 import { dashScopeRoutes } from './images/dashscope.js';
 import { imageRoutes } from './images/openai.js';
 import { resultRoutes } from './media/result.js';
 import { messagesRoutes } from './messages/route.js';
-import { moderationsRoute } from './moderations/route.js';
-import { rerankRoute } from './rerank/route.js';
+import { moderationsRoutes } from './moderations/route.js';
+import { rerankRoutes } from './rerank/route.js';
 import { responsesRoutes } from './responses/route.js';
 import { compatVideoRoutes } from './video/compat.js';
 import { genericVideoRoutes } from './video/generic.js';
@@ -26,11 +26,11 @@ export function routesOf(ledger: VideoLedger): readonly Route[] {
     ...responsesRoutes,
     ...messagesRoutes,
     ...generateContentRoutes,
-    completionsRoute,
-    embeddingsRoute,
+    ...completionsRoutes,
+    ...embeddingsRoutes,
     ...embedContentRoutes,
-    rerankRoute,
-    moderationsRoute,
+    ...rerankRoutes,
+    ...moderationsRoutes,
     ...transcriptRoutes,
     ...speechRoutes,
     ...imageRoutes,

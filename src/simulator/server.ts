@@ -2,15 +2,17 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { chatFormat } from './chat/route.js';
-import { type Directive, DirectiveError, headerDirectives } from './faults/directives.js';
+import { type Directive, headerDirectives } from './faults/directives.js';
 import { applyFaults } from './faults/faults.js';
 import { generateContentFormat } from './generate-content/answer.js';
-import { type AnswerFormat, bodyReply, type Reply, type Route, type SimulatorRequest } from './http/reply.js';
+import type { AnswerFormat, Reply, Route, SimulatorRequest } from './http/reply.js';
+import { RequestError } from './http/request-error.js';
+import { jsonReply, refusal } from './http/route.js';
 import { openReply, send } from './http/send.js';
 import { dashScopeFormat } from './images/dashscope.js';
 import { resultPath } from './media/result.js';
 import { messagesFormat } from './messages/stream.js';
+import { openaiFormat } from './openai/format.js';
 import { routesOf } from './routes.js';
 import { socketUpgrades } from './sockets/upgrades.js';
 import { newLedger } from './video/task.js';
@@ -97,7 +99,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       path === `${ownPath}state`
         ? state()
         : { ...last, body: last?.body.toString('base64') ?? null, directives: undefined };
-    return bodyReply({ status: 200, body: JSON.stringify(body), answerFormat: chatFormat });
+    return jsonReply({ answerFormat: openaiFormat, directives: [] }, body);
   }
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -183,12 +185,11 @@ function route(routes: readonly Route[], request: SimulatorRequest): Reply | Pro
   if (match !== undefined) {
     return match.handle(request);
   }
-  return refusal(
-    formatOf(path),
+  const error =
     found.length > 0
-      ? { status: 405, message: `${request.method} is not allowed on ${path}.` }
-      : { status: 404, message: `Unknown request URL: ${request.method} ${path}.`, code: 'unknown_url' },
-  );
+      ? new RequestError(405, `${request.method} is not allowed on ${path}.`)
+      : new RequestError(404, `Unknown request URL: ${request.method} ${path}.`, null, 'unknown_url');
+  return refusal(error, formatOf(path));
 }
 
 const formatsOfVendors: readonly (readonly [
@@ -210,15 +211,7 @@ function formatOf(path: string): AnswerFormat {
   if (path.startsWith('/v1beta/') || path.startsWith('/v1alpha/') || /^\/v1\/models\/.+:/.test(path)) {
     return generateContentFormat(null);
   }
-  return /^\/v1\/messages(?:\/|$)/.test(path) ? messagesFormat(null) : chatFormat;
-}
-
-function refusal(
-  answerFormat: AnswerFormat,
-  error: { readonly status: number; readonly message: string; readonly code?: string },
-): Reply {
-  const { status, message, code } = error;
-  return bodyReply({ status, body: answerFormat.errorBody(status, message, code), answerFormat });
+  return /^\/v1\/messages(?:\/|$)/.test(path) ? messagesFormat(null) : openaiFormat;
 }
 
 /** The whole body, or null when it is too large or does not arrive. */
@@ -269,9 +262,7 @@ async function replyTo(
     }
     return faulty;
   } catch (error) {
-    if (error instanceof DirectiveError) {
-      return refusal(reply.answerFormat, { status: 400, message: error.message, code: 'unknown_fault' });
-    }
+    if (error instanceof RequestError) return refusal(error, reply.answerFormat);
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { type Directive, DirectiveError, directiveValue, findDirective } from '../faults/directives.js';
+import { type Directive, directiveError, directiveValue, findDirective } from '../faults/directives.js';
 import { isObject } from '../http/json.js';
 import type { Answer, Prompt, Tool, ToolCall } from './prompt.js';
 import { schemaExample } from './schema-example.js';
@@ -149,7 +149,7 @@ function lengthened(prompt: Prompt, text: string): string {
   }
   const tokens = directiveValue(long, 'long', 100);
   if (tokens > mostLongTokens) {
-    throw new DirectiveError(`"long" goes up to ${mostLongTokens} tokens.`);
+    throw directiveError(`"long" goes up to ${mostLongTokens} tokens.`);
   }
   const filler = ' simulated words';
   const missing = Math.max(0, tokens - countTokens(text));

@@ -1,11 +1,11 @@
 import { countTokens } from '../answer/tokens.js';
-import { chatFormat } from '../chat/route.js';
 import { promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { bodyReply, type Reply, type Step, streamReply } from '../http/reply.js';
-import { binaryFormat, eventFormat, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
+import { RequestError } from '../http/request-error.js';
+import { type RouteRequest, routes } from '../http/route.js';
+import { binaryFormat, eventFormat, typedEvent } from '../media/route.js';
 import { speech } from '../media/speech.js';
-import { OpenAiError } from '../openai/error.js';
 import { readFields } from '../openai/form.js';
 import {
   invalid,
@@ -49,14 +49,12 @@ const speechFormat = eventFormat((text) => ({
 }));
 
 /** `POST /v1/audio/speech` */
-export const speechRoutes = mediaRoutes({
-  methods: ['POST'],
+export const speechRoutes = routes({
   path: '/v1/audio/speech',
-  answerFormat: () => chatFormat,
   answer: speak,
 });
 
-async function speak(asked: MediaRequest): Promise<Reply> {
+async function speak(asked: RouteRequest): Promise<Reply> {
   const { body } = await readFields(asked, ['json']);
   modelOf(body, 'sim-speech', false);
   const wishes = promptWishes(requiredText(body, 'input', mostCharacters));
@@ -123,7 +121,7 @@ function readVoice(body: JsonObject): string {
 function readFormat(body: JsonObject): Format {
   const format = oneOf(body, 'response_format', ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']);
   if (format === 'opus' || format === 'aac') {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `The simulator has no encoder for '${format}'. It can give ${Object.keys(contentTypes).join(', ')}.`,
       'response_format',

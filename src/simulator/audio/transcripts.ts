@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { countTokens, words } from '../answer/tokens.js';
-import { chatFormat } from '../chat/route.js';
 import { type PromptWishes, promptWishes } from '../faults/directives.js';
-import { bodyReply, type Reply, type Step, streamReply } from '../http/reply.js';
+import { bodyReply, type Reply, type Route, type Step, streamReply } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { type RouteRequest, routes } from '../http/route.js';
 import { describeAudio } from '../media/audio-text.js';
-import { eventFormat, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
-import { OpenAiError } from '../openai/error.js';
+import { eventFormat, typedEvent } from '../media/route.js';
 import { type Fields, type FormFile, oneFile, readFields } from '../openai/form.js';
-import { flag, invalid, modelOf, numberWithin, oneOf, textOrNull } from '../openai/values.js';
+import { openaiFormat } from '../openai/format.js';
+import { flag, invalid, missing, modelOf, numberWithin, oneOf, textOrNull } from '../openai/values.js';
 
 /** By the ending of their names, as the real one tells them apart. */
 const containers = ['flac', 'm4a', 'mp3', 'mp4', 'mpeg', 'mpga', 'oga', 'ogg', 'wav', 'webm'];
@@ -43,9 +44,9 @@ interface TranscriptRequest {
 
 /**
  * Reads and checks a form with an audio file.
- * @throws OpenAiError with what a caller did wrong.
+ * @throws RequestError with what a caller did wrong.
  */
-async function readTranscriptRequest(asked: MediaRequest, task: TranscriptTask): Promise<TranscriptRequest> {
+async function readTranscriptRequest(asked: RouteRequest, task: TranscriptTask): Promise<TranscriptRequest> {
   const fields = await readFields(asked, ['form'], {
     numbers: ['temperature'],
     booleans: ['stream'],
@@ -67,7 +68,7 @@ async function readTranscriptRequest(asked: MediaRequest, task: TranscriptTask):
   }
   const wanted = listOf(fields, 'timestamp_granularities', granularities);
   if (wanted.length > 0 && format !== 'verbose_json') {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       "'timestamp_granularities' can only be used with response_format 'verbose_json'.",
       'timestamp_granularities',
@@ -78,7 +79,7 @@ async function readTranscriptRequest(asked: MediaRequest, task: TranscriptTask):
   const stream = flag(body, 'stream');
   if ((logprobs || stream) && format !== 'json') {
     const param = logprobs ? 'include' : 'stream';
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `'${param}' can only be used with response_format 'json'.`,
       param,
@@ -100,11 +101,9 @@ function readFile(fields: Fields): FormFile {
     throw invalid('file', 'a file, with a name');
   }
   const file = oneFile(fields, 'file');
-  if (file === null) {
-    throw new OpenAiError(400, "Missing required parameter: 'file'.", 'file', 'missing_required_parameter');
-  }
+  if (file === null) throw missing('file');
   if (!containers.includes(/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? '')) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Unrecognized file format. Supported formats: ${JSON.stringify(containers)}`,
       'file',
@@ -125,7 +124,7 @@ function listOf({ body }: Fields, name: string, known: readonly string[]): reado
 
 function readLanguage(code: string | null): string {
   if (code !== null && !/^[a-z]{2}$/.test(code)) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid language '${code}'. Language parameter must be specified in ISO-639-1 format.`,
       'language',
@@ -249,13 +248,8 @@ export const transcriptRoutes = [
   ...routesOf('/v1/audio/translations', 'translate'),
 ];
 
-function routesOf(path: string, task: TranscriptTask): ReturnType<typeof mediaRoutes> {
-  return mediaRoutes({
-    methods: ['POST'],
-    path,
-    answerFormat: () => chatFormat,
-    answer: (asked) => answer(asked, task),
-  });
+function routesOf(path: string, task: TranscriptTask): Route[] {
+  return routes({ path, answer: (asked) => answer(asked, task) });
 }
 
 interface Transcript {
@@ -263,7 +257,7 @@ interface Transcript {
   readonly seconds: number;
 }
 
-async function answer(asked: MediaRequest, task: TranscriptTask): Promise<Reply> {
+async function answer(asked: RouteRequest, task: TranscriptTask): Promise<Reply> {
   const wanted = await readTranscriptRequest(asked, task);
   const transcript = transcriptOf(wanted);
   const directives = [...asked.directives, ...wanted.wishes.faults];
@@ -274,7 +268,7 @@ async function answer(asked: MediaRequest, task: TranscriptTask): Promise<Reply>
   return bodyReply({
     status: 200,
     body,
-    answerFormat: chatFormat,
+    answerFormat: openaiFormat,
     headers: { 'content-type': type },
     directives,
   });

@@ -1,24 +1,6 @@
 import type { Answer } from '../answer/prompt.js';
 import type { ChatRequest } from './request.js';
 
-/** Fixed, so that the same request has the same answer, byte for byte. */
-export const created = 1_700_000_000;
-
-/** What every answer of one request shares. */
-export interface ChatBase {
-  readonly id: string;
-  readonly object: string;
-  readonly created: number;
-  readonly model: string;
-  readonly service_tier: string;
-  readonly system_fingerprint: string;
-}
-
-/** The head of a chat answer or chunk. */
-export function chatBase(id: string, object: string, model: string): ChatBase {
-  return { id, object, created, model, service_tier: 'default', system_fingerprint: 'fp_simulator' };
-}
-
 /** The `finish_reason` of a choice. */
 export function finishReason(asked: ChatRequest, answer: Answer): string {
   if (answer.finishWord !== null || answer.finish !== 'tools') {

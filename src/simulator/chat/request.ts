@@ -1,11 +1,11 @@
 import type { OutputFormat, Prompt, Tool, ToolChoice } from '../answer/prompt.js';
 import { countTokens } from '../answer/tokens.js';
-import { type Directive, textDirectives } from '../faults/directives.js';
+import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from '../openai/error.js';
-import { parseObject } from '../openai/values.js';
+import type { JsonRequest } from '../http/route.js';
+import { integer, invalid, modelOf, readStop, required } from '../openai/values.js';
 
-/** Models that the simulator offers for chat. */
+/** Models that the simulator offers for conversations. */
 export const chatModels: readonly string[] = ['sim-text'];
 
 const tokensPerImage = 85;
@@ -26,18 +26,10 @@ export interface ChatRequest {
 
 /**
  * Reads and checks the body of a chat completion.
- * @throws OpenAiError with what a caller did wrong.
+ * @throws RequestError with what a caller did wrong.
  */
-export function readChatRequest(
-  bytes: Buffer,
-  digest: string,
-  directives: readonly Directive[],
-): ChatRequest {
-  const body = parseObject(bytes);
-  const model = required(body, 'model', (value) => typeof value === 'string', 'a string');
-  if (!chatModels.includes(model as string)) {
-    throw new OpenAiError(404, `The model '${model}' does not exist.`, 'model', 'model_not_found');
-  }
+export function readChatRequest({ body, digest, directives }: JsonRequest): ChatRequest {
+  const model = modelOf(body, 'sim-text', false);
   const messages = readMessages(body);
   const text = lastUserText(messages);
   const { directives: asked, rest } = textDirectives(text);
@@ -45,8 +37,8 @@ export function readChatRequest(
   const tools = readTools(body);
   const inputTokens = Math.max(1, tokensOf(messages, tools));
   return {
-    model: model as string,
-    choices: integer(body, 'n', 128) ?? 1,
+    model,
+    choices: integer(body, 'n', 1, 128) ?? 1,
     stream: body.stream === true,
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     topLogprobs: body.logprobs === true ? Number(body.top_logprobs ?? 0) : null,
@@ -66,44 +58,22 @@ export function readChatRequest(
           ? body.reasoning_effort
           : null,
       maxTokens:
-        integer(body, 'max_completion_tokens', Infinity) ?? integer(body, 'max_tokens', Infinity) ?? Infinity,
-      stop: readStop(body.stop),
+        integer(body, 'max_completion_tokens', 1, Infinity) ??
+        integer(body, 'max_tokens', 1, Infinity) ??
+        Infinity,
+      stop: readStop(body),
       inputTokens,
       digest,
     },
   };
 }
 
-function required(body: JsonObject, name: string, holds: (value: unknown) => boolean, what: string): unknown {
-  const value = body[name];
-  if (value === undefined) {
-    throw new OpenAiError(400, `Missing required parameter: '${name}'.`, name, 'missing_required_parameter');
-  }
-  if (!holds(value)) {
-    throw invalid(name, what);
-  }
-  return value;
-}
-
-function invalid(param: string, what: string): OpenAiError {
-  return new OpenAiError(400, `Invalid value for '${param}': expected ${what}.`, param, 'invalid_value');
-}
-
-function integer(body: JsonObject, name: string, most: number): number | null {
-  const value = body[name] ?? null;
-  if (
-    value !== null &&
-    (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most)
-  ) {
-    throw invalid(name, most === Infinity ? 'an integer from 1 on' : `an integer from 1 to ${most}`);
-  }
-  return value as number | null;
-}
-
 function readMessages(body: JsonObject): readonly JsonObject[] {
-  const isList = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
-  const messages = required(body, 'messages', isList, 'an array with at least one message') as unknown[];
-  return messages.map((message, index) => {
+  const messages = required(body, 'messages');
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw invalid('messages', 'an array with at least one message');
+  }
+  return messages.map((message: unknown, index) => {
     if (!isObject(message)) {
       throw invalid(`messages[${index}]`, 'an object');
     }
@@ -215,12 +185,4 @@ function readFormat(format: unknown): OutputFormat {
     return { kind: 'schema', schema: format.json_schema.schema ?? { type: 'object' } };
   }
   return { kind: isObject(format) && format.type === 'json_object' ? 'object' : 'text' };
-}
-
-function readStop(stop: unknown): readonly string[] {
-  const list: readonly unknown[] = stop === undefined || stop === null ? [] : [stop].flat();
-  if (list.length > 4 || !list.every((one): one is string => typeof one === 'string')) {
-    throw invalid('stop', 'a string or up to four strings');
-  }
-  return list.filter((one) => one !== '');
 }

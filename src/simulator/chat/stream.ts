@@ -1,7 +1,8 @@
 import type { Answer, ToolCall } from '../answer/prompt.js';
 import { countTokens, inOrder, inTurns, pieces, words } from '../answer/tokens.js';
 import type { Step } from '../http/reply.js';
-import { type ChatBase, chatUsage, finishReason, logprobs } from './parts.js';
+import type { ChatBase } from '../openai/format.js';
+import { chatUsage, finishReason, logprobs } from './parts.js';
 import type { ChatRequest } from './request.js';
 
 const argumentsPiece = 12;
@@ -29,12 +30,6 @@ export function* chatEvents(base: ChatBase, asked: ChatRequest, answers: readonl
     yield event({ ...base, choices: [], usage: chatUsage(asked, answers) }, 0);
   }
   yield { kind: 'data', bytes: 'data: [DONE]\n\n', tokens: 0 };
-}
-
-/** SSE text of one content chunk. */
-export function contentEvent(base: ChatBase, text: string): string {
-  const choice = { index: 0, delta: { content: text }, logprobs: null, finish_reason: null };
-  return `data: ${JSON.stringify({ ...base, choices: [choice] })}\n\n`;
 }
 
 function event(body: object, tokens: number): Step {

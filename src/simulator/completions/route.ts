@@ -1,20 +1,12 @@
 import { composeAnswer } from '../answer/answer.js';
 import type { Answer, Prompt } from '../answer/prompt.js';
 import { countTokens, words } from '../answer/tokens.js';
-import { created } from '../chat/parts.js';
-import { chatFormat } from '../chat/route.js';
 import { type Directive, textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import {
-  type AnswerFormat,
-  bodyReply,
-  type Reply,
-  type Route,
-  type Step,
-  streamReply,
-} from '../http/reply.js';
-import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
-import { integer, invalid, isTokens, modelOf, required } from '../openai/values.js';
+import { type AnswerFormat, type Reply, type Step, streamReply } from '../http/reply.js';
+import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
+import { created, openaiFormat } from '../openai/format.js';
+import { integer, invalid, isTokens, modelOf, readStop, required } from '../openai/values.js';
 
 const usualMaxTokens = 16;
 
@@ -36,14 +28,14 @@ interface CompletionsRequest {
 
 /**
  * Reads and checks the body of a completion.
- * @throws OpenAiError with what a caller did wrong.
+ * @throws RequestError with what a caller did wrong.
  */
 function readCompletionsRequest({ body, digest, directives }: JsonRequest): CompletionsRequest {
   const model = modelOf(body, 'sim-text', false);
   const texts = readPrompts(required(body, 'prompt'));
   const all = [...directives, ...textDirectives(texts[0]?.text ?? '').directives];
   const maxTokens = integer(body, 'max_tokens', 0, Infinity) ?? usualMaxTokens;
-  const stop = readStop(body.stop);
+  const stop = readStop(body);
   const choices = integer(body, 'n', 1, 128) ?? 1;
   const stream = body.stream === true;
   checkBestOf(body, choices, stream);
@@ -109,14 +101,6 @@ function checkBestOf(body: JsonObject, choices: number, stream: boolean): void {
   }
 }
 
-function readStop(stop: unknown): readonly string[] {
-  const list: readonly unknown[] = stop === undefined || stop === null ? [] : [stop].flat();
-  if (list.length > 4 || !list.every((one): one is string => typeof one === 'string')) {
-    throw invalid('stop', 'a string or up to four strings');
-  }
-  return list.filter((one) => one !== '');
-}
-
 /** One completion of one prompt. */
 interface Completion {
   readonly index: number;
@@ -135,13 +119,17 @@ interface CompletionBase {
 
 /** How the older completions word errors and events. */
 const answerFormat: AnswerFormat = {
-  ...chatFormat,
+  ...openaiFormat,
   contentEvent: (text) =>
     eventText({ ...baseOf('cmpl-simulated', 'sim-text'), choices: [choiceOf(0, text, null, null)] }),
 };
 
 /** `POST /v1/completions` */
-export const completionsRoute: Route = jsonRoute('/v1/completions', complete);
+export const completionsRoutes = jsonRoutes({
+  path: '/v1/completions',
+  answerFormat: () => answerFormat,
+  answer: complete,
+});
 
 function complete(request: JsonRequest): Reply {
   const asked = readCompletionsRequest(request);
@@ -162,8 +150,8 @@ function complete(request: JsonRequest): Reply {
     const pieces = piecesOf(asked, completion);
     return choiceOf(index, pieces.join(''), logprobs(asked, completion, pieces, 0), answer.finish);
   });
-  const body = JSON.stringify({ ...base, choices, usage: usageOf(asked, completions) });
-  return bodyReply({ status: 200, body, answerFormat, directives });
+  const body = { ...base, choices, usage: usageOf(asked, completions) };
+  return jsonReply({ answerFormat, directives }, body);
 }
 
 /** The events of a stream: the completions take turns, then the usage if it was asked for, then `[DONE]`. */

@@ -1,18 +1,19 @@
 import { countTokens } from '../answer/tokens.js';
 import { type Directive, textDirectives } from '../faults/directives.js';
-import { generateContentFormat } from '../generate-content/answer.js';
+import { modelOf, modelRoutes } from '../generate-content/route.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { type ProtocolRequest, protocolRoute, RequestError } from '../http/protocol-route.js';
-import { bodyReply, type Reply, type Route } from '../http/reply.js';
+import type { Route } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { jsonReply } from '../http/route.js';
 import { mostDimensions, mostInputs, usualDimensions, vectorOf } from './route.js';
 
 /** `:embedContent` and `:batchEmbedContents`: the vectors are those of `/v1/embeddings` for the same texts. */
 export const embedContentRoutes: readonly Route[] = [
-  route('embedContent', (body, path) => {
+  ...route('embedContent', (body, path) => {
     const { values, ...rest } = embed(body, path, '');
     return { answer: { embedding: { values } }, ...rest };
   }),
-  route('batchEmbedContents', (body, path) => {
+  ...route('batchEmbedContents', (body, path) => {
     const requests = Array.isArray(body.requests) ? body.requests : [];
     if (requests.length === 0 || requests.length > mostInputs)
       throw new RequestError(400, `* BatchEmbedContentsRequest.requests: 1 to ${mostInputs} are needed`);
@@ -37,23 +38,13 @@ interface Embedded {
   readonly directives: readonly Directive[];
 }
 
-function route(operation: string, made: (body: JsonObject, model: string) => Embedded): Route {
-  return protocolRoute({
-    path: new RegExp(`^/v1(?:beta|alpha)?/models/(.+):${operation}$`),
-    answerFormat: () => generateContentFormat(null),
-    answer: (request: ProtocolRequest): Reply => {
-      const path = request.target.split('?', 1)[0] ?? '';
-      const model = decodeURIComponent(path.slice(path.indexOf('/models/') + 1, path.lastIndexOf(':')));
-      if (model !== 'models/sim-embedding') throw new RequestError(404, `${model} is not found`);
-      const { answer, tokens, directives } = made(request.body, model);
-      const usageMetadata = { promptTokenCount: tokens, totalTokenCount: tokens };
-      return bodyReply({
-        status: 200,
-        body: JSON.stringify({ ...answer, usageMetadata }),
-        answerFormat: request.answerFormat,
-        directives: [...request.directives, ...directives],
-      });
-    },
+function route(method: string, made: (body: JsonObject, model: string) => Embedded): Route[] {
+  return modelRoutes(method, (request) => {
+    const model = `models/${modelOf(request)}`;
+    if (model !== 'models/sim-embedding') throw new RequestError(404, `${model} is not found`);
+    const { answer, tokens, directives } = made(request.body, model);
+    const usageMetadata = { promptTokenCount: tokens, totalTokenCount: tokens };
+    return jsonReply(request, { ...answer, usageMetadata }, directives);
   });
 }
 

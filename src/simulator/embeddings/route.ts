@@ -1,10 +1,9 @@
 import { countTokens } from '../answer/tokens.js';
-import { chatFormat } from '../chat/route.js';
 import { textDirectives } from '../faults/directives.js';
 import type { JsonObject } from '../http/json.js';
-import { bodyReply, type Reply, type Route } from '../http/reply.js';
-import { OpenAiError } from '../openai/error.js';
-import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
+import type { Reply } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import { integer, invalid, isTokens, modelOf, required } from '../openai/values.js';
 
 /** Positions that a feature adds to: with one, two features that meet in it could not be told apart. */
@@ -82,12 +81,16 @@ export const usualDimensions = 256;
 export const mostDimensions = 4096;
 
 /** `POST /v1/embeddings` */
-export const embeddingsRoute: Route = jsonRoute('/v1/embeddings', embed);
+export const embeddingsRoutes = jsonRoutes({
+  path: '/v1/embeddings',
+  answer: embed,
+});
 
 /** A text, or the tokens of one. */
 type Input = string | readonly number[];
 
-function embed({ body, directives }: JsonRequest): Reply {
+function embed(request: JsonRequest): Reply {
+  const { body } = request;
   const model = modelOf(body, 'sim-embedding', false);
   const inputs = readInputs(required(body, 'input'));
   const dimensions = integer(body, 'dimensions', 1, mostDimensions) ?? usualDimensions;
@@ -99,12 +102,7 @@ function embed({ body, directives }: JsonRequest): Reply {
   });
   const tokens = inputs.reduce((sum, input) => sum + tokensOf(input), 0);
   const usage = { prompt_tokens: tokens, total_tokens: tokens };
-  return bodyReply({
-    status: 200,
-    body: JSON.stringify({ object: 'list', data, model, usage }),
-    answerFormat: chatFormat,
-    directives: [...directives, ...asked],
-  });
+  return jsonReply(request, { object: 'list', data, model, usage }, asked);
 }
 
 function readInputs(value: unknown): readonly Input[] {
@@ -121,7 +119,7 @@ function readInputs(value: unknown): readonly Input[] {
     }
     const tokens = tokensOf(one);
     if (tokens > mostTokens) {
-      throw new OpenAiError(
+      throw new RequestError(
         400,
         `This model's maximum context length is ${mostTokens} tokens, but '${param}' has ${tokens}.`,
         param,

@@ -1,3 +1,5 @@
+import { RequestError } from '../http/request-error.js';
+
 /** One wish about how the simulator shall answer, as the request spells it; `faults.ts` lists them all. */
 export interface Directive {
   readonly name: string;
@@ -8,8 +10,10 @@ export interface Directive {
   readonly source: string;
 }
 
-/** A directive that the simulator does not know or cannot read. */
-export class DirectiveError extends Error {}
+/** The refusal of a directive that the simulator does not know or cannot read. */
+export function directiveError(message: string): RequestError {
+  return new RequestError(400, message, null, 'unknown_fault');
+}
 
 /** Reads the header form: `status=429 retry-after=7; latency=20`. */
 export function headerDirectives(header: string | undefined): Directive[] {
@@ -38,7 +42,7 @@ export function findDirective(directives: readonly Directive[], name: string): D
 
 /**
  * The number that a directive carries as `NAME=number`, or in the option that has a name of its own for it.
- * @throws DirectiveError when it is not a number from zero on.
+ * @throws RequestError when it is not a number from zero on.
  */
 export function directiveValue(directive: Directive, option: string, fallback: number): number {
   return numberIn(directive, option, directive.value || directive.options.get(option), fallback);
@@ -46,7 +50,7 @@ export function directiveValue(directive: Directive, option: string, fallback: n
 
 /**
  * The number in an option of a directive: `after=2`.
- * @throws DirectiveError when it is not a number from zero on.
+ * @throws RequestError when it is not a number from zero on.
  */
 export function directiveOption(directive: Directive, option: string, fallback: number): number {
   return numberIn(directive, option, directive.options.get(option), fallback);
@@ -55,7 +59,7 @@ export function directiveOption(directive: Directive, option: string, fallback: 
 function numberIn(directive: Directive, option: string, text: string | undefined, fallback: number): number {
   const number = text === undefined || text === '' ? fallback : Number(text);
   if (!Number.isFinite(number) || number < 0) {
-    throw new DirectiveError(`The directive "${directive.source}" needs a number for "${option}".`);
+    throw directiveError(`The directive "${directive.source}" needs a number for "${option}".`);
   }
   return number;
 }
@@ -103,7 +107,7 @@ const videoOptions = ['queued', 'running', 'fail', 'bytes', 'http'];
 
 /**
  * Reads what a prompt begins with.
- * @throws DirectiveError for what cannot be wished of a video.
+ * @throws RequestError for what cannot be wished of a video.
  */
 export function promptWishes(prompt: string): PromptWishes {
   const faults: Directive[] = [];
@@ -133,7 +137,7 @@ function readVideo(text: string, video: Map<string, string>): void {
     const [name = '', value = ''] = word.split('=', 2);
     const holds = name === 'fail' ? /^\w+$/ : /^\d{1,15}$/;
     if (!videoOptions.includes(name) || !holds.test(value)) {
-      throw new DirectiveError(
+      throw directiveError(
         `"${word}" cannot be wished of a video. Possible are: ${videoOptions.join(', ')}.`,
       );
     }

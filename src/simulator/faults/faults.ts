@@ -1,6 +1,7 @@
 import type { Reply, Step } from '../http/reply.js';
+import { askedForStatus } from '../http/request-error.js';
 import { badHead, compressed, flooded, plainPage, singleBytes, textOf, withoutLastChunk } from './damage.js';
-import { type Directive, DirectiveError, directiveOption, directiveValue } from './directives.js';
+import { type Directive, directiveError, directiveOption, directiveValue } from './directives.js';
 
 const text = 'Simulated answer.';
 
@@ -144,14 +145,14 @@ const earlyHints: Step = {
 
 /**
  * Turns an answer into the one that was asked for, directive by directive.
- * @throws DirectiveError for one that is unknown or has a value it cannot have.
+ * @throws RequestError for one that is unknown or has a value it cannot have.
  */
 export async function applyFaults(reply: Reply, directives: readonly Directive[]): Promise<Reply> {
   let faulty = reply;
   for (const directive of directives) {
     const fault = faults.get(directive.name);
     if (fault === undefined) {
-      throw new DirectiveError(
+      throw directiveError(
         `The simulator knows no directive "${directive.name}". Known are: ${[...faults.keys()].join(', ')}.`,
       );
     }
@@ -163,12 +164,12 @@ export async function applyFaults(reply: Reply, directives: readonly Directive[]
 function status(reply: Reply, asked: Directive): Reply {
   const code = directiveValue(asked, 'status', 500);
   if (!Number.isInteger(code) || code < 200 || code > 599) {
-    throw new DirectiveError(`"${asked.source}" asks for a status that an answer cannot have.`);
+    throw directiveError(`"${asked.source}" asks for a status that an answer cannot have.`);
   }
   const retryAfter = asked.options.get('retry-after');
   const html = asked.options.has('html');
   return {
-    ...wholeBody(reply, html ? plainPage(code) : reply.answerFormat.errorBody(code)),
+    ...wholeBody(reply, html ? plainPage(code) : reply.answerFormat.errorBody(askedForStatus(code))),
     status: code,
     headers: {
       'content-type': html ? 'text/html' : 'application/json',
@@ -215,7 +216,7 @@ function silent(reply: Reply, asked: Directive): Reply {
 
 function errorEvent(reply: Reply, asked: Directive): Reply {
   if (!reply.stream) {
-    return wholeBody(reply, reply.answerFormat.errorBody(500));
+    return wholeBody(reply, reply.answerFormat.errorBody(askedForStatus(500)));
   }
   async function* steps(): AsyncGenerator<Step> {
     yield* first(reply, asked, 0);

@@ -3,7 +3,7 @@ import { seal } from '../answer/seal.js';
 import { countTokens, inTurns, words } from '../answer/tokens.js';
 import { findDirective } from '../faults/directives.js';
 import { isObject } from '../http/json.js';
-import { type AnswerFormat, askedForStatus } from '../http/reply.js';
+import type { AnswerFormat } from '../http/reply.js';
 import { type IllustratedAnswer, imagePart } from './image.js';
 import type { GenerateContentRequest } from './request.js';
 
@@ -70,8 +70,8 @@ export function generateContentFormat(framing: Framing | null): AnswerFormat {
   });
   const inArray = framing !== null && framing !== eventFraming;
   return {
-    errorBody: (status, message) => {
-      const body = JSON.stringify(error(status, message ?? askedForStatus(status)));
+    errorBody: ({ status, message }) => {
+      const body = JSON.stringify(error(status, message));
       return inArray ? `[${body}]` : body;
     },
     errorEvent: () => {

@@ -1,6 +1,6 @@
 import { unseal } from '../answer/seal.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { RequestError } from '../http/protocol-route.js';
+import { RequestError } from '../http/request-error.js';
 
 /** One turn of the conversation; its parts have been checked for themselves. */
 export interface Content {

@@ -1,7 +1,7 @@
 import { composeAnswer } from '../answer/answer.js';
 import type { Answer, Prompt } from '../answer/prompt.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { RequestError } from '../http/protocol-route.js';
+import { RequestError } from '../http/request-error.js';
 import { pngImage } from '../media/png.js';
 
 /** The models that answer with an image. */

@@ -3,7 +3,8 @@ import { countTokens } from '../answer/tokens.js';
 import { chatModels } from '../chat/request.js';
 import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { type ProtocolRequest, RequestError } from '../http/protocol-route.js';
+import { RequestError } from '../http/request-error.js';
+import type { JsonRequest } from '../http/route.js';
 import { type Content, functionsIn, readContent, readContents } from './history.js';
 import { imageModels, refuseFunctions } from './image.js';
 import { type Generation, readGeneration, readToolChoice, readTools } from './settings.js';
@@ -144,7 +145,7 @@ export interface GenerateContentRequest {
  * Reads and checks the body of generateContent and of its stream.
  * @throws RequestError with what a caller did wrong
  */
-export function readGenerateContent(request: ProtocolRequest, model: string): GenerateContentRequest {
+export function readGenerateContent(request: JsonRequest, model: string): GenerateContentRequest {
   const asked = readPrompt(request, model, readMessage(request.body, 'GenerateContentRequest'));
   if (request.body.cachedContent !== undefined || request.body.cached_content !== undefined) {
     throw new RequestError(403, 'CachedContent not found (or permission denied)');
@@ -156,7 +157,7 @@ export function readGenerateContent(request: ProtocolRequest, model: string): Ge
  * Reads and checks the body of countTokens: contents, or a whole request to generateContent.
  * @throws RequestError with what a caller did wrong
  */
-export function readCountTokens(request: ProtocolRequest, model: string): GenerateContentRequest {
+export function readCountTokens(request: JsonRequest, model: string): GenerateContentRequest {
   const body = readMessage(request.body, 'CountTokensRequest');
   const inner = body.generateContentRequest;
   if (inner !== undefined && body.contents !== undefined) {
@@ -165,9 +166,9 @@ export function readCountTokens(request: ProtocolRequest, model: string): Genera
   return readPrompt(request, model, isObject(inner) ? inner : body);
 }
 
-function readPrompt(request: ProtocolRequest, model: string, body: JsonObject): GenerateContentRequest {
+function readPrompt(request: JsonRequest, model: string, body: JsonObject): GenerateContentRequest {
   if (!chatModels.includes(model) && !imageModels.includes(model)) {
-    const version = request.target.split('/')[1];
+    const version = request.path.split('/')[1];
     throw new RequestError(
       404,
       `models/${model} is not found for API version ${version}, or is not supported for this method.`,

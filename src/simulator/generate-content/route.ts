@@ -1,5 +1,5 @@
-import { type ProtocolRequest, protocolRoute } from '../http/protocol-route.js';
-import { bodyReply, type Reply, type Route, type Step, streamReply } from '../http/reply.js';
+import { type Reply, type Route, type Step, streamReply } from '../http/reply.js';
+import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import {
   answerChunks,
   arrayFraming,
@@ -14,37 +14,34 @@ import { type GenerateContentRequest, readCountTokens, readGenerateContent } fro
 
 /** The routes of generateContent; the model is part of the path, and may have slashes itself. */
 export const generateContentRoutes: readonly Route[] = [
-  protocolRoute({
-    path: pathOf('generateContent'),
-    answerFormat: () => generateContentFormat(null),
-    answer: generate,
-  }),
-  {
-    method: 'POST',
-    path: pathOf('streamGenerateContent'),
-    handle(request) {
-      const asEvents = new URLSearchParams(request.target.split('?')[1]).get('alt') === 'sse';
-      const framing = asEvents ? eventFraming : arrayFraming();
-      const answerFormat = generateContentFormat(framing);
-      const path = pathOf('streamGenerateContent');
-      const answer = (asked: ProtocolRequest): Reply => stream(asked, framing);
-      return protocolRoute({ path, answerFormat: () => answerFormat, answer }).handle(request);
-    },
-  },
-  protocolRoute({
-    path: pathOf('countTokens'),
-    answerFormat: () => generateContentFormat(null),
-    answer: count,
-  }),
+  ...modelRoutes('generateContent', generate),
+  ...modelRoutes('streamGenerateContent', stream, framingOf),
+  ...modelRoutes('countTokens', count),
 ];
 
-function pathOf(method: string): RegExp {
-  return new RegExp(`^/v1(?:beta|alpha)?/models/(.+):${method}$`);
+/**
+ * The route of a method of models.
+ * @param framing of its stream, where it has one
+ */
+export function modelRoutes(
+  method: string,
+  answer: (request: JsonRequest) => Reply,
+  framing: (query: URLSearchParams) => Framing | null = () => null,
+): Route[] {
+  return jsonRoutes({
+    path: new RegExp(`^/v1(?:beta|alpha)?/models/(.+):${method}$`),
+    answerFormat: (_digest, query) => generateContentFormat(framing(query)),
+    headers: () => ({}),
+    answer,
+  });
+}
+
+function framingOf(query: URLSearchParams): Framing {
+  return query.get('alt') === 'sse' ? eventFraming : arrayFraming();
 }
 
 /** The model in a request's path. */
-function modelOf({ target }: ProtocolRequest): string {
-  const path = target.split('?', 1)[0] ?? '';
+export function modelOf({ path }: JsonRequest): string {
   const name = path.slice(path.indexOf('/models/') + '/models/'.length, path.lastIndexOf(':'));
   try {
     return decodeURIComponent(name);
@@ -59,15 +56,14 @@ function compose({ prompt, generation }: GenerateContentRequest): readonly Illus
   );
 }
 
-function generate(request: ProtocolRequest): Reply {
+function generate(request: JsonRequest): Reply {
   const asked = readGenerateContent(request, modelOf(request));
-  const answers = compose(asked);
   const { directives } = asked.prompt;
-  const body = JSON.stringify(wholeAnswer(asked, answers));
-  return bodyReply({ status: 200, body, answerFormat: request.answerFormat, directives });
+  return jsonReply({ answerFormat: request.answerFormat, directives }, wholeAnswer(asked, compose(asked)));
 }
 
-function stream(request: ProtocolRequest, framing: Framing): Reply {
+function stream(request: JsonRequest): Reply {
+  const framing = framingOf(request.query);
   const asked = readGenerateContent(request, modelOf(request));
   const answers = compose(asked);
   function* events(): Generator<Step> {
@@ -80,15 +76,17 @@ function stream(request: ProtocolRequest, framing: Framing): Reply {
   }
   return streamReply({
     events: events(),
-    answerFormat: request.answerFormat,
+    answerFormat: generateContentFormat(framing),
     headers: { 'content-type': framing.contentType },
     directives: asked.prompt.directives,
   });
 }
 
-function count(request: ProtocolRequest): Reply {
+function count(request: JsonRequest): Reply {
   const asked = readCountTokens(request, modelOf(request));
   const { inputTokens, directives } = asked.prompt;
-  const body = JSON.stringify({ totalTokens: inputTokens, promptTokensDetails: tokenDetails(asked) });
-  return bodyReply({ status: 200, body, answerFormat: request.answerFormat, directives });
+  return jsonReply(
+    { answerFormat: request.answerFormat, directives },
+    { totalTokens: inputTokens, promptTokensDetails: tokenDetails(asked) },
+  );
 }

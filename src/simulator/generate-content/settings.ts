@@ -1,6 +1,6 @@
 import type { OutputFormat, Tool, ToolChoice } from '../answer/prompt.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { RequestError } from '../http/protocol-route.js';
+import { RequestError } from '../http/request-error.js';
 import { type ImageWish, imageModels, modalitiesOf, readImageWish } from './image.js';
 
 const counts = ['minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength'];

@@ -1,4 +1,5 @@
 import type { Directive } from '../faults/directives.js';
+import type { RequestError } from './request-error.js';
 
 /** One thing to do on the connection while an answer is given. */
 export type Step =
@@ -18,8 +19,8 @@ export type Step =
 
 /** How a protocol words what the faults need. */
 export interface AnswerFormat {
-  /** JSON text of an error body; without a message it says that it was asked for. */
-  errorBody(status: number, message?: string, code?: string): string;
+  /** JSON text of an error body. */
+  errorBody(error: RequestError): string;
   /**
    * Text of an error inside a stream.
    * @param form which one, where the protocol has several; an empty string for the usual one
@@ -31,11 +32,6 @@ export interface AnswerFormat {
   readonly eventsBeforeContent: number;
   /** The protocol whose answers are foreign here. */
   readonly foreign: 'chat' | 'messages';
-}
-
-/** The message of an error that a directive asks for. */
-export function askedForStatus(status: number): string {
-  return `The simulator was asked to answer with status ${status}.`;
 }
 
 /** An answer, ready to be sent; a fault is a function from one reply to another. */

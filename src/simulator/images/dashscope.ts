@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { chatFormat } from '../chat/route.js';
 import { type PromptWishes, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { type AnswerFormat, askedForStatus, bodyReply, type Reply } from '../http/reply.js';
+import type { AnswerFormat, Reply } from '../http/reply.js';
+import { askedForStatus, RequestError } from '../http/request-error.js';
+import { jsonReply, type RouteRequest, routes } from '../http/route.js';
 import { imageUrl } from '../media/result.js';
-import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
+import { requestIdOf, vendorBody, vendorFormat } from '../media/route.js';
 import { isImageUrl } from '../openai/values.js';
 
 const parameterError = 'InvalidParameter';
@@ -24,21 +25,16 @@ const codes: Readonly<Record<number, string>> = {
 
 /** How DashScope words errors. */
 export function dashScopeFormat(digest: string): AnswerFormat {
-  const errorBody: AnswerFormat['errorBody'] = (status, message, code) =>
-    JSON.stringify({
-      // A code of another family begins with a small letter and is none of its words.
-      code: /^[A-Z]/.test(code ?? '')
-        ? code
-        : (codes[status] ?? (status < 500 ? parameterError : 'InternalError')),
-      message: message ?? askedForStatus(status),
-      request_id: requestIdOf(digest),
-    });
-  return { ...chatFormat, errorBody, errorEvent: () => `data:${errorBody(500)}\n\n` };
+  const format = vendorFormat(
+    (status) => codes[status] ?? (status < 500 ? parameterError : 'InternalError'),
+    /^[A-Z]/,
+    (code, message) => JSON.stringify({ code, message, request_id: requestIdOf(digest) }),
+  );
+  return { ...format, errorEvent: () => `data:${format.errorBody(askedForStatus(500))}\n\n` };
 }
 
 /** `POST /api/v1/services/aigc/multimodal-generation/generation` for images. */
-export const dashScopeRoutes = mediaRoutes({
-  methods: ['POST'],
+export const dashScopeRoutes = routes({
   path: '/api/v1/services/aigc/multimodal-generation/generation',
   answerFormat: dashScopeFormat,
   answer: draw,
@@ -49,13 +45,14 @@ interface Asked {
   readonly images: readonly string[];
 }
 
-function draw(asked: MediaRequest): Reply {
+function draw(asked: RouteRequest): Reply {
   const body = vendorBody(asked, 'InvalidParameter.JsonParseError');
   if (body.model === undefined || body.model === '') {
     throw wrong('Required parameter "model" is missing.');
   }
   if (body.model !== 'sim-image') {
-    throw new VendorError(404, 'ModelNotFound', `Model not exist: ${JSON.stringify(body.model)}.`);
+    const told = `Model not exist: ${JSON.stringify(body.model)}.`;
+    throw new RequestError(404, told, null, 'ModelNotFound');
   }
   const { wishes, images } = readInput(body);
   const parameters = body.parameters ?? {};
@@ -73,16 +70,12 @@ function draw(asked: MediaRequest): Reply {
   const content = Array.from({ length: count }, (_, index) => ({
     image: imageUrl(asked.origin, { width, height, seed: `${seed}-${index}` }, wishes.content),
   }));
-  return bodyReply({
-    status: 200,
-    body: JSON.stringify({
-      output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] },
-      usage: { image_count: count, width, height },
-      request_id: requestIdOf(asked.digest),
-    }),
-    answerFormat: asked.answerFormat,
-    directives: [...asked.directives, ...wishes.faults],
-  });
+  const answer = {
+    output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] },
+    usage: { image_count: count, width, height },
+    request_id: requestIdOf(asked.digest),
+  };
+  return jsonReply(asked, answer, wishes.faults);
 }
 
 function readInput(body: JsonObject): Asked {
@@ -158,6 +151,6 @@ function refuseWrongTypes(parameters: JsonObject): void {
   }
 }
 
-function wrong(message: string): VendorError {
-  return new VendorError(400, parameterError, message);
+function wrong(message: string): RequestError {
+  return new RequestError(400, message, null, parameterError);
 }

@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
 import { countTokens } from '../answer/tokens.js';
-import { created } from '../chat/parts.js';
-import { chatFormat } from '../chat/route.js';
 import { type PromptWishes, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { type AnswerFormat, bodyReply, type Reply, type Step, streamReply } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { jsonReply, type RouteRequest, routes } from '../http/route.js';
 import { pngImage } from '../media/png.js';
 import { imageUrl } from '../media/result.js';
-import { eventFormat, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
-import { OpenAiError } from '../openai/error.js';
+import { eventFormat, typedEvent } from '../media/route.js';
 import { type Fields, oneFile, readFields } from '../openai/form.js';
+import { created, openaiFormat } from '../openai/format.js';
 import {
   flag,
   integer,
   invalid,
+  missing,
   modelOf,
   oneOf,
   readSize,
@@ -70,14 +71,14 @@ const editFieldTypes = {
   booleans: ['stream'],
 };
 
-/** @throws OpenAiError with what a caller did wrong. */
+/** @throws RequestError with what a caller did wrong. */
 function readGeneration(body: JsonObject): ImageRequest {
   refuseUnknown(body, ofGenerations);
   oneOf(body, 'style', ['vivid', 'natural']);
   return readShared(body, { operation: 'generation', images: [] });
 }
 
-/** @throws OpenAiError with what a caller did wrong. */
+/** @throws RequestError with what a caller did wrong. */
 function readEdit(fields: Fields): ImageRequest {
   const { body } = fields;
   if (fields.kind === 'form') {
@@ -131,9 +132,7 @@ function reference(image: unknown, name: string): string {
 }
 
 function refuseCount(count: number, name: string): void {
-  if (count === 0) {
-    throw new OpenAiError(400, `Missing required parameter: '${name}'.`, name, 'missing_required_parameter');
-  }
+  if (count === 0) throw missing(name);
   if (count > mostImages) {
     throw invalid(name, `at most ${mostImages} images`);
   }
@@ -175,7 +174,7 @@ function readShared(
 function refuseOtherThanPng(body: JsonObject): void {
   const format = oneOf(body, 'output_format', ['png', 'jpeg', 'webp']);
   if (format !== 'png') {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `The simulator has no encoder for '${format}'. It can give 'png'.`,
       'output_format',
@@ -183,7 +182,7 @@ function refuseOtherThanPng(body: JsonObject): void {
     );
   }
   if ((integer(body, 'output_compression', 0, 100) ?? 100) !== 100) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       'Compression less than 100 is not supported for PNG output format',
       'output_compression',
@@ -199,29 +198,25 @@ const pieceLength = 64 * 1024;
 
 /** `POST /v1/images/generations` and `POST /v1/images/edits` */
 export const imageRoutes = [
-  ...mediaRoutes({
-    methods: ['POST'],
+  ...routes({
     path: '/v1/images/generations',
-    answerFormat: () => chatFormat,
     answer: async (asked) => answer(asked, readGeneration((await readFields(asked, ['json'])).body)),
   }),
-  ...mediaRoutes({
-    methods: ['POST'],
+  ...routes({
     path: '/v1/images/edits',
-    answerFormat: () => chatFormat,
     answer: async (asked) =>
       answer(asked, readEdit(await readFields(asked, ['form', 'json'], editFieldTypes))),
   }),
 ];
 
-function answer(asked: MediaRequest, wanted: ImageRequest): Reply {
+function answer(asked: RouteRequest, wanted: ImageRequest): Reply {
   const directives = [...asked.directives, ...wanted.wishes.faults];
   if (wanted.stream) {
     return streamReply({ events: events(wanted), answerFormat: streamFormat(wanted), directives });
   }
   if (wanted.responseFormat === 'b64_json') {
     return {
-      ...bodyReply({ status: 200, body: '', answerFormat: chatFormat, directives }),
+      ...bodyReply({ status: 200, body: '', answerFormat: openaiFormat, directives }),
       length: null,
       steps: encodedBody(wanted),
     };
@@ -230,8 +225,8 @@ function answer(asked: MediaRequest, wanted: ImageRequest): Reply {
     url: imageUrl(asked.origin, imageOf(wanted, index), wanted.wishes.content),
     revised_prompt: wanted.wishes.rest,
   }));
-  const body = JSON.stringify({ created, data, ...described(wanted), usage: usageOf(wanted) });
-  return bodyReply({ status: 200, body, answerFormat: chatFormat, directives });
+  const body = { created, data, ...described(wanted), usage: usageOf(wanted) };
+  return jsonReply({ answerFormat: openaiFormat, directives }, body);
 }
 
 function imageOf({ width, height, seed }: ImageRequest, index: number): Parameters<typeof pngImage>[0] {

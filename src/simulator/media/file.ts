@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Directive } from '../faults/directives.js';
 import { bodyReply, type Reply, type Step } from '../http/reply.js';
-import { binaryFormat, type MediaRequest } from './route.js';
+import type { RouteRequest } from '../http/route.js';
+import { binaryFormat } from './route.js';
 
 /** Every block begins with its own number, in eight bytes; the rest is the same noise in all of them. */
 const blockLength = 1024 * 1024;
@@ -118,7 +119,7 @@ interface Range {
  * Answers `GET` and `HEAD` for a file, with conditions and ranges (RFC 9110, sections 13 and 14). One range is served;
  * several, or one that cannot be read, give the whole file.
  */
-export function serveFile(asked: MediaRequest, file: MediaFile, directives: readonly Directive[]): Reply {
+export function serveFile(asked: RouteRequest, file: MediaFile, directives: readonly Directive[]): Reply {
   const headers = {
     'content-type': file.type,
     'accept-ranges': 'bytes',

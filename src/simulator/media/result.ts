@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { laterFaults } from '../faults/directives.js';
-import { OpenAiError } from '../openai/error.js';
+import { RequestError } from '../http/request-error.js';
+import { routes } from '../http/route.js';
 import { generatedFile, type MediaFile, patternFile, serveFile } from './file.js';
 import { mp4Video } from './mp4.js';
 import { pngImage } from './png.js';
-import { binaryFormat, mediaRoutes } from './route.js';
+import { binaryFormat } from './route.js';
 
 const checksumLength = 8;
 
@@ -82,7 +83,7 @@ export function videoFile(video: VideoResult): MediaFile {
 }
 
 /** `GET` and `HEAD` of the addresses that were handed out. */
-export const resultRoutes = mediaRoutes({
+export const resultRoutes = routes({
   methods: ['GET', 'HEAD'],
   path: /^\/__simulator\/media\//,
   answerFormat: () => binaryFormat,
@@ -90,7 +91,7 @@ export const resultRoutes = mediaRoutes({
     const [, name = '', ending] = /^(.+)\.(\w+)$/.exec(asked.path.slice(resultPath.length)) ?? [];
     const named = unpackName('media', name) as Named | null;
     if (named === null || named[0] !== ending) {
-      throw new OpenAiError(404, 'There is no such file.');
+      throw new RequestError(404, 'There is no such file.');
     }
     return serveFile(asked, fileOf(named), [...asked.directives, ...laterFaults(named[4], name)]);
   },

@@ -1,114 +1,11 @@
-import { createHash } from 'node:crypto';
-import { chatFormat } from '../chat/route.js';
-import { type Directive, DirectiveError } from '../faults/directives.js';
-import { isObject, type JsonObject } from '../http/json.js';
-import { headerOf } from '../http/protocol-route.js';
-import {
-  type AnswerFormat,
-  bodyReply,
-  type Reply,
-  type Route,
-  type SimulatorRequest,
-} from '../http/reply.js';
-import { OpenAiError, openAiErrorBody } from '../openai/error.js';
-
-/** A request that a vendor refuses with a code of its own. */
-export class VendorError extends Error {
-  readonly status: number;
-  readonly code: string;
-
-  constructor(status: number, code: string | number, message: string) {
-    super(message);
-    this.status = status;
-    this.code = String(code);
-  }
-}
-
-/** A request about media: JSON, a form, or none of both. */
-export interface MediaRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly body: Buffer;
-  /** Hexadecimal digest of target and body: what ids are made from. */
-  readonly digest: string;
-  /** Where the client reaches the simulator: `http://127.0.0.1:8080`. */
-  readonly origin: string;
-  readonly answerFormat: AnswerFormat;
-  /** From the header. */
-  readonly directives: readonly Directive[];
-  /** The value of a header by its name in lower case. */
-  header(name: string): string | undefined;
-}
-
-interface MediaRouteParts {
-  readonly methods: readonly string[];
-  readonly path: string | RegExp;
-  readonly answerFormat: (digest: string) => AnswerFormat;
-  /** May throw an `OpenAiError`, a `VendorError` or a `DirectiveError`. */
-  readonly answer: (asked: MediaRequest) => Reply | Promise<Reply>;
-}
-
-/** A route for each method, which words everything, refusals too, in its vendor's format. */
-export function mediaRoutes(parts: MediaRouteParts): Route[] {
-  return parts.methods.map((method) => ({
-    method,
-    path: parts.path,
-    handle: (request) => handle(request, parts),
-  }));
-}
-
-async function handle(request: SimulatorRequest, parts: MediaRouteParts): Promise<Reply> {
-  const { method, target, body, directives } = request;
-  const digest = createHash('sha256').update(target).update('\n').update(body).digest('hex');
-  const answerFormat = parts.answerFormat(digest);
-  const at = target.indexOf('?');
-  const header = (name: string): string | undefined => headerOf(request, name);
-  const asked: MediaRequest = {
-    method,
-    path: at < 0 ? target : target.slice(0, at),
-    query: new URLSearchParams(at < 0 ? '' : target.slice(at)),
-    body,
-    digest,
-    origin: `http://${header('host') ?? '127.0.0.1'}`,
-    answerFormat,
-    directives,
-    header,
-  };
-  const reply = await answered(asked, parts);
-  return { ...reply, headers: { ...reply.headers, 'x-request-id': `sim-${digest.slice(0, 16)}` } };
-}
-
-async function answered(asked: MediaRequest, parts: MediaRouteParts): Promise<Reply> {
-  const { answerFormat, directives } = asked;
-  try {
-    return await parts.answer(asked);
-  } catch (error) {
-    if (error instanceof OpenAiError) {
-      return bodyReply({ status: error.status, body: openAiErrorBody(error), answerFormat, directives });
-    }
-    if (error instanceof VendorError) {
-      const { status, message, code } = error;
-      return bodyReply({
-        status,
-        body: answerFormat.errorBody(status, message, code),
-        answerFormat,
-        directives,
-      });
-    }
-    if (error instanceof DirectiveError) {
-      return bodyReply({
-        status: 400,
-        body: answerFormat.errorBody(400, error.message, 'unknown_fault'),
-        answerFormat,
-      });
-    }
-    throw error;
-  }
-}
+import type { JsonObject } from '../http/json.js';
+import type { AnswerFormat } from '../http/reply.js';
+import { askedForStatus, RequestError } from '../http/request-error.js';
+import { parseObject, type RouteRequest } from '../http/route.js';
+import { openaiFormat } from '../openai/format.js';
 
 /** The media type of the body in lower case, without parameters. */
-export function contentTypeOf(asked: MediaRequest): string {
+export function contentTypeOf(asked: RouteRequest): string {
   return (asked.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
@@ -116,20 +13,26 @@ export function contentTypeOf(asked: MediaRequest): string {
  * The body of a request to a vendor that takes JSON alone.
  * @param code what the vendor calls a body that it cannot read
  */
-export function vendorBody(asked: MediaRequest, code: string | number): JsonObject {
+export function vendorBody(asked: RouteRequest, code: string): JsonObject {
   if (contentTypeOf(asked) !== 'application/json') {
-    throw new VendorError(400, code, 'The content type must be application/json.');
+    throw new RequestError(400, 'The content type must be application/json.', null, code);
   }
-  let body: unknown;
-  try {
-    body = JSON.parse(asked.body.toString());
-  } catch {
-    throw new VendorError(400, code, 'The body is not valid JSON.');
-  }
-  if (!isObject(body)) {
-    throw new VendorError(400, code, 'The body is not a JSON object.');
-  }
-  return body;
+  return parseObject(asked.body, code);
+}
+
+/**
+ * How a vendor words errors that has codes of its own.
+ * @param isOwn whether a code is one of them; one of another family is none
+ * @param body its error body
+ */
+export function vendorFormat(
+  codeOf: (status: number) => string,
+  isOwn: RegExp,
+  body: (code: string, message: string) => string,
+): AnswerFormat {
+  const errorBody: AnswerFormat['errorBody'] = ({ status, message, code }) =>
+    body(isOwn.test(code ?? '') ? String(code) : codeOf(status), message);
+  return { ...openaiFormat, errorBody, errorEvent: () => errorBody(askedForStatus(500)) };
 }
 
 /** A UUID that follows from a digest: how vendors name requests. */
@@ -139,8 +42,8 @@ export function requestIdOf(digest: string): string {
 
 /** A body that is no text: errors are worded as in the OpenAI family. */
 export const binaryFormat: AnswerFormat = {
-  ...chatFormat,
-  errorEvent: () => chatFormat.errorBody(500),
+  ...openaiFormat,
+  errorEvent: () => openaiFormat.errorBody(askedForStatus(500)),
   contentEvent: (text) => text,
   eventsBeforeContent: 0,
 };
@@ -158,5 +61,5 @@ export function typedEvent(event: TypedEvent): string {
 
 /** A stream whose content comes in events of one type. */
 export function eventFormat(event: (text: string) => TypedEvent): AnswerFormat {
-  return { ...chatFormat, contentEvent: (text) => typedEvent(event(text)), eventsBeforeContent: 0 };
+  return { ...openaiFormat, contentEvent: (text) => typedEvent(event(text)), eventsBeforeContent: 0 };
 }

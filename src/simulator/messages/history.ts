@@ -1,6 +1,6 @@
 import { unseal } from '../answer/seal.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { RequestError } from '../http/protocol-route.js';
+import { RequestError } from '../http/request-error.js';
 
 /** One block of a message, and where it stands in the body: `messages.0.content.1`. */
 export interface Block {

@@ -3,7 +3,8 @@ import { countTokens } from '../answer/tokens.js';
 import { chatModels } from '../chat/request.js';
 import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { type ProtocolRequest, RequestError } from '../http/protocol-route.js';
+import { RequestError } from '../http/request-error.js';
+import type { JsonRequest } from '../http/route.js';
 import { type Block, checkHistory, readContent, readTurns, refuse, stringIn, type Turn } from './history.js';
 
 const namePattern = /^[a-zA-Z0-9_-]{1,128}$/;
@@ -257,7 +258,7 @@ export interface MessagesRequest {
  * Reads and checks the body of a message, or of a count of its tokens.
  * @throws RequestError with what a caller did wrong
  */
-export function readMessagesRequest(request: ProtocolRequest, what: 'message' | 'count'): MessagesRequest {
+export function readMessagesRequest(request: JsonRequest, what: 'message' | 'count'): MessagesRequest {
   const { body, digest } = request;
   if (request.header('anthropic-version') === undefined) {
     throw new RequestError(400, 'anthropic-version: header is required');
@@ -317,7 +318,7 @@ function checkFields(body: JsonObject, known: readonly string[]): void {
 /** The simulator stores nothing: the SDK goes on without a thread. */
 function refuseThread({ thread = null }: JsonObject): void {
   if (thread !== null) {
-    throw new RequestError(400, 'thread: No threads are kept here.', 'thread_unsupported_request');
+    throw new RequestError(400, 'thread: No threads are kept here.', null, 'thread_unsupported_request');
   }
 }
 

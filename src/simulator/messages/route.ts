@@ -1,20 +1,20 @@
 import { composeAnswer } from '../answer/answer.js';
-import { type ProtocolRequest, protocolRoute } from '../http/protocol-route.js';
-import { bodyReply, type Reply, type Route, streamReply } from '../http/reply.js';
+import { type Reply, type Route, streamReply } from '../http/reply.js';
+import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import { answerBlocks, ending, messagesUsage, wholeBlock } from './answer.js';
 import { readMessagesRequest } from './request.js';
 import { messagesEvents, messagesFormat } from './stream.js';
 
 /** The routes of the messages protocol. */
 export const messagesRoutes: readonly Route[] = [
-  route('/v1/messages', create),
-  route('/v1/messages/count_tokens', count),
+  ...routesOf('/v1/messages', create),
+  ...routesOf('/v1/messages/count_tokens', count),
 ];
 
-function route(path: string, answer: (request: ProtocolRequest) => Reply): Route {
-  return protocolRoute({
+function routesOf(path: string, answer: (request: JsonRequest) => Reply): Route[] {
+  return jsonRoutes({
     path,
-    answerFormat: (_target, digest) => messagesFormat(requestId(digest)),
+    answerFormat: (digest) => messagesFormat(requestId(digest)),
     headers: (digest) => ({ 'request-id': requestId(digest) }),
     answer,
   });
@@ -24,7 +24,7 @@ function requestId(digest: string): string {
   return `req_${digest.slice(0, 24)}`;
 }
 
-function create(request: ProtocolRequest): Reply {
+function create(request: JsonRequest): Reply {
   const { answerFormat, digest } = request;
   const asked = readMessagesRequest(request, 'message');
   const answer = composeAnswer(asked.prompt, 0);
@@ -33,18 +33,18 @@ function create(request: ProtocolRequest): Reply {
   if (asked.stream) {
     return streamReply({ events: messagesEvents(head, asked, answer), answerFormat, directives });
   }
-  const body = JSON.stringify({
-    ...head,
-    content: answerBlocks(asked, answer).map(wholeBlock),
-    ...ending(answer),
-    usage: messagesUsage(asked, answer, answer.outputTokens),
-  });
-  return bodyReply({ status: 200, body, answerFormat, directives });
+  return jsonReply(
+    { answerFormat, directives },
+    {
+      ...head,
+      content: answerBlocks(asked, answer).map(wholeBlock),
+      ...ending(answer),
+      usage: messagesUsage(asked, answer, answer.outputTokens),
+    },
+  );
 }
 
-function count(request: ProtocolRequest): Reply {
-  const { answerFormat } = request;
+function count(request: JsonRequest): Reply {
   const { directives, inputTokens } = readMessagesRequest(request, 'count').prompt;
-  const body = JSON.stringify({ input_tokens: inputTokens });
-  return bodyReply({ status: 200, body, answerFormat, directives });
+  return jsonReply({ answerFormat: request.answerFormat, directives }, { input_tokens: inputTokens });
 }

@@ -1,6 +1,6 @@
 import type { Answer } from '../answer/prompt.js';
 import { countTokens, pieces, words } from '../answer/tokens.js';
-import { type AnswerFormat, askedForStatus, type Step } from '../http/reply.js';
+import type { AnswerFormat, Step } from '../http/reply.js';
 import { type AnswerBlock, answerBlocks, ending, messagesUsage } from './answer.js';
 import type { MessagesRequest } from './request.js';
 
@@ -27,7 +27,7 @@ function messagesEvent(type: string, members: object): string {
 
 /** How the messages protocol words errors and events. */
 export function messagesFormat(requestId: string | null): AnswerFormat {
-  const members = (type: string, message: string, code?: string): object => ({
+  const members = (type: string, message: string, code?: string | null): object => ({
     error: {
       type,
       message,
@@ -36,9 +36,9 @@ export function messagesFormat(requestId: string | null): AnswerFormat {
     request_id: requestId,
   });
   return {
-    errorBody: (status, message, code) => {
+    errorBody: ({ status, message, code }) => {
       const type = types[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
-      return JSON.stringify({ type: 'error', ...members(type, message ?? askedForStatus(status), code) });
+      return JSON.stringify({ type: 'error', ...members(type, message, code) });
     },
     errorEvent: () =>
       messagesEvent('error', members('api_error', 'The simulator was asked for an error in the stream.')),

@@ -1,8 +1,7 @@
-import { chatFormat } from '../chat/route.js';
 import { textDirectives } from '../faults/directives.js';
 import { isObject } from '../http/json.js';
-import { bodyReply, type Reply, type Route } from '../http/reply.js';
-import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
+import type { Reply } from '../http/reply.js';
+import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import { invalid, modelOf, required } from '../openai/values.js';
 
 /** Beginnings of words that put a text into a category; the simulator knows no more than these. */
@@ -54,7 +53,10 @@ function scoresOf(text: string): (category: string) => number {
 const flaggedFrom = 0.5;
 
 /** `POST /v1/moderations` */
-export const moderationsRoute: Route = jsonRoute('/v1/moderations', moderate);
+export const moderationsRoutes = jsonRoutes({
+  path: '/v1/moderations',
+  answer: moderate,
+});
 
 /** What is judged together and gets one result. */
 interface Subject {
@@ -63,17 +65,13 @@ interface Subject {
   readonly images: readonly string[];
 }
 
-function moderate({ body, digest, directives }: JsonRequest): Reply {
+function moderate(request: JsonRequest): Reply {
+  const { body, digest } = request;
   const model = modelOf(body, 'sim-moderation', true);
   const subjects = readSubjects(required(body, 'input'));
   const asked = textDirectives(subjects[0]?.texts[0] ?? '').directives;
   const answer = { id: `modr-${digest.slice(0, 24)}`, model, results: subjects.map(resultOf) };
-  return bodyReply({
-    status: 200,
-    body: JSON.stringify(answer),
-    answerFormat: chatFormat,
-    directives: [...directives, ...asked],
-  });
+  return jsonReply(request, answer, asked);
 }
 
 /** One result for each text, and one for a list of parts. */

@@ -1,7 +1,8 @@
 import { isObject, type JsonObject } from '../http/json.js';
-import { contentTypeOf, type MediaRequest } from '../media/route.js';
-import { OpenAiError } from './error.js';
-import { invalid, parseObject } from './values.js';
+import { RequestError } from '../http/request-error.js';
+import { parseObject, type RouteRequest } from '../http/route.js';
+import { contentTypeOf } from '../media/route.js';
+import { invalid } from './values.js';
 
 /** A file in a form. */
 export interface FormFile {
@@ -30,10 +31,10 @@ interface FieldTypes {
 
 /**
  * Reads a body in one of the forms that a route takes.
- * @throws OpenAiError for another content type, or a body that is not what its type says
+ * @throws RequestError for another content type, or a body that is not what its type says
  */
 export async function readFields(
-  asked: MediaRequest,
+  asked: RouteRequest,
   kinds: readonly Fields['kind'][],
   types: FieldTypes = {},
 ): Promise<Fields> {
@@ -41,7 +42,7 @@ export async function readFields(
   const kind = kinds.find((one) => type === mediaTypes[one]);
   if (kind === undefined) {
     const wanted = kinds.map((one) => `'${mediaTypes[one]}'`).join(' or ');
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Unsupported content type: '${type}'. This API method only accepts ${wanted} requests.`,
       null,
@@ -59,13 +60,13 @@ const mediaTypes = { form: 'multipart/form-data', json: 'application/json' } as 
 export function oneFile(fields: Fields, name: string): FormFile | null {
   const files = fields.files.get(name) ?? [];
   if (files.length > 1) {
-    throw new OpenAiError(400, `Duplicate parameter: '${name}'.`, name, 'duplicate_parameter');
+    throw new RequestError(400, `Duplicate parameter: '${name}'.`, name, 'duplicate_parameter');
   }
   return files[0] ?? null;
 }
 
 /** Platform's own parser of RFC 7578: it has nothing in common with any other that is tested against it. */
-async function parsedForm(asked: MediaRequest): Promise<[string, string | FormFile][]> {
+async function parsedForm(asked: RouteRequest): Promise<[string, string | FormFile][]> {
   try {
     const headers = { 'content-type': asked.header('content-type') ?? '' };
     const form = await new Response(asked.body, { headers }).formData();
@@ -79,7 +80,7 @@ async function parsedForm(asked: MediaRequest): Promise<[string, string | FormFi
       }),
     );
   } catch {
-    throw new OpenAiError(400, 'Could not parse multipart form.', null, 'invalid_multipart_form');
+    throw new RequestError(400, 'Could not parse multipart form.', null, 'invalid_multipart_form');
   }
 }
 
@@ -97,7 +98,7 @@ function readForm(parts: readonly [string, string | FormFile][], types: FieldTyp
       const before = values.get(base);
       values.set(base, { ...(isObject(before) ? before : {}), [key]: value });
     } else if (values.has(base)) {
-      throw new OpenAiError(400, `Duplicate parameter: '${name}'.`, name, 'duplicate_parameter');
+      throw new RequestError(400, `Duplicate parameter: '${name}'.`, name, 'duplicate_parameter');
     } else {
       values.set(base, typed(base, value, types));
     }

@@ -1,34 +1,25 @@
-import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from './error.js';
-
-/**
- * A body as a JSON object.
- * @throws OpenAiError when it is none.
- */
-export function parseObject(bytes: Buffer): JsonObject {
-  let body: unknown;
-  try {
-    body = JSON.parse(bytes.toString());
-  } catch {
-    throw new OpenAiError(400, 'The body is not valid JSON.', null, 'invalid_json');
-  }
-  if (!isObject(body)) {
-    throw new OpenAiError(400, 'The body is not a JSON object.', null, 'invalid_json');
-  }
-  return body;
-}
+import type { JsonObject } from '../http/json.js';
+import { RequestError } from '../http/request-error.js';
 
 /** The refusal of a parameter's value. */
-export function invalid(param: string, what: string): OpenAiError {
-  return new OpenAiError(400, `Invalid value for '${param}': expected ${what}.`, param, 'invalid_value');
+export function invalid(param: string, what: string): RequestError {
+  return new RequestError(400, `Invalid value for '${param}': expected ${what}.`, param, 'invalid_value');
+}
+
+/** The refusal of a body without a parameter. */
+export function missing(param: string): RequestError {
+  return new RequestError(
+    400,
+    `Missing required parameter: '${param}'.`,
+    param,
+    'missing_required_parameter',
+  );
 }
 
 /** The value of a parameter that must be there. */
 export function required(body: JsonObject, name: string): unknown {
   const value = body[name] ?? null;
-  if (value === null) {
-    throw new OpenAiError(400, `Missing required parameter: '${name}'.`, name, 'missing_required_parameter');
-  }
+  if (value === null) throw missing(name);
   return value;
 }
 
@@ -56,7 +47,7 @@ export function modelOf(body: JsonObject, known: string, optional: boolean): str
     throw invalid('model', 'a string');
   }
   if (model !== known) {
-    throw new OpenAiError(404, `The model '${model}' does not exist.`, 'model', 'model_not_found');
+    throw new RequestError(404, `The model '${model}' does not exist.`, 'model', 'model_not_found');
   }
   return model;
 }
@@ -101,11 +92,9 @@ export function textOrNull(body: JsonObject, name: string): string | null {
 /** The value of a parameter that must be a text of one to `most` characters. */
 export function requiredText(body: JsonObject, name: string, most: number): string {
   const text = textOrNull(body, name);
-  if (text === null) {
-    throw new OpenAiError(400, `Missing required parameter: '${name}'.`, name, 'missing_required_parameter');
-  }
+  if (text === null) throw missing(name);
   if (text === '') {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid '${name}': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
       name,
@@ -113,7 +102,7 @@ export function requiredText(body: JsonObject, name: string, most: number): stri
     );
   }
   if (text.length > most) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid '${name}': string too long. Expected a string with maximum length ${most}, but got a string with length ${text.length} instead.`,
       name,
@@ -132,7 +121,7 @@ export function oneOf<Word extends string>(
   const value = body[name] ?? words[0];
   const found = words.find((word) => word === value);
   if (found === undefined) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid value: ${JSON.stringify(value)}. Supported values are: ${words.map((word) => `'${word}'`).join(', ')}.`,
       name,
@@ -163,11 +152,20 @@ export function flag(body: JsonObject, name: string): boolean {
   return value;
 }
 
+/** The sequences of `stop` that end an answer. */
+export function readStop({ stop }: JsonObject): readonly string[] {
+  const list: readonly unknown[] = stop === undefined || stop === null ? [] : [stop].flat();
+  if (list.length > 4 || !list.every((one): one is string => typeof one === 'string')) {
+    throw invalid('stop', 'a string or up to four strings');
+  }
+  return list.filter((one) => one !== '');
+}
+
 /** Refuses a body with a member that the route has no name for. */
 export function refuseUnknown(body: JsonObject, names: ReadonlySet<string>): void {
   const unknown = Object.keys(body).find((name) => !names.has(name));
   if (unknown !== undefined) {
-    throw new OpenAiError(400, `Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter');
+    throw new RequestError(400, `Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter');
   }
 }
 
@@ -193,7 +191,7 @@ const imageTypes = ['image/png', 'image/jpeg', 'image/webp'];
 /** Refuses a file that does not say to be an image. */
 export function refuseNoImage(type: string, name: string): void {
   if (!imageTypes.includes(type)) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid file '${name}': unsupported mimetype ('${type}'). Supported file formats are 'image/jpeg', 'image/png', and 'image/webp'.`,
       name,

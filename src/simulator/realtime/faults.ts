@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type Directive,
-  DirectiveError,
+  directiveError,
   directiveOption,
   directiveValue,
   findDirective,
@@ -68,7 +68,7 @@ const acts: Readonly<Record<string, (asked: Directive) => Act['run']>> = {
     if (
       !((code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code < 5000))
     ) {
-      throw new DirectiveError(`"${asked.source}" asks for a code that a close frame cannot have.`);
+      throw directiveError(`"${asked.source}" asks for a code that a close frame cannot have.`);
     }
     return ({ line }) => {
       line.close(code, asked.options.get('reason') ?? '');
@@ -124,7 +124,7 @@ const acts: Readonly<Record<string, (asked: Directive) => Act['run']>> = {
 
 /**
  * What the directives of a turn make happen within it.
- * @throws DirectiveError for one that is unknown or has a value it cannot have
+ * @throws RequestError for one that is unknown or has a value it cannot have
  */
 export function readActs(directives: readonly Directive[]): readonly Act[] {
   return directives.flatMap((asked) => {
@@ -135,7 +135,7 @@ export function readActs(directives: readonly Directive[]): readonly Act[] {
     const act = Object.hasOwn(acts, name) ? acts[name] : undefined;
     if (act === undefined) {
       const known = [...Object.keys(acts), ...wordsOfAnswers].join(', ');
-      throw new DirectiveError(`The simulator knows no directive "${name}" here. Known are: ${known}.`);
+      throw directiveError(`The simulator knows no directive "${name}" here. Known are: ${known}.`);
     }
     const usual = name === 'flood' || name === 'big' ? eventsBeforeContent : 0;
     return [{ after: directiveOption(asked, 'after', usual), run: act(asked) }];
@@ -188,7 +188,7 @@ function delta({ turn, worded }: Stage, bytes: number): string {
 
 function bounded(asked: Directive, bytes: number): number {
   if (!Number.isInteger(bytes) || bytes > mostBytes) {
-    throw new DirectiveError(`"${asked.source}" asks for a message of more than ${mostBytes} bytes.`);
+    throw directiveError(`"${asked.source}" asks for a message of more than ${mostBytes} bytes.`);
   }
   return bytes;
 }

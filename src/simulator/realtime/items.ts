@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from '../openai/error.js';
-import { invalid } from '../openai/values.js';
+import { RequestError } from '../http/request-error.js';
+import { invalid, missing } from '../openai/values.js';
 import { textIn } from '../responses/items.js';
 import type { Dialect } from './dialect.js';
 
@@ -42,13 +42,11 @@ export function readAudio(audio: unknown, place: string): Buffer {
 /**
  * Reads and checks an item that a client puts into a conversation.
  * @param place of the item in its event
- * @throws OpenAiError
+ * @throws RequestError
  */
 export function readItem(dialect: Dialect, given: unknown, place: string, newId: () => string): Item {
   if (!isObject(given)) {
-    throw given === undefined
-      ? new OpenAiError(400, `Missing required parameter: '${place}'.`, place, 'missing_required_parameter')
-      : invalid(place, 'an object');
+    throw given === undefined ? missing(place) : invalid(place, 'an object');
   }
   const { id: wished = null } = given;
   if (wished !== null && (typeof wished !== 'string' || wished === '' || wished.length > 64)) {
@@ -159,9 +157,9 @@ export function spokenItem(id: string, bytes: number): Item {
 }
 
 /** The refusal of a word that is none of those which are possible. */
-export function unsupported(found: unknown, supported: readonly string[], place: string): OpenAiError {
+export function unsupported(found: unknown, supported: readonly string[], place: string): RequestError {
   const list = supported.map((one) => `'${one}'`).join(', ');
-  return new OpenAiError(
+  return new RequestError(
     400,
     `Invalid value: '${String(found)}'. Supported values are: ${list}.`,
     place,
@@ -187,11 +185,11 @@ export class Conversation {
    * Puts an item behind another one.
    * @param after the id of that one, `root` for the very beginning, null for the end
    * @returns the id of the item before it
-   * @throws OpenAiError where there is no such item, or one of the same id
+   * @throws RequestError where there is no such item, or one of the same id
    */
   insert(item: Item, after: string | null = null): string | null {
     if (this.#items.some(({ id }) => id === item.id)) {
-      throw new OpenAiError(
+      throw new RequestError(
         400,
         `Error adding item: an item with id '${item.id}' already exists.`,
         'item.id',
@@ -207,12 +205,12 @@ export class Conversation {
     return before;
   }
 
-  /** @throws OpenAiError */
+  /** @throws RequestError */
   find(what: 'retrieve' | 'truncate', id: string): Item {
     return this.#items[this.#place(what, id)] as Item;
   }
 
-  /** @throws OpenAiError */
+  /** @throws RequestError */
   delete(id: string): void {
     this.#items.splice(this.#place('delete', id), 1);
   }
@@ -230,7 +228,7 @@ export class Conversation {
     if (at < 0) {
       const param = what === 'create' ? 'previous_item_id' : 'item_id';
       const message = `Cannot ${what} the item: there is no item with id '${id}'.`;
-      throw new OpenAiError(400, message, param, `item_${what}_invalid_item_id`);
+      throw new RequestError(400, message, param, `item_${what}_invalid_item_id`);
     }
     return at;
   }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { composeAnswer } from '../answer/answer.js';
 import { countTokens, words } from '../answer/tokens.js';
-import { type Directive, DirectiveError } from '../faults/directives.js';
+import type { Directive } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from '../openai/error.js';
+import { RequestError } from '../http/request-error.js';
+import { parseObject } from '../http/route.js';
 import { integer, invalid, textOrNull } from '../openai/values.js';
 import { textIn } from '../responses/items.js';
 import type { SocketLine } from '../sockets/line.js';
@@ -84,7 +85,7 @@ export class RealtimeSession {
   hear(message: Buffer): void {
     let eventId: string | null = null;
     try {
-      const event = parse(message);
+      const event = parseObject(message, 'invalid_json', 'message');
       eventId = textOrNull(event, 'event_id');
       const type = textIn(event, 'type', '');
       const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined;
@@ -100,7 +101,7 @@ export class RealtimeSession {
   /** Takes a binary message, of which the protocol has none. */
   hearBinary(): void {
     const message = 'Binary messages are not supported: send each event as JSON text.';
-    this.#refuse(new OpenAiError(400, message, null, 'invalid_message'), null);
+    this.#refuse(new RequestError(400, message, null, 'invalid_message'), null);
   }
 
   #emit(type: string, members: object): void {
@@ -113,12 +114,8 @@ export class RealtimeSession {
   }
 
   #refuse(error: unknown, eventId: string | null): void {
-    const told =
-      error instanceof DirectiveError ? new OpenAiError(400, error.message, null, 'unknown_fault') : error;
-    if (!(told instanceof OpenAiError)) {
-      throw error;
-    }
-    const { message, param, code = null } = told;
+    if (!(error instanceof RequestError)) throw error;
+    const { message, param, code = null } = error;
     this.#emit('error', {
       error: { type: 'invalid_request_error', code, message, param, event_id: eventId },
     });
@@ -138,7 +135,7 @@ export class RealtimeSession {
     const bytes = this.#audioBytes;
     if (bytes === 0) {
       const message = 'Error committing input audio buffer: the buffer is empty.';
-      throw new OpenAiError(400, message, null, 'input_audio_buffer_commit_empty');
+      throw new RequestError(400, message, null, 'input_audio_buffer_commit_empty');
     }
     this.#audioBytes = 0;
     const item = spokenItem(this.#newItemId(), bytes);
@@ -181,7 +178,7 @@ export class RealtimeSession {
       !this.#conversation.items.some(({ type, value }) => type === 'function_call' && value.call_id === call)
     ) {
       const message = `Tool call ID '${String(call)}' not found in conversation.`;
-      throw new OpenAiError(400, message, 'item.call_id', 'invalid_tool_call_id');
+      throw new RequestError(400, message, 'item.call_id', 'invalid_tool_call_id');
     }
     this.#add(item, textOrNull(event, 'previous_item_id'));
   }
@@ -202,11 +199,11 @@ export class RealtimeSession {
     const index = integer(event, 'content_index', 0, 0) ?? 0;
     const end = integer(event, 'audio_end_ms', 0, Infinity) ?? 0;
     if (item.role !== 'assistant' || item.audioMs === 0) {
-      throw new OpenAiError(400, 'Only audio of the model can be truncated.', 'item_id', 'invalid_value');
+      throw new RequestError(400, 'Only audio of the model can be truncated.', 'item_id', 'invalid_value');
     }
     if (end > item.audioMs) {
       const message = `Audio content of ${Math.floor(item.audioMs)}ms is already shorter than ${end}ms.`;
-      throw new OpenAiError(400, message, 'audio_end_ms', 'invalid_value');
+      throw new RequestError(400, message, 'audio_end_ms', 'invalid_value');
     }
     // Nobody can tell which words are left, so none are.
     const content = [{ type: this.#parts.dialect.audioContent, transcript: null }];
@@ -220,7 +217,7 @@ export class RealtimeSession {
 
   #respond(event: JsonObject): void {
     if (this.#turn !== null) {
-      throw new OpenAiError(
+      throw new RequestError(
         400,
         `Conversation already has an active response in progress: ${this.#turn.id}. Wait until the response is finished before creating a new one.`,
         null,
@@ -303,7 +300,7 @@ export class RealtimeSession {
     const turn = this.#turn;
     if (turn === null || turn.cancelled || (wanted !== null && wanted !== turn.id)) {
       const message = 'Cancellation failed: no active response found.';
-      throw new OpenAiError(400, message, null, 'response_cancel_not_active');
+      throw new RequestError(400, message, null, 'response_cancel_not_active');
     }
     turn.cancelled = true;
     this.#parts.line.wake();
@@ -313,17 +310,4 @@ export class RealtimeSession {
 /** Calls of one session have other ids than those of another. */
 function digestOf(session: number, digest: string): string {
   return createHash('sha256').update(`${session} ${digest}`).digest('hex');
-}
-
-function parse(message: Buffer): JsonObject {
-  let event: unknown;
-  try {
-    event = JSON.parse(message.toString());
-  } catch {
-    throw new OpenAiError(400, 'The message is not valid JSON.', null, 'invalid_json');
-  }
-  if (!isObject(event)) {
-    throw new OpenAiError(400, 'The message is not a JSON object.', null, 'invalid_json');
-  }
-  return event;
 }

@@ -1,7 +1,7 @@
 import type { Tool, ToolChoice } from '../answer/prompt.js';
-import { created } from '../chat/parts.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from '../openai/error.js';
+import { RequestError } from '../http/request-error.js';
+import { created } from '../openai/format.js';
 import { invalid, numberWithin, required, textOrNull } from '../openai/values.js';
 import { readToolChoice, readTools } from '../responses/tools.js';
 import type { Dialect } from './dialect.js';
@@ -87,7 +87,7 @@ export function newSession(dialect: Dialect, id: string, model: string): JsonObj
 
 /**
  * The session object after a `session.update`.
- * @throws OpenAiError for an update that changes nothing
+ * @throws RequestError for an update that changes nothing
  */
 export function updatedSession(dialect: Dialect, session: JsonObject, update: unknown): JsonObject {
   return within('session', () => {
@@ -107,7 +107,7 @@ export function updatedSession(dialect: Dialect, session: JsonObject, update: un
 /**
  * What a turn goes by.
  * @param response of the `response.create`
- * @throws OpenAiError
+ * @throws RequestError
  */
 export function turnSettings(dialect: Dialect, session: JsonObject, response: JsonObject): TurnSettings {
   return within('response', () => {
@@ -133,19 +133,19 @@ function within<Value>(place: string, check: () => Value): Value {
   try {
     return check();
   } catch (error) {
-    if (!(error instanceof OpenAiError) || error.param === null) {
+    if (!(error instanceof RequestError) || error.param === null) {
       throw error;
     }
     const param = error.param === '' ? place : `${place}.${error.param}`;
     const message = error.message.replace(`'${error.param}'`, `'${param}'`);
-    throw new OpenAiError(error.status, message, param, error.code);
+    throw new RequestError(error.status, message, param, error.code);
   }
 }
 
 function checkNames(given: JsonObject, names: ReadonlySet<string>): void {
   const unknown = Object.keys(given).find((name) => !names.has(name));
   if (unknown !== undefined) {
-    throw new OpenAiError(400, `Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter');
+    throw new RequestError(400, `Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter');
   }
 }
 
@@ -220,7 +220,7 @@ function checkFormats(isBeta: boolean, from: JsonObject): void {
       });
   for (const [name, given, only] of formats) {
     if (given !== undefined && given !== only) {
-      throw new OpenAiError(400, `The simulator has no codec but '${only}'.`, name, 'unsupported_value');
+      throw new RequestError(400, `The simulator has no codec but '${only}'.`, name, 'unsupported_value');
     }
   }
 }

@@ -1,9 +1,8 @@
 import { countTokens } from '../answer/tokens.js';
-import { chatFormat } from '../chat/route.js';
 import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { bodyReply, type Reply, type Route } from '../http/reply.js';
-import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
+import type { Reply } from '../http/reply.js';
+import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
 import { integer, invalid, modelOf, required } from '../openai/values.js';
 
 const shareOfMatches = 0.9;
@@ -46,7 +45,10 @@ function partsOf(word: string): readonly string[] {
 }
 
 /** `POST /v1/rerank`: an answer that Cohere's clients and Jina's can read. */
-export const rerankRoute: Route = jsonRoute('/v1/rerank', rank);
+export const rerankRoutes = jsonRoutes({
+  path: '/v1/rerank',
+  answer: rank,
+});
 
 interface Document {
   readonly text: string;
@@ -54,7 +56,8 @@ interface Document {
   readonly shown: object;
 }
 
-function rank({ body, digest, directives }: JsonRequest): Reply {
+function rank(request: JsonRequest): Reply {
+  const { body, digest } = request;
   const model = modelOf(body, 'sim-rerank', true);
   const query = required(body, 'query');
   if (typeof query !== 'string' || query === '') {
@@ -84,12 +87,7 @@ function rank({ body, digest, directives }: JsonRequest): Reply {
       tokens: { input_tokens: tokens },
     },
   };
-  return bodyReply({
-    status: 200,
-    body: JSON.stringify(answer),
-    answerFormat: chatFormat,
-    directives: [...directives, ...asked],
-  });
+  return jsonReply(request, answer, asked);
 }
 
 function readDocuments(body: JsonObject): readonly Document[] {

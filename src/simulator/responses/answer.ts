@@ -1,7 +1,8 @@
 import type { Answer, Prompt } from '../answer/prompt.js';
 import { seal } from '../answer/seal.js';
 import { clip, countTokens, words } from '../answer/tokens.js';
-import { created, logprobs } from '../chat/parts.js';
+import { logprobs } from '../chat/parts.js';
+import { created } from '../openai/format.js';
 import type { ResponsesRequest } from './request.js';
 
 /** An item of an answer, whole. */

@@ -1,7 +1,7 @@
 import { unseal } from '../answer/seal.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from '../openai/error.js';
-import { invalid } from '../openai/values.js';
+import { RequestError } from '../http/request-error.js';
+import { invalid, missing } from '../openai/values.js';
 
 /** One item of the input; `path` is where it stands in the body: `input[2]`. */
 export interface Item {
@@ -27,7 +27,7 @@ const writtenByModel = ['output_text', 'refusal'];
 
 /**
  * Reads `input`, a text or items, and checks every item for itself.
- * @throws OpenAiError
+ * @throws RequestError
  */
 export function readItems(input: unknown): readonly Item[] {
   if (typeof input === 'string') {
@@ -73,7 +73,7 @@ function readItem(value: unknown, path: string): Item {
       openSeal('compaction', textIn(value, 'encrypted_content', path));
       break;
     case 'item_reference':
-      throw new OpenAiError(
+      throw new RequestError(
         404,
         `Item with id '${String(value.id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
         'input',
@@ -83,7 +83,7 @@ function readItem(value: unknown, path: string): Item {
       break;
     default:
       if (!hosted.test(type)) {
-        throw new OpenAiError(400, `Invalid value: '${type}'.`, `${path}.type`, 'invalid_value');
+        throw new RequestError(400, `Invalid value: '${type}'.`, `${path}.type`, 'invalid_value');
       }
   }
   return { type, value, path };
@@ -93,14 +93,7 @@ function readItem(value: unknown, path: string): Item {
 export function textIn(value: JsonObject, name: string, path: string): string {
   const text = value[name] ?? null;
   const place = path === '' ? name : `${path}.${name}`;
-  if (text === null) {
-    throw new OpenAiError(
-      400,
-      `Missing required parameter: '${place}'.`,
-      place,
-      'missing_required_parameter',
-    );
-  }
+  if (text === null) throw missing(place);
   if (typeof text !== 'string') {
     throw invalid(place, 'a string');
   }
@@ -115,7 +108,7 @@ function checkId(id: unknown, prefix: string | undefined, path: string): void {
     throw invalid(path, 'a string that is not empty');
   }
   if (id.length > longestId) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid '${path}': string too long. Expected a string with maximum length ${longestId}, but got a string with length ${id.length} instead.`,
       path,
@@ -123,7 +116,7 @@ function checkId(id: unknown, prefix: string | undefined, path: string): void {
     );
   }
   if (prefix !== undefined && !id.startsWith(prefix)) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid '${path}': '${id}'. Expected an ID that begins with '${prefix}'.`,
       path,
@@ -132,9 +125,9 @@ function checkId(id: unknown, prefix: string | undefined, path: string): void {
   }
 }
 
-function unsupported(found: unknown, supported: readonly string[], path: string): OpenAiError {
+function unsupported(found: unknown, supported: readonly string[], path: string): RequestError {
   const list = supported.map((one) => `'${one}'`).join(', ');
-  return new OpenAiError(
+  return new RequestError(
     400,
     `Invalid value: '${String(found)}'. Supported values are: ${list}.`,
     path,
@@ -196,14 +189,7 @@ function checkOutput(output: unknown, path: string): void {
 }
 
 function checkReasoning(value: JsonObject, path: string): void {
-  if (!Array.isArray(value.summary)) {
-    throw new OpenAiError(
-      400,
-      `Missing required parameter: '${path}.summary'.`,
-      `${path}.summary`,
-      'missing_required_parameter',
-    );
-  }
+  if (!Array.isArray(value.summary)) throw missing(`${path}.summary`);
   if (typeof value.encrypted_content === 'string') {
     openSeal('reasoning', value.encrypted_content);
   }
@@ -211,12 +197,12 @@ function checkReasoning(value: JsonObject, path: string): void {
 
 /**
  * The text in what the simulator handed out encrypted.
- * @throws OpenAiError for what it did not make
+ * @throws RequestError for what it did not make
  */
 export function openSeal(kind: 'reasoning' | 'compaction', sealed: string): string {
   const text = unseal(kind, sealed);
   if (text === null) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `The encrypted content ${sealed.slice(0, 16)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
       null,

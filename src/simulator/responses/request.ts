@@ -2,9 +2,9 @@ import type { OutputFormat, Prompt } from '../answer/prompt.js';
 import { countTokens } from '../answer/tokens.js';
 import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from '../openai/error.js';
-import type { JsonRequest } from '../openai/json-route.js';
-import { integer, invalid, modelOf } from '../openai/values.js';
+import { RequestError } from '../http/request-error.js';
+import type { JsonRequest } from '../http/route.js';
+import { integer, invalid, missing, modelOf, numberWithin, required } from '../openai/values.js';
 import { type Item, openSeal, readItems } from './items.js';
 import { readToolChoice, readTools } from './tools.js';
 
@@ -24,7 +24,7 @@ interface Conversation {
 /**
  * Checks what the items owe each other: every output has its call before it and every call its output, and reasoning
  * stands before what it led to.
- * @throws OpenAiError
+ * @throws RequestError
  */
 function checkHistory(items: readonly Item[]): void {
   const calls = new Map<string, Item>();
@@ -56,8 +56,8 @@ function checkHistory(items: readonly Item[]): void {
   }
 }
 
-function refuse(message: string): OpenAiError {
-  return new OpenAiError(400, message, 'input', null);
+function refuse(message: string): RequestError {
+  return new RequestError(400, message, 'input', null);
 }
 
 function checkFollowed({ value }: Item, next: Item | undefined): void {
@@ -146,6 +146,9 @@ const moved: Readonly<Record<string, string>> = {
 };
 const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
+/** What a response is made of. */
+export type InputRequest = Pick<JsonRequest, 'body' | 'digest' | 'directives'>;
+
 /** A request for a response as far as the simulator reads it. */
 export interface ResponsesRequest {
   readonly model: string;
@@ -164,17 +167,16 @@ export interface ResponsesRequest {
 
 /**
  * Reads and checks the body of a response.
- * @throws OpenAiError with what a caller did wrong
+ * @throws RequestError with what a caller did wrong
  */
-export function readResponsesRequest(request: JsonRequest): ResponsesRequest {
+export function readResponsesRequest(request: InputRequest): ResponsesRequest {
   const { body } = request;
   checkNames(body);
   const model = modelOf(body, 'sim-text', false);
   checkState(body);
-  checkNumbers(body);
-  if ((body.input ?? null) === null) {
-    throw new OpenAiError(400, "Missing required parameter: 'input'.", 'input', 'missing_required_parameter');
-  }
+  numberWithin(body, 'temperature', 0, 2);
+  numberWithin(body, 'top_p', 0, 1);
+  required(body, 'input');
   const include: readonly unknown[] = Array.isArray(body.include) ? body.include : [];
   const reasoning = readReasoning(body.reasoning);
   return {
@@ -192,10 +194,10 @@ export function readResponsesRequest(request: JsonRequest): ResponsesRequest {
 
 /**
  * Reads and checks the body of a compaction, whose other members are those of whatever response went before it.
- * @throws OpenAiError with what a caller did wrong
+ * @throws RequestError with what a caller did wrong
  */
 export function readCompactRequest(
-  request: JsonRequest,
+  request: InputRequest,
 ): Pick<ResponsesRequest, 'model' | 'prompt' | 'items'> {
   const model = modelOf(request.body, 'sim-text', false);
   checkState(request.body);
@@ -204,7 +206,7 @@ export function readCompactRequest(
 }
 
 function readInput(
-  { body, digest, directives }: JsonRequest,
+  { body, digest, directives }: InputRequest,
   reasoning: string | null,
 ): Pick<ResponsesRequest, 'prompt' | 'items' | 'compacts'> {
   const items = readItems(body.input ?? []);
@@ -246,21 +248,21 @@ function checkNames(body: JsonObject): void {
   }
   const place = Object.hasOwn(moved, foreign) ? moved[foreign] : undefined;
   if (place !== undefined) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Unsupported parameter: '${foreign}'. In the Responses API, this parameter has moved to ${place}.`,
       foreign,
       'unsupported_parameter',
     );
   }
-  throw new OpenAiError(400, `Unknown parameter: '${foreign}'.`, foreign, 'unknown_parameter');
+  throw new RequestError(400, `Unknown parameter: '${foreign}'.`, foreign, 'unknown_parameter');
 }
 
 /** Refuses what would need something stored: the simulator stores nothing. */
 function checkState(body: JsonObject): void {
   const { previous_response_id: previous = null, conversation = null, prompt = null } = body;
   if (previous !== null && conversation !== null) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       "Mutually exclusive parameters: 'previous_response_id' and 'conversation'.",
       null,
@@ -268,7 +270,7 @@ function checkState(body: JsonObject): void {
     );
   }
   if (previous !== null) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Previous response with id '${String(previous)}' not found.`,
       'previous_response_id',
@@ -277,14 +279,14 @@ function checkState(body: JsonObject): void {
   }
   if (conversation !== null) {
     const id = isObject(conversation) ? conversation.id : conversation;
-    throw new OpenAiError(404, `Conversation with id '${String(id)}' not found.`, 'conversation', null);
+    throw new RequestError(404, `Conversation with id '${String(id)}' not found.`, 'conversation', null);
   }
   if (prompt !== null) {
     const id = isObject(prompt) ? prompt.id : prompt;
-    throw new OpenAiError(404, `Prompt with id '${String(id)}' not found.`, 'prompt', null);
+    throw new RequestError(404, `Prompt with id '${String(id)}' not found.`, 'prompt', null);
   }
   if (body.background === true) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       "Unsupported value: 'background' must be false, as no response is stored here.",
       'background',
@@ -293,22 +295,10 @@ function checkState(body: JsonObject): void {
   }
 }
 
-function checkNumbers(body: JsonObject): void {
-  for (const [name, most] of [
-    ['temperature', 2],
-    ['top_p', 1],
-  ] as const) {
-    const value = body[name] ?? null;
-    if (value !== null && (typeof value !== 'number' || value < 0 || value > most)) {
-      throw invalid(name, `a number from 0 to ${most}`);
-    }
-  }
-}
-
 function maxTokensOf(body: JsonObject): number {
   const limit = integer(body, 'max_output_tokens', 0, Infinity);
   if (limit !== null && limit < leastOutput) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${leastOutput}, but got ${limit} instead.`,
       'max_output_tokens',
@@ -351,22 +341,8 @@ function readFormat(text: unknown): OutputFormat {
       return { kind: 'object' };
     case 'json_schema': {
       const { name, schema } = format as JsonObject;
-      if (typeof name !== 'string') {
-        throw new OpenAiError(
-          400,
-          "Missing required parameter: 'text.format.name'.",
-          'text.format.name',
-          'missing_required_parameter',
-        );
-      }
-      if (!isObject(schema)) {
-        throw new OpenAiError(
-          400,
-          "Missing required parameter: 'text.format.schema'.",
-          'text.format.schema',
-          'missing_required_parameter',
-        );
-      }
+      if (typeof name !== 'string') throw missing('text.format.name');
+      if (!isObject(schema)) throw missing('text.format.schema');
       return { kind: 'schema', schema };
     }
     default:

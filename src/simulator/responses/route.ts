@@ -1,8 +1,7 @@
 import { composeAnswer } from '../answer/answer.js';
-import { created } from '../chat/parts.js';
-import { chatFormat } from '../chat/route.js';
-import { type AnswerFormat, bodyReply, type Reply, type Route, streamReply } from '../http/reply.js';
-import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
+import { type AnswerFormat, type Reply, type Route, streamReply } from '../http/reply.js';
+import { type JsonRequest, jsonReply, jsonRoutes } from '../http/route.js';
+import { created, openaiFormat } from '../openai/format.js';
 import {
   compaction,
   ended,
@@ -13,21 +12,30 @@ import {
   responseObject,
 } from './answer.js';
 import type { Item } from './items.js';
-import { type ResponsesRequest, readCompactRequest, readResponsesRequest } from './request.js';
+import {
+  type InputRequest,
+  type ResponsesRequest,
+  readCompactRequest,
+  readResponsesRequest,
+} from './request.js';
 import { EventNumbers, type Plan, responsesEvents } from './stream.js';
 
 /** The routes of the responses protocol. */
 export const responsesRoutes: readonly Route[] = [
-  jsonRoute('/v1/responses', createResponse),
-  jsonRoute('/v1/responses/compact', compact),
-  jsonRoute('/v1/responses/input_tokens', countInput),
+  ...routesOf('/v1/responses', createResponse),
+  ...routesOf('/v1/responses/compact', compact),
+  ...routesOf('/v1/responses/input_tokens', countInput),
 ];
+
+function routesOf(path: string, answer: (request: JsonRequest) => Reply): Route[] {
+  return jsonRoutes({ path, answer });
+}
 
 /**
  * Answers a request for a response.
- * @throws OpenAiError with what a caller did wrong
+ * @throws RequestError with what a caller did wrong
  */
-export function createResponse(request: JsonRequest): Reply {
+export function createResponse(request: InputRequest): Reply {
   const asked = readResponsesRequest(request);
   const answer = composeAnswer(asked.prompt, 0);
   if (asked.compacts) {
@@ -47,32 +55,27 @@ function reply(plan: Plan): Reply {
   if (asked.stream) {
     return streamReply({ events: responsesEvents(numbers, plan), answerFormat, directives });
   }
-  return bodyReply({
-    status: 200,
-    body: JSON.stringify(responseObject(asked, end)),
-    answerFormat,
-    directives,
-  });
+  return jsonReply({ answerFormat, directives }, responseObject(asked, end));
 }
 
 function compact(request: JsonRequest): Reply {
   const { prompt, items } = readCompactRequest(request);
   const { item, usage } = compaction(prompt, items);
   const kept = items.filter(({ type, value }) => type === 'message' && value.role === 'user');
-  const body = JSON.stringify({
+  const body = {
     id: `resp_${prompt.digest.slice(0, 32)}`,
     object: 'response.compaction',
     created_at: created,
     output: [...kept.map((one, index) => keptMessage(one, index, prompt.digest)), item],
     usage,
-  });
-  return bodyReply({ status: 200, body, answerFormat: chatFormat, directives: prompt.directives });
+  };
+  return jsonReply({ answerFormat: openaiFormat, directives: prompt.directives }, body);
 }
 
 function countInput(request: JsonRequest): Reply {
   const { directives, inputTokens } = readCompactRequest(request).prompt;
-  const body = JSON.stringify({ object: 'response.input_tokens', input_tokens: inputTokens });
-  return bodyReply({ status: 200, body, answerFormat: chatFormat, directives });
+  const body = { object: 'response.input_tokens', input_tokens: inputTokens };
+  return jsonReply({ answerFormat: openaiFormat, directives }, body);
 }
 
 function keptMessage({ value }: Item, index: number, digest: string): object {
@@ -89,7 +92,7 @@ function keptMessage({ value }: Item, index: number, digest: string): object {
 /** How the responses protocol words errors and events: in a stream, with the numbers that are next. */
 function responsesFormat(asked: ResponsesRequest, numbers: EventNumbers): AnswerFormat {
   return {
-    ...chatFormat,
+    ...openaiFormat,
     errorEvent(form) {
       if (form === 'failed') {
         const failed: Progress = { ...inProgress, status: 'failed', error: failure };

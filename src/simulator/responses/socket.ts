@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { type Directive, DirectiveError, directiveValue, findDirective } from '../faults/directives.js';
+import { type Directive, directiveValue, findDirective } from '../faults/directives.js';
 import { applyFaults } from '../faults/faults.js';
 import type { Reply, Step } from '../http/reply.js';
-import { OpenAiError, openAiErrorBody } from '../openai/error.js';
-import { parseObject } from '../openai/values.js';
+import { RequestError } from '../http/request-error.js';
+import { parseObject } from '../http/route.js';
+import { openaiFormat } from '../openai/format.js';
 import type { Pace } from '../realtime/faults.js';
 import type { SocketLine } from '../sockets/line.js';
 import { createResponse } from './route.js';
@@ -29,7 +30,7 @@ export function serveResponses(parts: ResponsesSocketParts): void {
   let answers = Promise.resolve();
   const hear = (message: Buffer): void => {
     if (waiting === mostWaiting) {
-      line.send(errorMessage(new OpenAiError(429, `More than ${mostWaiting} responses are waiting.`)));
+      line.send(errorMessage(new RequestError(429, `More than ${mostWaiting} responses are waiting.`)));
       return;
     }
     waiting += 1;
@@ -42,7 +43,7 @@ export function serveResponses(parts: ResponsesSocketParts): void {
   };
   line.listen((message, isBinary) => {
     if (isBinary) {
-      line.send(errorMessage(new OpenAiError(400, 'Binary messages are not supported.')));
+      line.send(errorMessage(new RequestError(400, 'Binary messages are not supported.')));
     } else {
       hear(message);
     }
@@ -61,7 +62,7 @@ async function answer(parts: ResponsesSocketParts, memory: Memory, message: Buff
     const { type, stream: _, generate, ...fields } = parseObject(message);
     if (type !== 'response.create') {
       const told = `Invalid value: '${String(type)}'. Supported values are: 'response.create'.`;
-      throw new OpenAiError(400, told, 'type', 'invalid_value');
+      throw new RequestError(400, told, 'type', 'invalid_value');
     }
     const digest = createHash('sha256').update(message).digest('hex');
     const items = itemsOf(fields.input);
@@ -83,22 +84,13 @@ async function answer(parts: ResponsesSocketParts, memory: Memory, message: Buff
       parts.line.close(directiveValue(close, 'code', 1000), close.options.get('reason') ?? '');
     }
   } catch (error) {
-    if (error instanceof OpenAiError) {
-      parts.line.send(errorMessage(error));
-    } else if (error instanceof DirectiveError) {
-      parts.line.send(errorMessage(new OpenAiError(400, error.message, null, 'unknown_fault')));
-    } else {
-      throw error;
-    }
+    if (!(error instanceof RequestError)) throw error;
+    parts.line.send(errorMessage(error));
   }
 }
 
-function errorMessage(error: OpenAiError): string {
-  return JSON.stringify({
-    type: 'error',
-    status: error.status,
-    ...(JSON.parse(openAiErrorBody(error)) as object),
-  });
+function errorMessage(error: RequestError): string {
+  return refusalOf(error.status, openaiFormat.errorBody(error));
 }
 
 function itemsOf(input: unknown): readonly unknown[] {

@@ -1,6 +1,6 @@
 import type { Tool, ToolChoice } from '../answer/prompt.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { OpenAiError } from '../openai/error.js';
+import { RequestError } from '../http/request-error.js';
 import { invalid } from '../openai/values.js';
 import { textIn } from './items.js';
 
@@ -10,7 +10,7 @@ const hosted =
 
 /**
  * Reads the functions and custom tools among `tools`; those that the server runs are never used.
- * @throws OpenAiError
+ * @throws RequestError
  */
 export function readTools(tools: unknown): readonly Tool[] {
   const list: unknown = tools ?? [];
@@ -27,13 +27,13 @@ function readTool(tool: unknown, path: string): readonly Tool[] {
   const type = textIn(tool, 'type', path);
   if (type !== 'function' && type !== 'custom') {
     if (!hosted.test(type)) {
-      throw new OpenAiError(400, `Invalid value: '${type}'.`, `${path}.type`, 'invalid_value');
+      throw new RequestError(400, `Invalid value: '${type}'.`, `${path}.type`, 'invalid_value');
     }
     return [];
   }
   const name = textIn(tool, 'name', path);
   if (!namePattern.test(name)) {
-    throw new OpenAiError(
+    throw new RequestError(
       400,
       `Invalid '${path}.name': string does not match pattern. Expected a string that matches the pattern '${namePattern.source}'.`,
       `${path}.name`,
@@ -50,7 +50,7 @@ function readTool(tool: unknown, path: string): readonly Tool[] {
 /**
  * Reads which tools may, or must, be called.
  * @returns with the tools that are allowed
- * @throws OpenAiError
+ * @throws RequestError
  */
 export function readToolChoice(
   choice: unknown,
@@ -93,7 +93,7 @@ function nameIn(choice: JsonObject, tools: readonly Tool[]): string {
   const name = textIn(choice, 'name', 'tool_choice');
   const custom = choice.type === 'custom';
   if (!tools.some((tool) => tool.name === name && tool.custom === custom)) {
-    throw new OpenAiError(400, `Tool choice '${name}' not found in 'tools' parameter.`, 'tool_choice', null);
+    throw new RequestError(400, `Tool choice '${name}' not found in 'tools' parameter.`, 'tool_choice', null);
   }
   return name;
 }

@@ -1,11 +1,13 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { chatFormat } from '../chat/route.js';
-import { type Directive, DirectiveError, headerDirectives } from '../faults/directives.js';
+import { type Directive, headerDirectives } from '../faults/directives.js';
 import { applyFaults } from '../faults/faults.js';
-import { bodyReply, type Reply, type SimulatorRequest } from '../http/reply.js';
+import type { Reply, SimulatorRequest } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { refusal } from '../http/route.js';
 import { openReply, send } from '../http/send.js';
+import { openaiFormat } from '../openai/format.js';
 import { type Pace, wishedNumber } from '../realtime/faults.js';
 import { serveRealtime } from '../realtime/route.js';
 import { serveResponses } from '../responses/socket.js';
@@ -70,11 +72,15 @@ export function socketUpgrades(parts: UpgradeParts): Upgrades {
     };
     if (!isKnown(request)) {
       const message = `Unknown request URL: ${request.method} ${urlOf(request).pathname}.`;
-      await answer(request, connection, refusal(404, message, 'unknown_url'));
+      const error = new RequestError(404, message, null, 'unknown_url');
+      await answer(request, connection, refusal(error, openaiFormat));
       return;
     }
     if (asked.some(({ name }) => !wordsOfSessions.includes(name))) {
-      const usual = refusal(400, 'The simulator was asked to refuse the upgrade.');
+      const usual = refusal(
+        new RequestError(400, 'The simulator was asked to refuse the upgrade.'),
+        openaiFormat,
+      );
       await answer(request, connection, await applyFaults(usual, asked));
       return;
     }
@@ -98,10 +104,8 @@ export function socketUpgrades(parts: UpgradeParts): Upgrades {
       });
       take(request, connection, head)
         .catch((error) => {
-          if (!(error instanceof DirectiveError)) {
-            throw error;
-          }
-          return answer(request, connection, refusal(400, error.message, 'unknown_fault'));
+          if (!(error instanceof RequestError)) throw error;
+          return answer(request, connection, refusal(error, openaiFormat));
         })
         .catch(() => connection.destroy());
     },
@@ -134,10 +138,6 @@ function wishesOf(request: IncomingMessage): Directive[] {
   const status = /^refuse-(\d{3})$/.exec(model)?.[1];
   const byModel = status === undefined ? (/^(?:hang|reset)$/.exec(model)?.[0] ?? '') : `status=${status}`;
   return [...headerWishes(request), ...headerDirectives(byModel)];
-}
-
-function refusal(status: number, message: string, code?: string): Reply {
-  return bodyReply({ status, body: chatFormat.errorBody(status, message, code), answerFormat: chatFormat });
 }
 
 /** Answers in HTTP on a connection that Node's server has let go, and ends it. */

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { chatFormat } from '../chat/route.js';
 import { laterFaults, promptWishes } from '../faults/directives.js';
 import { isObject } from '../http/json.js';
-import { bodyReply, type Reply, type Route } from '../http/reply.js';
+import type { Reply, Route } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { jsonReply, type RouteRequest, routes } from '../http/route.js';
 import { jpegSheet, webpThumbnail } from '../media/assets.js';
 import { generatedFile, type MediaFile, serveFile } from '../media/file.js';
 import { videoFile } from '../media/result.js';
-import { type MediaRequest, mediaRoutes } from '../media/route.js';
-import { OpenAiError } from '../openai/error.js';
 import { type Fields, oneFile, readFields } from '../openai/form.js';
 import {
   invalid,
@@ -42,22 +41,14 @@ const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size'
 
 /** The routes under `/v1/videos`, as OpenAI has them. */
 export function compatVideoRoutes(ledger: VideoLedger): Route[] {
-  const shared = { answerFormat: () => chatFormat };
   return [
-    ...mediaRoutes({
-      ...shared,
-      methods: ['POST'],
-      path: '/v1/videos',
-      answer: (asked) => create(asked, ledger),
-    }),
-    ...mediaRoutes({
-      ...shared,
+    ...routes({ path: '/v1/videos', answer: (asked) => create(asked, ledger) }),
+    ...routes({
       methods: ['GET'],
       path: /^\/v1\/videos\/[^/]+$/,
       answer: (asked) => retrieve(asked, ledger),
     }),
-    ...mediaRoutes({
-      ...shared,
+    ...routes({
       methods: ['GET', 'HEAD'],
       path: /^\/v1\/videos\/[^/]+\/content$/,
       answer: download,
@@ -65,17 +56,15 @@ export function compatVideoRoutes(ledger: VideoLedger): Route[] {
   ];
 }
 
-async function create(asked: MediaRequest, ledger: VideoLedger): Promise<Reply> {
+async function create(asked: RouteRequest, ledger: VideoLedger): Promise<Reply> {
   const wish = readWish(await readFields(asked, ['form', 'json']));
   const key = asked.header('idempotency-key');
   const keyed =
     key === undefined
       ? { id: makeTask(wish, ledger).id, counted: false }
       : taskOfKey(ledger, key, () => makeTask(wish, ledger).id);
-  const reply = shown(asked, taskOf(keyed.id), firstStatus);
   return {
-    ...reply,
-    directives: [...asked.directives, ...wish.wishes.faults],
+    ...jsonReply(asked, shown(taskOf(keyed.id), firstStatus), wish.wishes.faults),
     effect() {
       ledger.made += keyed.counted ? 0 : 1;
       keyed.counted = true;
@@ -129,26 +118,26 @@ function readReference(fields: Fields): string | null {
   return refuseNoImageUrl(value.image_url, 'input_reference.image_url');
 }
 
-function retrieve(asked: MediaRequest, ledger: VideoLedger): Reply {
+function retrieve(asked: RouteRequest, ledger: VideoLedger): Reply {
   const task = taskOf(asked.path.split('/')[3] ?? '');
   ledger.polls += 1;
-  const directives = [...asked.directives, ...laterFaults(task.pollFaults, task.id)];
-  return { ...shown(asked, task, statusOf(task, Date.now())), directives };
+  const faults = laterFaults(task.pollFaults, task.id);
+  return jsonReply(asked, shown(task, statusOf(task, Date.now())), faults);
 }
 
 function taskOf(id: string): VideoTask {
   const task = findTask(id, 'compat');
   if (task === null) {
-    throw new OpenAiError(404, `Video with id '${id}' not found.`, null, 'video_not_found');
+    throw new RequestError(404, `Video with id '${id}' not found.`, null, 'video_not_found');
   }
   return task;
 }
 
-function shown(asked: MediaRequest, task: VideoTask, status: VideoStatus): Reply {
+function shown(task: VideoTask, status: VideoStatus): object {
   const { state, progress, endedAt } = status;
   const { width, height, seconds } = task.video;
   const inSeconds = (ms: number): number => Math.floor(ms / 1000);
-  const body = {
+  return {
     id: task.id,
     object: 'video',
     created_at: inSeconds(task.createdAt),
@@ -165,15 +154,9 @@ function shown(asked: MediaRequest, task: VideoTask, status: VideoStatus): Reply
     seconds: String(seconds),
     size: `${width}x${height}`,
   };
-  return bodyReply({
-    status: 200,
-    body: JSON.stringify(body),
-    answerFormat: asked.answerFormat,
-    directives: asked.directives,
-  });
 }
 
-function download(asked: MediaRequest): Reply {
+function download(asked: RouteRequest): Reply {
   const task = taskOf(asked.path.split('/')[3] ?? '');
   const variant = asked.query.get('variant') ?? 'video';
   if (!['video', 'thumbnail', 'spritesheet'].includes(variant)) {
@@ -185,7 +168,7 @@ function download(asked: MediaRequest): Reply {
       state === 'failed'
         ? 'Video generation failed, there is no content to download.'
         : 'Video is not ready yet, use GET /v1/videos/{video_id} to check status.';
-    throw new OpenAiError(404, message, null, 'video_not_ready');
+    throw new RequestError(404, message, null, 'video_not_ready');
   }
   const directives = [...asked.directives, ...laterFaults(task.contentFaults, `${task.id} content`)];
   return serveFile(asked, fileOf(task, variant), directives);

@@ -1,10 +1,9 @@
-import { chatFormat } from '../chat/route.js';
 import { laterFaults, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { bodyReply, type Reply, type Route } from '../http/reply.js';
+import type { Reply, Route } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { jsonReply, type RouteRequest, routes } from '../http/route.js';
 import { videoUrl } from '../media/result.js';
-import { type MediaRequest, mediaRoutes } from '../media/route.js';
-import { OpenAiError } from '../openai/error.js';
 import { readFields } from '../openai/form.js';
 import {
   integer,
@@ -37,16 +36,10 @@ const mostFrameRate = 60;
 
 /** The routes under `/v1/video/generations`. */
 export function genericVideoRoutes(ledger: VideoLedger): Route[] {
-  const shared = { answerFormat: () => chatFormat };
+  const path = '/v1/video/generations';
   return [
-    ...mediaRoutes({
-      ...shared,
-      methods: ['POST'],
-      path: '/v1/video/generations',
-      answer: (asked) => create(asked, ledger),
-    }),
-    ...mediaRoutes({
-      ...shared,
+    ...routes({ path, answer: (asked) => create(asked, ledger) }),
+    ...routes({
       methods: ['GET'],
       path: /^\/v1\/video\/generations\/[^/]+$/,
       answer: (asked) => query(asked, ledger),
@@ -54,16 +47,11 @@ export function genericVideoRoutes(ledger: VideoLedger): Route[] {
   ];
 }
 
-async function create(asked: MediaRequest, ledger: VideoLedger): Promise<Reply> {
+async function create(asked: RouteRequest, ledger: VideoLedger): Promise<Reply> {
   const wish = readWish((await readFields(asked, ['json'])).body);
   const task = makeTask(wish, ledger);
   return {
-    ...bodyReply({
-      status: 200,
-      body: JSON.stringify({ task_id: task.id, status: firstStatus.state }),
-      answerFormat: asked.answerFormat,
-      directives: [...asked.directives, ...wish.wishes.faults],
-    }),
+    ...jsonReply(asked, { task_id: task.id, status: firstStatus.state }, wish.wishes.faults),
     effect() {
       ledger.made += 1;
     },
@@ -98,22 +86,17 @@ function readWish(body: JsonObject): VideoWish {
   };
 }
 
-function query(asked: MediaRequest, ledger: VideoLedger): Reply {
+function query(asked: RouteRequest, ledger: VideoLedger): Reply {
   const id = asked.path.split('/')[4] ?? '';
   const task = findTask(id, 'generic');
   if (task === null) {
-    throw new OpenAiError(404, `Task '${id}' not found.`, null, 'task_not_found');
+    throw new RequestError(404, `Task '${id}' not found.`, null, 'task_not_found');
   }
   ledger.polls += 1;
-  return bodyReply({
-    status: 200,
-    body: JSON.stringify(shown(asked, task)),
-    answerFormat: asked.answerFormat,
-    directives: [...asked.directives, ...laterFaults(task.pollFaults, task.id)],
-  });
+  return jsonReply(asked, shown(asked, task), laterFaults(task.pollFaults, task.id));
 }
 
-function shown(asked: MediaRequest, task: VideoTask): object {
+function shown(asked: RouteRequest, task: VideoTask): object {
   const { state } = statusOf(task, Date.now());
   const base = { task_id: task.id, status: state };
   if (state === 'completed') {

@@ -1,15 +1,16 @@
-import { chatFormat } from '../chat/route.js';
-import { laterFaults, promptWishes } from '../faults/directives.js';
+import { type Directive, laterFaults, promptWishes } from '../faults/directives.js';
 import type { JsonObject } from '../http/json.js';
-import { type AnswerFormat, askedForStatus, bodyReply, type Reply, type Route } from '../http/reply.js';
+import { type AnswerFormat, bodyReply, type Reply, type Route } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { jsonReply, type RouteRequest, refusal, routes } from '../http/route.js';
 import { videoUrl } from '../media/result.js';
-import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
+import { requestIdOf, vendorBody, vendorFormat } from '../media/route.js';
 import { isAddress, isBase64 } from '../openai/values.js';
 import { findTask, makeTask, statusOf, type VideoLedger, type VideoTask, type VideoWish } from './task.js';
 import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
 
 /** The vendor's number for a request that it cannot take. */
-const wrongRequest = 50400;
+const wrongRequest = '50400';
 
 const mostCharacters = 4000;
 const mostSeed = 2_147_483_647;
@@ -39,7 +40,7 @@ function readReqKey(body: JsonObject): string {
 
 /**
  * Reads and checks the body that makes a task.
- * @throws VendorError with what a caller did wrong.
+ * @throws RequestError with what a caller did wrong.
  */
 function readVendorjWish(body: JsonObject): VideoWish {
   const model = readReqKey(body);
@@ -86,39 +87,34 @@ function list(
   return value;
 }
 
-function refused(message: string): VendorError {
-  return new VendorError(400, wrongRequest, message);
+function refused(message: string): RequestError {
+  return new RequestError(400, message, null, wrongRequest);
 }
 
 const version = '2022-08-31';
 const done = 10_000;
-const codes: Readonly<Record<number, number>> = { 400: wrongRequest, 401: 50401, 429: 50429 };
-const internal = 50500;
+const codes: Readonly<Record<number, string>> = { 400: wrongRequest, 401: '50401', 429: '50429' };
+const internal = '50500';
 const statuses = { queued: 'in_queue', in_progress: 'generating', completed: 'done' };
 
 /** Number, message and HTTP status of tasks that failed, by the word that they were asked to fail with. */
-const failures: Readonly<Record<string, readonly [code: number, message: string, status: number]>> = {
-  content_policy: [50511, 'Post Img Risk Not Pass', 400],
-  input_policy: [50412, 'Text Risk Not Pass', 400],
+const failures: Readonly<Record<string, readonly [code: string, message: string, status: number]>> = {
+  content_policy: ['50511', 'Post Img Risk Not Pass', 400],
+  input_policy: ['50412', 'Text Risk Not Pass', 400],
 };
 
 /** How the vendor words errors. */
 export function vendorjFormat(digest: string): AnswerFormat {
-  const errorBody: AnswerFormat['errorBody'] = (status, message, code) =>
-    envelope(digest, {
-      code: /^\d+$/.test(code ?? '')
-        ? Number(code)
-        : (codes[status] ?? (status < 500 ? wrongRequest : internal)),
-      message: message ?? askedForStatus(status),
-      data: null,
-    });
-  return { ...chatFormat, errorBody, errorEvent: () => errorBody(500) };
+  return vendorFormat(
+    (status) => codes[status] ?? (status < 500 ? wrongRequest : internal),
+    /^\d+$/,
+    (code, message) => JSON.stringify(envelope(digest, { code: Number(code), message, data: null })),
+  );
 }
 
 /** The native route of the vendor: one path, and the action in the query. */
 export function vendorjRoutes(ledger: VideoLedger): Route[] {
-  return mediaRoutes({
-    methods: ['POST'],
+  return routes({
     path: /^\/vendorj\/?$/,
     answerFormat: vendorjFormat,
     answer(asked) {
@@ -136,38 +132,37 @@ export function vendorjRoutes(ledger: VideoLedger): Route[] {
   });
 }
 
-function submit(asked: MediaRequest, ledger: VideoLedger): Reply {
+function submit(asked: RouteRequest, ledger: VideoLedger): Reply {
   const wish = readVendorjWish(vendorBody(asked, wrongRequest));
   const task = makeTask(wish, ledger);
   return {
-    ...success(asked, { task_id: task.id }),
-    directives: [...asked.directives, ...wish.wishes.faults],
+    ...success(asked, { task_id: task.id }, wish.wishes.faults),
     effect() {
       ledger.made += 1;
     },
   };
 }
 
-function result(asked: MediaRequest, ledger: VideoLedger): Reply {
+function result(asked: RouteRequest, ledger: VideoLedger): Reply {
   const body = vendorBody(asked, wrongRequest);
   readReqKey(body);
   const { task_id: id } = body;
   if (typeof id !== 'string' || id === '') {
-    throw new VendorError(400, wrongRequest, 'task_id is required');
+    throw refused('task_id is required');
   }
   refuseReqJson(body);
   const task = findTask(id, 'vendorj');
   if (task === null) {
-    return { ...success(asked, shown('not_found', '')), directives: asked.directives };
+    return success(asked, shown('not_found', ''), []);
   }
   ledger.polls += 1;
-  const directives = [...asked.directives, ...laterFaults(task.pollFaults, task.id)];
+  const faults = laterFaults(task.pollFaults, task.id);
   const { state } = statusOf(task, Date.now());
   if (state === 'failed') {
-    return { ...failed(asked, task), directives };
+    return refusal(failureOf(task), asked.answerFormat, [...asked.directives, ...faults]);
   }
   const url = state === 'completed' ? videoUrl(asked.origin, task.video, task.contentFaults) : '';
-  return { ...success(asked, shown(statuses[state], url)), directives };
+  return success(asked, shown(statuses[state], url), faults);
 }
 
 /** Settings of the result come as JSON inside of the JSON. */
@@ -176,7 +171,7 @@ function refuseReqJson(body: JsonObject): void {
   try {
     JSON.parse(typeof settings === 'string' ? settings : '');
   } catch {
-    throw new VendorError(400, wrongRequest, 'req_json must be a string with JSON');
+    throw refused('req_json must be a string with JSON');
   }
 }
 
@@ -184,34 +179,24 @@ function shown(status: string, url: string): object {
   return { status, video_url: url, binary_data_base64: null, image_urls: null, resp_data: '' };
 }
 
-function failed(asked: MediaRequest, task: VideoTask): Reply {
+function failureOf(task: VideoTask): RequestError {
   const [code, message, status] = failures[task.failure ?? ''] ?? [internal, 'Internal Error', 500];
-  return bodyReply({
-    status: task.failureStatus ?? status,
-    body: asked.answerFormat.errorBody(status, message, String(code)),
-    answerFormat: asked.answerFormat,
-  });
+  return new RequestError(task.failureStatus ?? status, message, null, code);
 }
 
-function success(asked: MediaRequest, data: object): Reply {
-  const body = envelope(asked.digest, { code: done, message: 'Success', data });
-  return bodyReply({ status: 200, body, answerFormat: asked.answerFormat });
+function success(asked: RouteRequest, data: object, faults: readonly Directive[]): Reply {
+  return jsonReply(asked, envelope(asked.digest, { code: done, message: 'Success', data }), faults);
 }
 
 function envelope(
   digest: string,
   said: { readonly code: number; readonly message: string; readonly data: object | null },
-): string {
-  return JSON.stringify({
-    ...said,
-    request_id: requestIdOf(digest),
-    status: said.code,
-    time_elapsed: '12.345678ms',
-  });
+): object {
+  return { ...said, request_id: requestIdOf(digest), status: said.code, time_elapsed: '12.345678ms' };
 }
 
 /** The answer of the vendor's front door, which knows actions and versions and nothing else. */
-function noAction(asked: MediaRequest): Reply {
+function noAction(asked: RouteRequest): Reply {
   const action = asked.query.get('Action') ?? '';
   const asksFor = asked.query.get('Version') ?? '';
   const body = JSON.stringify({

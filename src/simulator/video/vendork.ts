@@ -1,9 +1,10 @@
-import { chatFormat } from '../chat/route.js';
-import { laterFaults, promptWishes } from '../faults/directives.js';
+import { type Directive, laterFaults, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { type AnswerFormat, askedForStatus, bodyReply, type Reply, type Route } from '../http/reply.js';
+import type { AnswerFormat, Reply, Route } from '../http/reply.js';
+import { RequestError } from '../http/request-error.js';
+import { jsonReply, type RouteRequest, routes } from '../http/route.js';
 import { videoUrl } from '../media/result.js';
-import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
+import { requestIdOf, vendorBody, vendorFormat } from '../media/route.js';
 import { isAddress, isBase64 } from '../openai/values.js';
 import {
   failureMessage,
@@ -18,7 +19,7 @@ import {
 import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
 
 /** The vendor's number for a parameter with a wrong value. */
-const wrongValue = 1201;
+const wrongValue = '1201';
 
 const mostCharacters = 2500;
 const mostExternalId = 64;
@@ -32,7 +33,7 @@ const fps = 24;
 
 /**
  * Reads and checks a native body.
- * @throws VendorError with what a caller did wrong.
+ * @throws RequestError with what a caller did wrong.
  */
 function readVendorkWish(body: JsonObject, operation: 'text' | 'image'): VideoWish {
   const model = vendorText(body, 'model_name', mostCharacters, refused);
@@ -105,36 +106,33 @@ function readCamera(body: JsonObject): void {
   vendorNumber(config, moves[0] ?? '', bounds, refused);
 }
 
-function refused(message: string): VendorError {
-  return new VendorError(400, wrongValue, message);
+function refused(message: string): RequestError {
+  return new RequestError(400, message, null, wrongValue);
 }
 
-const wrongBody = 1200;
-const missing = 1203;
-const codes: Readonly<Record<number, number>> = {
+const wrongBody = '1200';
+const missing = '1203';
+const codes: Readonly<Record<number, string>> = {
   400: wrongBody,
-  401: 1000,
-  402: 1102,
-  403: 1103,
+  401: '1000',
+  402: '1102',
+  403: '1103',
   404: missing,
-  405: 1202,
-  429: 1302,
-  503: 5001,
-  504: 5002,
+  405: '1202',
+  429: '1302',
+  503: '5001',
+  504: '5002',
 };
 
 const statuses = { queued: 'submitted', in_progress: 'processing', completed: 'succeed', failed: 'failed' };
 
 /** How the vendor words errors. */
 export function vendorkFormat(digest: string): AnswerFormat {
-  const errorBody: AnswerFormat['errorBody'] = (status, message, code) =>
-    JSON.stringify({
-      // A code of another family is none of its numbers.
-      code: /^\d+$/.test(code ?? '') ? Number(code) : (codes[status] ?? (status < 500 ? wrongBody : 5000)),
-      message: message ?? askedForStatus(status),
-      request_id: requestIdOf(digest),
-    });
-  return { ...chatFormat, errorBody, errorEvent: () => errorBody(500) };
+  return vendorFormat(
+    (status) => codes[status] ?? (status < 500 ? wrongBody : '5000'),
+    /^\d+$/,
+    (code, message) => JSON.stringify({ code: Number(code), message, request_id: requestIdOf(digest) }),
+  );
 }
 
 /** The native routes of the vendor under `/vendork`. */
@@ -142,13 +140,12 @@ export function vendorkRoutes(ledger: VideoLedger): Route[] {
   return (['text', 'image'] as const).flatMap((operation) => {
     const path = `/vendork/v1/videos/${operation}2video`;
     return [
-      ...mediaRoutes({
-        methods: ['POST'],
+      ...routes({
         path,
         answerFormat: vendorkFormat,
         answer: (asked) => create(asked, operation, ledger),
       }),
-      ...mediaRoutes({
+      ...routes({
         methods: ['GET'],
         path: new RegExp(`^${path}/[^/]+$`),
         answerFormat: vendorkFormat,
@@ -158,11 +155,11 @@ export function vendorkRoutes(ledger: VideoLedger): Route[] {
   });
 }
 
-function create(asked: MediaRequest, operation: 'text' | 'image', ledger: VideoLedger): Reply {
+function create(asked: RouteRequest, operation: 'text' | 'image', ledger: VideoLedger): Reply {
   const wish = readVendorkWish(vendorBody(asked, wrongBody), operation);
   const { externalId } = wish;
   if (externalId !== null && ledger.byExternalId.has(externalId)) {
-    throw new VendorError(400, wrongValue, `external_task_id '${externalId}' is in use already`);
+    throw refused(`external_task_id '${externalId}' is in use already`);
   }
   const task = makeTask(wish, ledger);
   const { id, createdAt } = task;
@@ -174,8 +171,7 @@ function create(asked: MediaRequest, operation: 'text' | 'image', ledger: VideoL
     updated_at: createdAt,
   };
   return {
-    ...enveloped(asked, data),
-    directives: [...asked.directives, ...wish.wishes.faults],
+    ...enveloped(asked, data, wish.wishes.faults),
     effect() {
       ledger.made += 1;
       if (externalId !== null) {
@@ -185,15 +181,14 @@ function create(asked: MediaRequest, operation: 'text' | 'image', ledger: VideoL
   };
 }
 
-function query(asked: MediaRequest, operation: 'text' | 'image', ledger: VideoLedger): Reply {
+function query(asked: RouteRequest, operation: 'text' | 'image', ledger: VideoLedger): Reply {
   const name = decoded(asked.path.split('/').at(-1) ?? '');
   const task = findTask(ledger.byExternalId.get(name) ?? name, 'vendork');
   if (task === null || task.operation !== operation) {
-    throw new VendorError(404, missing, `task '${name}' not found`);
+    throw new RequestError(404, `task '${name}' not found`, null, missing);
   }
   ledger.polls += 1;
-  const directives = [...asked.directives, ...laterFaults(task.pollFaults, task.id)];
-  return { ...enveloped(asked, shown(asked, task)), directives };
+  return enveloped(asked, shown(asked, task), laterFaults(task.pollFaults, task.id));
 }
 
 /** Of a path segment with a percent sign that means nothing, the segment itself. */
@@ -205,7 +200,7 @@ function decoded(segment: string): string {
   }
 }
 
-function shown(asked: MediaRequest, task: VideoTask): object {
+function shown(asked: RouteRequest, task: VideoTask): object {
   const now = Date.now();
   const { state, endedAt } = statusOf(task, now);
   const url = videoUrl(asked.origin, task.video, task.contentFaults);
@@ -221,12 +216,7 @@ function shown(asked: MediaRequest, task: VideoTask): object {
   };
 }
 
-function enveloped(asked: MediaRequest, data: object): Reply {
-  const body = JSON.stringify({
-    code: 0,
-    message: 'SUCCEED',
-    request_id: requestIdOf(asked.digest),
-    data,
-  });
-  return bodyReply({ status: 200, body, answerFormat: asked.answerFormat });
+function enveloped(asked: RouteRequest, data: object, faults: readonly Directive[]): Reply {
+  const request_id = requestIdOf(asked.digest);
+  return jsonReply(asked, { code: 0, message: 'SUCCEED', request_id, data }, faults);
 }
