@@ -96,8 +96,16 @@ function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): v
   else noteLost(part, source);
 }
 
-/** What other protocols have nothing for: pictures, and what the vendor's own tools did. */
-const otherParts = ['inlineData', 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
+/** What other protocols have nothing for: media, and what the vendor's own tools did. */
+const otherParts = [
+  'inlineData',
+  'fileData',
+  'audioTranscription',
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
+];
 
 export function noteLost(part: JsonObject, { lost }: AnswerSource): void {
   for (const name of otherParts) if (isObject(part[name])) lost?.add(name);

@@ -10,7 +10,13 @@ const filters: ReadonlySet<unknown> = new Set([
   'IMAGE_SAFETY',
   'IMAGE_PROHIBITED_CONTENT',
   'IMAGE_RECITATION',
+  'ESCALATION',
+  'MODEL_ARMOR',
+  'PUP_LIMITED_DISABLED',
 ]);
+
+/** The second is of an answer that could be gone on with by a `continuationToken`, which no other protocol has. */
+const lengths: ReadonlySet<unknown> = new Set(['MAX_TOKENS', 'CONTINUATION']);
 
 /** True for a `finishReason` or `blockReason` that says something: the enumerations begin with a value for none. */
 export function isReason(reason: unknown): reason is string {
@@ -22,7 +28,7 @@ export function isReason(reason: unknown): reason is string {
  * @param hasCalls whether the candidate has function calls
  */
 export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {
-  if (reason === 'MAX_TOKENS') return 'length';
+  if (lengths.has(reason)) return 'length';
   if (filters.has(reason)) return 'filtered';
   if (hasCalls) return 'toolCalls';
   return reason === 'STOP' ? 'stop' : 'other';

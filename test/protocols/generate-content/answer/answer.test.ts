@@ -66,6 +66,7 @@ test('why answers ended', async (t) => {
   const finishOf = (finishReason: unknown) => decode({ candidates: [{ finishReason }] }).choices[0]?.finish;
   t.equal(finishOf('STOP'), 'stop');
   t.equal(finishOf('MAX_TOKENS'), 'length');
+  t.equal(finishOf('CONTINUATION'), 'length', 'the vendor would go on with it, and was not asked to');
   for (const reason of [
     'SAFETY',
     'PROHIBITED_CONTENT',
@@ -74,6 +75,9 @@ test('why answers ended', async (t) => {
     'IMAGE_SAFETY',
     'LANGUAGE',
     'RECITATION',
+    'ESCALATION',
+    'MODEL_ARMOR',
+    'PUP_LIMITED_DISABLED',
   ])
     t.equal(finishOf(reason), 'filtered', reason);
   for (const reason of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'NEW', 5, null])
