@@ -12,7 +12,7 @@ const blocks: Readonly<Record<string, Shape>> = {
   tool_use: shapeOf('type', 'id', 'name', 'input'),
   tool_result: shapeOf('type', 'tool_use_id', 'is_error', { content: ({ type }) => blockOf(type) }),
   // What becomes of these is in `server-blocks.ts`.
-  compaction: shapeOf('type', 'content'),
+  compaction: shapeOf('type', 'content', 'tool_changes'),
   tool_reference: shapeOf('type', 'tool_name'),
   web_search_tool_result: shapeOf('type', 'tool_use_id', {
     content: ({ type }) => (type === 'web_search_result' ? searchResult : true),

@@ -22,10 +22,12 @@ const translated: readonly string[] = [
 const known: readonly string[] = [
   'advisor_tool_result',
   'bash_code_execution_tool_result',
+  'browser_state',
   'code_execution_tool_result',
   'compaction',
   'container_upload',
   'fallback',
+  'mcp_tool_listing',
   'mcp_tool_result',
   'mcp_tool_use',
   'server_tool_use',

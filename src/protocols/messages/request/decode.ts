@@ -40,6 +40,7 @@ import { clientFunctionOf } from '../client-tools.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch, isSearchTool } from '../search-tool.js';
 import { isServerBlock, serverBlockText } from '../server-blocks.js';
+import { changedTools, type GivenTool, noteToolChange, type ToolChange } from '../tool-changes.js';
 
 /**
  * Reads the body of `POST /v1/messages` or of its question for the number of tokens; see `TextCodec.decodeRequest`.
@@ -49,9 +50,11 @@ import { isServerBlock, serverBlockText } from '../server-blocks.js';
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
   refuseServerState(body);
   const leftOut = new Set<string>();
-  const system = decodeTexts(body.system, 'system', leftOut);
-  const turns = decodeMessages(body.messages, system, leftOut);
-  const { tools, hostedTools, search } = decodeTools(body);
+  const changes: ToolChange[] = [];
+  const system = decodeTexts(body.system, 'system', { leftOut, changes });
+  const turns = decodeMessages(body.messages, system, { leftOut, changes });
+  const given = listOf(body.tools).map((tool, index) => ({ tool, at: `tools[${index}]` }));
+  const { tools, hostedTools, search } = decodeTools(changedTools(given, changes, leftOut), body.tool_choice);
   const maxTokens = numberOrNull(body.max_tokens);
   return {
     from: 'messages',
@@ -158,16 +161,24 @@ function blocksOf(content: unknown, at: string): readonly JsonObject[] {
   throw wrongValue(`${at}[${wrong}]`, "an object with a 'type'");
 }
 
+/** What is said beside the contents of messages. */
+interface Aside {
+  /** See `serverBlockText`. */
+  readonly leftOut: Set<string>;
+  /** See `noteToolChange`. */
+  readonly changes: ToolChange[];
+}
+
 /**
  * Reads the texts of a system prompt, a system message or a search result, without empty ones.
- * @param leftOut see `serverBlockText`
  * @throws {GatewayError} of status 400 for a block that is known and no text
  */
-function decodeTexts(content: unknown, at: string, leftOut: Set<string>): string[] {
+function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside): string[] {
   return blocksOf(content, at)
     .map((block, index) => {
       const blockAt = `${at}[${index}]`;
       if (block.type === 'text') return requireText(block, 'text', blockAt);
+      if (noteToolChange(block, blockAt, changes)) return '';
       if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
       throw untranslatable(blockAt, ofType(block.type));
     })
@@ -175,10 +186,8 @@ function decodeTexts(content: unknown, at: string, leftOut: Set<string>): string
 }
 
 /** Where the decoders of blocks put what they read. */
-interface Taken {
+interface Taken extends Aside {
   readonly parts: ContentPart[];
-  /** See `serverBlockText`. */
-  readonly leftOut: Set<string>;
 }
 
 /**
@@ -189,7 +198,7 @@ interface Taken {
  * @throws {GatewayError} of status 400 for blocks that are broken or in the wrong place
  */
 function decodeBlock(block: JsonObject, at: string, taken: Taken): void {
-  const { parts, leftOut } = taken;
+  const { parts, leftOut, changes } = taken;
   switch (block.type) {
     case 'text':
       parts.push({ kind: 'text', text: requireText(block, 'text', at) });
@@ -201,10 +210,11 @@ function decodeBlock(block: JsonObject, at: string, taken: Taken): void {
       decodeDocument(block, at, taken);
       return;
     case 'search_result':
-      parts.push(decodeSearchResult(block, at, leftOut));
+      parts.push(decodeSearchResult(block, at, taken));
       return;
     default: {
       if (!isServerBlock(block)) throw untranslatable(at, ofType(block.type));
+      if (noteToolChange(block, at, changes)) return;
       const text = serverBlockText(block, leftOut);
       if (text !== null) parts.push({ kind: 'text', text });
     }
@@ -246,8 +256,8 @@ function fileName(title: string, { mediaType }: MediaSource): string | null {
 }
 
 /** A search result becomes its text, under a head that says what it is of: the model is to name its sources. */
-function decodeSearchResult(block: JsonObject, at: string, leftOut: Set<string>): TextPart {
-  const text = decodeTexts(block.content, `${at}.content`, leftOut).join('\n\n');
+function decodeSearchResult(block: JsonObject, at: string, aside: Aside): TextPart {
+  const text = decodeTexts(block.content, `${at}.content`, aside).join('\n\n');
   return {
     kind: 'text',
     text: titled([textOrNull(block.title) ?? '', textOrNull(block.source) ?? ''], text),
@@ -280,11 +290,9 @@ function requireSource(block: JsonObject, at: string): JsonObject {
 }
 
 /** What is known of the messages that were read. */
-interface History {
+interface History extends Aside {
   /** Names of the tools by the ids of their calls: results name the id alone. */
   readonly toolNames: Map<string, string>;
-  /** See `serverBlockText`. */
-  readonly leftOut: Set<string>;
 }
 
 /** Stands for a user's message of which nothing is left: without it the model would go on with its own last turn. */
@@ -293,13 +301,12 @@ const nothingLeft: TextPart = { kind: 'text', text: '(The content of this messag
 /**
  * Reads `messages`, each as a turn of its own; those without content are left out.
  * @param system takes the texts of system messages before any other
- * @param leftOut see `serverBlockText`
  * @throws {GatewayError} of status 400 for roles and blocks that cannot be translated
  */
-function decodeMessages(messages: unknown, system: string[], leftOut: Set<string>): Turn[] {
+function decodeMessages(messages: unknown, system: string[], aside: Aside): Turn[] {
   if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const turns: Turn[] = [];
-  const history: History = { toolNames: new Map(), leftOut };
+  const history: History = { ...aside, toolNames: new Map() };
   messages.forEach((message: unknown, index) => {
     const at = `messages[${index}]`;
     if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
@@ -312,7 +319,7 @@ function decodeMessages(messages: unknown, system: string[], leftOut: Set<string
       const parts = decodeAssistant(blocksOf(content, contentAt), contentAt, history);
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'system') {
-      const texts = decodeTexts(content, contentAt, leftOut);
+      const texts = decodeTexts(content, contentAt, aside);
       if (turns.length === 0) system.push(...texts);
       else if (texts.length > 0) turns.push({ role, text: texts.join('\n\n') });
     } else {
@@ -329,22 +336,24 @@ function decodeUser(
 ): (TextPart | MediaPart | ToolResultPart)[] {
   const results: ToolResultPart[] = [];
   const rest: (TextPart | MediaPart)[] = [];
+  const changesBefore = history.changes.length;
   blocks.forEach((block, index) => {
     const blockAt = `${at}[${index}]`;
     if (block.type === 'tool_result') results.push(decodeResult(block, blockAt, history));
-    else decodeBlock(block, blockAt, { parts: rest, leftOut: history.leftOut });
+    else decodeBlock(block, blockAt, { ...history, parts: rest });
   });
   if (results.length > 0) return [...results, ...rest];
-  return rest.length === 0 && blocks.length > 0 ? [nothingLeft] : rest;
+  const isSilent = blocks.length === 0 || history.changes.length - changesBefore === blocks.length;
+  return rest.length === 0 && !isSilent ? [nothingLeft] : rest;
 }
 
-function decodeResult(block: JsonObject, at: string, { toolNames, leftOut }: History): ToolResultPart {
+function decodeResult(block: JsonObject, at: string, history: History): ToolResultPart {
   const callId = originalCallId(cutId(requireText(block, 'tool_use_id', at)).id);
   const content: (TextPart | MediaPart)[] = [];
   blocksOf(block.content, `${at}.content`).forEach((inner, index) => {
-    decodeBlock(inner, `${at}.content[${index}]`, { parts: content, leftOut });
+    decodeBlock(inner, `${at}.content[${index}]`, { ...history, parts: content });
   });
-  const name = toolNames.get(callId) ?? '';
+  const name = history.toolNames.get(callId) ?? '';
   return { kind: 'toolResult', callId, name, content, isError: block.is_error === true, at };
 }
 
@@ -375,6 +384,7 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
       default: {
         if (!isServerBlock(block))
           throw untranslatable(blockAt, `${ofType(block.type)} in a turn of the assistant`);
+        if (noteToolChange(block, blockAt, history.changes)) return;
         const text = serverBlockText(block, history.leftOut);
         if (text !== null) parts.push(textBehind(parts, text, true));
         isApart = true;
@@ -423,23 +433,25 @@ type HostedTools = ConversationRequest['hostedTools'];
  * has; but for a search of the web, which other vendors run, too, and what the client runs itself.
  * @throws {GatewayError} of status 400 for a tool without a name
  */
-function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
+function decodeTools(
+  given: readonly GivenTool[],
+  choice: unknown,
+): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
   let search: WebSearch | undefined;
-  listOf(body.tools).forEach((tool, index) => {
-    const at = `tools[${index}]`;
+  for (const { tool, at } of given) {
     if (!isObject(tool)) throw wrongValue(at, 'an object');
     const type = tool.type ?? 'custom';
     if (search === undefined && isSearchTool(type)) {
-      search = decodeSearch(tool, at, body.tool_choice);
-      return;
+      search = decodeSearch(tool, at, choice);
+      continue;
     }
     if (type !== 'custom') {
       const own = clientFunctionOf(tool);
       if (own === null) hostedTools.push({ type: nameOfType(type), at });
       else tools.push(own);
-      return;
+      continue;
     }
     tools.push({
       name: requireName(tool, at),
@@ -447,7 +459,7 @@ function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hos
       parameters: isObject(tool.input_schema) ? tool.input_schema : null,
       strict: flagOrNull(tool.strict),
     });
-  });
+  }
   return { tools, hostedTools, search };
 }
 
