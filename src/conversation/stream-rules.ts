@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { eventEnd, parseEvent } from '../wire/sse.js';
-import type { MadeMedia, ServiceTier, Usage } from './usage.js';
+import { addUsage, type MadeMedia, type ServiceTier, type Usage, withCharges } from './usage.js';
 
 /** How a stream stood when its last byte had come. */
 export interface StreamEnding {
@@ -55,6 +55,18 @@ export interface AnswerCharges {
   readonly queries: Set<string>;
   /** Null for the standard one, and until another is named. */
   tier: ServiceTier | null;
+  /** What tools of the upstream have used; null for nothing. */
+  ofTools: Usage | null;
+}
+
+export function noCharges(): AnswerCharges {
+  return { searches: 0, queries: new Set(), tier: null, ofTools: null };
+}
+
+/** Usage with what was noted beside it. */
+export function chargedUsage(usage: Usage, { searches, queries, tier, ofTools }: AnswerCharges): Usage {
+  const charged = withCharges(usage, { searches: searches + queries.size, tier });
+  return ofTools === null ? charged : { ...charged, ...addUsage(charged, ofTools) };
 }
 
 /** What the calls of an endpoint consume, as far as their upstreams do not say. */

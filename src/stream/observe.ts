@@ -9,14 +9,16 @@ import {
 import type { Keep } from '../conversation/kept-turns.js';
 import {
   type AnswerCharges,
+  chargedUsage,
   endedEarly,
   type Metering,
+  noCharges,
   type StreamEnding,
   type StreamFacts,
   type StreamRules,
   type StreamVerdict,
 } from '../conversation/stream-rules.js';
-import { type MadeMedia, type Usage, withCharges } from '../conversation/usage.js';
+import type { MadeMedia, Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyAt, keyError, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
@@ -285,7 +287,7 @@ export class ObservedTransform implements AnswerTransform {
   #noteCharges(run: Buffer): void {
     const { noteCharges } = this.#rules;
     if (noteCharges === undefined) return;
-    this.#charges ??= { searches: 0, queries: new Set(), tier: null };
+    this.#charges ??= noCharges();
     noteCharges(run, this.#charges);
   }
 
@@ -458,8 +460,7 @@ export class ObservedTransform implements AnswerTransform {
     if (brokenBy === null) this.#endEvent();
     const usage = this.#tokensAtEnd(brokenBy);
     const charges = this.#charges;
-    if (usage === null || charges === null) return usage;
-    return withCharges(usage, { searches: charges.searches + charges.queries.size, tier: charges.tier });
+    return usage === null || charges === null ? usage : chargedUsage(usage, charges);
   }
 
   #tokensAtEnd(brokenBy: BrokenBy): Usage | null {

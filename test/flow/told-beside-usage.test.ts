@@ -15,7 +15,7 @@ import { chunk, jsonAnswer, lastChunk, startRawUpstream, streamHead } from '../s
 interface Case {
   readonly name: string;
   /** Of the upstream. */
-  readonly kind: 'chat' | 'messages';
+  readonly kind: 'chat' | 'messages' | 'responses';
   /** A JSON body, or the events of a stream. */
   readonly answer: object | readonly string[];
   readonly record: Partial<LedgerRecord>;
@@ -89,7 +89,49 @@ const chatStream = (usage: object, tier?: string): readonly string[] => [
   'data: [DONE]\n\n',
 ];
 
-const cases: readonly Case[] = [
+/** As OpenAI has it: images are made by another model, whose tokens are in no usage. */
+const madeImages = {
+  image_gen: {
+    input_tokens: 50,
+    input_tokens_details: { image_tokens: 40, text_tokens: 10 },
+    output_tokens: 4160,
+    output_tokens_details: { image_tokens: 4100, text_tokens: 60 },
+    total_tokens: 4210,
+  },
+  web_search: { num_requests: 0 },
+};
+const noImages = {
+  image_gen: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
+  web_search: { num_requests: 0 },
+};
+const drawn: Partial<LedgerRecord> = {
+  inputTokens: 150,
+  outputTokens: 4180,
+  imageInputTokens: 40,
+  imageOutputTokens: 4100,
+  tokensKnown: 'exact',
+};
+/** @param bytes of the image */
+const response = (toolUsage: object, bytes: number, status = 'completed') => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  status,
+  error: null,
+  model: 'm',
+  output: [{ id: 'ig_1', type: 'image_generation_call', status, result: 'A'.repeat(bytes) }],
+  service_tier: 'default',
+  tool_usage: toolUsage,
+  tools: [{ type: 'image_generation', description: 'x'.repeat(5000), tool_usage: noImages }],
+  usage: { input_tokens: 100, output_tokens: 20, total_tokens: 120 },
+  metadata: { tool_usage: 'none' },
+});
+const responseStream = (toolUsage: object, bytes: number): readonly string[] => [
+  event({ type: 'response.created', response: response(noImages, 1, 'in_progress') }),
+  event({ type: 'response.completed', response: response(toolUsage, bytes) }),
+];
+
+const cases: Case[] = [
   {
     name: 'iterations of messages',
     kind: 'messages',
@@ -137,6 +179,28 @@ const cases: readonly Case[] = [
   },
 ];
 
+for (const bytes of [10, 3_000_000])
+  cases.push(
+    {
+      name: `images of a response, ${bytes} bytes`,
+      kind: 'responses',
+      answer: response(madeImages, bytes),
+      record: drawn,
+    },
+    {
+      name: `images of a response that is streamed, ${bytes} bytes`,
+      kind: 'responses',
+      answer: responseStream(madeImages, bytes),
+      record: drawn,
+    },
+  );
+cases.push({
+  name: 'a response without images',
+  kind: 'responses',
+  answer: responseStream(noImages, 10),
+  record: { inputTokens: 100, outputTokens: 20, imageOutputTokens: 0 },
+});
+
 const hello = [{ role: 'user', content: 'hi' }];
 
 function bytesOf(answer: Case['answer']): string {
@@ -159,15 +223,16 @@ test('what vendors bill beside the numbers of a usage is charged, and nothing el
       models: {
         chat: { protocols, targets: [{ upstream: 'chat' }] },
         messages: { protocols, targets: [{ upstream: 'messages' }] },
+        responses: { protocols: ['responses'], targets: [{ upstream: 'chat', responses: true }] },
       },
     },
   });
   const read = createStore(store);
   t.teardown(() => read.close());
-  const paths = ['/v1/chat/completions', '/v1/messages'];
+  const both = ['/v1/chat/completions', '/v1/messages'];
   const asked: { readonly id: string | null; readonly of: Case; readonly path: string }[] = [];
   for (const each of cases) {
-    for (const path of paths) {
+    for (const path of each.kind === 'responses' ? ['/v1/responses'] : both) {
       upstream.answer = bytesOf(each.answer);
       const answered = await fetch(gateway.url + path, {
         method: 'POST',
@@ -179,7 +244,7 @@ test('what vendors bill beside the numbers of a usage is charged, and nothing el
         body: JSON.stringify({
           model: each.kind,
           max_tokens: 9,
-          messages: hello,
+          ...(each.kind === 'responses' ? { input: 'hi' } : { messages: hello }),
           stream: Array.isArray(each.answer),
         }),
       });

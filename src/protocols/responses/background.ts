@@ -1,5 +1,5 @@
-import type { AnswerCharges } from '../../conversation/stream-rules.js';
-import { type Usage, withCharges } from '../../conversation/usage.js';
+import { chargedUsage, noCharges } from '../../conversation/stream-rules.js';
+import type { Usage } from '../../conversation/usage.js';
 import { parseJson } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { usageOfAnswer } from './answer/usage.js';
@@ -24,10 +24,7 @@ export function endOfResponse(response: Buffer): ResponseEnd | null {
   if (status === undefined) return null;
   const usage = usageOfAnswer(response);
   if (usage === null) return { status, usage };
-  const charges: AnswerCharges = { searches: 0, queries: new Set(), tier: null };
+  const charges = noCharges();
   noteCharges(response, charges);
-  return {
-    status,
-    usage: withCharges(usage, { searches: charges.searches + charges.queries.size, tier: charges.tier }),
-  };
+  return { status, usage: chargedUsage(usage, charges) };
 }

@@ -1,7 +1,16 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
-import { tierOf } from '../../conversation/usage.js';
-import { isObject, listOf, parseObject } from '../../wire/json.js';
-import { contains, lastMemberAt, needleOf, textStart, wordAfter } from '../../wire/json-skip.js';
+import { noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
+import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../wire/json.js';
+import {
+  contains,
+  endOfValue,
+  lastMemberAt,
+  mostDepth,
+  needleOf,
+  objectAfterKey,
+  textStart,
+  wordAfter,
+} from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch } from './search-item.js';
@@ -12,22 +21,29 @@ export const noteBytes = 8 * 1024 * 1024;
 /** As it stands in an item: a quoted text cannot stand inside another one. */
 const searchType = Buffer.from('"web_search_call"');
 const tierKey = needleOf('"service_tier"');
+const toolUsageKey = needleOf('"tool_usage"');
+/** What tools have used stands beside the tier, or in a part of a response that is very long for its images. */
+const leastOfImages = 4096;
 const itemDone = 'response.output_item.done';
 /** An event's name, or the type in its data, is within so many bytes. */
 const headBytes = 128;
 const OPEN_BRACE = 0x7b;
 
 /**
- * Takes note of the searches of an answer, which its usage does not count, and of the tier that it names last; see
- * `StreamRules.noteCharges`.
+ * Takes note of the searches and images of an answer, which its usage does not count, and of the tier that it names last;
+ * see `StreamRules.noteCharges`.
  */
 export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   const isAnswer = run[textStart(run)] === OPEN_BRACE;
-  if (contains(run, tierKey)) {
-    const member = lastMemberAt(run, tierKey.whole, isAnswer ? levelsOfAnswer : levelsOfEvent);
+  const levels = isAnswer ? levelsOfAnswer : levelsOfEvent;
+  const hasTier = contains(run, tierKey);
+  if (hasTier) {
+    const member = lastMemberAt(run, tierKey.whole, levels);
     // What a tool or the metadata calls so says nothing of the tier, not even that there is none.
     if (member !== -1) charges.tier = tierOf(wordAfter(run, member, tierKey.whole.length));
   }
+  if ((hasTier || run.length >= leastOfImages) && contains(run, toolUsageKey))
+    charges.ofTools = usageOfTools(run, levels) ?? charges.ofTools;
   let at = run.indexOf(searchType);
   if (at === -1) return;
   if (isAnswer) {
@@ -45,4 +61,37 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
     }
     at = run.indexOf(searchType, end);
   }
+}
+
+/**
+ * What the images of a response have used, which are made by another model
+ * (https://platform.openai.com/docs/api-reference/responses/object, `tool_usage`); null where none were made.
+ */
+function usageOfTools(run: Buffer, levels: number): Usage | null {
+  const member = lastMemberAt(run, toolUsageKey.whole, levels);
+  const start = member === -1 ? -1 : objectAfterKey(run, member, toolUsageKey.whole.length);
+  const end = start === -1 ? -1 : endOfValue(run, start, mostDepth);
+  const images = end === -1 ? null : parseObject(run.toString('utf8', start, end))?.image_gen;
+  if (!isObject(images)) return null;
+  const usage = {
+    input: countOf(images.input_tokens),
+    output: countOf(images.output_tokens),
+    cached: countOf(images.cached_tokens),
+    cacheWritten: 0,
+    reasoning: 0,
+  };
+  if (usage.input + usage.output === 0) return null;
+  const { image_tokens: ofOutput = usage.output } = detailsOf(images.output_tokens_details);
+  return withCharges(usage, {
+    parts: {
+      ...noParts,
+      imageInput: countOf(detailsOf(images.input_tokens_details).image_tokens),
+      cachedImage: countOf(detailsOf(images.cached_tokens_details).cached_image_tokens),
+      imageOutput: countOf(ofOutput),
+    },
+  });
+}
+
+function detailsOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
 }
