@@ -231,7 +231,7 @@ async function store(action: string | undefined, options: Options): Promise<numb
     const entries = await importStore(settings, process.stdin);
     process.stdout.write(`${entries} entries are in the store\n`);
   } else {
-    if (options.to === undefined) throw new UsageError('store backup needs --to FOLDER');
+    if (!options.to) throw new UsageError('store backup needs --to FOLDER');
     if (settings.kind !== 'embedded') throw new UsageError('a backup of PostgreSQL is made with pg_dump');
     await copyEmbedded(settings.path, options.to);
   }

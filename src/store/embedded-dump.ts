@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { writeCallLine } from './call-line.js';
 import { type DumpEntry, type DumpTarget, type EntryOf, entriesAtOnce } from './dump.js';
 import { type EmbeddedBase, openBase, openLasting } from './embedded-base.js';
+import { makeFolder } from './folder.js';
 import { lineTime } from './ledger-format.js';
 import { mergeSums, putLine, putRetention, putSum, readSumRecord, retentions, sumsOf } from './ledgers.js';
 import { type HeldOwned, heldOwned, putOwned } from './owned-records.js';
@@ -133,7 +134,7 @@ export async function writeEmbedded(path: string): Promise<DumpTarget> {
     throw new Error(`there is something in ${path} already`);
   const { open } = await import('lmdb');
   const making = `${path}.import-${process.pid}`;
-  mkdirSync(making, { recursive: true, mode: 0o700 });
+  makeFolder(making);
   const base = openBase(open, making);
   let lines = 0;
   const put = (entry: KeptEntry): void => {
@@ -201,18 +202,22 @@ function heldOf({ owner, id, idHash, bytes, expiresAt }: EntryOf<'owned'>) {
 /**
  * Copies an embedded store while gateways use it: each of its databases as it is at one moment. The copy is made beside
  * its folder, and takes its place when it is whole: a part of one would be a store, too.
- * @param to a folder that is not there yet, or is empty
+ * @param folder is not there yet, or is empty
  * @throws Error when there is nothing to copy, or something in the way
  */
-export async function copyEmbedded(path: string, to: string): Promise<void> {
+export async function copyEmbedded(path: string, folder: string): Promise<void> {
+  // Without a slash at its end, behind which the copy would be made within it.
+  const to = resolve(folder);
   if (!existsSync(join(path, 'records'))) throw new Error(`there is no store in ${path}`);
+  if (existsSync(to) && !statSync(to).isDirectory()) throw new Error(`${to} is no folder`);
   if (existsSync(to) && readdirSync(to).length > 0) throw new Error(`there is something in ${to} already`);
   const { open } = await import('lmdb');
   const making = `${to}.backup-${process.pid}`;
+  makeFolder(making);
   try {
     for (const { name, environment } of openLasting(open, path)) {
       try {
-        mkdirSync(join(making, name), { recursive: true, mode: 0o700 });
+        makeFolder(join(making, name));
         await environment.copy(join(making, name));
       } finally {
         environment.close();

@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   existsSync,
-  mkdirSync,
   openSync,
   readSync,
   statSync,
@@ -13,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { RootDatabase } from 'lmdb';
+import { makeFolder } from './folder.js';
 import type { Bytes } from './records.js';
 
 /** The part of the `lmdb` package that opens; taken as an argument, because the package is loaded when it is needed. */
@@ -115,7 +115,7 @@ function openFolder(open: OpenLmdb, folder: string, { durable, mapSize }: Folder
  * @throws Error with the reason
  */
 function probe(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const data = join(folder, 'data.mdb');
   checkForm(data);
   // The lock file is not opened to try it: a process that closes a file loses its locks on it, LMDB's too.

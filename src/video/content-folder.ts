@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeptVideos } from '../config/types.js';
 import { errorCode } from '../errors.js';
+import { makeFolder } from '../store/folder.js';
 import { processHost } from '../store/process-mark.js';
 import type { Store } from '../store/store.js';
 
@@ -103,7 +104,7 @@ export interface PartFile {
  */
 export async function beginKept({ folder, fileBytes }: KeptVideos, taskId: string): Promise<PartFile> {
   if (!idForm.test(taskId)) throw new RangeError('a video may only be kept under the id of a task');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const path = join(folder, `.${taskId}.${randomBytes(8).toString('hex')}.part`);
   const handle = await open(path, 'wx', 0o600);
   let bytes = 0;

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -208,6 +208,22 @@ test('a copy of an embedded store that is written to all the while holds whole c
   writeFileSync(join(folder, 'copy', 'ledgers', 'data.mdb'), 'damaged');
   await t.rejects(copyEmbedded(join(folder, 'copy'), join(folder, 'part')));
   t.strictSame(readdirSync(folder).sort(), ['copy', 'from'], 'a copy that cannot be whole leaves nothing');
+});
+
+test('a backup goes into the folder that is meant, or says why there can be none', async (t) => {
+  const folder = temporaryFolder(t);
+  const from = join(folder, 'from');
+  await fill(await opened(t, embeddedIn(from)));
+  await copyEmbedded(from, `${join(folder, 'with', 'slash')}/`);
+  t.ok(existsSync(join(folder, 'with', 'slash', 'records', 'data.mdb')));
+  writeFileSync(join(folder, 'file'), '');
+  await t.rejects(copyEmbedded(from, join(folder, 'file')), /file is no folder$/);
+  await t.rejects(copyEmbedded(from, join(folder, 'file', 'below')), { code: 'ENOTDIR', syscall: 'mkdir' });
+  // Node's own recursive mkdir never comes back from there.
+  if (process.platform === 'linux')
+    await t.rejects(copyEmbedded(from, '/proc/backup'), { code: 'ENOENT', syscall: 'mkdir' });
+  t.strictSame(readdirSync(folder).sort(), ['file', 'from', 'with']);
+  t.strictSame(readdirSync(join(folder, 'with')), ['slash']);
 });
 
 /** Sends commands to a server, or to a cluster by the key that each names. */
