@@ -7,6 +7,7 @@ import { snapshotSteps } from './config/snapshot.js';
 import type { Snapshot, Timeouts } from './config/types.js';
 import { guard } from './errors.js';
 import { Gateway } from './gateway.js';
+import { ListenError } from './http/server.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
 import type { OwnerMessage } from './limits/messages.js';
@@ -63,7 +64,9 @@ function end(code: number): void {
 }
 
 function fail(error: unknown): void {
-  log.logger.fatal({ err: error }, 'the worker ends');
+  // What the system refuses is no mistake of ours: where one was made is told by a stack, and there is none.
+  const told = error instanceof ListenError ? { reason: error.message } : { err: error };
+  log.logger.fatal(told, 'the worker ends');
   setTimeout(() => end(1), lastReportMs);
   const reason = error instanceof Error ? error.message : String(error);
   report({ type: 'failed', reason }, () => end(1));

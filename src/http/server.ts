@@ -11,6 +11,7 @@ import {
 } from 'uWebSockets.js';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, handFault } from '../errors.js';
+import { formatAuthority } from '../wire/authority.js';
 import { nextRequestNumber } from '../wire/request-id.js';
 import { createBodyPool } from './body.js';
 import { type Cors, type CorsSettings, createCors } from './cors.js';
@@ -72,6 +73,12 @@ const drainDelayMs = 100;
 /** Requests on connections that were idle when the drain began are still served for so long. */
 const drainGraceMs = 300;
 
+/** The system does not let us listen; the message says where. */
+export class ListenError extends Error {}
+
+/** uWebSockets.js does not tell which. */
+const whyNot = 'another process has it, or it is no address of this machine, or this user may not';
+
 /** @returns a server on uWebSockets.js that turns every request into an `Exchange`. */
 export function createServer(options: ServerOptions): Server {
   return new UwsServer(options);
@@ -128,7 +135,7 @@ class UwsServer implements Server {
           const own = us_socket_local_port(socket);
           this.#place = { address, port: own };
           resolve(own);
-        } else reject(new Error(`cannot listen on ${address}:${port}`));
+        } else reject(new ListenError(`${formatAuthority(address, port)} cannot be listened on; ${whyNot}`));
       });
     });
   }

@@ -18,6 +18,8 @@ import { appendOnce, type UsageRetention } from './writer.js';
 const firstMs = 1000;
 const everyMs = 60_000;
 const againMs = 5000;
+/** A minute of failures is more than a store that is gone for a while. */
+const mostUntold = 12;
 /** One process searches a minute. */
 const searchMs = 50_000;
 const recordsOfPage = 20;
@@ -85,8 +87,8 @@ export function startInterruptedSearch({
       failures = 0;
     } catch (error) {
       failures++;
-      // A store that is gone for a moment is told by its other users.
-      if (failures === 2 && !isStopped)
+      // That the store is gone is told by its other users.
+      if (failures === mostUntold && !isStopped)
         log.warn({ err: error }, 'calls of processes that have ended cannot be looked for');
       nextMs = againMs;
     }
