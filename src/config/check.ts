@@ -2,7 +2,7 @@ import { isObject } from '../wire/json.js';
 import { checkRules } from './check-rules.js';
 import { type ConfigFiles, codeText, isKeyOf, pairProblem } from './files.js';
 import { isCredential, refusedHeaders, token, unpassable, unreturnable } from './headers.js';
-import { parseHostPattern, parseNetwork, portRange } from './networks.js';
+import { isOneAddress, parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { parseProxyUrl } from './proxy.js';
 import { defaults } from './resolve.js';
@@ -32,6 +32,7 @@ export function crossProblems(
   checkStore(report, propertyOf(file, 'store'));
   checkSecret(report, file);
   checkTokens(report, propertyOf(file, 'admin'));
+  checkAdminPort(report, file);
   checkConversations(report, propertyOf(file, 'conversations'));
   checkVideos(report, propertyOf(file, 'videos'));
   const given = propertyOf(file, 'upstreams');
@@ -336,6 +337,17 @@ function checkTokens(report: Report, admin: unknown): void {
   }
 }
 
+/** What `--port` says is known only at the start: a port that the file names is meant. */
+function checkAdminPort(report: Report, file: unknown): void {
+  const [listen, admin] = [propertyOf(file, 'listen'), propertyOf(file, 'admin')];
+  const port = propertyOf(admin, 'port');
+  if (port === undefined || port === 0 || port !== propertyOf(listen, 'port')) return;
+  const hosts = [propertyOf(listen, 'host') ?? defaults.host, propertyOf(admin, 'host') ?? defaults.host];
+  const [one, other] = hosts.map((host) => (typeof host === 'string' ? host : ''));
+  if (one !== undefined && other !== undefined && isOneAddress(one, other))
+    report.add(['admin', 'port'], 'is listen.port, where clients are served; name another');
+}
+
 function checkVideos(report: Report, videos: unknown): void {
   if (typeof videos !== 'object' || videos === null) return;
   const [bytes, fileBytes] = (['bytes', 'fileBytes'] as const).map((name) => {
@@ -491,6 +503,10 @@ function checkProxy(report: Report, at: (string | number)[], owner: unknown, fil
   if (problem !== null) report.add([...at, 'proxyCa'], problem);
 }
 
+/** Ends of what documents of vendors give as the URL of an endpoint. */
+const operationPath =
+  /(\/chat\/completions|(?<=\/v1)\/(?:completions|responses|messages|embeddings)|\/models\/[^/]+:\w+)\/?$/;
+
 function baseUrlProblem(baseUrl: string): string | null {
   if (!/^https?:\/\/[^\s\\]+$/i.test(baseUrl)) return 'must be an http:// or https:// URL';
   let url: URL;
@@ -502,5 +518,8 @@ function baseUrlProblem(baseUrl: string): string | null {
   if (url.username !== '' || url.password !== '') return 'may not hold credentials; put them into apiKeys';
   if (baseUrl.includes('?')) return 'may not hold a query';
   if (baseUrl.includes('#')) return 'may not hold a fragment';
+  const [, operation] = operationPath.exec(url.pathname) ?? [];
+  if (operation !== undefined)
+    return `is the URL of one operation; leave out ${JSON.stringify(operation)}, which is added to it`;
   return null;
 }

@@ -277,6 +277,9 @@ function shapeProblems(value: unknown): Problem[] {
   }
 }
 
+/** Properties of an object that are named to whoever writes another. */
+const mostNamed = 8;
+
 function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
   const segments = segmentsOf(error.instancePath, value);
   const here = (message: string): Problem[] => [{ path: formatPath(segments), message }];
@@ -291,7 +294,9 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
       return below(error.params.requiredProperties, () => 'is required');
     case 'additionalProperties': {
       const known = Object.keys(objectAt(schemaAt(error.schemaPath), 'properties'));
-      return below(error.params.additionalProperties, (name) => `unknown property${suggest(name, known)}`);
+      const others = known.length > mostNamed ? '' : `; there are ${known.join(', ')}`;
+      const remedy = (name: string): string => suggest(name, known) || others;
+      return below(error.params.additionalProperties, (name) => `unknown property${remedy(name)}`);
     }
     case 'boolean':
       // The same unknown property, said by its own `false` schema: reported above.
@@ -302,9 +307,10 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
       return here(`must be ${withArticle(String(error.params.type))}`);
     case 'anyOf':
       // What is wrong within an object is said of its members.
-      if (takesObjects(error.schemaPath) && isObjectAt(value, segments)) return [];
+      if (takesObjects(error.schemaPath) && isObject(valueAt(value, segments))) return [];
       return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
     case 'pattern':
+      if (valueAt(value, segments) === '') return here('must not be empty');
       return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
     case 'minLength':
       return here(error.params.limit === 1 ? 'must not be empty' : error.message);
@@ -320,10 +326,10 @@ function takesObjects(schemaPath: string): boolean {
   return Array.isArray(anyOf) && anyOf.some((form: unknown) => propertyOf(form, 'type') === 'object');
 }
 
-function isObjectAt(root: unknown, segments: readonly (string | number)[]): boolean {
+function valueAt(root: unknown, segments: readonly (string | number)[]): unknown {
   let value = root;
   for (const segment of segments) value = propertyOf(value, String(segment));
-  return isObject(value);
+  return value;
 }
 
 function withArticle(type: string): string {

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 
 /** The addresses that share their first `prefix` bits with one. */
 export interface Network {
@@ -37,4 +37,14 @@ export function portRange(port: number | string): readonly [number, number] {
   if (typeof port === 'number') return [port, port];
   const [first = 0, last = 0] = port.split('-', 2).map(Number);
   return [first, last];
+}
+
+/** Whether nobody can listen on a port of one host while another process does on that of the other. */
+export function isOneAddress(one: string, other: string): boolean {
+  return one === other || covers(one, other) || covers(other, one);
+}
+
+/** Whether a host is all addresses of a machine, and the other is one of them: `::` takes those of IPv4 as well. */
+function covers(all: string, host: string): boolean {
+  return all === '::' || (all === '0.0.0.0' && !isIPv6(host));
 }

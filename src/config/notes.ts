@@ -16,7 +16,42 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
   const notes = config.models.flatMap((model) => searchNotes(model, config.upstreams));
   notes.push(...idleNotes(config), ...priceNotes(config));
   notes.push(...config.models.flatMap(sizeNotes), ...config.models.flatMap(soundNotes));
-  notes.push(...certificateNotes(config));
+  notes.push(...config.models.flatMap(unitNotes), ...config.upstreams.flatMap(versionNotes));
+  notes.push(...certificateNotes(config), ...expiryNotes(config));
+  return notes;
+}
+
+/** No vendor is as cheap; lists of prices that are made for programs have them for one token. */
+const leastPerMillion = 0.0001;
+
+/** A model whose tokens all cost next to nothing. */
+function unitNotes({ name, price }: ResolvedModel): string[] {
+  const { input, output } = price?.rates ?? { input: 0, output: 0 };
+  const highest = Math.max(input, output);
+  if (highest === 0 || highest >= leastPerMillion) return [];
+  return [
+    `models.${name}.price has less than ${leastPerMillion} USD for a million tokens: prices are for a million, not for one`,
+  ];
+}
+
+/** An upstream whose version may have been forgotten: of its kind some have none, so that none is assumed. */
+function versionNotes({ name, kind, baseUrl }: ResolvedUpstream): string[] {
+  if (kind !== 'chat' || baseUrl === null || new URL(baseUrl).pathname !== '/') return [];
+  const at = new URL('chat/completions', baseUrl);
+  return [`upstreams.${name} is asked at ${at}: if it wants a version, write it into baseUrl`];
+}
+
+/** Keys that are named in one note each. */
+const mostExpired = 10;
+
+function expiryNotes({ keys }: ResolvedConfig): readonly string[] {
+  const now = Date.now();
+  const expired = keys.filter(({ expiresAt }) => expiresAt !== null && expiresAt <= now);
+  const notes = expired.slice(0, mostExpired).map(({ id, expiresAt }) => {
+    const since = new Date(expiresAt ?? 0).toISOString();
+    return `the key ${id} has expired: its calls are refused since ${since}`;
+  });
+  if (expired.length > mostExpired) notes.push(`${expired.length - mostExpired} more keys have expired`);
   return notes;
 }
 

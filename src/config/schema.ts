@@ -15,8 +15,13 @@ const port = Type.Integer({ minimum: 0, maximum: 65_535 });
 const positive = Type.Integer({ minimum: 1 });
 const words = Type.Array(Type.String({ pattern: '^[a-z][a-z0-9-]*$', expected: 'a lower-case word' }));
 
+const host = Type.String({
+  pattern: '^([A-Za-z0-9._-]+|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._-]+)?)$',
+  expected: 'an address or the name of a host, without scheme and port',
+});
+
 const listen = closedObject({
-  host: optional('Address to listen on.', text),
+  host: optional('Address to listen on.', host),
   port: optional('Port to listen on; 0 picks a free one.', port),
   tls: Type.Optional(
     closedObject({
@@ -57,7 +62,7 @@ const listen = closedObject({
 
 const adminToken = Type.String({ minLength: 16 });
 const admin = closedObject({
-  host: optional("Address of the operators' listener.", text),
+  host: optional("Address of the operators' listener.", host),
   port: optional('Its port.', port),
   token: described('What operators sign in with.', adminToken),
   readToken: optional(

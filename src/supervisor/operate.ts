@@ -10,6 +10,7 @@ import { liveState } from '../admin/live.js';
 import type { GatewayView } from '../admin/live-state.js';
 import { createLiveStream, type LiveStream } from '../admin/live-stream.js';
 import { demoKeys } from '../config/demo.js';
+import { isOneAddress } from '../config/networks.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import type { OwnedUnits } from '../limits/lease-owner.js';
@@ -25,7 +26,7 @@ import { formatAuthority } from '../wire/authority.js';
 import { inSlices, textInSlices } from '../wire/steps.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
-import { isOneAddress, PortInUseError, portError, type SocketError } from './port.js';
+import { PortInUseError, portError, type SocketError } from './port.js';
 import type { Reloader } from './reload.js';
 import { Rounds } from './rounds.js';
 

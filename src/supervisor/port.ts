@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { connect, createServer, isIPv6 } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { formatAuthority } from '../wire/authority.js';
 
 /** Ports from which a free one is picked: Linux gives those above to clients, one of which may be taken at any moment. */
@@ -85,16 +85,6 @@ async function probePort(host: string, port: number): Promise<void> {
   probe.destroy();
   if (error?.syscall !== 'bind') return;
   throw portError(error, host, port, advice);
-}
-
-/** Whether nobody can listen on a port of one host while another process does on that of the other. */
-export function isOneAddress(one: string, other: string): boolean {
-  return one === other || covers(one, other) || covers(other, one);
-}
-
-/** Whether a host is all addresses of a machine, and the other is one of them: `::` takes those of IPv4 as well. */
-function covers(all: string, host: string): boolean {
-  return all === '::' || (all === '0.0.0.0' && !isIPv6(host));
 }
 
 /**

@@ -21,6 +21,49 @@ export const badConfigs: readonly BadConfig[] = [
     problems: ['upstreams.main.baseURL: unknown property; did you mean "baseUrl"?'],
   },
   { at: 'nonsense', value: 1, problems: ['nonsense: unknown property'] },
+  ...(
+    [
+      ['http://127.0.0.1', 8080],
+      ['127.0.0.1:80', 8080],
+      ['[::1]', 8080],
+      ['a host', 8080],
+    ] as const
+  ).flatMap(([host, port]) => {
+    const problem = 'host: must be an address or the name of a host, without scheme and port';
+    return [
+      { at: 'listen', value: { host, port }, problems: [`listen.${problem}`] },
+      {
+        at: 'admin',
+        value: { host, port, token: 'a token of sixteen' },
+        problems: [`admin.${problem}`],
+      },
+    ];
+  }),
+  {
+    at: 'admin',
+    value: { host: '127.0.0.1', port: 9000, token: 'a token of sixteen' },
+    problems: ['admin.port: is listen.port, where clients are served; name another'],
+  },
+  ...[
+    ['https://x/v1/chat/completions', '/chat/completions'],
+    ['https://x/v1/responses/', '/responses'],
+    ['https://x/v1/messages', '/messages'],
+    ['https://x/v1/embeddings', '/embeddings'],
+    ['https://x/v1beta/models/m:generateContent', '/models/m:generateContent'],
+  ].map(([value, operation]) => ({
+    at: 'upstreams/main/baseUrl',
+    value,
+    problems: [
+      `upstreams.main.baseUrl: is the URL of one operation; leave out "${operation}", which is added to it`,
+    ],
+  })),
+  {
+    at: 'groups/trial',
+    value: { models: [], limits: { rpm: 5 } },
+    problems: [
+      'groups.trial.limits.rpm: unknown property; there are requestsPerMinute, tokensPerMinute, concurrent',
+    ],
+  },
   { at: 'keys', value: undefined, problems: ['keys: is required'] },
   { at: 'listen/port', value: '9000', problems: ['listen.port: must be an integer'] },
   {
@@ -99,6 +142,11 @@ export const badConfigs: readonly BadConfig[] = [
       rules: { headers: { set: { 'Api-Key': secret } } },
     },
     problems: ['upstreams.main.rules.headers.set.Api-Key: may not be set here: apiKeys are sent there'],
+  },
+  {
+    at: 'upstreams/main/apiKeys',
+    value: [''],
+    problems: ['upstreams.main.apiKeys[0]: must not be empty'],
   },
   {
     at: 'upstreams/main/apiKeys',

@@ -80,7 +80,7 @@ test('what is wrong with the settings of conversations is said of each', (t) => 
   const form = ['conversations: must be "off" or an object'];
   for (const value of ['on', [], 5, null]) t.strictSame(problems(value), form);
   t.strictSame(problems({ hours: 0, days: 1 }), [
-    'conversations.days: unknown property',
+    'conversations.days: unknown property; there are hours, keyBytes, bytes, recordBytes',
     'conversations.hours: must be >= 1',
   ]);
   t.strictSame(problems({ keyBytes: 10_000, bytes: 5000 }), [

@@ -77,6 +77,29 @@ test('models without a price are noted, with what becomes of their calls', async
   t.strictSame(noted({ models: { m: { ...target, price: { input: 0 } } } }), []);
 });
 
+test('prices for one token in place of a million are noted', async (t) => {
+  const noted = (price: object) => {
+    const file = testConfig({ upstreams: ['https://else.example/v1'] });
+    const models = { m: { protocols: ['chat'], targets: [{ upstream: 'u0' }], price } };
+    return notesOf(parseConfig(JSON.stringify({ ...file, models }), source));
+  };
+  t.strictSame(noted({ input: 0.00000125, output: 0.00001 }), [
+    'models.m.price has less than 0.0001 USD for a million tokens: prices are for a million, not for one',
+  ]);
+  t.strictSame(noted({ input: 0, output: 0.001 }), []);
+});
+
+test('a key that has expired, and a chat upstream without a path, are noted', async (t) => {
+  const hash = `sha256:${'ab'.repeat(32)}`;
+  const key = { id: 'old', hash, groups: ['default'], expiresAt: '2020-01-01T00:00:00Z' };
+  const file = priced(testConfig({ upstreams: ['https://else.example/', 'https://else.example/v1'] }));
+  const noted = notesOf(parseConfig(JSON.stringify({ ...file, keys: [key] }), source));
+  t.strictSame(noted, [
+    'upstreams.u0 is asked at https://else.example/chat/completions: if it wants a version, write it into baseUrl',
+    'the key old has expired: its calls are refused since 2020-01-01T00:00:00.000Z',
+  ]);
+});
+
 test('images and videos that no price is for are noted', async (t) => {
   const noted = (price: object) => {
     const file = testConfig({ upstreams: ['https://else.example/v1'] });

@@ -2,7 +2,8 @@ import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import t, { test } from 'tap';
-import { claimPort, isOneAddress } from '../../src/supervisor/port.js';
+import { isOneAddress } from '../../src/config/networks.js';
+import { claimPort } from '../../src/supervisor/port.js';
 import { ownAddress } from '../support/free-port.js';
 
 test('a port that somebody listens on is refused, and is free again after', async (t) => {
