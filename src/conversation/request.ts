@@ -112,7 +112,7 @@ export interface ClientTool {
   readonly namespace: string | null;
   readonly name: string;
   /** Type of the responses protocol whose calls are items of their own; null for a function or a custom tool. */
-  readonly type: 'tool_search' | 'local_shell' | null;
+  readonly type: 'tool_search' | 'local_shell' | 'shell' | 'apply_patch' | null;
 }
 
 export type ToolChoice =

@@ -2,17 +2,19 @@ import type { Tool } from '../../conversation/request.js';
 import { isObject, type JsonObject, listOf, numberOrNull, parseJson, textOrNull } from '../../wire/json.js';
 
 /*
- * Tools of the client's own for which this protocol has types of items: the search for more tools, and the shell on
- * the client's machine (https://developers.openai.com/api/docs/guides/tools-tool-search and …/tools-local-shell). At
- * an upstream of another protocol they are functions. What runs a search at the upstream itself is none of them.
+ * Tools of the client's own for which this protocol has types of items: the search for more tools, and what works on
+ * the client's machine, its shells and the patches of its files (https://developers.openai.com/api/docs/guides/tools-tool-search,
+ * …/tools-local-shell, …/tools-shell and …/tools-apply-patch). At an upstream of another protocol they are functions. What
+ * runs a search or a shell at the upstream itself is none of them.
  */
 
-export const clientToolTypes = ['tool_search', 'local_shell'] as const;
+export const clientToolTypes = ['tool_search', 'local_shell', 'shell', 'apply_patch'] as const;
 export type ClientToolType = (typeof clientToolTypes)[number];
 
 /** Whether a tool of a client's list, or a choice of one, is of such a type. */
-export function clientToolType({ type, execution }: JsonObject): ClientToolType | null {
-  if (type === 'local_shell') return type;
+export function clientToolType({ type, execution, environment }: JsonObject): ClientToolType | null {
+  if (type === 'local_shell' || type === 'apply_patch') return type;
+  if (type === 'shell') return isObject(environment) && environment.type !== 'local' ? null : type;
   return type === 'tool_search' && typeof execution === 'string' && execution !== 'server' ? type : null;
 }
 
@@ -31,6 +33,34 @@ const shellParameters: JsonObject = {
   required: ['command'],
 };
 
+const commandsParameters: JsonObject = {
+  type: 'object',
+  properties: {
+    commands: { type: 'array', items: text, description: 'Lines for the shell, each run for itself.' },
+    timeout_ms: { type: 'integer', description: 'How long each may take, in milliseconds.' },
+    max_output_length: { type: 'integer', description: 'How many characters of its output are wanted.' },
+  },
+  required: ['commands'],
+};
+
+const patchTypes = ['create_file', 'update_file', 'delete_file'] as const;
+
+const patchParameters: JsonObject = {
+  type: 'object',
+  properties: {
+    type: { type: 'string', enum: [...patchTypes] },
+    path: { ...text, description: 'The file.' },
+    diff: {
+      ...text,
+      description:
+        'For create_file all lines of the file, each with a + before it. For update_file a section for each change: a ' +
+        'line @@, and lines of the file from three before the change to three after it, each with a space before ' +
+        'it where it stays, a - where it goes and a + where it is new; no line numbers. Not for delete_file.',
+    },
+  },
+  required: ['type', 'path'],
+};
+
 const searchParameters: JsonObject = {
   type: 'object',
   properties: { query: { ...text, description: 'What the tools that are looked for should do.' } },
@@ -39,22 +69,21 @@ const searchParameters: JsonObject = {
 
 /** The function that stands for such a tool. @param name at the upstream */
 export function functionOf(tool: JsonObject, type: ClientToolType, name: string): Tool {
-  const description = textOrNull(tool.description);
-  if (type === 'local_shell')
-    return {
-      name,
-      description: description ?? 'Runs a command on the machine of the user and gives its output.',
-      parameters: shellParameters,
-      strict: null,
-    };
-  const parameters = isObject(tool.parameters) ? tool.parameters : searchParameters;
+  const [description, parameters] = functions[type];
   return {
     name,
-    description: description ?? 'Searches for more tools. Those that are found can be called afterwards.',
-    parameters,
+    description: textOrNull(tool.description) ?? description,
+    parameters: type === 'tool_search' && isObject(tool.parameters) ? tool.parameters : parameters,
     strict: null,
   };
 }
+
+const functions: Readonly<Record<ClientToolType, readonly [description: string, parameters: JsonObject]>> = {
+  tool_search: ['Searches for more tools. Those that are found can be called afterwards.', searchParameters],
+  local_shell: ['Runs a command on the machine of the user and gives its output.', shellParameters],
+  shell: ['Runs commands on the machine of the user and gives their output.', commandsParameters],
+  apply_patch: ['Creates, changes or deletes a file on the machine of the user.', patchParameters],
+};
 
 /** A call of such a tool as that of a function. */
 interface ClientCall {
@@ -68,21 +97,51 @@ interface ClientCall {
 export function clientCallOf(item: JsonObject): ClientCall | null {
   const id = callIdOf(item);
   if (id === null) return null;
-  if (item.type === 'tool_search_call') {
-    const { arguments: given } = item;
-    return {
-      type: 'tool_search',
-      id,
-      input: typeof given === 'string' ? given : JSON.stringify(given ?? {}),
-    };
-  }
-  if (item.type !== 'local_shell_call') return null;
   const action = isObject(item.action) ? item.action : {};
-  const { command = [], working_directory: workdir, timeout_ms, env, user } = action;
-  const given = Object.entries({ command, workdir, timeout_ms, env, user }).filter(
-    ([, value]) => value != null,
-  );
-  return { type: 'local_shell', id, input: JSON.stringify(Object.fromEntries(given)) };
+  switch (item.type) {
+    case 'tool_search_call': {
+      const { arguments: given } = item;
+      const input = typeof given === 'string' ? given : JSON.stringify(given ?? {});
+      return { type: 'tool_search', id, input };
+    }
+    case 'local_shell_call': {
+      const { command = [], working_directory: workdir, timeout_ms, env, user } = action;
+      return { type: 'local_shell', id, input: inputOf({ command, workdir, timeout_ms, env, user }) };
+    }
+    case 'shell_call': {
+      const { commands = [], timeout_ms, max_output_length } = action;
+      return { type: 'shell', id, input: inputOf({ commands, timeout_ms, max_output_length }) };
+    }
+    case 'apply_patch_call': {
+      const { type, path, diff } = isObject(item.operation) ? item.operation : {};
+      return { type: 'apply_patch', id, input: inputOf({ type, path, diff }) };
+    }
+    default:
+      return null;
+  }
+}
+
+function inputOf(members: JsonObject): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(members).filter(([, value]) => value != null)));
+}
+
+/**
+ * What came of a call of a shell or of a patch, as a text.
+ * @returns null for an item of another type, and for an output that is no text and no list of them
+ */
+export function clientOutputOf({ type, output, status }: JsonObject): string | null {
+  if (type === 'apply_patch_call_output')
+    return [status === 'failed' ? 'Failed.' : 'Done.', textOrNull(output) ?? ''].join(' ').trim();
+  if (type !== 'shell_call_output') return null;
+  return listOf(output).filter(isObject).map(resultOf).join('\n');
+}
+
+function resultOf({ stdout, stderr, outcome }: JsonObject): string {
+  const { type, exit_code } = isObject(outcome) ? outcome : {};
+  const end = type === 'timeout' ? '[timed out]' : `[exit code ${numberOrNull(exit_code) ?? 'unknown'}]`;
+  return [textOrNull(stdout), textOrNull(stderr), end]
+    .filter((text) => text !== null && text !== '')
+    .join('\n');
 }
 
 /** The id that a call and its output share. Of a shell's, some clients know only the item's own. */
@@ -103,7 +162,27 @@ export function clientCallMembers(type: ClientToolType, input: string): string {
     const given = isObject(parsed) ? parsed : input === '' ? {} : { input };
     return `,"execution":"client","arguments":${JSON.stringify(given)}`;
   }
-  return `,"action":${JSON.stringify(actionOf(isObject(parsed) ? parsed : {}))}`;
+  const given = isObject(parsed) ? parsed : {};
+  if (type === 'local_shell') return `,"action":${JSON.stringify(actionOf(given))}`;
+  if (type === 'shell') return `,"action":${JSON.stringify(commandsOf(given))},"environment":null`;
+  return `,"operation":${JSON.stringify(operationOf(given))}`;
+}
+
+/** A single line may stand in the place of the list. */
+function commandsOf({ commands, timeout_ms, max_output_length }: JsonObject): JsonObject {
+  const lines = typeof commands === 'string' ? [commands] : listOf(commands);
+  return {
+    commands: lines.every((line) => typeof line === 'string') ? lines : [],
+    timeout_ms: numberOrNull(timeout_ms),
+    max_output_length: numberOrNull(max_output_length),
+  };
+}
+
+/** An empty path, which the client refuses, where the model has written none. */
+function operationOf({ type, path, diff }: JsonObject): JsonObject {
+  const known = patchTypes.find((each) => each === type) ?? 'update_file';
+  const operation = { type: known, path: textOrNull(path) ?? '' };
+  return known === 'delete_file' ? operation : { ...operation, diff: textOrNull(diff) ?? '' };
 }
 
 /** What is not as it should be is left out: a command without words runs nothing. */

@@ -75,6 +75,8 @@ export function listTools(sources: readonly ToolSource[]): ToolList {
   const typeNames: Record<ClientToolType, string> = {
     tool_search: 'tool_search',
     local_shell: 'local_shell',
+    shell: 'shell',
+    apply_patch: 'apply_patch',
   };
   const listed = found.map((tool): ListedTool => {
     const { namespace, ownName, type } = tool;

@@ -200,6 +200,8 @@ const inputEvents: Readonly<Record<CalledTool['type'], string | null>> = {
   custom: 'custom_tool_call_input',
   tool_search: null,
   local_shell: null,
+  shell: null,
+  apply_patch: null,
 };
 
 /** A call of one of the client's tools. */

@@ -84,7 +84,14 @@ export interface CallNaming {
 type UpstreamCall = Pick<ToolCallPart, 'id' | 'name' | 'custom'>;
 
 /** What the ids of the items begin with. */
-const idPrefixes = { function: 'fc', custom: 'ctc', tool_search: 'tsc', local_shell: 'lsh' } as const;
+const idPrefixes: Readonly<Record<CalledTool['type'], string>> = {
+  function: 'fc',
+  custom: 'ctc',
+  tool_search: 'tsc',
+  local_shell: 'lsh',
+  shell: 'sh',
+  apply_patch: 'apc',
+};
 
 /** @param index number of the item in `output` */
 export function calledTool(call: UpstreamCall, index: number, { id, tools }: CallNaming): CalledTool {
@@ -103,8 +110,10 @@ export function calledTool(call: UpstreamCall, index: number, { id, tools }: Cal
 export function callItem(call: CalledTool, status: ItemStatus, input: string): string {
   const { id, callId, name, namespace, type } = call;
   const kind = type === 'custom' ? 'custom_tool' : type;
-  const head = `{"id":"${id}","type":"${kind}_call","status":"${status}","call_id":${JSON.stringify(callId)}`;
-  if (type === 'tool_search' || type === 'local_shell') return `${head}${clientCallMembers(type, input)}}`;
+  // A patch knows no call that was broken off.
+  const state = type === 'apply_patch' && status === 'incomplete' ? 'in_progress' : status;
+  const head = `{"id":"${id}","type":"${kind}_call","status":"${state}","call_id":${JSON.stringify(callId)}`;
+  if (type !== 'function' && type !== 'custom') return `${head}${clientCallMembers(type, input)}}`;
   return (
     `${head},"name":${JSON.stringify(name)}` +
     `${namespace === null ? '' : `,"namespace":${JSON.stringify(namespace)}`},` +

@@ -36,6 +36,8 @@ const shells: Readonly<Record<string, object | string>> = {
   Bash: { command, description: 'Print a word' },
   bash: { command, description: 'Print a word' },
   run_shell_command: { command, description: 'Print a word' },
+  shell: { commands: [command] },
+  apply_patch: { type: 'create_file', path: 'lighthouse', diff: '+42' },
 };
 
 /** What a scripted model says to a request, by what the last user asked for and how far it has come since. */

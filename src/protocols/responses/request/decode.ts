@@ -29,7 +29,7 @@ import type { Sealer } from '../../../wire/seal.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { ofType, untranslatable } from '../../unsupported.js';
-import { callIdOf, clientCallOf } from '../client-tools.js';
+import { callIdOf, clientCallOf, clientOutputOf } from '../client-tools.js';
 import { asCompaction, isCompaction, keptContents, openCompaction } from '../compact.js';
 import { nameOfItem, nameOfPart } from '../left-out.js';
 import {
@@ -424,6 +424,11 @@ class InputReader {
     const { id } = cutId(callId);
     if (item.type === 'tool_search_output') {
       this.#output(id, [{ kind: 'text', text: foundTools(list, item.tools) }], at);
+      return true;
+    }
+    const said = clientOutputOf(item);
+    if (said !== null) {
+      this.#output(id, said === '' ? [] : [{ kind: 'text', text: said }], at);
       return true;
     }
     if (item.type !== 'local_shell_call_output') return false;
