@@ -3,7 +3,7 @@ import type { Answer, AnswerPart } from '../answer.js';
 import type { StreamEvent } from '../events.js';
 import type { AssistantPart, ConversationRequest, Tool, ToolCallPart, Turn } from '../request.js';
 import { type AnswerRestorer, type FitContext, type Fitted, mapParts } from './fitted.js';
-import { MemberText, memberOf } from './member-text.js';
+import { MemberText, memberOf } from './member-reader.js';
 
 /** Argument of the function that stands for a tool of free text. */
 const argument = 'input';

@@ -3,8 +3,7 @@ import type { Answer, AnswerPart } from '../answer.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, OutputFormat } from '../request.js';
 import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
-import { MemberText } from './member-text.js';
-import { MemberValue } from './member-value.js';
+import { type MemberReader, MemberText, MemberValue } from './member-reader.js';
 import { mapSchemas } from './schema.js';
 
 /** Of the object that stands around another value. */
@@ -73,7 +72,7 @@ class MemberTaker implements AnswerRestorer {
   readonly changesText = true;
   readonly #isBare: boolean;
   /** By the numbers of their choices. */
-  readonly #readers = new Map<number, MemberText | MemberValue>();
+  readonly #readers = new Map<number, MemberReader>();
 
   /** @param isBare the value is a word, which the client expects without quotes */
   constructor(isBare: boolean) {
@@ -114,7 +113,7 @@ class MemberTaker implements AnswerRestorer {
     });
   }
 
-  #reader(): MemberText | MemberValue {
+  #reader(): MemberReader {
     return this.#isBare ? new MemberText(member) : new MemberValue(member);
   }
 }

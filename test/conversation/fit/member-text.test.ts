@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { MemberText, memberOf } from '../../../src/conversation/fit/member-text.js';
+import { MemberText, memberOf } from '../../../src/conversation/fit/member-reader.js';
 import { fc } from '../../support/seed.js';
 
 /** @returns what comes out for the pieces of a text */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { MemberValue } from '../../../src/conversation/fit/member-value.js';
+import { MemberValue } from '../../../src/conversation/fit/member-reader.js';
 import { fc } from '../../support/seed.js';
 
 function read(...pieces: string[]): string {
