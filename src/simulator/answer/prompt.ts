@@ -1,4 +1,5 @@
-import type { Directive } from '../faults/directives.js';
+import { type Directive, textDirectives } from '../faults/directives.js';
+import { countTokens } from './tokens.js';
 
 /** A tool that the model may call. */
 export interface Tool {
@@ -40,6 +41,26 @@ export interface Prompt {
   readonly recalled?: string;
   /** Hexadecimal digest of the body: what ids are made from. */
   readonly digest: string;
+}
+
+/**
+ * What the last text of a user says to the simulator.
+ * @param directives from the header
+ */
+export function saidBy(
+  text: string,
+  directives: readonly Directive[],
+): Pick<Prompt, 'text' | 'plainText' | 'directives'> {
+  const said = textDirectives(text);
+  return { text, plainText: said.rest, directives: [...directives, ...said.directives] };
+}
+
+/** What it takes to describe the tools. */
+export function toolTokens(tools: readonly Tool[]): number {
+  return tools.reduce(
+    (sum, { name, parameters }) => sum + countTokens(name + JSON.stringify(parameters ?? {})),
+    0,
+  );
 }
 
 export interface ToolCall {

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type JsonObject, member, numberOr } from '../http/json.js';
-import { withDescribedBounds } from './described-bounds.js';
 import { patternExample } from './pattern.js';
 import { fits, itemSchemas, propertySchemas, resolveReference, type SchemaWork } from './schema-check.js';
 import { clip } from './tokens.js';
@@ -386,4 +385,18 @@ function propertyExample(schema: JsonObject, name: string, making: Making, place
   const schemas = propertySchemas(schema, name);
   const inside = { name, depth: place.depth + 1, variant: place.variant };
   return make(schemas.length === 1 ? schemas[0] : { allOf: schemas }, making, inside);
+}
+
+const bound =
+  /[{ ](minItems|maxItems|minimum|maximum|exclusiveMinimum|exclusiveMaximum|minLength|maxLength|multipleOf): (-?\d{1,15}(?:\.\d{1,15})?)(?=[,}])/g;
+
+/**
+ * A schema with the bounds that its description has in braces at its end (`{minItems: 2}`): vendors' SDKs write there what
+ * a schema may not say, and a model reads it.
+ */
+function withDescribedBounds(schema: JsonObject): JsonObject {
+  const { description } = schema;
+  if (typeof description !== 'string' || !description.endsWith('}')) return schema;
+  const bounds = [...description.matchAll(bound)].map(([, name = '', value]) => [name, Number(value)]);
+  return { ...Object.fromEntries(bounds), ...schema };
 }

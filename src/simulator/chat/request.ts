@@ -1,6 +1,12 @@
-import type { OutputFormat, Prompt, Tool, ToolChoice } from '../answer/prompt.js';
+import {
+  type OutputFormat,
+  type Prompt,
+  saidBy,
+  type Tool,
+  type ToolChoice,
+  toolTokens,
+} from '../answer/prompt.js';
 import { countTokens } from '../answer/tokens.js';
-import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import type { JsonRequest } from '../http/route.js';
 import { integer, invalid, modelOf, readStop, required } from '../openai/values.js';
@@ -31,8 +37,6 @@ export interface ChatRequest {
 export function readChatRequest({ body, digest, directives }: JsonRequest): ChatRequest {
   const model = modelOf(body, 'sim-text', false);
   const messages = readMessages(body);
-  const text = lastUserText(messages);
-  const { directives: asked, rest } = textDirectives(text);
   const legacyFunctions = !Array.isArray(body.tools) && Array.isArray(body.functions);
   const tools = readTools(body);
   const inputTokens = Math.max(1, tokensOf(messages, tools));
@@ -44,9 +48,7 @@ export function readChatRequest({ body, digest, directives }: JsonRequest): Chat
     topLogprobs: body.logprobs === true ? Number(body.top_logprobs ?? 0) : null,
     legacyFunctions,
     prompt: {
-      text,
-      plainText: rest,
-      directives: [...directives, ...asked],
+      ...saidBy(lastUserText(messages), directives),
       images: imagesIn(messages.findLast((message) => message.role === 'user')),
       toolResults: trailingResults(messages),
       tools: allowedTools(body, tools),
@@ -119,13 +121,9 @@ function tokensOf(messages: readonly JsonObject[], tools: readonly Tool[]): numb
   const calls = messages.map((message) =>
     JSON.stringify(message.tool_calls ?? message.function_call ?? '').slice(2),
   );
-  const offered = tools.map((tool) => tool.name + JSON.stringify(tool.parameters ?? {}));
   const images = messages.reduce((sum, message) => sum + imagesIn(message), 0);
-  const written = [...messages.map(textIn), ...calls, ...offered].reduce(
-    (sum, part) => sum + countTokens(part),
-    0,
-  );
-  return written + images * tokensPerImage;
+  const written = [...messages.map(textIn), ...calls].reduce((sum, part) => sum + countTokens(part), 0);
+  return written + toolTokens(tools) + images * tokensPerImage;
 }
 
 function readTools(body: JsonObject): readonly Tool[] {

@@ -1,7 +1,6 @@
-import type { Prompt, Tool } from '../answer/prompt.js';
+import { type Prompt, saidBy, type Tool, toolTokens } from '../answer/prompt.js';
 import { countTokens } from '../answer/tokens.js';
 import { chatModels } from '../chat/request.js';
-import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
 import type { JsonRequest } from '../http/route.js';
@@ -183,16 +182,13 @@ function readPrompt(request: JsonRequest, model: string, body: JsonObject): Gene
   const generation = readGeneration(body.generationConfig, model);
   const users = contents.filter(({ role }) => role === 'user');
   const text = textOf(users.findLast(({ parts }) => parts.some(isText)));
-  const asked = textDirectives(text);
   const mediaTokens = contents.reduce((sum, content) => sum + mediaIn(content), 0) * tokensPerMedia;
   return {
     model,
     generation,
     mediaTokens,
     prompt: {
-      text,
-      plainText: asked.rest,
-      directives: [...request.directives, ...asked.directives],
+      ...saidBy(text, request.directives),
       images: mediaIn(users.at(-1)),
       toolResults: functionsIn(contents.at(-1), 'functionResponse').map(responseText),
       tools: allowed,
@@ -232,15 +228,14 @@ function responseText({ response }: JsonObject): string {
 }
 
 function textTokens(contents: readonly Content[], tools: readonly Tool[]): number {
-  const offered = tools.map((tool) => tool.name + JSON.stringify(tool.parameters ?? {}));
   const functions = contents.flatMap((content) => [
     ...functionsIn(content, 'functionCall').map(
       ({ name, args }) => String(name) + JSON.stringify(args ?? {}),
     ),
     ...functionsIn(content, 'functionResponse').map(responseText),
   ]);
-  return [...contents.map(textOf), ...functions, ...offered].reduce(
+  return [...contents.map(textOf), ...functions].reduce(
     (sum, part) => sum + countTokens(part),
-    0,
+    toolTokens(tools),
   );
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { performance } from 'node:perf_hooks';
+import { type Pace, pacing } from './pace.js';
 import type { Reply, Step } from './reply.js';
 
 /** So long may what was sent lie unread in the kernel of the other end. */
@@ -35,14 +35,9 @@ export function openReply(response: ServerResponse, socket: Socket, spoiled: Wea
  * Sends an answer at the pace of the token rate and of its reader, and stops when the client leaves.
  * @param settings what counts where the reply has no wish of its own.
  */
-export async function send(
-  opened: OpenReply,
-  reply: Reply,
-  settings: { readonly latencyMs: number; readonly tokensPerSecond: number },
-): Promise<void> {
+export async function send(opened: OpenReply, reply: Reply, settings: Pace): Promise<void> {
   const { response } = opened;
   const latencyMs = reply.latencyMs ?? settings.latencyMs;
-  const rate = reply.tokensPerSecond ?? settings.tokensPerSecond;
   if (latencyMs > 0) {
     await wait(opened, latencyMs);
   }
@@ -53,16 +48,10 @@ export async function send(
     return;
   }
   writeHead(response, reply);
-  const started = performance.now();
-  let tokens = 0;
+  const untilDue = pacing(reply.tokensPerSecond ?? settings.tokensPerSecond);
   for await (const step of reply.steps) {
-    if (step.kind === 'data' && step.tokens > 0 && rate > 0) {
-      tokens += step.tokens;
-      const early = started + (tokens * 1000) / rate - performance.now();
-      if (early >= 1) {
-        await wait(opened, early);
-      }
-    }
+    const early = step.kind === 'data' ? untilDue(step.tokens) : 0;
+    if (early > 0) await wait(opened, early);
     if (opened.closed || opened.ended) {
       return;
     }

@@ -1,7 +1,13 @@
-import type { OutputFormat, Prompt, Tool, ToolChoice } from '../answer/prompt.js';
+import {
+  type OutputFormat,
+  type Prompt,
+  saidBy,
+  type Tool,
+  type ToolChoice,
+  toolTokens,
+} from '../answer/prompt.js';
 import { countTokens } from '../answer/tokens.js';
 import { chatModels } from '../chat/request.js';
-import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
 import type { JsonRequest } from '../http/route.js';
@@ -284,15 +290,12 @@ export function readMessagesRequest(request: JsonRequest, what: 'message' | 'cou
   checkHistory(turns, thinking.mode === 'enabled');
   const users = turns.filter(({ role }) => role === 'user');
   const text = textOf(users.findLast(({ blocks }) => blocks.some(isText))?.blocks ?? []);
-  const asked = textDirectives(text);
   return {
     model,
     stream: body.stream === true,
     thinking,
     prompt: {
-      text,
-      plainText: asked.rest,
-      directives: [...request.directives, ...asked.directives],
+      ...saidBy(text, request.directives),
       images: imagesIn(users.at(-1)),
       toolResults: resultsIn(turns.at(-1)),
       tools: tools.callable,
@@ -368,12 +371,8 @@ function resultText({ content }: JsonObject): string {
 }
 
 function tokensOf(system: readonly Block[], turns: readonly Turn[], tools: readonly Tool[]): number {
-  const offered = tools.map((tool) => tool.name + JSON.stringify(tool.parameters ?? {}));
   const blocks = [...system, ...turns.flatMap((turn) => turn.blocks)];
-  return (
-    offered.reduce((sum, part) => sum + countTokens(part), 0) +
-    blocks.reduce((sum, block) => sum + blockTokens(block), 0)
-  );
+  return blocks.reduce((sum, block) => sum + blockTokens(block), toolTokens(tools));
 }
 
 function blockTokens({ type, value }: Block): number {

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type Directive,
@@ -7,6 +6,7 @@ import {
   directiveValue,
   findDirective,
 } from '../faults/directives.js';
+import { type Pace, pacing } from '../http/pace.js';
 import type { SocketLine } from '../sockets/line.js';
 import { failure, inProgress, responseObject, type Turn, turnEvents } from './turn.js';
 
@@ -193,33 +193,21 @@ function bounded(asked: Directive, bytes: number): number {
   return bytes;
 }
 
-export interface Pace {
-  readonly latencyMs: number;
-  /** 0 for no pacing. */
-  readonly tokensPerSecond: number;
-}
-
 /** Gives a turn event by event, at its pace and that of its reader, with all that shall happen within it. */
 export async function play(stage: Stage, acts: readonly Act[], pace: Pace): Promise<void> {
   const { turn, line } = stage;
   if (pace.latencyMs > 0) {
     await line.wait(pace.latencyMs);
   }
-  const started = performance.now();
-  let tokens = 0;
+  const untilDue = pacing(pace.tokensPerSecond);
   let index = 0;
   for (const event of turnEvents(turn)) {
     if (!(await happens(stage, acts, (after) => after === index))) {
       return;
     }
     index += 1;
-    if (event.tokens > 0 && pace.tokensPerSecond > 0 && !turn.cancelled) {
-      tokens += event.tokens;
-      const early = started + (tokens * 1000) / pace.tokensPerSecond - performance.now();
-      if (early >= 1) {
-        await line.wait(early);
-      }
-    }
+    const early = turn.cancelled ? 0 : untilDue(event.tokens);
+    if (early > 0) await line.wait(early);
     if (line.closed) {
       return;
     }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Prompt } from '../answer/prompt.js';
+import { type Prompt, saidBy, toolTokens } from '../answer/prompt.js';
 import { countTokens } from '../answer/tokens.js';
-import { textDirectives } from '../faults/directives.js';
 import type { Item } from './items.js';
 import type { TurnSettings } from './settings.js';
 
@@ -23,12 +22,9 @@ export function promptOf(items: readonly Item[], settings: TurnSettings, turn: s
   const last =
     items.findLast(({ role }) => role === 'user') ?? items.findLast(({ role }) => role === 'system');
   const text = last?.text ?? settings.instructions;
-  const { directives, rest } = textDirectives(text);
   const tokens = inputTokens(items, settings);
   return {
-    text,
-    plainText: rest,
-    directives,
+    ...saidBy(text, []),
     images: last?.images ?? 0,
     toolResults: trailingResults(items),
     tools: settings.tools,
@@ -45,10 +41,9 @@ export function promptOf(items: readonly Item[], settings: TurnSettings, turn: s
 
 /** The tokens of a turn's input by what they stand for. */
 export function inputTokens(items: readonly Item[], { instructions, tools }: TurnSettings): InputTokens {
-  const offered = tools.map((tool) => tool.name + JSON.stringify(tool.parameters ?? {}));
   const written = items.filter(({ audioMs }) => audioMs === 0).map(({ text }) => text);
   return {
-    text: [instructions, ...offered, ...written].reduce((sum, each) => sum + countTokens(each), 0),
+    text: [instructions, ...written].reduce((sum, each) => sum + countTokens(each), toolTokens(tools)),
     audio: items.reduce((sum, { audioMs }) => sum + Math.ceil(audioMs / msPerToken), 0),
     image: items.reduce((sum, { images }) => sum + images * tokensPerImage, 0),
   };

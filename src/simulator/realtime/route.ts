@@ -1,7 +1,7 @@
 import type { Directive } from '../faults/directives.js';
+import type { Pace } from '../http/pace.js';
 import type { SocketLine } from '../sockets/line.js';
 import { dialectOf } from './dialect.js';
-import type { Pace } from './faults.js';
 import { RealtimeSession } from './session.js';
 
 interface RealtimeParts {

@@ -2,7 +2,7 @@ import type { Tool, ToolChoice } from '../answer/prompt.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
 import { created } from '../openai/format.js';
-import { invalid, numberWithin, required, textOrNull } from '../openai/values.js';
+import { invalid, numberWithin, refuseUnknown, required, textOrNull } from '../openai/values.js';
 import { readToolChoice, readTools } from '../responses/tools.js';
 import type { Dialect } from './dialect.js';
 
@@ -97,7 +97,7 @@ export function updatedSession(dialect: Dialect, session: JsonObject, update: un
     if (!dialect.isBeta && required(update, 'type') !== 'realtime') {
       throw invalid('type', "'realtime'");
     }
-    checkNames(update, dialect.isBeta ? sessionNames.beta : sessionNames.ga);
+    refuseUnknown(update, dialect.isBeta ? sessionNames.beta : sessionNames.ga);
     const next = merged(session, update);
     readSettings(dialect, next);
     return next;
@@ -111,7 +111,7 @@ export function updatedSession(dialect: Dialect, session: JsonObject, update: un
  */
 export function turnSettings(dialect: Dialect, session: JsonObject, response: JsonObject): TurnSettings {
   return within('response', () => {
-    checkNames(response, dialect.isBeta ? responseNames.beta : responseNames.ga);
+    refuseUnknown(response, dialect.isBeta ? responseNames.beta : responseNames.ga);
     const { max_output_tokens: limit } = response;
     const spelled =
       dialect.isBeta && limit !== undefined ? { ...response, max_response_output_tokens: limit } : response;
@@ -139,13 +139,6 @@ function within<Value>(place: string, check: () => Value): Value {
     const param = error.param === '' ? place : `${place}.${error.param}`;
     const message = error.message.replace(`'${error.param}'`, `'${param}'`);
     throw new RequestError(error.status, message, param, error.code);
-  }
-}
-
-function checkNames(given: JsonObject, names: ReadonlySet<string>): void {
-  const unknown = Object.keys(given).find((name) => !names.has(name));
-  if (unknown !== undefined) {
-    throw new RequestError(400, `Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter');
   }
 }
 

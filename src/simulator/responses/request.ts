@@ -1,10 +1,17 @@
-import type { OutputFormat, Prompt } from '../answer/prompt.js';
+import { type OutputFormat, type Prompt, saidBy, toolTokens } from '../answer/prompt.js';
 import { countTokens } from '../answer/tokens.js';
-import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
 import type { JsonRequest } from '../http/route.js';
-import { integer, invalid, missing, modelOf, numberWithin, required } from '../openai/values.js';
+import {
+  integer,
+  invalid,
+  missing,
+  modelOf,
+  numberWithin,
+  refuseUnknown,
+  required,
+} from '../openai/values.js';
 import { type Item, openSeal, readItems } from './items.js';
 import { readToolChoice, readTools } from './tools.js';
 
@@ -212,19 +219,15 @@ function readInput(
   const items = readItems(body.input ?? []);
   checkHistory(items);
   const conversation = readConversation(items);
-  const asked = textDirectives(conversation.text);
   const tools = readTools(body.tools);
   const { choice, allowed } = readToolChoice(body.tool_choice, tools);
   const instructions = typeof body.instructions === 'string' ? body.instructions : '';
-  const offered = tools.map((tool) => tool.name + JSON.stringify(tool.parameters ?? {}));
-  const written = [instructions, ...offered].reduce((sum, part) => sum + countTokens(part), 0);
+  const written = countTokens(instructions) + toolTokens(tools);
   return {
     items,
     compacts: items.at(-1)?.type === 'compaction_trigger',
     prompt: {
-      text: conversation.text,
-      plainText: asked.rest,
-      directives: [...directives, ...asked.directives],
+      ...saidBy(conversation.text, directives),
       images: conversation.images,
       toolResults: conversation.toolResults,
       tools: allowed,
@@ -243,19 +246,15 @@ function readInput(
 
 function checkNames(body: JsonObject): void {
   const foreign = Object.keys(body).find((name) => !known.has(name));
-  if (foreign === undefined) {
-    return;
-  }
-  const place = Object.hasOwn(moved, foreign) ? moved[foreign] : undefined;
-  if (place !== undefined) {
+  if (foreign !== undefined && Object.hasOwn(moved, foreign)) {
     throw new RequestError(
       400,
-      `Unsupported parameter: '${foreign}'. In the Responses API, this parameter has moved to ${place}.`,
+      `Unsupported parameter: '${foreign}'. In the Responses API, this parameter has moved to ${moved[foreign]}.`,
       foreign,
       'unsupported_parameter',
     );
   }
-  throw new RequestError(400, `Unknown parameter: '${foreign}'.`, foreign, 'unknown_parameter');
+  refuseUnknown(body, known);
 }
 
 /** Refuses what would need something stored: the simulator stores nothing. */

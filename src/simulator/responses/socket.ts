@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
 import { type Directive, directiveValue, findDirective } from '../faults/directives.js';
 import { applyFaults } from '../faults/faults.js';
+import { type Pace, pacing } from '../http/pace.js';
 import type { Reply, Step } from '../http/reply.js';
 import { RequestError } from '../http/request-error.js';
 import { parseObject } from '../http/route.js';
 import { openaiFormat } from '../openai/format.js';
-import type { Pace } from '../realtime/faults.js';
 import type { SocketLine } from '../sockets/line.js';
 import { createResponse } from './route.js';
 
@@ -122,20 +121,13 @@ async function give(parts: ResponsesSocketParts, reply: Reply): Promise<MadeResp
   let made: MadeResponse | null = null;
   const { line, pace } = parts;
   const latencyMs = reply.latencyMs ?? pace.latencyMs;
-  const rate = reply.tokensPerSecond ?? pace.tokensPerSecond;
   if (latencyMs > 0) {
     await line.wait(latencyMs);
   }
-  const started = performance.now();
-  let tokens = 0;
+  const untilDue = pacing(reply.tokensPerSecond ?? pace.tokensPerSecond);
   for await (const step of stepsOf(reply)) {
-    if (step.kind === 'data' && step.tokens > 0 && rate > 0) {
-      tokens += step.tokens;
-      const early = started + (tokens * 1000) / rate - performance.now();
-      if (early >= 1) {
-        await line.wait(early);
-      }
-    }
+    const early = step.kind === 'data' ? untilDue(step.tokens) : 0;
+    if (early > 0) await line.wait(early);
     if (line.closed) {
       return null;
     }
