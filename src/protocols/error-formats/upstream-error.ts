@@ -50,7 +50,21 @@ export function upstreamError(error: unknown): GatewayError | null {
   if (ofVendorAccount !== null) return ofVendorAccount;
   if (typeof error === 'string') return error === '' ? null : new GatewayError('upstream_error', error);
   if (!isObject(error)) return null;
-  return toldAs(error, textOrNull(error.message) || 'The upstream answered with an error.');
+  return toldAs(error, wordsOf(error.message));
+}
+
+/**
+ * What the error of an upstream of another vendor means.
+ * @param known its kind, where its protocol has a word for that
+ */
+export function upstreamErrorOf(error: JsonObject, known: ErrorKind | undefined): GatewayError {
+  const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
+  return vendorAccountErrorIn(error) ?? answeredAs(kind, wordsOf(error.message));
+}
+
+/** The message of an error, or one in place of what is none. */
+export function wordsOf(message: unknown): string {
+  return textOrNull(message) || 'The upstream answered with an error.';
 }
 
 /** What an error in OpenAI's form means that is not about the gateway's account, by its `code` or `type`. */

@@ -1,7 +1,6 @@
-import { answeredAs, type ErrorKind, type GatewayError } from '../../errors.js';
+import type { ErrorKind, GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
-import { brokenEvent, foreignEvent, tellsOfLimit } from '../error-formats/upstream-error.js';
-import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
+import { brokenEvent, foreignEvent, upstreamErrorOf } from '../error-formats/upstream-error.js';
 
 /** What the vendor's errors mean, by their `status` (google.rpc.Code) and by their `code`. */
 const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
@@ -29,12 +28,8 @@ const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
 
 /** The failure that the `error` of a body or of a stream's block tells of. */
 export function upstreamError(error: JsonObject): GatewayError {
-  const ofVendorAccount = vendorAccountErrorIn(error);
-  if (ofVendorAccount !== null) return ofVendorAccount;
   // The number is the closer word of the two: several of them have one name.
-  const known = kinds.get(error.code) ?? kinds.get(error.status);
-  const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
-  return answeredAs(kind, textOrNull(error.message) || 'The upstream answered with an error.');
+  return upstreamErrorOf(error, kinds.get(error.code) ?? kinds.get(error.status));
 }
 
 /** The failure of a stream with a block that is none of the protocol's. @param block null for what is no JSON object */

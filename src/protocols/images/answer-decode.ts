@@ -11,7 +11,7 @@ import {
   textOrNull,
 } from '../../wire/json.js';
 import { wholeOrNull } from '../../wire/reading.js';
-import { tellsOfLimit, upstreamError } from '../error-formats/upstream-error.js';
+import { tellsOfLimit, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
 
@@ -67,7 +67,7 @@ function failureOf(answer: JsonObject): GatewayError | null {
   if (code === null || isObject(answer.output)) return null;
   const ofVendorAccount = vendorAccountErrorIn(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
-  const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
+  const message = wordsOf(answer.message);
   if (tellsOfLimit(answer)) return answeredAs('rate_limit_exceeded', message);
   if (refusals.test(code)) return answeredAs('invalid_request', message, code);
   return new GatewayError('upstream_error', message);

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
-import { brokenEvent, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
+import { brokenEvent, foreignEvent, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /** An event holds an image of megabytes: so many of its first bytes tell what it is. */
@@ -51,9 +51,7 @@ function judgeEvent(event: string | null, data: string): StreamVerdict {
 /** The failure is in `error`, or it is the event itself. */
 function failureOf(body: JsonObject): GatewayError {
   return (
-    upstreamError(body.error) ??
-    upstreamError(body) ??
-    new GatewayError('upstream_error', 'The upstream answered with an error.')
+    upstreamError(body.error) ?? upstreamError(body) ?? new GatewayError('upstream_error', wordsOf(null))
   );
 }
 

@@ -1,25 +1,24 @@
 import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
-import { answeredAs, type ErrorKind, type GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import type { ErrorKind, GatewayError } from '../../errors.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
 import { nameOfType } from '../../wire/reading.js';
-import { foreignEvent, tellsOfLimit } from '../error-formats/upstream-error.js';
-import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
+import { foreignEvent, upstreamErrorOf } from '../error-formats/upstream-error.js';
 
 /**
  * What the protocol's own types of errors are here; any other is the upstream's failure. Those about the gateway's key,
  * account or rights are told apart before (`vendorAccountErrorIn`): a `permission_error` that is left is about what was
  * asked.
  */
-const kinds: Readonly<Record<string, ErrorKind>> = {
-  invalid_request_error: 'invalid_request',
-  permission_error: 'permission_denied',
-  not_found_error: 'not_found',
-  conflict_error: 'conflict',
-  request_too_large: 'request_too_large',
-  rate_limit_error: 'rate_limit_exceeded',
-  timeout_error: 'upstream_timeout',
-  overloaded_error: 'overloaded',
-};
+const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
+  ['invalid_request_error', 'invalid_request'],
+  ['permission_error', 'permission_denied'],
+  ['not_found_error', 'not_found'],
+  ['conflict_error', 'conflict'],
+  ['request_too_large', 'request_too_large'],
+  ['rate_limit_error', 'rate_limit_exceeded'],
+  ['timeout_error', 'upstream_timeout'],
+  ['overloaded_error', 'overloaded'],
+]);
 
 /**
  * The failure that an `error` event, or an answer in its place, tells of.
@@ -27,12 +26,7 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
  */
 export function upstreamError(body: JsonObject): GatewayError {
   const error = isObject(body.error) ? body.error : body;
-  const ofVendorAccount = vendorAccountErrorIn(error);
-  if (ofVendorAccount !== null) return ofVendorAccount;
-  const type = textOrNull(error.type) ?? '';
-  const known = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
-  const kind = known ?? (tellsOfLimit(error) ? 'rate_limit_exceeded' : 'upstream_error');
-  return answeredAs(kind, textOrNull(error.message) || 'The upstream answered with an error.');
+  return upstreamErrorOf(error, kinds.get(error.type));
 }
 
 /** Whether an event is neither one of the protocol nor one of a server's own. */

@@ -1,7 +1,7 @@
 import { isServersOwn } from '../../conversation/event-protocol.js';
 import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { toldAs } from '../error-formats/upstream-error.js';
+import { toldAs, wordsOf } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
 
 /**
@@ -13,8 +13,7 @@ export function upstreamError(event: JsonObject): GatewayError {
   const error = isObject(response.error) ? response.error : response;
   const ofVendorAccount = vendorAccountErrorIn(error) ?? vendorAccountErrorIn(response.error);
   if (ofVendorAccount !== null) return ofVendorAccount;
-  const words = textOrNull(error.message) ?? textOrNull(response.error);
-  return toldAs(error, words || 'The upstream answered with an error.');
+  return toldAs(error, wordsOf(textOrNull(error.message) ?? response.error));
 }
 
 /** What an event of a stream is: one of the protocol, one that says nothing of the answer, a failure, or another protocol's. */

@@ -376,14 +376,13 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
   listOf(body.tools).forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(at, 'an object');
-    if (tool.type === 'function')
-      tools.push(marked(functionTool(tool.function, `${at}.function`), toolMark(tool, tool.function)));
-    else if (tool.type === 'custom')
-      tools.push(marked(customTool(tool.custom, `${at}.custom`), toolMark(tool, tool.custom)));
-    else hostedTools.push({ type: nameOfType(tool.type), at });
+    const { type } = tool;
+    if (type === 'function' || type === 'custom')
+      tools.push(marked(decodeTool(tool[type], type, `${at}.${type}`), toolMark(tool, tool[type])));
+    else hostedTools.push({ type: nameOfType(type), at });
   });
   listOf(body.functions).forEach((definition, index) => {
-    tools.push(functionTool(definition, `functions[${index}]`));
+    tools.push(decodeTool(definition, 'function', `functions[${index}]`));
   });
   return { tools, hostedTools };
 }
@@ -436,25 +435,16 @@ function toolMark(tool: JsonObject, definition: unknown): CacheMark | null {
   return cacheMarkOf(tool) ?? (isObject(definition) ? cacheMarkOf(definition) : null);
 }
 
-function functionTool(definition: unknown, at: string): Tool {
+function decodeTool(definition: unknown, type: 'function' | 'custom', at: string): Tool {
   if (!isObject(definition)) throw wrongValue(at, 'an object');
-  return {
-    name: requireName(definition, at),
-    description: textOrNull(definition.description),
-    parameters: isObject(definition.parameters) ? definition.parameters : null,
-    strict: flagOrNull(definition.strict),
-  };
-}
-
-function customTool(definition: unknown, at: string): Tool {
-  if (!isObject(definition)) throw wrongValue(at, 'an object');
-  return {
-    name: requireName(definition, at),
-    description: textOrNull(definition.description),
-    parameters: null,
-    strict: null,
-    custom: { format: inputFormat(definition.format) },
-  };
+  const name = requireName(definition, at);
+  const description = textOrNull(definition.description);
+  if (type === 'custom') {
+    const custom = { format: inputFormat(definition.format) };
+    return { name, description, parameters: null, strict: null, custom };
+  }
+  const parameters = isObject(definition.parameters) ? definition.parameters : null;
+  return { name, description, parameters, strict: flagOrNull(definition.strict) };
 }
 
 /** The format of a custom tool's input, its grammar beside the type: `{type, syntax, definition}`. */
