@@ -195,7 +195,7 @@ class Drain implements UpstreamHandler, Draining {
       }
       this.#hasBegun = true;
     }
-    transform.pass(run);
+    transform.pass(run, this.#runs?.overlong);
     this.#tokens += tokensOf(streamedWeight(run, run.length));
     if (transform.toldError !== null || transform.withheldError !== null) this.#stop(true);
     else if (transform.endsItself && transform.isComplete) this.#endComplete();

@@ -145,8 +145,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   /** In place of `onHead`, for a stream of the present attempt whose beginning the attempt's own transform has judged. */
   onBegun({ head, runs, run, verdict }: BegunStream): boolean {
     const transform = this.#noteHead(head);
-    this.phase = { name: 'events', transform, head, runs };
-    return run === null || !this.#accepts(verdict) || this.#passRun(transform, run);
+    const events: Events = { name: 'events', transform, head, runs };
+    this.phase = events;
+    return run === null || !this.#accepts(verdict) || this.#passRun(events, run);
   }
 
   #noteHead(head: ResponseHead): AnswerTransform {
@@ -449,7 +450,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     this.call.endedAt = 0;
   }
 
-  #onEvents({ transform, runs }: Events, chunk: Buffer): boolean {
+  #onEvents(events: Events, chunk: Buffer): boolean {
+    const { transform, runs } = events;
     const run = runs.push(chunk);
     const held = runs.held + transform.kept;
     if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holds(held)) return true;
@@ -460,7 +462,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     }
     // Part of an event cannot be judged; one so large is taken for what was asked for.
     if (!this.relayed && !this.#accepts(runs.overlong ? 'meaningful' : transform.judge(run))) return true;
-    return this.#passRun(transform, run);
+    return this.#passRun(events, run);
   }
 
   /** @returns whether what was judged is the beginning of an answer; what shows to be none is given up */
@@ -478,8 +480,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     return true;
   }
 
-  #passRun(transform: AnswerTransform, run: Buffer): boolean {
-    const passed = transform.pass(run);
+  #passRun({ transform, runs }: Events, run: Buffer): boolean {
+    const passed = transform.pass(run, runs.overlong);
     if (passed.length > 0) {
       this.#heardAt = performance.now();
       this.flowing = this.call.exchange.write(passed);

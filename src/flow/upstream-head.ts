@@ -206,7 +206,6 @@ export function socketRequest(
     origin: upstream.origin,
     path: withQuery(upstream.basePath + path, upstream.baseQuery),
     headers: fieldsOf(lines),
-    protocols: [],
     maxMessageBytes: sockets.messageBytes,
     connectMs: timeouts.connectMs,
     firstByteMs: timeouts.firstByteMs,

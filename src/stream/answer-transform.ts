@@ -80,8 +80,11 @@ export interface AnswerTransform {
    * and gives out with the first `pass`.
    */
   judge(run: Buffer): StreamVerdict;
-  /** @returns what leaves for the whole events that were judged last, or for `run`; valid until the next call */
-  pass(run: Buffer): Buffer;
+  /**
+   * @param isPart the last event of `run` goes on behind it: see `EventRuns.overlong`
+   * @returns what leaves for the whole events that were judged last, or for `run`; valid until the next call
+   */
+  pass(run: Buffer, isPart?: boolean): Buffer;
   /** After the last byte. */
   end(): TransformEnd;
   /**

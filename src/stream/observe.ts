@@ -38,8 +38,6 @@ const wholeBytes = 256 * 1024;
 const amendedBytes = 64 * 1024 * 1024;
 /** An event that is larger is passed on in parts. */
 const eventBytes = 1024 * 1024;
-/** CR and LF twice. */
-const longestBlankLine = 4;
 /** Comments before the first event that are kept back. */
 const earlyBytes = 16 * 1024;
 /** Smaller pieces of an answer hold no media to speak of. */
@@ -110,11 +108,6 @@ function isNull(bytes: Buffer, at: number): boolean {
 
 /** Is shown what passes of an answer, from its beginning. @returns true when it wants to see no more */
 export type AnswerWatch = (piece: Buffer, isStream: boolean) => boolean;
-
-function endsEvent(bytes: Buffer): boolean {
-  const from = Math.max(0, bytes.length - longestBlankLine);
-  return lastEventEnd(bytes, from, bytes.length) === bytes.length;
-}
 
 /** Nothing begins there that could be taken for an answer of its own. */
 function behindBraces(part: Buffer): Buffer {
@@ -247,7 +240,7 @@ export class ObservedTransform implements AnswerTransform {
     return 'meaningful';
   }
 
-  pass(run: Buffer): Buffer {
+  pass(run: Buffer, isPart = false): Buffer {
     if (!this.#started) {
       this.#started = true;
       if (this.#early !== null) run = Buffer.concat([this.#early, run]);
@@ -269,8 +262,8 @@ export class ObservedTransform implements AnswerTransform {
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
     this.#tail.add(run);
-    // A blank line may have come in two parts.
-    this.#isInside = (run.length === 0 || !endsEvent(run)) && !endsEvent(this.#tail.bytes());
+    // What is cut where something is withheld is cut behind an event.
+    this.#isInside = this.withheldError === null ? isPart : wasInside && run.length === 0;
     const part = this.#isInside || wasInside ? this.#partOf(before, run, wasInside) : run;
     this.#noteCharges(part);
     this.#ending = null;

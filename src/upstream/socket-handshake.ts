@@ -1,13 +1,6 @@
 /** The opening handshake with an upstream (RFC 6455 section 4.1): what is sent, and what is made of the answer. */
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  type HeadLines,
-  headerLine,
-  joinLines,
-  noLines,
-  type ParsedHead,
-  requestLine,
-} from '../wire/head.js';
+import { type HeadLines, headerLine, joinLines, type ParsedHead, requestLine } from '../wire/head.js';
 import { AnswerReader } from './answer.js';
 import type { SocketRequest } from './socket-types.js';
 
@@ -49,9 +42,6 @@ export function handshakeOf(request: SocketRequest): Handshake {
     headerLine('host', request.origin.authority),
     upgradeLines,
     headerLine('sec-websocket-key', key),
-    request.protocols.length === 0
-      ? noLines
-      : headerLine('sec-websocket-protocol', request.protocols.join(', ')),
   );
   for (const [name, value] of request.headers) {
     const lower = name.toLowerCase();
@@ -76,19 +66,15 @@ export class UpgradeAnswer {
   head: ParsedHead | null = null;
   /** What is wrong with a malformed one. */
   problem = '';
-  /** The subprotocol that the upstream chose, empty for none. */
-  protocol = '';
   /** Where the bytes behind the head of an answer that accepts begin. */
   next = 0;
   readonly #accept: string;
-  readonly #offered: readonly string[];
   readonly #reader = new AnswerReader();
   readonly #pieces: Buffer[] = [];
   #size = 0;
 
-  constructor(handshake: Handshake, offered: readonly string[]) {
+  constructor(handshake: Handshake) {
     this.#accept = handshake.accept;
-    this.#offered = offered;
     this.#reader.begin(false, true);
   }
 
@@ -117,10 +103,8 @@ export class UpgradeAnswer {
     if (head.get('sec-websocket-extensions') !== null) {
       return this.#refuse('an extension that was not offered');
     }
-    this.protocol = head.get('sec-websocket-protocol') ?? '';
-    if (this.protocol !== '' && !this.#offered.includes(this.protocol)) {
-      return this.#refuse('a subprotocol that was not offered');
-    }
+    // RFC 6455 section 4.2.2 lets a server choose none but by an empty line.
+    if (head.get('sec-websocket-protocol')) return this.#refuse('a subprotocol that was not offered');
     return 'open';
   }
 

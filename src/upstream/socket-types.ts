@@ -14,8 +14,6 @@ export interface SocketRequest {
    * and tabs only. Those that the handshake itself is made of are left out.
    */
   readonly headers: readonly (readonly [string, string])[];
-  /** Subprotocols to offer. An upstream may choose none of them (RFC 6455 section 4.2.2). */
-  readonly protocols: readonly string[];
   /** Largest message taken, in bytes; a larger one closes with 1009. */
   readonly maxMessageBytes: number;
   /** For TCP and TLS. */
@@ -34,7 +32,7 @@ export interface SocketRequest {
  * onClosed, nothing after terminate().
  */
 export interface SocketListener {
-  onOpen(protocol: string): void;
+  onOpen(): void;
   /** The upstream answered the upgrade with something else. `body` is its beginning, at most 64 KB. */
   onDeclined(head: ResponseHead, body: Buffer): void;
   /** No answer to the upgrade. */

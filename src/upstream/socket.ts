@@ -215,7 +215,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     // What came before is the proxy's.
     this.#bytesRead = this.raw.bytesRead;
     this.#handshake = null;
-    this.#answer = new UpgradeAnswer(handshake, this.#request.protocols);
+    this.#answer = new UpgradeAnswer(handshake);
     wheel.set(this, performance.now() + this.#request.firstByteMs);
     this.raw.write(handshake.text, 'latin1');
   }
@@ -242,7 +242,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
         this.#fail('malformed_answer', answer.problem);
         break;
       case 'open':
-        this.#open(answer);
+        this.#open();
         // What came together with the answer.
         if (this.#state === 'open') this.#take(bytes, answer.next, length);
         break;
@@ -256,12 +256,12 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     }
   }
 
-  #open({ protocol }: UpgradeAnswer): void {
+  #open(): void {
     this.#state = 'open';
     this.#answer = null;
     this.#reader = new FrameReader(this.#request.maxMessageBytes, (bytes) => this.#listener.hold(bytes));
     this.#watch(performance.now());
-    this.#listener.onOpen(protocol);
+    this.#listener.onOpen();
   }
 
   /** With what has come of the body so far: the status says enough. */

@@ -33,7 +33,6 @@ const socket = (more: Partial<SocketRequest>): SocketRequest => ({
   origin: plainOrigin(80),
   path: '/v1',
   headers: [],
-  protocols: [],
   maxMessageBytes: 1,
   connectMs: 1,
   firstByteMs: 1,
@@ -59,7 +58,6 @@ const writers: Readonly<Record<string, (text: string) => unknown>> = {
   'path of a handshake': (text) => handshakeOf(socket({ path: `/${text}` })),
   'name in a handshake': (text) => handshakeOf(socket({ headers: [[text, 'a']] })),
   'value in a handshake': (text) => handshakeOf(socket({ headers: [['x-a', text]] })),
-  'subprotocol of a handshake': (text) => handshakeOf(socket({ protocols: ['a', text] })),
   'host of a handshake': (text) => handshakeOf(socket({ origin: plainOrigin(80, { authority: text }) })),
   ...Object.fromEntries(
     upstreamKinds.map((kind: UpstreamKind) => [

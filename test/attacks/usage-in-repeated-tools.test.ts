@@ -40,7 +40,7 @@ function pass(transform: ObservedTransform, bytes: Buffer): void {
   const runs = new EventRuns(transform.eventBytes);
   for (let at = 0; at < bytes.length; at += pieceBytes) {
     const run = runs.push(bytes.subarray(at, at + pieceBytes));
-    if (run !== null) transform.pass(run);
+    if (run !== null) transform.pass(run, runs.overlong);
   }
 }
 

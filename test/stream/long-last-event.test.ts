@@ -20,7 +20,7 @@ function pass(transform: ObservedTransform, event: string, ends: readonly string
   for (let at = 0; at < bytes.length; at += pieceBytes) pieces.push(bytes.subarray(at, at + pieceBytes));
   for (const piece of [...pieces, ...ends.slice(1).map((end) => Buffer.from(end))]) {
     const run = runs.push(piece);
-    if (run !== null) transform.pass(run);
+    if (run !== null) transform.pass(run, runs.overlong);
   }
 }
 
@@ -143,7 +143,7 @@ test('no place near the end of a very large response decides what it costs by be
     const runs = new EventRuns(transform.eventBytes);
     for (const piece of [last.slice(0, 1_100_000), last.slice(1_100_000, cut), last.slice(cut), '\n\n']) {
       const run = runs.push(Buffer.from(piece));
-      if (run !== null) transform.pass(run);
+      if (run !== null) transform.pass(run, runs.overlong);
     }
     t.strictSame(transform.usageAtEnd(null), expected, `cut ${behind} bytes from its end`);
   }

@@ -27,7 +27,6 @@ export function socketRequest(origin: Origin, more: Partial<SocketRequest> = {})
     origin,
     path: '/v1/realtime?model=x',
     headers: [],
-    protocols: [],
     maxMessageBytes: 1 << 24,
     connectMs: 20_000,
     firstByteMs: 20_000,
@@ -40,7 +39,6 @@ export function socketRequest(origin: Origin, more: Partial<SocketRequest> = {})
 export class Heard implements SocketListener {
   readonly events: string[] = [];
   readonly messages: { data: Buffer; isBinary: boolean }[] = [];
-  protocol: string | null = null;
   refusal: { head: ResponseHead; body: Buffer } | null = null;
   failure: UpstreamFailure | null = null;
   closed: { code: number; reason: string } | null = null;
@@ -68,8 +66,7 @@ export class Heard implements SocketListener {
     this.socket = openSocket(socketRequest(origin, more), by, this);
   }
 
-  onOpen(protocol: string): void {
-    this.protocol = protocol;
+  onOpen(): void {
     this.#note('open');
     this.#open(this);
   }

@@ -99,7 +99,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
       return;
     }
     this.#begin();
-    this.#write(transform.pass(run));
+    this.#write(transform.pass(run, this.#runs.overlong));
     if (transform.withheldError !== null) this.#fail(transform.withheldError);
     else if (ended !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, ended);
   }
