@@ -1,4 +1,6 @@
+import type { LookupAddress } from 'node:dns';
 import { GatewayError } from '../errors.js';
+import { LookupError } from './address.js';
 import type { Origin } from './origin.js';
 import {
   checkRemote,
@@ -14,6 +16,9 @@ import type { ResponseHead } from './types.js';
 /** Most connections to an origin from one worker, and most requests that wait for one. */
 const caps = { maxConnections: 1024, maxWaiting: 1024 };
 
+/** Of a name with more addresses these are asked, one after the other. */
+const mostAddresses = 4;
+
 /** Where a file can be had with the upstream client. */
 export interface Reached {
   /**
@@ -21,6 +26,8 @@ export interface Reached {
    * the URL, but for the route of an upstream.
    */
   readonly origin: Origin;
+  /** The same at other addresses of the name, for when there is no connection to that one. */
+  readonly others: readonly Origin[];
   /** Target of the request line: path and query. */
   readonly path: string;
 }
@@ -28,7 +35,8 @@ export interface Reached {
 /**
  * Finds where a file is that an upstream has named by its URL, with the rules of `download`: http or https, no
  * credentials, and every address of its name on the public internet. The name is looked up once, and the connection
- * goes to an address that was checked; a proxy looks it up by itself. It never shares a connection with an upstream of the config or another name.
+ * goes to an address that was checked; a proxy looks it up by itself. It never shares a connection with an upstream of
+ * the config or another name.
  * @param done hears once, never before this returns; the error is `upstream_error`, says nothing of the URL, and tells
  *   a name that does not resolve from one that leads into a private network only in its `cause`
  * @returns a function that gives up; `done` is not called after it. The lookup has no deadline but the resolver's own.
@@ -49,12 +57,11 @@ export function reachUrl(
     if (target instanceof GatewayError) {
       tell(target);
     } else if (target.remote.isAddress || target.remote.route.proxy !== null) {
-      tell(reached(target, target.remote.host));
+      tell(reached(target, [target.remote.host]));
     } else {
-      target.remote.lookup(target.remote.host, {}, (error, address) => {
+      target.remote.lookup(target.remote.host, { all: true }, (error, found) => {
         if (error !== null) tell(fetchFailed(error));
-        // One address is asked for, and not all.
-        else if (typeof address === 'string') tell(reached(target, address));
+        else if (typeof found !== 'string') tell(reached(target, inTurn(found)));
       });
     }
   });
@@ -89,8 +96,21 @@ function targetOf(text: string, options: RemoteOptions): Target | GatewayError {
   }
 }
 
-function reached({ url, remote }: Target, address: string): Reached {
-  return { origin: remoteOrigin(url, remote, address, caps), path: url.pathname + url.search };
+/** Addresses of the two families in turn (RFC 8305 section 4), since a host may have no way out for one of them. */
+function inTurn(addresses: readonly LookupAddress[]): readonly string[] {
+  const [first] = addresses;
+  const own = addresses.filter(({ family }) => family === first?.family);
+  const others = addresses.filter(({ family }) => family !== first?.family);
+  return Array.from({ length: Math.max(own.length, others.length) }, (_, i) => [own[i], others[i]])
+    .flat()
+    .flatMap((each) => each?.address ?? [])
+    .slice(0, mostAddresses);
+}
+
+function reached({ url, remote }: Target, addresses: readonly string[]): Reached | GatewayError {
+  const [origin, ...others] = addresses.map((address) => remoteOrigin(url, remote, address, caps));
+  if (origin === undefined) return fetchFailed(new LookupError('the name has no address'));
+  return { origin, others, path: url.pathname + url.search };
 }
 
 function fetchFailed(error: unknown): GatewayError {

@@ -1,4 +1,6 @@
-import { test } from 'tap';
+import dns from 'node:dns';
+import { syncBuiltinESMExports } from 'node:module';
+import { type Test, test } from 'tap';
 import { testKey } from '../support/gateway.js';
 import { compat } from '../support/media/client-formats.js';
 import { type RawUpstream, startRawUpstream } from '../support/upstream.js';
@@ -140,4 +142,34 @@ test('where nothing listens any more, the answer is 502', async (t) => {
   t.equal(heard.status, 502);
   t.notMatch(heard.text, testKey);
   t.equal((await get({}, { method: 'HEAD' })).status, 502);
+});
+
+/** Has a name resolve to these addresses until the test ends. */
+function resolveTo(t: Test, known: string, addresses: readonly string[]): void {
+  const { lookup } = dns;
+  const found = addresses.map((address) => ({ address, family: 4 }));
+  const stub = (name: string, options: object, done: (error: null, all: typeof found) => void): void => {
+    if (name === known) done(null, found);
+    else Reflect.apply(lookup, dns, [name, options, done]);
+  };
+  const put = (value: unknown): void => {
+    Reflect.set(dns, 'lookup', value);
+    syncBuiltinESMExports();
+  };
+  put(stub);
+  t.teardown(() => put(lookup));
+}
+
+test('where nobody answers at one address of a name, the next one is asked', async (t) => {
+  const files = await startFiles(t);
+  const { port } = new URL(files.url);
+  const url = `http://files.example:${port}/file.mp4`;
+  const { get } = await startContent(t, ({ socket }) => socket.write(redirect(url)), {
+    upstream: { fetchPrivate: true },
+  });
+  resolveTo(t, 'files.example', ['127.0.0.9', '127.0.0.10', '127.0.0.1']);
+  t.equal((await get()).text, '0123456789');
+  t.match(files.requests.at(-1)?.head, `\r\nhost: files.example:${port}\r\n`);
+  resolveTo(t, 'files.example', ['127.0.0.9', '127.0.0.10']);
+  t.match((await get()).json, { error: { code: 'upstream_error' } });
 });

@@ -87,6 +87,15 @@ test('names, ports and addresses in every form', async (t) => {
   }
   const six = await reach('https://files.test/', { resolve: resolvingTo('2606:4700::2', '1.1.1.1') });
   t.equal(six.origin.host, '2606:4700::2');
+  const many = ['2606:4700::2', '2606:4700::3', '2606:4700::4', '1.1.1.1', '1.0.0.1'];
+  const { origin, others } = await reach('https://files.test/', { resolve: resolvingTo(...many) });
+  const asked = ['2606:4700::2', '1.1.1.1', '2606:4700::3', '1.0.0.1'];
+  t.strictSame(
+    [origin, ...others].map(({ host }) => host),
+    asked,
+    'of either family, in turn',
+  );
+  t.strictSame(new Set(others.map(({ authority }) => authority)), new Set(['files.test']));
 });
 
 test('an identity is shared by nothing that another connection could serve', async (t) => {

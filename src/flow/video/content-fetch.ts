@@ -1,6 +1,11 @@
 import { GatewayError, type Guarded, guard } from '../../errors.js';
 import { never } from '../../protocols/once.js';
-import type { ResponseHead, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
+import type {
+  ResponseHead,
+  UpstreamExchange,
+  UpstreamFailure,
+  UpstreamHandler,
+} from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
 import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../wire/head.js';
@@ -49,6 +54,9 @@ export class ContentFetch {
   #cancelReach: () => void = () => {};
   /** URL that is asked now; null while it is the upstream's own path. */
   #url: string | null = null;
+  /** Addresses of its server that are asked where there is no connection to the present one. */
+  #others: readonly Origin[] = [];
+  #path = '';
   #redirects = 0;
 
   constructor(services: Services, wanted: WantedContent, owner: ContentOwner) {
@@ -105,6 +113,14 @@ export class ContentFetch {
     return true;
   }
 
+  /** @returns whether a server to which there was no connection is asked at another of its addresses */
+  retries({ reason }: UpstreamFailure): boolean {
+    const [next, ...others] = this.#others;
+    if (next === undefined || (reason !== 'connect_failed' && reason !== 'connect_timeout')) return false;
+    this.#askAt({ origin: next, others, path: this.#path });
+    return true;
+  }
+
   resume(): void {
     this.#upstream?.resume();
   }
@@ -132,8 +148,10 @@ export class ContentFetch {
     this.#cancelReach = reachUrl(url, hosts, guard('upstream', this.#owner, done));
   }
 
-  #askAt({ origin, path }: Reached): void {
+  #askAt({ origin, others, path }: Reached): void {
     const { lines } = this.#wanted;
+    this.#others = others;
+    this.#path = path;
     let head: HeadLines;
     try {
       head = joinLines(requestLine('GET', path), headerLine('host', origin.authority), fetchLines, lines);

@@ -177,7 +177,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
 
   onFailure(failure: UpstreamFailure): void {
     if (this.#refusal !== null) this.#endRefusal(this.#refusal);
-    if (this.#mode === 'over') return;
+    if (this.#mode === 'over' || this.#fetch.retries(failure)) return;
     const error = failureError(failure);
     if (this.#mode === 'waiting') {
       this.#refuse(error);

@@ -295,7 +295,7 @@ class VideoFetch implements ContentOwner {
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.#end(failureError(failure));
+    if (!this.#fetch.retries(failure)) this.#end(failureError(failure));
   }
 
   onAsking(): null {
