@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { TargetChooser } from './attempts/choose.js';
 import { HealthTable } from './attempts/health.js';
@@ -373,7 +374,8 @@ export class Gateway {
   *swapSteps(snapshot: Snapshot): Steps<void> {
     yield* this.#health.retainSteps(targetsOf(snapshot));
     this.#health.setSettings(snapshot.routing);
-    this.#services.running = runningFrom(snapshot, this.#managedKeys);
+    yield;
+    this.#services.running = runningFrom(snapshot, this.#managedKeys, this.#services.running);
     const { trustedProxies: proxies } = snapshot.listen;
     const [words, cors] = [headerWords(snapshot), corsSettings(snapshot)];
     this.#server.set({ words, cors, readsPeers: proxies !== null });
@@ -453,12 +455,10 @@ export class Gateway {
       targets.push(target);
       yield;
     }
+    const told = inspectTargets(targets, (agoMs) => this.#unixTime.at(now - agoMs));
+    yield;
     const limits = yield* inspectLimits(usedOf(this.#services.limits));
-    return {
-      requests: this.#recentCalls.list(),
-      targets: inspectTargets(targets, (agoMs) => this.#unixTime.at(now - agoMs)),
-      limits,
-    };
+    return { requests: this.#recentCalls.list(), targets: told, limits };
   }
 
   /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
@@ -500,26 +500,35 @@ function* usedOf(limits: LeaseHolder) {
   for (const { name, inUse, inWindow } of limits.units()) yield { name, used: inUse + inWindow };
 }
 
-function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Running {
-  const { keys, keyIds, groups, models } = snapshot;
+/** @param before what was running until now: paths depend on the vendors' words alone, and a router takes a millisecond */
+function runningFrom(
+  snapshot: Snapshot,
+  managedKeys: ManagedKeySet | null,
+  before: Running | null = null,
+): Running {
+  const { keys, keyIds, groups, models, vendors } = snapshot;
   const managed = managedKeys && {
     set: managedKeys,
     resolve: createKeyResolver(createKeyShares(groups, models)),
     configIds: keyIds,
   };
-  const routes = buildRoutes(snapshot.vendors);
+  const isServedAlike = before !== null && isDeepStrictEqual(before.snapshot.vendors, vendors);
   const { trustedProxies: proxies } = snapshot.listen;
   return {
     snapshot,
     keys: createKeyTable(keys, managed),
-    router: createRouter(
-      routes.flatMap((route) =>
-        servedPaths(route).map((path) => ({ method: route.method, path, value: route })),
-      ),
-    ),
     proxies: proxies === null ? null : trustedProxies(proxies),
-    errorFormatForPath: createErrorFormatForPath(snapshot.vendors),
+    router: isServedAlike ? before.router : routerFor(vendors),
+    errorFormatForPath: isServedAlike ? before.errorFormatForPath : createErrorFormatForPath(vendors),
   };
+}
+
+function routerFor(vendors: Snapshot['vendors']): Running['router'] {
+  return createRouter(
+    buildRoutes(vendors).flatMap((route) =>
+      servedPaths(route).map((path) => ({ method: route.method, path, value: route })),
+    ),
+  );
 }
 
 /** What a server has to know of the config to read the heads of requests. */

@@ -1,5 +1,5 @@
 import type { FailureView, RecentRequestView, TargetStateView } from '../admin/live-state.js';
-import type { Steps } from '../wire/steps.js';
+import { type Steps, sortSteps } from '../wire/steps.js';
 import { targetLabel } from './gauges.js';
 
 /** What one worker tells while somebody looks at the console. */
@@ -24,14 +24,16 @@ const mostLimits = 1000;
 
 /** What a worker tells of its limits, of which there may be several hundred thousand. */
 export function* inspectLimits(limits: Iterable<UsedLimit>): Steps<UsedLimit[]> {
-  const mostUsed = (some: UsedLimit[]): UsedLimit[] =>
-    some.sort((a, b) => b.used - a.used).slice(0, mostLimits);
   let told: UsedLimit[] = [];
   for (const limit of limits) {
-    if (limit.used > 0 && told.push(limit) > 2 * mostLimits) told = mostUsed(told);
+    if (limit.used > 0 && told.push(limit) > 2 * mostLimits) told = yield* mostUsed(told);
     yield;
   }
-  return mostUsed(told);
+  return yield* mostUsed(told);
+}
+
+function* mostUsed(limits: readonly UsedLimit[]): Steps<UsedLimit[]> {
+  return (yield* sortSteps(limits, (a, b) => b.used - a.used)).slice(0, mostLimits);
 }
 
 /** A target as one worker sees it. */

@@ -13,6 +13,8 @@ export interface Totals {
    * @param worker its process id; not to be used again after `retire` but for another worker
    */
   update(worker: number, snapshot: MetricsSnapshot): void;
+  /** Does that in steps. */
+  updateSteps(worker: number, snapshot: MetricsSnapshot): Steps<void>;
   /** A worker is gone: what it has told counts on, but for its gauges. Does nothing for one that told nothing. */
   retire(worker: number): void;
   /**
@@ -36,11 +38,13 @@ export function createTotals(caps: SeriesCaps = defaultCaps): Totals {
     const gauges = yield* mergedGauges([...living.values()]);
     return yield* snapshotSteps(tables, gauges, (table) => void table.renew());
   }
+  function* updateSteps(worker: number, snapshot: MetricsSnapshot): Steps<void> {
+    yield* addSteps(tables, snapshot);
+    if (snapshot.gauges.length > 0) living.set(worker, snapshot.gauges);
+  }
   return {
-    update(worker, snapshot) {
-      addSnapshot(tables, snapshot);
-      if (snapshot.gauges.length > 0) living.set(worker, snapshot.gauges);
-    },
+    update: (worker, snapshot) => atOnce(updateSteps(worker, snapshot)),
+    updateSteps,
     retire(worker) {
       living.delete(worker);
     },
@@ -49,31 +53,34 @@ export function createTotals(caps: SeriesCaps = defaultCaps): Totals {
   };
 }
 
-/** The numbers of the series of rows; none when they are not of the form of this family. @param uses of each of them */
-function numbersOf(series: SeriesTable, labels: readonly string[], uses: readonly number[]): number[] {
-  const { width } = series;
-  if (labels.length !== uses.length * width) return [];
-  return uses.map((used, row) =>
-    series.numberAt(series.placeOf(...labels.slice(row * width, (row + 1) * width)), used),
-  );
+/** The number of the series of a row. @param uses of it */
+function numberOf(series: SeriesTable, labels: readonly string[], row: number, uses: number): number {
+  const at = row * series.width;
+  // What stands behind the labels of the row is not looked at.
+  return series.numberAt(series.placeOf(labels[at], labels[at + 1], labels[at + 2], labels[at + 3]), uses);
 }
 
-function addSnapshot(tables: Tables, snapshot: MetricsSnapshot): void {
+/** Rows that are not of the form of their family are left out. The next step may find a series under another number. */
+function* addSteps(tables: Tables, snapshot: MetricsSnapshot): Steps<void> {
   for (const [name, labels, values] of snapshot.counters) {
     if (!Object.hasOwn(tables.counters, name)) continue;
     const table = tables.counters[name as CounterName];
-    for (const [row, number] of numbersOf(table.series, labels, values).entries()) {
-      (table.values[number] as number) += values[row] as number;
+    if (labels.length !== values.length * table.series.width) continue;
+    for (const [row, value] of values.entries()) {
+      (table.values[numberOf(table.series, labels, row, value)] as number) += value;
+      yield;
     }
   }
   for (const [name, labels, counts, sums] of snapshot.histograms) {
     if (!Object.hasOwn(tables.histograms, name)) continue;
     const table = tables.histograms[name as HistogramName];
     const buckets = table.bounds.length + 1;
-    if (counts.length !== sums.length * buckets) continue;
-    const uses = sums.map((_sum, row) => totalOf(counts, row * buckets, buckets));
-    for (const [row, number] of numbersOf(table.series, labels, uses).entries()) {
-      table.numbered(number).addCounts(counts, row * buckets, sums[row] as number);
+    if (counts.length !== sums.length * buckets || labels.length !== sums.length * table.series.width)
+      continue;
+    for (const [row, sum] of sums.entries()) {
+      const uses = totalOf(counts, row * buckets, buckets);
+      table.numbered(numberOf(table.series, labels, row, uses)).addCounts(counts, row * buckets, sum);
+      yield;
     }
   }
 }
@@ -92,10 +99,11 @@ function* mergedGauges(all: readonly MetricsSnapshot['gauges'][]): Steps<GaugeTa
     for (const [name, labels, values] of gauges) {
       if (!Object.hasOwn(tables, name)) continue;
       const { series } = tables[name as GaugeName];
-      for (const [row, number] of numbersOf(series, labels, values).entries()) {
-        joinGauge(tables, name as GaugeName, number, values[row] as number);
+      if (labels.length !== values.length * series.width) continue;
+      for (const [row, value] of values.entries()) {
+        joinGauge(tables, name as GaugeName, numberOf(series, labels, row, value), value);
+        yield;
       }
-      yield;
     }
   }
   return tables;

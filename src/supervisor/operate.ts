@@ -23,7 +23,7 @@ import { mayHoldAnything } from '../store/create.js';
 import { storedBytes } from '../store/size.js';
 import type { Ledger, Store } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
-import { inSlices, textInSlices } from '../wire/steps.js';
+import { inSlices, type Steps, textInSlices } from '../wire/steps.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
 import { PortInUseError, portError, type SocketError } from './port.js';
@@ -62,6 +62,8 @@ export class Operations {
   readonly #gateway: OperatedGateway;
   readonly #startedAt = Date.now();
   readonly #totals = createTotals();
+  /** What workers have told is added up in its order, in slices: over when all of it is. */
+  #adding: Promise<void> = Promise.resolve();
   readonly #faults = new Map<FaultPlace, number>();
   /** What each has counted is in `#totals` when it has answered. */
   readonly #counts = new Rounds<ChildProcess, null>();
@@ -110,9 +112,16 @@ export class Operations {
   }
 
   onCollected(child: ChildProcess, { id, snapshot }: Collected): void {
-    if (child.pid === undefined) return;
-    this.#totals.update(child.pid, snapshot);
-    this.#counts.onAnswer(child, id, null);
+    const { pid } = child;
+    if (pid === undefined) return;
+    this.#add(async () => {
+      await inSlices(this.#totals.updateSteps(pid, snapshot));
+      this.#counts.onAnswer(child, id, null);
+    });
+  }
+
+  #add(work: () => Promise<void>): void {
+    this.#adding = this.#adding.then(work).catch((fault: unknown) => this.reportFault('ipc', fault));
   }
 
   onInspected(child: ChildProcess, { id, inspection }: Inspected): void {
@@ -127,17 +136,15 @@ export class Operations {
     const { pid } = child;
     if (pid === undefined) return;
     // Its last words may still be on their way.
-    if (child.connected) child.once('disconnect', () => this.#totals.retire(pid));
-    else this.#totals.retire(pid);
+    const retire = (): void => this.#add(async () => this.#totals.retire(pid));
+    if (child.connected) child.once('disconnect', retire);
+    else retire();
   }
 
   /** The limits that are in use. */
-  async #limits(): Promise<LimitInUse[]> {
-    const used = new Map<string, number>();
-    for (const { limits } of await this.#inspect())
-      for (const each of limits) used.set(each.name, (used.get(each.name) ?? 0) + each.used);
-    const all = await this.#gateway.limits(used.keys());
-    return all.map((units) => ({ ...units, used: (used.get(units.name) ?? 0) + units.inWindow }));
+  async #limits(): Promise<readonly LimitInUse[]> {
+    const used = await inSlices(usedSteps(await this.#inspect()));
+    return inSlices(inUseSteps(await this.#gateway.limits(used.keys()), used));
   }
 
   #createSources(): AdminSources {
@@ -238,6 +245,30 @@ export class Operations {
     });
     return textInSlices(texts);
   }
+}
+
+/** What workers use of limits, by the names of these. */
+function* usedSteps(inspections: readonly Inspection[]): Steps<ReadonlyMap<string, number>> {
+  const used = new Map<string, number>();
+  for (const { limits } of inspections) {
+    for (const each of limits) {
+      used.set(each.name, (used.get(each.name) ?? 0) + each.used);
+      yield;
+    }
+  }
+  return used;
+}
+
+function* inUseSteps(
+  all: readonly OwnedUnits[],
+  used: ReadonlyMap<string, number>,
+): Steps<readonly LimitInUse[]> {
+  const inUse: LimitInUse[] = [];
+  for (const units of all) {
+    inUse.push({ ...units, used: (used.get(units.name) ?? 0) + units.inWindow });
+    yield;
+  }
+  return inUse;
 }
 
 async function openApiOf({ version, url, reloader }: OperatedGateway): Promise<object> {

@@ -4,7 +4,7 @@ import { readCallLine } from '../store/call-line.js';
 import type { Ledger, StoredCalls, SumPage } from '../store/store.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { requestIdOf } from '../wire/request-id.js';
-import { inSlices, type Steps } from '../wire/steps.js';
+import { inSlices, type Steps, sortSteps } from '../wire/steps.js';
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
 import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs } from './call-table.js';
@@ -117,7 +117,7 @@ export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQ
     }
   }
   for await (const sums of readSums(store, rangesOf(query))) await inSlices(add(sums));
-  return { rows: [...groups.values()].sort(compareRows), total, complete };
+  return { rows: await inSlices(sortSteps([...groups.values()], compareRows)), total, complete };
 }
 
 type SumRange = ReturnType<typeof sumRange>;

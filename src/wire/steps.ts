@@ -1,5 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
-
 /**
  * Work that may stop wherever it yields, and has a result at its end. What takes long with many keys or models is written so,
  * once: it runs at once where nobody waits meanwhile, and in slices where calls do.
@@ -17,6 +15,24 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
   }
 }
 
+/** Works that wait for their next slice, first come first. */
+const waiting: (() => void)[] = [];
+
+/**
+ * Resolves when one slice may run: one in each turn of the event loop, whoever works in slices. With one each, fifty keys
+ * that were made at once held a process up for as many milliseconds in every turn.
+ */
+function nextSlice(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(beginSlice);
+  });
+}
+
+function beginSlice(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(beginSlice);
+}
+
 /**
  * Does the work in slices of a millisecond; between two of them everything else of the process has its turn. What the work
  * reads must not change until its end.
@@ -24,7 +40,7 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
  */
 export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
-    await setImmediate();
+    await nextSlice();
     const end = performance.now() + sliceMs;
     do {
       const step = steps.next();
@@ -36,14 +52,51 @@ export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
 /** Puts short texts together into pieces of what a slice has time for. @param texts made one by one as they are taken */
 export async function* textInSlices(texts: Iterable<string>): AsyncGenerator<string, void, undefined> {
   let piece = '';
+  await nextSlice();
   let end = performance.now() + sliceMs;
   for (const text of texts) {
     piece += text;
     if (performance.now() < end) continue;
     yield piece;
     piece = '';
-    await setImmediate();
+    await nextSlice();
     end = performance.now() + sliceMs;
   }
   yield piece;
+}
+
+/** So many are sorted, or merged, in one step. */
+const sortedAtOnce = 128;
+
+/** Sorts a list as its own `sort` does, which takes milliseconds in one piece where there are thousands. @returns a new list */
+export function* sortSteps<Item>(
+  items: readonly Item[],
+  compare: (one: Item, other: Item) => number,
+): Steps<Item[]> {
+  let runs: Item[][] = [];
+  for (let from = 0; from < items.length; from += sortedAtOnce) {
+    runs.push(items.slice(from, from + sortedAtOnce).sort(compare));
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: Item[][] = [];
+    for (let at = 0; at < runs.length; at += 2)
+      merged.push(yield* mergeSteps(runs[at] as Item[], runs[at + 1] ?? [], compare));
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* mergeSteps<Item>(
+  one: readonly Item[],
+  other: readonly Item[],
+  compare: (one: Item, other: Item) => number,
+): Steps<Item[]> {
+  const merged: Item[] = [];
+  for (let i = 0, j = 0; i < one.length || j < other.length; ) {
+    const isFirst = j === other.length || (i < one.length && compare(one[i] as Item, other[j] as Item) <= 0);
+    merged.push((isFirst ? one[i++] : other[j++]) as Item);
+    if (merged.length % sortedAtOnce === 0) yield;
+  }
+  return merged;
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { atOnce, inSlices, type Steps, textInSlices } from '../../src/wire/steps.js';
+import { atOnce, inSlices, type Steps, sortSteps, textInSlices } from '../../src/wire/steps.js';
 
 /** Takes a millisecond for each step, and notes when each is done. */
 function* slowSteps(count: number, onStep: () => void): Steps<number> {
@@ -41,4 +41,30 @@ test('texts in slices are the same texts', async (t) => {
   const pieces: string[] = [];
   for await (const piece of textInSlices(texts)) pieces.push(piece);
   t.equal(pieces.join(''), texts.join(''));
+});
+
+test('of all works in slices one has its slice in a turn', async (t) => {
+  let turns = 0;
+  let isDone = false;
+  const turn = (): void => {
+    turns++;
+    if (!isDone) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const seen = new Set<number>();
+  const works = Array.from({ length: 10 }, () => inSlices(slowSteps(2, () => seen.add(turns))));
+  t.same(await Promise.all(works), new Array(10).fill(2));
+  isDone = true;
+  t.equal(seen.size, 20, 'no two of these steps were done in one turn');
+});
+
+test('a list is sorted in steps as at once, those that are equal in their order', (t) => {
+  for (const length of [0, 1, 127, 128, 129, 1000, 5001]) {
+    const items = Array.from({ length }, (_, index) => ({ rank: (index * 7919) % 101, index }));
+    const byRank = (a: { rank: number }, b: { rank: number }): number => a.rank - b.rank;
+    const before = [...items];
+    t.same(atOnce(sortSteps(items, byRank)), [...items].sort(byRank));
+    t.same(items, before, 'the list itself is as it was');
+  }
+  t.end();
 });
