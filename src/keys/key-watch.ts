@@ -27,6 +27,12 @@ export interface KeyWatchOptions {
 interface KeyWatch {
   /** The keys that are not revoked, as they were at the last look: what `onKeys` was told, taken together. */
   active(): readonly ManagedKey[];
+  /** How many these are. */
+  count(): number;
+  /** The ids of all that are known, revoked or not. */
+  ids(): readonly string[];
+  /** One of `active`, or null. */
+  find(id: string): ManagedKey | null;
   /**
    * Looks at once.
    * @returns a promise that resolves when every change that was announced before the call is known here and was told;
@@ -99,6 +105,21 @@ class PollingWatch implements KeyWatch {
 
   active(): readonly ManagedKey[] {
     return [...this.#known.values()].flatMap((found) => (isActive(found) ? found.record : []));
+  }
+
+  count(): number {
+    let count = 0;
+    for (const found of this.#known.values()) if (isActive(found)) count++;
+    return count;
+  }
+
+  ids(): readonly string[] {
+    return [...this.#known.keys()];
+  }
+
+  find(id: string): ManagedKey | null {
+    const found = this.#known.get(id);
+    return isActive(found) ? found.record : null;
   }
 
   refresh(): Promise<void> {

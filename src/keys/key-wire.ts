@@ -32,11 +32,6 @@ type WireLimits = readonly [
   concurrent: number | null,
 ];
 
-/** Everything, for a process that knows nothing yet. */
-export function wholeToWire(keys: readonly ActiveKey[]): WireKeys {
-  return toWire({ whole: true, put: keys, removed: [] });
-}
-
 /** A change, as large as what has changed. */
 export function toWire({ whole, put, removed }: KeyChange): WireKeys {
   const groups: (readonly string[])[] = [];

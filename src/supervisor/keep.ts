@@ -141,6 +141,14 @@ export function tell(child: ChildProcess, message: object): void {
   if (child.connected) child.send(message, () => {});
 }
 
+/** The same. Resolves once the message has left, or cannot. */
+export function told(child: ChildProcess, message: object): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.connected) child.send(message, () => resolve());
+    else resolve();
+  });
+}
+
 /** Lets a process go on without this one, which else would live for as long as it does. */
 export function disown(child: ChildProcess): void {
   if (child.connected) child.disconnect();

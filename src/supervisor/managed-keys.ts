@@ -6,13 +6,13 @@ import { GatewayError } from '../errors.js';
 import { announcementCollection } from '../keys/key-announcements.js';
 import { KeyBook } from '../keys/key-book.js';
 import { watchKeys } from '../keys/key-watch.js';
-import { toWire, wholeToWire } from '../keys/key-wire.js';
+import { toWire } from '../keys/key-wire.js';
 import type { KeyChange } from '../keys/managed-key.js';
 import { type WholeStore, withoutMaking } from '../store/create.js';
 import type { Store } from '../store/store.js';
-import { inSlices, type Steps } from '../wire/steps.js';
+import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
-import { tell } from './keep.js';
+import { told } from './keep.js';
 import type { WorkerOrder } from './messages.js';
 import { Rounds } from './rounds.js';
 
@@ -45,8 +45,11 @@ export interface ManagedKeys {
   count(): number;
   /** Resolves once the keys of the store are known, or cannot be had for now. */
   looked(): Promise<void>;
-  /** Tells a worker all of them. While they are not known, it is told nothing, and with all others then. */
-  greet(child: ChildProcess): void;
+  /**
+   * Tells a worker all of them, which it knows once this resolves: what changes meanwhile, too. While they are not known, it
+   * is told nothing, and with all others then.
+   */
+  greet(child: ChildProcess): Promise<void>;
   /** A worker has in force what it was told before it was asked under this number. */
   onConfirmed(child: ChildProcess, number: number): void;
   onGone(child: ChildProcess): void;
@@ -134,14 +137,11 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
         change(book.rotate(id, graceMs, revision), () => log.info({ key: id, graceMs }, 'key rotated')),
       revoke: (id) => change(book.revoke(id), () => log.info({ key: id }, 'key revoked')),
     },
-    count: () => watch.active().length,
+    count: () => watch.count(),
     async looked() {
       await firstLook;
     },
-    greet(child) {
-      if (!isKnown) return;
-      tell(child, { type: 'keys', keys: wholeToWire(watch.active()) } satisfies WorkerOrder);
-    },
+    greet: (child) => (isKnown ? tellWhole(child, watch) : Promise.resolve()),
     onConfirmed: (child, number) => confirmations.onAnswer(child, number, null),
     onGone: (child) => confirmations.onGone(child),
     stop() {
@@ -150,6 +150,23 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       void watch.stop();
     },
   };
+}
+
+/** Keys of one message: it is written and read at once. */
+const keysOfPart = 64;
+
+async function tellWhole(
+  child: ChildProcess,
+  watch: Pick<ReturnType<typeof watchKeys>, 'ids' | 'find'>,
+): Promise<void> {
+  const ids = watch.ids();
+  for (let from = 0; from === 0 || from < ids.length; from += keysOfPart) {
+    // As they are now: who was told of a change must not be told of the key before it.
+    const put = ids.slice(from, from + keysOfPart).flatMap((id) => watch.find(id) ?? []);
+    const keys = toWire({ whole: from === 0, put, removed: [] });
+    await told(child, { type: 'keys', keys } satisfies WorkerOrder);
+    await nextSlice();
+  }
 }
 
 /** Finds keys of the config in force by their ids: with 100,000, to look at all of them for each one takes 20 ms. */

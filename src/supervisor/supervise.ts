@@ -135,7 +135,7 @@ class Supervisor {
       onChange: (serving) => this.#onChange(serving),
       onStart: (child) => {
         this.#leases.onStart(child);
-        this.#keys.greet(child);
+        return this.#keys.greet(child);
       },
       onGone: (child, isPlanned) => {
         this.#leases.onGone(child);

@@ -5,9 +5,9 @@ import type { Logger } from 'pino';
 import { type ConfigChange, configChange, configParts } from '../config/change.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
-import { inSlices, type Steps } from '../wire/steps.js';
+import { inSlices, nextSlice } from '../wire/steps.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
-import { disown, type KeptProcess, keepRunning, tell } from './keep.js';
+import { disown, type KeptProcess, keepRunning, tell, told } from './keep.js';
 import {
   graceMs,
   isMessage,
@@ -30,8 +30,8 @@ interface WorkersOptions {
   readonly log: Logger;
   /** A worker began or ceased to serve: these process ids do now. */
   onChange(serving: readonly number[]): void;
-  /** A worker is about to be told to start: what it is told now, it knows before it listens. */
-  onStart(child: ChildProcess): void;
+  /** A worker is about to be told to start: what it is told until this resolves, it knows before it listens. */
+  onStart(child: ChildProcess): Promise<void>;
   /** A worker is gone, with all that it held; `isPlanned` when it was to end, or another has its place. */
   onGone(child: ChildProcess, isPlanned: boolean): void;
   /** What a worker tells that is not of its life. */
@@ -297,7 +297,7 @@ export class WorkerPool {
     const { host, port } = this.#options;
     for (const child of this.#waiting) {
       this.#started.add(child);
-      this.#options.onStart(child);
+      this.#telling.set(child, this.#options.onStart(child));
       const { config, simulatorUrl } = this.#current;
       this.#told.set(child, config);
       this.#tellInTurn(child, changeFrom(null, config), { type: 'start', simulatorUrl, host, port });
@@ -434,7 +434,7 @@ export class WorkerPool {
     const before = this.#telling.get(child);
     const work = async (): Promise<void> => {
       await before;
-      await inSlices(tellSteps(child, await change, order));
+      await tellChange(child, await change, order);
     };
     this.#telling.set(
       child,
@@ -447,11 +447,15 @@ function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promis
   return inSlices(configChange(before, next));
 }
 
-function* tellSteps(child: ChildProcess, change: ConfigChange, order: WorkerOrder): Steps<void> {
+/**
+ * One part in each turn, and none before the one before it has left: what has gathered in the channel, a worker reads in one
+ * piece.
+ */
+async function tellChange(child: ChildProcess, change: ConfigChange, order: WorkerOrder): Promise<void> {
   for (const part of configParts(change)) {
+    await nextSlice();
+    await told(child, { type: 'config-part', part } satisfies WorkerOrder);
     if (!child.connected) return;
-    tell(child, { type: 'config-part', part } satisfies WorkerOrder);
-    yield;
   }
   tell(child, order);
 }

@@ -22,7 +22,7 @@ const waiting: (() => void)[] = [];
  * Resolves when one slice may run: one in each turn of the event loop, whoever works in slices. With one each, fifty keys
  * that were made at once held a process up for as many milliseconds in every turn.
  */
-function nextSlice(): Promise<void> {
+export function nextSlice(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(beginSlice);
   });

@@ -68,7 +68,7 @@ test('a config that a worker cannot put in force is in force nowhere, now or in 
     onChange(pids) {
       serving = pids;
     },
-    onStart() {},
+    async onStart() {},
     onGone() {},
     onNews() {},
     onFault(fault) {

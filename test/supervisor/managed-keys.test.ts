@@ -20,8 +20,12 @@ class FakeWorker extends EventEmitter {
   isStuck = false;
   keys: ManagedKeys | null = null;
 
-  send(order: WorkerOrder): boolean {
+  orders = 0;
+
+  send(order: WorkerOrder, onSent?: () => void): boolean {
     if (this.isStuck) return true;
+    this.orders++;
+    if (onSent !== undefined) setImmediate(onSent);
     if (order.type === 'keys') this.set.apply(fromWire(order.keys));
     if (order.type === 'confirm-keys')
       setImmediate(() => this.keys?.onConfirmed(this as unknown as ChildProcess, order.number));
@@ -106,9 +110,29 @@ test('a worker that starts is told all keys', async (t) => {
   const { outcome } = await keys.desk.create(plainInput);
   const late = new FakeWorker();
   late.keys = keys;
-  keys.greet(late as unknown as ChildProcess);
+  await keys.greet(late as unknown as ChildProcess);
   t.ok(late.set.find(sha256(outcome.key)));
   t.equal(late.set.isComplete, true);
+});
+
+test('a worker that starts is told many keys part by part, and of none that was revoked meanwhile', async (t) => {
+  const { keys, workers } = make(t);
+  await keys.looked();
+  const made = await Promise.all(Array.from({ length: 300 }, () => keys.desk.create(plainInput)));
+  const late = new FakeWorker();
+  late.keys = keys;
+  workers.push(late);
+  let isTold = false;
+  const greeted = keys.greet(late as unknown as ChildProcess).then(() => {
+    isTold = true;
+  });
+  const last = made.at(-1)?.outcome;
+  await keys.desk.revoke(last?.record.id ?? '');
+  t.notOk(isTold, 'the key was revoked while others were told');
+  await greeted;
+  t.ok(late.orders > 4);
+  t.equal(late.set.size, 299);
+  t.equal(late.set.find(sha256(last?.key ?? '')), null);
 });
 
 test('a worker that is stuck is told of to the operator', async (t) => {
@@ -137,7 +161,7 @@ test('a store that cannot be reached holds nothing up, and its keys come when it
     [false, false],
   );
   const late = new FakeWorker();
-  keys.greet(late as unknown as ChildProcess);
+  await keys.greet(late as unknown as ChildProcess);
   t.equal(late.set.isComplete, false);
   await refused(t, keys.desk.create(plainInput), { kind: 'store_unavailable' });
   isLost = false;

@@ -39,7 +39,7 @@ test('a worker that does not start with new settings leaves the one before it in
       serving = pids;
       look();
     },
-    onStart() {},
+    async onStart() {},
     onGone() {},
     onNews() {},
     onFault(fault) {
@@ -91,7 +91,7 @@ async function startPool(t: Test, count: number) {
     onChange(pids) {
       serving = pids;
     },
-    onStart: (child) => void forked.add(child.pid),
+    onStart: async (child) => void forked.add(child.pid),
     onGone() {},
     onNews() {},
     onFault(_where, fault) {
