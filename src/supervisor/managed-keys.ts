@@ -153,7 +153,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
 }
 
 /** Keys of one message: it is written and read at once. */
-const keysOfPart = 64;
+const keysOfPart = 128;
 
 async function tellWhole(
   child: ChildProcess,

@@ -11,6 +11,7 @@ import { disown, type KeptProcess, keepRunning, tell, told } from './keep.js';
 import {
   graceMs,
   isMessage,
+  type OrderOf,
   type WorkerNews,
   type WorkerOrder,
   type WorkerReport,
@@ -58,6 +59,9 @@ interface RunningConfig {
   readonly config: ResolvedConfig;
   readonly simulatorUrl: string | null;
 }
+
+/** What is to be done with a config that was told. */
+type ConfigOrder = OrderOf<'start' | 'reload'>;
 
 /** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
 export class WorkerPool {
@@ -430,7 +434,7 @@ export class WorkerPool {
   }
 
   /** Tells a worker how its config changes, part by part, and then what to do with it: after all that it was told of configs before. */
-  #tellInTurn(child: ChildProcess, change: Promise<ConfigChange>, order: WorkerOrder): void {
+  #tellInTurn(child: ChildProcess, change: Promise<ConfigChange>, order: ConfigOrder): void {
     const before = this.#telling.get(child);
     const work = async (): Promise<void> => {
       await before;
@@ -447,13 +451,18 @@ function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promis
   return inSlices(configChange(before, next));
 }
 
+/** Nobody waits for a worker that does not serve yet but for its start. */
+const partsOfTurn = { start: 8, reload: 1 } as const;
+
 /**
- * One part in each turn, and none before the one before it has left: what has gathered in the channel, a worker reads in one
- * piece.
+ * A part or a few in each turn, and none before the one before it has left: what has gathered in the channel, a worker reads
+ * in one piece.
  */
-async function tellChange(child: ChildProcess, change: ConfigChange, order: WorkerOrder): Promise<void> {
+async function tellChange(child: ChildProcess, change: ConfigChange, order: ConfigOrder): Promise<void> {
+  let left = 0;
   for (const part of configParts(change)) {
-    await nextSlice();
+    if (left === 0) await nextSlice();
+    left = (left || partsOfTurn[order.type]) - 1;
     await told(child, { type: 'config-part', part } satisfies WorkerOrder);
     if (!child.connected) return;
   }
