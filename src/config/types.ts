@@ -35,7 +35,7 @@ export interface OwnSecrets {
 /** A key as answers are searched for it. */
 export interface KeyMark {
   readonly needle: Needle;
-  /** Its tail in UTF-16, of either byte order. */
+  /** Its end from that part on, in UTF-16 of either byte order. */
   readonly wide: Buffer;
 }
 

@@ -554,22 +554,29 @@ export function wordAfter(bytes: Buffer, at: number, keyLength: number): string 
 /** What bytes are searched for, of which nearly none hold it. */
 export interface Needle {
   readonly whole: Buffer;
-  /** Its end from a character that is rare in JSON: a search stops at each place where the first one stands. */
-  readonly tail: Buffer;
+  /** What of it is searched for: from a character that is rare in JSON, for a search stops at each of the first one. */
+  readonly part: Buffer;
+  /** Where that begins in the whole. */
+  readonly partAt: number;
 }
 
 /** From what is rarest in texts to what is not. */
 const rarities = [/[QXZJKVWY]/, /[A-Z]/, /[0-9]/, /[jqxz]/, /[kvwy_-]/, /[bcfgmpu]/, /[^" ]/];
-/** A shorter end is found too often in vain. */
-const leastTail = 4;
-/** So often the end of a needle is found in vain before the whole of it is searched for. */
+/** A shorter part is found too often in vain; for longer ones the engine has searches that take longer to set up. */
+const leastPart = 4;
+const longestPart = 7;
+/** So often a part of a needle is found in vain before the whole of it is searched for. */
 const mostVain = 64;
 
 /** @param text of Latin letters, longer than 4 */
 export function needleOf(text: string): Needle {
-  const places = rarities.map((rare) => text.slice(0, 1 - leastTail).search(rare));
+  const places = rarities.map((rare) => text.slice(0, 1 - leastPart).search(rare));
   const from = places.find((at) => at !== -1) ?? 0;
-  return { whole: Buffer.from(text), tail: Buffer.from(text.slice(from)) };
+  return {
+    whole: Buffer.from(text),
+    part: Buffer.from(text.slice(from, from + longestPart)),
+    partAt: Buffer.byteLength(text.slice(0, from)),
+  };
 }
 
 /** Whether bytes hold a needle; where they do not, in a third of the time that a search for the whole of it takes. */
@@ -578,17 +585,16 @@ export function contains(bytes: Buffer, needle: Needle): boolean {
 }
 
 /** Where a needle stands next, or -1. */
-export function needleAt(bytes: Buffer, { whole, tail }: Needle, from: number): number {
-  const before = whole.length - tail.length;
-  let at = bytes.indexOf(tail, from + before);
+export function needleAt(bytes: Buffer, { whole, part, partAt }: Needle, from: number): number {
+  let at = bytes.indexOf(part, from + partAt);
   for (let vain = 0; at !== -1; vain++) {
-    const start = at - before;
-    // Whoever knows the end may have written nothing else: a search for each would cost more than one for the whole.
+    const start = at - partAt;
+    // Whoever knows the part may have written nothing else: a search for each would cost more than one for the whole.
     if (vain === mostVain) return bytes.indexOf(whole, start);
     let same = 0;
-    while (same < before && bytes[start + same] === whole[same]) same++;
-    if (same === before) return start;
-    at = bytes.indexOf(tail, at + 1);
+    while (same < whole.length && bytes[start + same] === whole[same]) same++;
+    if (same === whole.length) return start;
+    at = bytes.indexOf(part, at + 1);
   }
   return -1;
 }

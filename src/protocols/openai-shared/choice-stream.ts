@@ -28,8 +28,10 @@ export interface ChoiceStreamParts {
 /** How usage is read out of their bytes. */
 export const { lastUsage } = createUsageReader();
 
-/** With a choice in it: an event of an error may have an empty list. */
-const choiceMarks = marksOf('"choices":[{', '"choices": [{');
+/** With a choice in it, or the usage in its place: an event of an error may have an empty list. */
+const choiceMarks = marksOf(
+  ...['"choices":[{', '"choices": [{', '"choices":[],"usage":{', '"choices": [], "usage": {'],
+);
 const usageKey = Buffer.from('"usage"');
 const nullLength = 4;
 /** So many members within others are looked at in what came at once: each may take going through all that follows it. */
