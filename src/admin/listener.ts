@@ -6,9 +6,12 @@ import { createRouter, type Router } from '../http/router.js';
 import { type Access, checkAccess } from './access.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
 import type { AdminRoute } from './routes.js';
+import { boundStrangers, type Strangers } from './strangers.js';
 
 /** Operators and their tools are few. */
 const maxConnections = 256;
+/** Of these, the ones that whoever has no token may hold. */
+const mostStrangers = 192;
 const maxHeaderBytes = 16 * 1024;
 const headersMs = 10_000;
 const requestMs = 30_000;
@@ -43,12 +46,13 @@ export function startAdmin(
   const server = createServer(
     { maxHeaderSize: maxHeaderBytes, headersTimeout: headersMs, requestTimeout: requestMs },
     (request, response) => {
-      serve({ router, tokens, onFault }, request, response).catch((error: unknown) => {
+      serve({ router, tokens, strangers, onFault }, request, response).catch((error: unknown) => {
         onFault('admin', error);
         response.destroy();
       });
     },
   );
+  const strangers = boundStrangers(server, mostStrangers);
   server.maxConnections = maxConnections;
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -72,6 +76,7 @@ type OnFault = (where: FaultPlace, fault: unknown) => void;
 interface Serving {
   readonly router: Router<AdminRoute>;
   readonly tokens: () => AdminTokens;
+  readonly strangers: Strangers;
   readonly onFault: OnFault;
 }
 
@@ -81,12 +86,13 @@ async function serve(serving: Serving, request: IncomingMessage, response: Serve
   response.on('close', () => {
     if (!response.writableFinished) gone.abort();
   });
-  await send(response, await answer(serving, request, gone.signal));
+  await send(response, await answer(serving, request, response, gone.signal));
 }
 
 async function answer(
-  { router, tokens, onFault }: Serving,
+  { router, tokens, strangers, onFault }: Serving,
   request: IncomingMessage,
+  response: ServerResponse,
   signal: AbortSignal,
 ): Promise<AdminAnswer> {
   try {
@@ -95,6 +101,7 @@ async function answer(
     const found = router.find(method, url.pathname);
     const wanted = found.kind === 'found' ? found.value.access : 'metrics';
     const granted = checkAccess(request.headers.authorization, tokens(), wanted);
+    if (granted !== 'open') strangers.admit(response);
     if (found.kind === 'notFound') throw new GatewayError('unknown_url');
     if (found.kind === 'methodNotAllowed') {
       throw new GatewayError('method_not_allowed', undefined, { allow: found.allow });
