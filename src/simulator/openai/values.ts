@@ -6,6 +6,19 @@ export function invalid(param: string, what: string): RequestError {
   return new RequestError(400, `Invalid value for '${param}': expected ${what}.`, param, 'invalid_value');
 }
 
+/** The refusal of a value that is none of some words. */
+export function unsupported(found: unknown, words: readonly string[], param: string): RequestError {
+  const list = words.map((word) => `'${word}'`).join(', ');
+  const message = `Invalid value: '${String(found)}'. Supported values are: ${list}.`;
+  return new RequestError(400, message, param, 'invalid_value');
+}
+
+/** The refusal of a text of more than `most` characters. */
+export function tooLong({ length }: string, most: number, param: string): RequestError {
+  const message = `Invalid '${param}': string too long. Expected a string with maximum length ${most}, but got a string with length ${length} instead.`;
+  return new RequestError(400, message, param, 'string_above_max_length');
+}
+
 /** The refusal of a body without a parameter. */
 export function missing(param: string): RequestError {
   return new RequestError(
@@ -89,6 +102,18 @@ export function textOrNull(body: JsonObject, name: string): string | null {
   return value;
 }
 
+/**
+ * The text of a member that must be there.
+ * @param path of the object in the body; empty for the body itself
+ */
+export function textIn(value: JsonObject, name: string, path: string): string {
+  const text = value[name] ?? null;
+  const place = path === '' ? name : `${path}.${name}`;
+  if (text === null) throw missing(place);
+  if (typeof text !== 'string') throw invalid(place, 'a string');
+  return text;
+}
+
 /** The value of a parameter that must be a text of one to `most` characters. */
 export function requiredText(body: JsonObject, name: string, most: number): string {
   const text = textOrNull(body, name);
@@ -101,14 +126,7 @@ export function requiredText(body: JsonObject, name: string, most: number): stri
       'empty_string',
     );
   }
-  if (text.length > most) {
-    throw new RequestError(
-      400,
-      `Invalid '${name}': string too long. Expected a string with maximum length ${most}, but got a string with length ${text.length} instead.`,
-      name,
-      'string_above_max_length',
-    );
-  }
+  if (text.length > most) throw tooLong(text, most, name);
   return text;
 }
 
@@ -120,14 +138,7 @@ export function oneOf<Word extends string>(
 ): Word {
   const value = body[name] ?? words[0];
   const found = words.find((word) => word === value);
-  if (found === undefined) {
-    throw new RequestError(
-      400,
-      `Invalid value: ${JSON.stringify(value)}. Supported values are: ${words.map((word) => `'${word}'`).join(', ')}.`,
-      name,
-      'invalid_value',
-    );
-  }
+  if (found === undefined) throw unsupported(value, words, name);
   return found;
 }
 

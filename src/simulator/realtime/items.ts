@@ -1,7 +1,6 @@
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
-import { invalid, missing } from '../openai/values.js';
-import { textIn } from '../responses/items.js';
+import { invalid, missing, textIn, unsupported } from '../openai/values.js';
 import type { Dialect } from './dialect.js';
 
 /** Samples that a client sends have 24 kHz and 16 bits. */
@@ -154,17 +153,6 @@ export function spokenItem(id: string, bytes: number): Item {
       content: [{ type: 'input_audio', transcript: null }],
     },
   };
-}
-
-/** The refusal of a word that is none of those which are possible. */
-export function unsupported(found: unknown, supported: readonly string[], place: string): RequestError {
-  const list = supported.map((one) => `'${one}'`).join(', ');
-  return new RequestError(
-    400,
-    `Invalid value: '${String(found)}'. Supported values are: ${list}.`,
-    place,
-    'invalid_value',
-  );
 }
 
 const mostItems = 1000;

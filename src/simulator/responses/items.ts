@@ -1,7 +1,7 @@
 import { unseal } from '../answer/seal.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
-import { invalid, missing } from '../openai/values.js';
+import { invalid, missing, textIn, tooLong, unsupported } from '../openai/values.js';
 
 /** One item of the input; `path` is where it stands in the body: `input[2]`. */
 export interface Item {
@@ -89,17 +89,6 @@ function readItem(value: unknown, path: string): Item {
   return { type, value, path };
 }
 
-/** A text member that must be there. */
-export function textIn(value: JsonObject, name: string, path: string): string {
-  const text = value[name] ?? null;
-  const place = path === '' ? name : `${path}.${name}`;
-  if (text === null) throw missing(place);
-  if (typeof text !== 'string') {
-    throw invalid(place, 'a string');
-  }
-  return text;
-}
-
 function checkId(id: unknown, prefix: string | undefined, path: string): void {
   if (id === undefined || id === null) {
     return;
@@ -108,12 +97,7 @@ function checkId(id: unknown, prefix: string | undefined, path: string): void {
     throw invalid(path, 'a string that is not empty');
   }
   if (id.length > longestId) {
-    throw new RequestError(
-      400,
-      `Invalid '${path}': string too long. Expected a string with maximum length ${longestId}, but got a string with length ${id.length} instead.`,
-      path,
-      'string_above_max_length',
-    );
+    throw tooLong(id, longestId, path);
   }
   if (prefix !== undefined && !id.startsWith(prefix)) {
     throw new RequestError(
@@ -123,16 +107,6 @@ function checkId(id: unknown, prefix: string | undefined, path: string): void {
       'invalid_value',
     );
   }
-}
-
-function unsupported(found: unknown, supported: readonly string[], path: string): RequestError {
-  const list = supported.map((one) => `'${one}'`).join(', ');
-  return new RequestError(
-    400,
-    `Invalid value: '${String(found)}'. Supported values are: ${list}.`,
-    path,
-    'invalid_value',
-  );
 }
 
 function checkMessage(value: JsonObject, path: string): void {

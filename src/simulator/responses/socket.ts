@@ -6,6 +6,7 @@ import type { Reply, Step } from '../http/reply.js';
 import { RequestError } from '../http/request-error.js';
 import { parseObject } from '../http/route.js';
 import { openaiFormat } from '../openai/format.js';
+import { unsupported } from '../openai/values.js';
 import type { SocketLine } from '../sockets/line.js';
 import { createResponse } from './route.js';
 
@@ -59,10 +60,7 @@ interface Memory {
 async function answer(parts: ResponsesSocketParts, memory: Memory, message: Buffer): Promise<void> {
   try {
     const { type, stream: _, generate, ...fields } = parseObject(message);
-    if (type !== 'response.create') {
-      const told = `Invalid value: '${String(type)}'. Supported values are: 'response.create'.`;
-      throw new RequestError(400, told, 'type', 'invalid_value');
-    }
+    if (type !== 'response.create') throw unsupported(type, ['response.create'], 'type');
     const digest = createHash('sha256').update(message).digest('hex');
     const items = itemsOf(fields.input);
     const isKnown = memory.id !== null && fields.previous_response_id === memory.id;

@@ -1,8 +1,7 @@
 import type { Tool, ToolChoice } from '../answer/prompt.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { RequestError } from '../http/request-error.js';
-import { invalid } from '../openai/values.js';
-import { textIn } from './items.js';
+import { invalid, textIn } from '../openai/values.js';
 
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 const hosted =

@@ -23,6 +23,7 @@ import {
   findTask,
   firstStatus,
   makeTask,
+  noteQuestion,
   statusOf,
   taskOfKey,
   type VideoLedger,
@@ -120,9 +121,7 @@ function readReference(fields: Fields): string | null {
 
 function retrieve(asked: RouteRequest, ledger: VideoLedger): Reply {
   const task = taskOf(asked.path.split('/')[3] ?? '');
-  ledger.polls += 1;
-  const faults = laterFaults(task.pollFaults, task.id);
-  return jsonReply(asked, shown(task, statusOf(task, Date.now())), faults);
+  return jsonReply(asked, shown(task, statusOf(task, Date.now())), noteQuestion(task, ledger));
 }
 
 function taskOf(id: string): VideoTask {

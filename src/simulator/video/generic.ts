@@ -1,4 +1,4 @@
-import { laterFaults, promptWishes } from '../faults/directives.js';
+import { promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import type { Reply, Route } from '../http/reply.js';
 import { RequestError } from '../http/request-error.js';
@@ -22,6 +22,7 @@ import {
   firstStatus,
   isPolicy,
   makeTask,
+  noteQuestion,
   statusOf,
   type VideoLedger,
   type VideoTask,
@@ -92,8 +93,7 @@ function query(asked: RouteRequest, ledger: VideoLedger): Reply {
   if (task === null) {
     throw new RequestError(404, `Task '${id}' not found.`, null, 'task_not_found');
   }
-  ledger.polls += 1;
-  return jsonReply(asked, shown(asked, task), laterFaults(task.pollFaults, task.id));
+  return jsonReply(asked, shown(asked, task), noteQuestion(task, ledger));
 }
 
 function shown(asked: RouteRequest, task: VideoTask): object {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { PromptWishes } from '../faults/directives.js';
+import { type Directive, laterFaults, type PromptWishes } from '../faults/directives.js';
 import { packName, unpackName, type VideoResult } from '../media/result.js';
 
 const mostNames = 10_000;
@@ -191,6 +191,12 @@ function unpacked(id: string, format: VideoFormat, packed: Packed): VideoTask {
     contentFaults,
     externalId,
   };
+}
+
+/** Counts a question how a task is. @returns the faults that its answer is to have */
+export function noteQuestion({ pollFaults, id }: VideoTask, ledger: VideoLedger): Directive[] {
+  ledger.polls += 1;
+  return laterFaults(pollFaults, id);
 }
 
 /** What the answer says that makes a task. */

@@ -1,4 +1,4 @@
-import { type Directive, laterFaults, promptWishes } from '../faults/directives.js';
+import { type Directive, promptWishes } from '../faults/directives.js';
 import type { JsonObject } from '../http/json.js';
 import { type AnswerFormat, bodyReply, type Reply, type Route } from '../http/reply.js';
 import { RequestError } from '../http/request-error.js';
@@ -6,7 +6,15 @@ import { jsonReply, type RouteRequest, refusal, routes } from '../http/route.js'
 import { videoUrl } from '../media/result.js';
 import { requestIdOf, vendorBody, vendorFormat } from '../media/route.js';
 import { isAddress, isBase64 } from '../openai/values.js';
-import { findTask, makeTask, statusOf, type VideoLedger, type VideoTask, type VideoWish } from './task.js';
+import {
+  findTask,
+  makeTask,
+  noteQuestion,
+  statusOf,
+  type VideoLedger,
+  type VideoTask,
+  type VideoWish,
+} from './task.js';
 import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
 
 /** The vendor's number for a request that it cannot take. */
@@ -155,8 +163,7 @@ function result(asked: RouteRequest, ledger: VideoLedger): Reply {
   if (task === null) {
     return success(asked, shown('not_found', ''), []);
   }
-  ledger.polls += 1;
-  const faults = laterFaults(task.pollFaults, task.id);
+  const faults = noteQuestion(task, ledger);
   const { state } = statusOf(task, Date.now());
   if (state === 'failed') {
     return refusal(failureOf(task), asked.answerFormat, [...asked.directives, ...faults]);

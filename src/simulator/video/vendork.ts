@@ -1,4 +1,4 @@
-import { type Directive, laterFaults, promptWishes } from '../faults/directives.js';
+import { type Directive, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import type { AnswerFormat, Reply, Route } from '../http/reply.js';
 import { RequestError } from '../http/request-error.js';
@@ -10,6 +10,7 @@ import {
   failureMessage,
   findTask,
   makeTask,
+  noteQuestion,
   rememberExternalId,
   statusOf,
   type VideoLedger,
@@ -187,8 +188,7 @@ function query(asked: RouteRequest, operation: 'text' | 'image', ledger: VideoLe
   if (task === null || task.operation !== operation) {
     throw new RequestError(404, `task '${name}' not found`, null, missing);
   }
-  ledger.polls += 1;
-  return enveloped(asked, shown(asked, task), laterFaults(task.pollFaults, task.id));
+  return enveloped(asked, shown(asked, task), noteQuestion(task, ledger));
 }
 
 /** Of a path segment with a percent sign that means nothing, the segment itself. */
