@@ -17,7 +17,7 @@ import { isVendorAccountError } from '../../protocols/error-formats/vendor-accou
 import { errorEvent, vendorAccountErrorOfMessage } from '../../protocols/realtime/error-event.js';
 import { mayAskForResponse, mayTellUsage } from '../../protocols/realtime/event-type.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
-import { isPiece } from '../../protocols/realtime/piece.js';
+import { isPiece } from '../../protocols/realtime/plain-event.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
 import { closeCode } from '../../wire/close-code.js';

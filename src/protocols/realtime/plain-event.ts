@@ -1,5 +1,6 @@
 import { endOfNumber, endOfString } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
+import { mayBeOfUsage, typeWithin } from './event-type.js';
 
 const quote = 0x22;
 const space = 0x20;
@@ -7,6 +8,12 @@ const comma = 0x2c;
 const colon = 0x3a;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
+const dot = 0x2e;
+const backslash = 0x5c;
+/** Of `A` to `Z`, what makes `a` to `z` of it. */
+const lower = 0x20;
+const errorWord = Buffer.from('error');
+const failWord = Buffer.from('fail');
 
 /** Members that say nothing of a model, of usage or of an error, and lead an upstream nowhere. */
 const plainNames = [
@@ -68,5 +75,30 @@ function behind(event: Buffer, at: number): number {
 
 function startsAt(event: Buffer, at: number, name: Buffer): boolean {
   for (let i = 0; i < name.length; i++) if (event[at + i] !== name[i]) return false;
+  return true;
+}
+
+/**
+ * Whether a server event is plainly one of the protocol's own that tells of neither an error nor usage, such as a piece of
+ * sound or text: nearly all of them, told by their names and their type. Of any other event this says nothing.
+ */
+export function isPiece(event: Buffer): boolean {
+  const type = plainTypeAt(event);
+  return type !== -1 && type < typeWithin && !mayBeOfUsage(event, type) && isOwnType(event, type);
+}
+
+/** Whether a type is one of the protocol's own, all of which have a dot in them, and no error's. */
+function isOwnType(event: Buffer, start: number): boolean {
+  let hasDot = false;
+  for (let at = start; event[at] !== quote; at++) {
+    if (event[at] === backslash || at > start + typeWithin) return false;
+    if (event[at] === dot) hasDot = true;
+    else if (saysAt(event, at, errorWord) || saysAt(event, at, failWord)) return false;
+  }
+  return hasDot;
+}
+
+function saysAt(event: Buffer, at: number, word: Buffer): boolean {
+  for (let i = 0; i < word.length; i++) if (((event[at + i] as number) | lower) !== word[i]) return false;
   return true;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { StopText } from '../../../src/conversation/fit/stop-text.js';
+import { StopText } from '../../../src/conversation/fit/stop-sequences.js';
 import { fc } from '../../support/seed.js';
 
 function read(sequences: readonly string[], ...pieces: string[]): [text: string, met: string | null] {

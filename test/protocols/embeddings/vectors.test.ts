@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { cutVectors } from '../../../src/protocols/embeddings/vectors.js';
+import { cutVectors } from '../../../src/protocols/embeddings/forms.js';
 
 const cut = (text: string) => cutVectors(Buffer.from(text), Buffer.from('"values"'));
 

@@ -9,8 +9,7 @@ import {
   typeOfEvent,
 } from '../../../src/protocols/realtime/event-type.js';
 import { judgeEvent } from '../../../src/protocols/realtime/events.js';
-import { isPiece } from '../../../src/protocols/realtime/piece.js';
-import { isPlainEvent } from '../../../src/protocols/realtime/plain-event.js';
+import { isPiece, isPlainEvent } from '../../../src/protocols/realtime/plain-event.js';
 import { usageOfEvent } from '../../../src/protocols/realtime/usage.js';
 import { isObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
