@@ -411,5 +411,8 @@ function marksOf(keys: readonly string[]): readonly KeyMark[] {
 function markOf(key: string): KeyMark {
   const needle = needleOf(key);
   // Without its last byte, which is the first of the next character in the other order.
-  return { needle, wide: Buffer.from(needle.whole.toString('utf8', needle.partAt), 'utf16le').subarray(0, -1) };
+  return {
+    needle,
+    wide: Buffer.from(needle.whole.toString('utf8', needle.partAt), 'utf16le').subarray(0, -1),
+  };
 }
