@@ -36,7 +36,7 @@ import { DescriptorWatch } from './http/descriptors.js';
 import { createMemorySweep } from './http/memory-sweep.js';
 import type { HeaderWords } from './http/request-head.js';
 import { createRouter } from './http/router.js';
-import { createServer, type Server } from './http/server.js';
+import { Server } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
 import { SweepList } from './http/sweep.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
@@ -155,7 +155,7 @@ export class Gateway {
     );
     this.#videoKeeper = new VideoKeeper(this.#services, log, options.keepVideoMs);
     const descriptors = new DescriptorWatch();
-    this.#server = createServer({
+    this.#server = new Server({
       words: headerWords(snapshot),
       cors: corsSettings(snapshot),
       readsPeers: snapshot.listen.trustedProxies !== null,

@@ -41,26 +41,6 @@ interface ServerOptions {
   readonly onFault: (where: FaultPlace, fault: unknown) => void;
 }
 
-export interface Server {
-  /** @returns the port, which differs from the one asked for when that was 0. Rejects when it is taken. */
-  listen(host: string, port: number): Promise<number>;
-  /** Puts other settings in force for the requests to come. */
-  set(settings: Pick<ServerOptions, 'words' | 'cors' | 'readsPeers'>): void;
-  /** Answers that have not ended. */
-  open(): number;
-  /** Requests since the start. */
-  served(): number;
-  /** Takes no more connections, and serves on those that there are. Resolves when nothing listens any more. */
-  stopListening(): Promise<void>;
-  /**
-   * Stops accepting; from now on answers end their connections; resolves when the last one open has ended.
-   * @param graceMs for so long after it what still comes on idle connections is served; a moment unless given
-   */
-  drain(graceMs?: number): Promise<void>;
-  /** Closes everything at once. */
-  close(): void;
-}
-
 /** uWS drops a socket that makes no progress after eight to twelve seconds; well under that. */
 const sweepMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
@@ -79,12 +59,8 @@ export class ListenError extends Error {}
 /** uWebSockets.js does not tell which. */
 const whyNot = 'another process has it, or it is no address of this machine, or this user may not';
 
-/** @returns a server on uWebSockets.js that turns every request into an `Exchange`. */
-export function createServer(options: ServerOptions): Server {
-  return new UwsServer(options);
-}
-
-class UwsServer implements Server {
+/** A server on uWebSockets.js that turns every request into an `Exchange`. */
+export class Server {
   readonly #options: ServerOptions;
   readonly #host: ExchangeHost = {
     sweepList: new SweepList(),
@@ -127,6 +103,7 @@ class UwsServer implements Server {
     this.#sweepTimer.unref();
   }
 
+  /** @returns the port, which differs from the one asked for when that was 0. Rejects when it is taken. */
   listen(address: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#app.listen(address, port, (socket) => {
@@ -140,26 +117,34 @@ class UwsServer implements Server {
     });
   }
 
+  /** Puts other settings in force for the requests to come. */
   set({ words, readsPeers, cors }: Pick<ServerOptions, 'words' | 'cors' | 'readsPeers'>): void {
     this.#slots = headerSlots(words, readsPeers);
     this.#readsPeers = readsPeers;
     this.#cors = createCors(cors);
   }
 
+  /** Answers that have not ended. */
   open(): number {
     return this.#host.open;
   }
 
+  /** Requests since the start. */
   served(): number {
     return this.#host.served;
   }
 
+  /** Takes no more connections, and serves on those that there are. Resolves when nothing listens any more. */
   async stopListening(): Promise<void> {
     if (this.#listening !== null) await quietTurn();
     // The server may have been closed meanwhile.
     this.#closeListener();
   }
 
+  /**
+   * Stops accepting; from now on answers end their connections; resolves when the last one open has ended.
+   * @param graceMs for so long after it what still comes on idle connections is served; a moment unless given
+   */
   async drain(graceMs = drainGraceMs): Promise<void> {
     // Clients that are told to close connect anew: not before every worker has ceased to listen, or they would wait in
     // the queue of one that closes it in their face. Who has told this one to cease before has waited for all.
@@ -188,6 +173,7 @@ class UwsServer implements Server {
     });
   }
 
+  /** Closes everything at once. */
   close(): void {
     clearInterval(this.#sweepTimer);
     this.#closeListener();

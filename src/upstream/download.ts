@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, type Guarded, guard, handFault } from '../errors.js';
 import { ByteBlocks } from '../wire/byte-blocks.js';
-import { createDialer, type Dialer } from './dial.js';
+import type { Dialer } from './dial.js';
 import { LeastRate, type RateBound } from './least-rate.js';
 import type { Origin } from './origin.js';
 import {
@@ -30,15 +30,15 @@ export interface DownloadOptions extends RemoteOptions {
   readonly timeoutMs: number;
   /** For what it is fetched: a fault of ours ends that, and `done` is not called. */
   readonly owner: Guarded;
-  /** One that comes more slowly is given up; none unless given. */
-  readonly rate?: RateBound;
+  /** One that comes more slowly is given up. */
+  readonly rate: RateBound;
   /**
    * The file is about to take up so many bytes of memory in all.
    * @throws {GatewayError} when there is no room for them: that ends it
    */
-  readonly hold?: (bytes: number) => void;
-  /** Of the worker, for connections to proxies; one for this file alone unless given. */
-  readonly dialer?: Dialer;
+  readonly hold: (bytes: number) => void;
+  /** Of the worker, for connections to proxies. */
+  readonly dialer: Dialer;
 }
 
 /** A connection is made for one file, and closed. */
@@ -82,7 +82,7 @@ class Transfer implements Guarded {
   #over = false;
   /** Bytes that have come. */
   #size = 0;
-  #looks: NodeJS.Timeout | null = null;
+  readonly #looks: NodeJS.Timeout;
   /** From the head of its answer on. */
   #rate: LeastRate | null = null;
 
@@ -94,12 +94,10 @@ class Transfer implements Guarded {
       this.#guard(() => this.#fail(new Refusal('it took too long'))),
       options.timeoutMs,
     );
-    const { rate } = options;
-    if (rate !== undefined)
-      this.#looks = setInterval(
-        this.#guard(() => this.#look(rate)),
-        lookEveryMs,
-      );
+    this.#looks = setInterval(
+      this.#guard(() => this.#look()),
+      lookEveryMs,
+    );
   }
 
   /** Not before the next turn of the event loop, so that no failure is told too early. */
@@ -125,7 +123,7 @@ class Transfer implements Guarded {
   end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
-    if (this.#looks !== null) clearInterval(this.#looks);
+    clearInterval(this.#looks);
     if (this.#immediate !== null) clearImmediate(this.#immediate);
     this.#leave();
   }
@@ -183,8 +181,7 @@ class Transfer implements Guarded {
         ? connectSecure(origin, { names: { lookup }, secureProfiles })
         : connect({ host, port, lookup, noDelay: true });
     }
-    const { dialer = createDialer() } = this.#options;
-    this.#tunnel = openTunnel(proxy, origin, dialer, {
+    this.#tunnel = openTunnel(proxy, origin, this.#options.dialer, {
       onTunnel(tunnel) {
         connected(null, secure ? secureTunnel(tunnel, origin, secureProfiles) : tunnel);
         // It was paused for whoever reads it now.
@@ -255,7 +252,7 @@ class Transfer implements Guarded {
   #hold(bytes: number): boolean {
     if (this.#over) return false;
     try {
-      this.#options.hold?.(bytes);
+      this.#options.hold(bytes);
       return true;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
@@ -265,8 +262,8 @@ class Transfer implements Guarded {
   }
 
   /** About once a second. */
-  #look(bound: RateBound): void {
-    if (this.#rate?.isTooSlow(performance.now(), this.#size, bound))
+  #look(): void {
+    if (this.#rate?.isTooSlow(performance.now(), this.#size, this.#options.rate))
       this.#fail(new Refusal('it comes too slowly'));
   }
 

@@ -5,11 +5,11 @@ import type { Resolver } from '../../src/upstream/address.js';
 import { type Downloaded, download } from '../../src/upstream/download.js';
 import { type Reached, reachUrl } from '../../src/upstream/reach.js';
 import { allowsPort, deniesAddress, deniesHost, type FetchRules } from '../../src/upstream/remote-url.js';
-import { faultless } from '../support/faultless.js';
 import { startGateway } from '../support/gateway.js';
 import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
+import { unboundedDownload } from '../support/unbounded-download.js';
 import { jsonAnswer, startHttpUpstream, startRawUpstream } from '../support/upstream.js';
 
 const anyPort = [[1, 65_535]] as const;
@@ -157,7 +157,13 @@ test('a redirect leads to no denied host, network or port', async (t) => {
   for (const to of [inner.url, inner.url.replace('127.0.0.1', 'localhost'), 'http://denied.test/a.png']) {
     const outer = await startFiles(t, () => to);
     const only = rulesOf([], ['localhost', 'denied.test'], [[outer.port, outer.port]] as never);
-    const limits = { maxBytes: 1000, timeoutMs: 20_000, allowPrivate: true, owner: faultless, rules: only };
+    const limits = {
+      maxBytes: 1000,
+      timeoutMs: 20_000,
+      allowPrivate: true,
+      ...unboundedDownload,
+      rules: only,
+    };
     const got = await new Promise<Downloaded | GatewayError>((done) => download(outer.url, limits, done));
     t.type(got, GatewayError, to);
     t.equal(outer.asked(), 1);

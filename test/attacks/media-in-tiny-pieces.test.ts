@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'tap';
 import { type Downloaded, download } from '../../src/upstream/download.js';
-import { faultless } from '../support/faultless.js';
+import { unboundedDownload } from '../support/unbounded-download.js';
 
 test('a file that comes a byte at a time is kept in a few blocks, and all of it is there', async (t) => {
   const bytes = 100_000;
@@ -37,7 +37,7 @@ test('a file that comes a byte at a time is kept in a few blocks, and all of it 
         rules: { ports: [[1, 65_535]], denyNetworks: [], denyHosts: [] },
         maxBytes: 1_000_000,
         timeoutMs: 60_000,
-        owner: faultless,
+        ...unboundedDownload,
         hold: (now) => {
           held = Math.max(held, now);
         },

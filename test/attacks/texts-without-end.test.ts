@@ -4,9 +4,9 @@ import { parseHostPattern } from '../../src/config/networks.js';
 import { type Downloaded, download } from '../../src/upstream/download.js';
 import { reachUrl } from '../../src/upstream/reach.js';
 import { deniesHost } from '../../src/upstream/remote-url.js';
-import { faultless } from '../support/faultless.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { goodAnswer } from '../support/routed.js';
+import { unboundedDownload } from '../support/unbounded-download.js';
 import { startRawUpstream } from '../support/upstream.js';
 
 /*
@@ -53,7 +53,7 @@ const rules = {
 test('a URL whose host is a million dots is refused at once, wherever it is fetched', async (t) => {
   const url = `http://${'.'.repeat(many)}a/`;
   const fetched = await new Promise<Downloaded | Error>((done) => {
-    download(url, { allowPrivate: false, rules, maxBytes: 1, timeoutMs: 60_000, owner: faultless }, done);
+    download(url, { allowPrivate: false, rules, maxBytes: 1, timeoutMs: 60_000, ...unboundedDownload }, done);
   });
   t.match(fetched, { kind: 'invalid_value' });
   t.match(await new Promise((done) => reachUrl(url, { allowPrivate: false, rules }, done)), {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
 import type { Exchange } from '../../src/http/exchange.js';
-import { createServer, type Server } from '../../src/http/server.js';
+import { Server } from '../../src/http/server.js';
 
 export interface TestServer {
   readonly port: number;
@@ -21,7 +21,7 @@ export async function startServer(
 ): Promise<TestServer> {
   const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
   const words = { vendorc: [], vendorg: [] };
-  const server = createServer({
+  const server = new Server({
     words,
     cors: null,
     readsPeers: false,

@@ -13,12 +13,17 @@ import { type Test, test } from 'tap';
 import { type FaultPlace, GatewayError } from '../../src/errors.js';
 import type { Resolver } from '../../src/upstream/address.js';
 import { type Downloaded, type DownloadOptions, download } from '../../src/upstream/download.js';
-import { faultless } from '../support/faultless.js';
+import { unboundedDownload } from '../support/unbounded-download.js';
 
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
 const pem = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
 
-const limits: DownloadOptions = { maxBytes: 1000, timeoutMs: 20_000, allowPrivate: true, owner: faultless };
+const limits: DownloadOptions = {
+  maxBytes: 1000,
+  timeoutMs: 20_000,
+  allowPrivate: true,
+  ...unboundedDownload,
+};
 
 async function serve(t: Test, answer: RequestListener, server: Server = createServer()): Promise<number> {
   server.on('request', answer);

@@ -8,8 +8,8 @@ import { type Reached, reachUrl } from '../../src/upstream/reach.js';
 import type { RemoteOptions } from '../../src/upstream/remote-url.js';
 import { authority, clientCertificate, demanding, serverCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
-import { faultless } from '../support/faultless.js';
 import { startProxy } from '../support/proxy.js';
+import { unboundedDownload } from '../support/unbounded-download.js';
 import { startRawUpstream } from '../support/upstream.js';
 import { plainOrigin } from './raw.js';
 
@@ -36,7 +36,13 @@ const fetched = (url: string, options: Partial<DownloadOptions>): Promise<Downlo
   new Promise((resolve) => {
     download(
       url,
-      { allowPrivate: false, maxBytes: 1 << 20, timeoutMs: 20_000, owner: faultless, ...options },
+      {
+        allowPrivate: false,
+        maxBytes: 1 << 20,
+        timeoutMs: 20_000,
+        ...unboundedDownload,
+        ...options,
+      },
       resolve,
     );
   });
@@ -135,7 +141,7 @@ test('a download that is given up, or takes too long, leaves no connection to th
   const way = resolveProxy(between.url(), null);
   const give = download(
     'http://files.test/a',
-    { allowPrivate: false, maxBytes: 1, timeoutMs: 20_000, owner: faultless, proxy: way },
+    { allowPrivate: false, maxBytes: 1, timeoutMs: 20_000, ...unboundedDownload, proxy: way },
     () => t.fail('it is told'),
   );
   const first = await between.request(0);
