@@ -164,7 +164,7 @@ export interface AnswerContext {
   readonly echo: JsonObject | null;
   /** See `ConversationRequest.clientTools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
-  readonly compaction: 'object' | 'item' | null;
+  readonly compaction: ConversationRequest['compaction'];
   /** How the client names itself, or empty. */
   readonly userAgent?: string | undefined;
   /** The upstream was asked to search the web: texts may name sources. */

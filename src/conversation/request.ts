@@ -204,8 +204,8 @@ export interface ConversationRequest {
   readonly returnsEncrypted?: boolean | undefined;
   /** The client asked for the usage of a stream, or its protocol always has it. */
   readonly includeUsage: boolean;
-  /** Settings that the responses protocol repeats in its answers, as the client sent them; else null. */
+  /** What the client's protocol repeats in its answers, as the client sent it: settings of responses; else null. */
   readonly echo: JsonObject | null;
-  /** The answer is to be a compaction of the conversation: the responses protocol's object or its item. */
-  readonly compaction: 'object' | 'item' | null;
+  /** The answer is to be a compaction of the conversation: the responses protocol's object or its item, or messages' block. */
+  readonly compaction: 'object' | 'item' | 'block' | null;
 }

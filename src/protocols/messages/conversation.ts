@@ -187,15 +187,22 @@ function recordText({ before, bytesBefore, own, all }: KeptTurn, reply: string):
 
 const ofReply = new Set(['content', 'stop_reason']);
 
-/** @returns null for an answer that nobody goes on from: after a refusal the SDK drops the turn */
+/**
+ * @returns null for an answer that nobody goes on from: after a refusal the SDK drops the turn, and a compaction, which takes
+ * the place of what is kept, is sent back to begin a thread of its own
+ */
 function replyOf(answer: Buffer): string | null {
   const taken = withoutMembers(answer, ofReply)?.taken;
   const content = taken?.get('content');
-  return content === undefined || taken?.get('stop_reason') === '"refusal"' ? null : messageOf(content);
+  const reason = taken?.get('stop_reason');
+  return content === undefined || reason === '"refusal"' || reason === '"compaction"'
+    ? null
+    : messageOf(content);
 }
 
 function replyOfStream({ content, stopReason }: StreamedMessage): string | null {
-  return content === null || stopReason === 'refusal' ? null : messageOf(content);
+  const isLast = stopReason === 'refusal' || stopReason === 'compaction';
+  return content === null || isLast ? null : messageOf(content);
 }
 
 function messageOf(content: string): string {

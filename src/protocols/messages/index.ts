@@ -15,6 +15,7 @@ import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
+import { CompactionEncoder } from './compaction-encoder.js';
 import { countTokensConversation, messagesConversation } from './conversation.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
@@ -56,7 +57,8 @@ export const messagesCodec: TextCodec = {
   decodeAnswer,
   encodeAnswer,
   createDecoder: (source) => new MessagesDecoder(source),
-  createEncoder: (context) => new MessagesEncoder(context),
+  createEncoder: (context) =>
+    context.compaction === null ? new MessagesEncoder(context) : new CompactionEncoder(context),
 };
 
 const translation: Translation = {

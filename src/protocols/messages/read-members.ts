@@ -37,6 +37,7 @@ export const readMembers: Shape = shapeOf(
   // What a thread holds is in the messages by then: see `thread.ts`.
   ...['container', 'mcp_servers', 'thread'],
   {
+    compaction: shapeOf('type', 'instructions'),
     metadata: shapeOf('user_id'),
     thinking: shapeOf('type', 'budget_tokens', 'display'),
     output_config: shapeOf('effort', 'format'),

@@ -4,6 +4,7 @@ import { searchToken, tokenMarks, untagSignature } from '../../conversation/sign
 import { changedObjects, isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { afterColon, needleAt, needleOf } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
+import { isOwnCompaction } from './compaction-block.js';
 import { isOwnSearchId, ownSearchMark } from './search-blocks.js';
 
 /** Of tokens, in ids of calls, too, and of a search that another vendor ran; see `Translation.carriedMarks`. */
@@ -66,10 +67,19 @@ function clearsThinking({ type }: JsonObject): boolean {
 }
 
 function restoreMessage(message: JsonObject): JsonObject | null {
+  if (blocksOf(message).some(isOwnCompaction)) return withSummary(message);
   const searches = ownSearches(message.content);
   const content = changedObjects(message.content, (block) => restoreBlock(block, searches));
   if (content === null) return message;
   return content.length === 0 ? null : { ...message, content };
+}
+
+/** What was summed up here is told by the user: a conversation begins with words of the user's. */
+function withSummary(message: JsonObject): JsonObject {
+  const content = blocksOf(message).map((block) =>
+    isOwnCompaction(block) ? { type: 'text', text: block.content } : block,
+  );
+  return { ...message, role: 'user', content };
 }
 
 /** Ids of the searches that another vendor ran, by what stands in their results. */

@@ -1,64 +1,14 @@
-import type { Answer, FinishReason } from '../../conversation/answer.js';
-import type { ConversationRequest, Turn } from '../../conversation/request.js';
-import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import type { Sealer } from '../../wire/seal.js';
 import { messageId } from './output.js';
 
 /*
- * A compaction takes the place of a conversation's earlier turns. An upstream of another protocol has none, so the
- * model is asked for a summary, which the client carries sealed and sends back in place of the turns.
+ * An upstream of another protocol has no compactions, so the model is asked for a summary (`conversation/compaction.ts`),
+ * which the client carries sealed and sends back in place of the turns.
  */
 
 const kind = 'compaction';
 const introduction = 'Summary of the conversation so far:\n\n';
-const instruction =
-  'Write a thorough summary of the conversation up to here. It will replace the conversation: whoever goes on will ' +
-  'have nothing but your summary. State the goals and wishes of the user with every constraint, the facts that were ' +
-  'found, the decisions and the reasons for them, what was done and with what result, and the work that is still ' +
-  'open, with the next step. Repeat names, paths, ids, numbers, commands and error messages verbatim. ' +
-  'Write only the summary: do not go on with the work, and call no tools.';
-
-/**
- * Turns a request into one for the summary of its conversation. Its functions stay, because their calls are in the
- * conversation, but none may be called; tools of the upstream, the format of the answer and the limit of its length
- * have no part in it.
- * @param compaction how the client wants the answer
- */
-export function asCompaction(
-  request: ConversationRequest,
-  compaction: 'object' | 'item',
-): ConversationRequest {
-  const question: Turn = { role: 'user', parts: [{ kind: 'text', text: instruction }] };
-  return {
-    ...request,
-    turns: [...request.turns, question],
-    hostedTools: [],
-    search: undefined,
-    toolChoice: request.tools.length === 0 ? null : { mode: 'none' },
-    format: null,
-    maxTokens: null,
-    logprobs: null,
-    verbosity: null,
-    compaction,
-  };
-}
-
-/** The text of an answer that is a summary; empty when it has none. */
-export function summaryOf(answer: Answer): string {
-  let text = '';
-  for (const part of answer.choices[0]?.parts ?? []) if (part.kind === 'text') text += part.text;
-  return text;
-}
-
-/** Why an answer is no summary that could take the place of the conversation; null when it is one. */
-export function faultOfSummary(summary: string, finish: FinishReason): GatewayError | null {
-  if (finish === 'length' || finish === 'filtered')
-    return new GatewayError('upstream_error', "The model's summary of the conversation was cut.");
-  if (summary.trim() === '')
-    return new GatewayError('upstream_error', 'The model wrote no summary of the conversation.');
-  return null;
-}
 
 /** Closes a summary for the client to carry. */
 export function sealSummary(summary: string, sealer: Sealer): string {

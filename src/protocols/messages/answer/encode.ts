@@ -1,11 +1,13 @@
 import type { Answer, AnswerText } from '../../../conversation/answer.js';
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
+import { faultOfSummary, summaryOf } from '../../../conversation/compaction.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { isRedacted, noSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObjectText, quoted } from '../../../wire/json.js';
 import { toolUseId } from '../call-ids.js';
+import { compactionBlock } from '../compaction-block.js';
 import { encodeText } from '../request/encode.js';
 import { callBlock, citationText, resultBlock, searchId } from '../search-blocks.js';
 import { encodeFinish } from './finish.js';
@@ -13,9 +15,10 @@ import { encodeUsage } from './usage.js';
 
 /**
  * Writes a `message`; see `TextCodec.encodeAnswer`. Of several answers it has the first.
- * @throws {GatewayError} `upstream_error` for an answer without a choice
+ * @throws {GatewayError} `upstream_error` for an answer without a choice, and for a compaction without a whole summary
  */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
+  if (context.compaction !== null) return encodeCompaction(answer, context);
   const [choice] = answer.choices;
   if (choice === undefined)
     throw new GatewayError('upstream_error', 'The upstream answered without a message.');
@@ -41,6 +44,16 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   return (
     `{${messageHead(context)},"content":[${blocks.join(',')}],"stop_reason":"${encodeFinish(finish, calls > 0)}",` +
     `"stop_sequence":${JSON.stringify(sequence)},"usage":${encodeUsage(answer.usage, searches)}}`
+  );
+}
+
+function encodeCompaction(answer: Answer, context: AnswerContext): string {
+  const summary = summaryOf(answer);
+  const fault = faultOfSummary(summary, answer.choices[0]?.finish ?? 'stop');
+  if (fault !== null) throw fault;
+  return (
+    `{${messageHead(context)},"content":[${compactionBlock(summary, context.echo)}],"stop_reason":"compaction",` +
+    `"stop_sequence":null,"usage":${encodeUsage(answer.usage)}}`
   );
 }
 

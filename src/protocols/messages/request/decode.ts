@@ -1,5 +1,6 @@
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import { cutId } from '../../../conversation/carrying-id.js';
+import { asCompaction } from '../../../conversation/compaction.js';
 import { effortOfBudget, effortOfWord } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
 import {
@@ -37,6 +38,7 @@ import { ofType, untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
 import { clientFunctionOf } from '../client-tools.js';
+import { compactionIn } from '../compaction-block.js';
 import { readMembers } from '../read-members.js';
 import { decodeSearch, isSearchTool } from '../search-tool.js';
 import { isServerBlock, serverBlockText } from '../server-blocks.js';
@@ -55,8 +57,10 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const turns = decodeMessages(body.messages, system, { leftOut, changes });
   const given = listOf(body.tools).map((tool, index) => ({ tool, at: `tools[${index}]` }));
   const { tools, hostedTools, search } = decodeTools(changedTools(given, changes, leftOut), body.tool_choice);
+  const compaction = compactionIn(body);
+  if (compaction === null && isObject(body.compaction)) leftOut.add('compaction');
   const maxTokens = numberOrNull(body.max_tokens);
-  return {
+  const request: ConversationRequest = {
     from: 'messages',
     stream,
     leftOut: [...leftOut, ...unreadMembers(body, readMembers)],
@@ -88,6 +92,9 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     echo: null,
     compaction: null,
   };
+  if (compaction === null) return request;
+  const echo = { tool_changes: changes.map(({ block }) => block) };
+  return { ...asCompaction(request, 'block', textOrNull(compaction.instructions) ?? ''), echo };
 }
 
 /** What lives at the vendor, or is reached from there, is not in the conversation. */

@@ -1,6 +1,7 @@
 import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
-import { faultOfSummary, keptItems, sealSummary, summaryOf } from '../compact.js';
+import { faultOfSummary, summaryOf } from '../../../conversation/compaction.js';
+import { keptItems, sealSummary } from '../compact.js';
 import {
   annotation,
   calledTool,

@@ -1,4 +1,5 @@
 import { type CutId, cutId } from '../../../conversation/carrying-id.js';
+import { asCompaction } from '../../../conversation/compaction.js';
 import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeMediaUrl } from '../../../conversation/media-source.js';
 import type {
@@ -30,7 +31,7 @@ import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf, clientOutputOf } from '../client-tools.js';
-import { asCompaction, isCompaction, keptContents, openCompaction } from '../compact.js';
+import { isCompaction, keptContents, openCompaction } from '../compact.js';
 import { nameOfItem, nameOfPart } from '../left-out.js';
 import {
   clientTools,

@@ -1,12 +1,13 @@
 import type { FinishReason, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
+import { faultOfSummary } from '../../../conversation/compaction.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { LeftOut } from '../../../conversation/left-out.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { charactersOf as charactersOfSearch, type SearchPart } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import { encodeFinish } from '../answer/finish.js';
-import { faultOfSummary, sealSummary } from '../compact.js';
+import { sealSummary } from '../compact.js';
 import { EventWriter } from '../event-writer.js';
 import { OpenCall, OpenMessage, OpenReasoning } from '../open-items.js';
 import { type CallNaming, calledTool, compactionItem, messageId, reasoningItem } from '../output.js';
