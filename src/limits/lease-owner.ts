@@ -74,6 +74,8 @@ export class LeaseOwner {
   readonly #sending = new Set<OwnedWorker>();
   /** Workers that have ended and of which none took the place: what they may have used of their slices, oldest first. */
   #ended: { readonly sliceDivisor: number; readonly usedUntil: number }[] = [];
+  /** Workers that have ended, of whose units some pools do not know that yet, and when each did. */
+  readonly #goneAt = new Map<number, number>();
   readonly #sliceDivisor: () => number;
   #recalls = 0;
 
@@ -130,18 +132,36 @@ export class LeaseOwner {
    * called while it may still admit calls, even if it cannot be reached.
    */
   gone(id: number): void {
+    atOnce(this.goneSteps(id));
+  }
+
+  /** The same in steps, of which those who ask meanwhile notice nothing: what they ask for is told of its end first. */
+  goneSteps(id: number): Steps<void> {
     const worker = this.#workers.get(id);
-    if (worker === undefined) return;
+    if (worker === undefined) return nothing();
     this.#workers.delete(id);
     this.#sending.delete(worker);
     const now = this.#now();
     const { sliceDivisor } = worker;
     if (sliceDivisor > 0) this.#ended.push({ sliceDivisor, usedUntil: now + longestWindowMs });
-    for (const pool of [...this.#pools.values()]) {
-      pool.lose(id, now);
-      this.#answerAsks(pool, now);
+    this.#goneAt.set(id, now);
+    return this.#loseSteps(id);
+  }
+
+  *#loseSteps(id: number): Steps<void> {
+    let told = 0;
+    for (const pool of this.#pools.values()) {
+      this.#answerAsks(pool, this.#now());
+      if (++told % mostAtOnce === 0) this.#flush();
+      yield;
     }
+    this.#goneAt.delete(id);
     this.#flush();
+  }
+
+  /** Takes back what workers have left of a pool, as of their ends. */
+  #loseGone(pool: OwnedPool): void {
+    for (const [id, at] of this.#goneAt) pool.lose(id, at);
   }
 
   /** Decides what has waited long enough. To be called about every 100 ms. */
@@ -215,7 +235,10 @@ export class LeaseOwner {
   /** The pool of that name, or null where the config has none. */
   #open(name: string): OwnedPool | null {
     const known = this.#pools.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#loseGone(known);
+      return known;
+    }
     const pool = this.#poolOf(name);
     if (pool === undefined) return null;
     return this.#add(pool);
@@ -360,6 +383,7 @@ export class LeaseOwner {
 
   /** Where there is less than workers have, they owe it: nothing else makes busy ones give up what they use again. */
   #dun(pool: OwnedPool): void {
+    this.#loseGone(pool);
     for (const [id, amount] of pool.collectDebts()) {
       const worker = this.#workers.get(id);
       if (worker === undefined) continue;
@@ -416,6 +440,7 @@ export class LeaseOwner {
    * that are free again. Forgets the pool when nothing is left of it.
    */
   #answerAsks(pool: OwnedPool, now: number): void {
+    this.#loseGone(pool);
     pool.collect(now);
     const isValid = this.#shares.isValid(pool, now);
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
@@ -485,6 +510,8 @@ export class LeaseOwner {
     this.#shares.flush();
   }
 }
+
+function* nothing(): Steps<void> {}
 
 function unitsOf({ name, kind, limit, share, free, window, leased, asks }: OwnedPool): OwnedUnits {
   return {

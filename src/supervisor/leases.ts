@@ -117,7 +117,7 @@ export function createLeases(options: LeasesOptions): Leases {
       const number = numbers.get(child);
       if (number === undefined) return;
       numbers.delete(child);
-      owner.gone(number);
+      inSlices(owner.goneSteps(number)).catch((fault: unknown) => options.onFault('ipc', fault));
     }),
     async apply(next, workers) {
       const changed = await inSlices(pools.configSteps(await inSlices(poolSteps(next))));

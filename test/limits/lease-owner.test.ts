@@ -1,8 +1,10 @@
 import { test } from 'tap';
 import type { Decision, Denial } from '../../src/limits/admission.js';
 import { LeaseOwner } from '../../src/limits/lease-owner.js';
+import type { OwnerMessage } from '../../src/limits/messages.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { findPool } from '../../src/limits/pools.js';
+import { atOnce } from '../../src/wire/steps.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
 const window: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
@@ -50,6 +52,37 @@ test('the window units of a killed worker count as used when it ended', (t) => {
   t.equal(admitted(offer(host, other, window, 3)), 0);
   host.advance(3000);
   t.equal(admitted(offer(host, other, window, 6)), 6);
+  t.end();
+});
+
+test('who asks while pools are told of the end of a worker has its slots, and what it used of windows counts', (t) => {
+  const pools = new Map([window, slots].map((pool) => [pool.name, pool]));
+  const owner = new LeaseOwner({ poolOf: (name) => pools.get(name), now: () => 1000 });
+  const heard: OwnerMessage[] = [];
+  owner.join(1, () => {});
+  owner.join(2, (message) => heard.push(message));
+  const ask = (worker: number, pool: Pool, need: number): void =>
+    owner.receive(worker, {
+      type: 'lease-news',
+      asks: [{ pool: pool.name, number: 1, need, least: 1, want: need }],
+    });
+  ask(1, slots, 2);
+  ask(1, window, 10);
+  const steps = owner.goneSteps(1);
+  ask(2, slots, 2);
+  ask(2, window, 10);
+  t.match(
+    heard.flatMap(({ answers }) => answers ?? []),
+    [
+      { pool: slots.name, granted: 2, short: false },
+      { pool: window.name, granted: 0, short: true },
+    ],
+  );
+  atOnce(steps);
+  t.match(owner.inspect(), [
+    { name: slots.name, free: 0, inWindow: 0 },
+    { name: window.name, free: 0, inWindow: 10 },
+  ]);
   t.end();
 });
 
