@@ -81,7 +81,7 @@ function checkSettings(body: JsonObject): void {
     if (body[name] !== undefined) textOf(body[name], name, 64);
   oneOf(body.reasoning_effort, 'none minimal low medium high xhigh max', 'reasoning_effort');
   oneOf(body.verbosity, 'low medium high', 'verbosity');
-  oneOf(body.service_tier, 'auto default flex scale priority', 'service_tier');
+  oneOf(body.service_tier, 'auto default flex scale priority fast', 'service_tier');
   if (Array.isArray(body.stop)) rule(body.stop.length <= 4, 'stop: more than 4');
   if (body.metadata !== undefined) checkMetadata(body.metadata);
   if (at(body, 'response_format', 'json_schema', 'strict') === true)
