@@ -53,8 +53,17 @@ const drainDelayMs = 100;
 /** Requests on connections that were idle when the drain began are still served for so long. */
 const drainGraceMs = 300;
 
-/** The system does not let us listen; the message says where. */
+/** It cannot listen, by no fault of its own; the message says where, or which files are in the way. */
 export class ListenError extends Error {}
+
+/** A worker that starts reads the files as they are at that moment. */
+function secureApp({ cert, key }: NonNullable<ServerOptions['tls']>): TemplatedApp {
+  try {
+    return SSLApp({ cert_file_name: cert, key_file_name: key });
+  } catch {
+    throw new ListenError(`the certificate in ${cert} and the key in ${key} cannot be used together`);
+  }
+}
 
 /** uWebSockets.js does not tell which. */
 const whyNot = 'another process has it, or it is no address of this machine, or this user may not';
@@ -89,7 +98,7 @@ export class Server {
     this.#slots = headerSlots(words, readsPeers);
     this.#readsPeers = readsPeers;
     this.#cors = createCors(cors);
-    this.#app = tls === null ? App() : SSLApp({ cert_file_name: tls.cert, key_file_name: tls.key });
+    this.#app = tls === null ? App() : secureApp(tls);
     takeSockets(this.#app, sockets.paths, sockets.limits, (response, request, context) =>
       this.#takeGuarded(response, request, context),
     );

@@ -3,8 +3,10 @@ import { request } from 'node:https';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
+import { ListenError } from '../../src/http/server.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { startServer } from './http-server.js';
 
 /** From `dist*`, where this file runs compiled. */
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');
@@ -41,4 +43,13 @@ test('with a certificate the listener speaks HTTPS', async (t) => {
     sent.end('{"model":"m","messages":[{"role":"user","content":"hi"}]}');
   });
   t.same(answer, { status: 200, body: completion });
+});
+
+test('files of which one was replaced and the other not yet are named', async (t) => {
+  const [cert, key] = [`${fixtures}/localhost.pem`, `${fixtures}/client.key`];
+  const reason = `the certificate in ${cert} and the key in ${key} cannot be used together`;
+  await t.rejects(
+    startServer(t, () => {}, { cert, key }),
+    new ListenError(reason),
+  );
 });
