@@ -76,17 +76,12 @@ function restView(config: ResolvedConfig): object {
     admin: admin === null ? undefined : adminView(admin),
     workers: config.workers,
     store: storeView(config.store),
-    outage: { budgets: outage.budgets, rates: outage.rates },
+    outage: pick(outage, 'budgets', 'rates'),
     usage: settings(config.usage),
     videos: videosView(config.videos),
     unpriced: config.unpriced,
     conversations: config.conversations === null ? 'off' : settings(config.conversations),
-    vendors: {
-      vendorc: vendors.vendorc,
-      vendorg: vendors.vendorg,
-      vendork: vendors.vendork,
-      vendorj: vendors.vendorj,
-    },
+    vendors: pick(vendors, 'vendorc', 'vendorg', 'vendork', 'vendorj'),
     limits: settings(config.limits),
     timeouts: settings(config.timeouts),
     routing: settings(config.routing),
@@ -98,13 +93,22 @@ function restView(config: ResolvedConfig): object {
   };
 }
 
-function groupView({ models, limits, budget, priceFactor, shareVideos }: Group): object {
+/** These properties of an object, but for those that are null or not there; of none nothing. */
+function pick<Source extends object>(
+  source: Source | null,
+  ...names: readonly (keyof Source)[]
+): object | undefined {
+  if (source === null) return undefined;
+  const given = names.filter((name) => source[name] !== null && source[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, source[name]]));
+}
+
+function groupView(group: Group): object {
   return {
-    models,
-    limits: limitsView(limits),
-    budget: budgetView(budget),
-    priceFactor: priceFactor ?? undefined,
-    shareVideos,
+    models: group.models,
+    limits: limitsView(group.limits),
+    budget: budgetView(group.budget),
+    ...pick(group, 'priceFactor', 'shareVideos'),
   };
 }
 
@@ -163,7 +167,7 @@ function listenView({ host, port, tls, cors, trustedProxies, publicUrl }: Resolv
     host,
     port,
     tls: tls === null ? undefined : { cert: tls.cert, key: tls.key },
-    cors: cors === null ? undefined : { origins: cors.origins, maxAgeSeconds: cors.maxAgeSeconds },
+    cors: pick(cors, 'origins', 'maxAgeSeconds'),
     trustedProxies: trustedProxies?.map(({ address, prefix }) => `${address}/${prefix}`),
     publicUrl: publicUrl?.replace(/\/\/[^/]*@/, `//${hiddenText}@`),
   };
@@ -188,65 +192,44 @@ function storeView(store: StoreSettings): object {
 const sslModes = { on: 'require', verified: 'verify-full' } as const;
 
 function upstreamView(upstream: ResolvedUpstream): object {
-  const { ca, verify, serverName, clientCertificate } = upstream.tls;
+  const { ca, clientCertificate } = upstream.tls;
   const isSecure = upstream.baseUrl !== null && /^https:/i.test(upstream.baseUrl);
   const shown = clientCertificate === null ? undefined : hiddenText;
   const tls = {
     ca: ca === null ? undefined : hiddenText,
     cert: shown,
     key: shown,
-    verify,
-    serverName: serverName ?? undefined,
+    ...pick(upstream.tls, 'verify', 'serverName'),
   };
   return {
-    kind: upstream.kind,
-    baseUrl: upstream.baseUrl ?? undefined,
+    ...pick(upstream, 'kind', 'baseUrl'),
     apiKeys: upstream.apiKeys.map(() => hiddenText),
-    keyHeader: upstream.keyHeader ?? undefined,
-    query: upstream.query,
+    ...pick(upstream, 'keyHeader', 'query'),
     headers: Object.fromEntries(upstream.headers.map(([name]) => [name, hiddenText])),
-    forwardHeaders: upstream.forwardHeaders,
-    returnHeaders: upstream.returnHeaders,
-    preset: upstream.preset ?? undefined,
+    ...pick(upstream, 'forwardHeaders', 'returnHeaders', 'preset'),
     rules: rulesView(upstream.rules),
     tls: isSecure ? tls : undefined,
     ...proxyView(upstream.proxy),
-    injectUsage: upstream.injectUsage,
-    onLeave: upstream.onLeave,
-    responsesSocket: upstream.responsesSocket,
-    fetchPrivate: upstream.fetchPrivate,
-    allowMembers: upstream.allowMembers,
-    maxConnections: upstream.maxConnections,
-    maxWaiting: upstream.maxWaiting,
+    ...pick(upstream, 'injectUsage', 'onLeave', 'responsesSocket', 'fetchPrivate', 'allowMembers'),
+    ...pick(upstream, 'maxConnections', 'maxWaiting'),
   };
 }
 
 function modelView(model: ResolvedModel): object {
-  const { protocols, targets, price, limits, budget, firstTokenMs, hedgeMs, tokens } = model;
+  const { protocols, targets, price, limits, budget, tokens } = model;
   return {
     protocols,
     targets: targets.map(({ translation, ...target }) => ({
-      upstream: target.upstream,
-      model: target.model,
-      responses: target.responses,
-      images: target.images,
+      ...pick(target, 'upstream', 'model', 'responses', 'images'),
       translation: {
-        maxTokens: translation.maxTokens,
-        maxTokensField: translation.maxTokensField,
+        ...pick(translation, 'maxTokens', 'maxTokensField'),
         thinking: thinkingOf(translation),
-        jsonSchema: translation.jsonSchema,
-        customTools: translation.customTools,
-        topK: translation.topK,
-        promptCaching: translation.promptCaching,
-        threads: translation.threads,
-        search: translation.search ?? undefined,
-        hostedTools: translation.hostedTools,
+        ...pick(translation, 'jsonSchema', 'customTools', 'topK', 'promptCaching', 'threads', 'search'),
+        ...pick(translation, 'hostedTools'),
       },
       preset: target.preset ?? undefined,
       rules: rulesView(target.rules),
-      priority: target.priority,
-      weight: target.weight,
-      firstTokenMs: target.firstTokenMs ?? undefined,
+      ...pick(target, 'priority', 'weight', 'firstTokenMs'),
       cost: priceView(target.cost),
     })),
     price: priceView(price),
@@ -254,8 +237,7 @@ function modelView(model: ResolvedModel): object {
     budget: budgetView(budget),
     inputTokens: tokens.input ?? undefined,
     outputTokens: tokens.output ?? undefined,
-    firstTokenMs: firstTokenMs ?? undefined,
-    hedgeMs: hedgeMs ?? undefined,
+    ...pick(model, 'firstTokenMs', 'hedgeMs'),
   };
 }
 
@@ -264,24 +246,15 @@ type Rules = ResolvedUpstream['rules'];
 /** Rules as the file has them: presets are shown by their names. */
 function rulesView(rules: Rules): object | undefined {
   if (rules === null) return undefined;
-  const { drop, keep, set, rename, clamp, efforts, roles, sampling, thinking, fillReasoning } = rules;
-  const { headers, betas } = rules;
+  const { headers } = rules;
   return {
-    drop,
-    keep,
-    set,
-    rename,
-    clamp,
-    efforts,
-    roles,
-    sampling,
-    thinking,
-    fillReasoning,
+    ...pick(rules, 'drop', 'keep', 'set', 'rename', 'clamp', 'efforts', 'roles', 'sampling', 'thinking'),
+    ...pick(rules, 'fillReasoning'),
     headers:
       headers === undefined
         ? undefined
-        : { pass: headers.pass, set: hiddenValues(headers.set), drop: headers.drop },
-    betas,
+        : { ...pick(headers, 'pass'), set: hiddenValues(headers.set), ...pick(headers, 'drop') },
+    ...pick(rules, 'betas'),
   };
 }
 
@@ -310,7 +283,7 @@ function keyView({ id, groups, limits, budget, mayRoute, expiresAt }: ResolvedKe
 }
 
 function budgetView(budget: Budget | null): object | undefined {
-  return budget === null ? undefined : { usd: budget.usd, per: budget.per };
+  return pick(budget, 'usd', 'per');
 }
 
 function priceView(price: Price | null): object | undefined {
@@ -318,7 +291,7 @@ function priceView(price: Price | null): object | undefined {
   const { images, seconds, tiers } = price;
   return {
     ...ratesView(price),
-    images: images.length === 0 ? undefined : images.map(imageView),
+    images: images.length === 0 ? undefined : images.map((image) => pick(image, 'size', 'quality', 'usd')),
     seconds: seconds.length === 0 ? undefined : seconds.map(({ resolution, usd }) => ({ resolution, usd })),
     tiers: Object.keys(tiers).length === 0 ? undefined : tiersView(tiers),
   };
@@ -332,10 +305,6 @@ function ratesView({ rates, steps }: SteppedRates): object {
   };
 }
 
-function imageView({ size, quality, usd }: Price['images'][number]): object {
-  return { size: size ?? undefined, quality: quality ?? undefined, usd };
-}
-
 function tiersView(tiers: Price['tiers']): object {
   return Object.fromEntries(
     Object.entries(tiers).map(([name, tier]) => [name, typeof tier === 'number' ? tier : ratesView(tier)]),
@@ -343,10 +312,5 @@ function tiersView(tiers: Price['tiers']): object {
 }
 
 function limitsView(limits: RateLimits | null): object | undefined {
-  if (limits === null) return undefined;
-  return {
-    requestsPerMinute: limits.requestsPerMinute ?? undefined,
-    tokensPerMinute: limits.tokensPerMinute ?? undefined,
-    concurrent: limits.concurrent ?? undefined,
-  };
+  return pick(limits, 'requestsPerMinute', 'tokensPerMinute', 'concurrent');
 }

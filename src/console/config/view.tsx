@@ -2,6 +2,7 @@ import { type Signal, signal, useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { ApiError, askJson, mayWrite } from '../api.js';
 import { FormDialog } from '../dialog.js';
+import { into } from '../into.js';
 import { useKept, useSession } from '../session.js';
 import { messageOf, plural } from '../words.js';
 import { ConfigSection, foundIn } from './section.js';
@@ -146,9 +147,7 @@ function Sections({ kept: { running, wanted: typed, open } }: { readonly kept: C
             autocomplete="off"
             spellcheck={false}
             value={typed}
-            onInput={({ currentTarget }) => {
-              typed.value = currentTarget.value;
-            }}
+            onInput={into(typed)}
           />
         </label>
         <p class="hint" role="status">

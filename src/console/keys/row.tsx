@@ -21,6 +21,7 @@ export interface KeyUse {
 }
 
 const nearlyUsedUp = 0.8;
+const actionNames = { edit: 'Edit', rotate: 'Rotate', revoke: 'Revoke' } as const;
 
 /** The headings of the columns of a row. */
 export const keyColumns = ['Key', 'Groups', 'Requests', 'Limits', 'Budget', 'Expires', 'Actions'] as const;
@@ -81,31 +82,18 @@ export function KeyRow({ entry, use, traffic, actions }: KeyRowProps) {
           class="row key-actions"
           hidden={!mayWrite.value || entry.readOnly || name === 'revoked' || name === 'overridden'}
         >
-          <button
-            type="button"
-            class="button quiet"
-            aria-describedby={nameId}
-            onClick={() => actions.edit(entry)}
-          >
-            Edit
-          </button>
-          <button
-            type="button"
-            class="button quiet"
-            aria-describedby={nameId}
-            disabled={!works}
-            onClick={() => actions.rotate(entry)}
-          >
-            Rotate
-          </button>
-          <button
-            type="button"
-            class="button quiet danger"
-            aria-describedby={nameId}
-            onClick={() => actions.revoke(entry)}
-          >
-            Revoke
-          </button>
+          {(['edit', 'rotate', 'revoke'] as const).map((each) => (
+            <button
+              key={each}
+              type="button"
+              class={each === 'revoke' ? 'button quiet danger' : 'button quiet'}
+              aria-describedby={nameId}
+              disabled={each === 'rotate' && !works}
+              onClick={() => actions[each](entry)}
+            >
+              {actionNames[each]}
+            </button>
+          ))}
         </div>
       </td>
     </tr>

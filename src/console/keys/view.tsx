@@ -2,6 +2,7 @@ import { type Signal, signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { LiveState } from '../../admin/live-state.js';
 import { mayWrite } from '../api.js';
+import { into } from '../into.js';
 import { useKept, useSession } from '../session.js';
 import { messageOf, plural } from '../words.js';
 import {
@@ -57,14 +58,7 @@ export function KeysView() {
         <div class="row list-head">
           <label class="field">
             <span>Find</span>
-            <input
-              type="search"
-              placeholder="Id, label or group"
-              value={filter}
-              onInput={({ currentTarget }) => {
-                filter.value = currentTarget.value;
-              }}
-            />
+            <input type="search" placeholder="Id, label or group" value={filter} onInput={into(filter)} />
           </label>
           <p class="hint" role="status">
             {list.isRead.value && summaryOf(list, wanted === '' ? null : shown.length)}

@@ -52,43 +52,25 @@ export function Breakdown() {
 }
 
 const tables: Readonly<Record<Kind, () => VNode>> = {
-  model: () => (
-    <Traffic<ModelView>
-      key="model"
-      kind="model"
-      rowsOf={({ models }) => models}
-      countOf={requestsOf}
-      columns={modelColumns}
-    />
-  ),
-  key: () => (
-    <Traffic<KeyTrafficView>
-      key="key"
-      kind="key"
-      rowsOf={({ keys }) => keys}
-      countOf={requestsOf}
-      columns={keyColumns}
-    />
-  ),
-  target: () => (
-    <Traffic<TargetView>
-      key="target"
-      kind="target"
-      rowsOf={({ targets }) => targets}
-      countOf={({ attempts }) => attempts}
-      columns={targetColumns}
-    />
-  ),
-  protocol: () => (
-    <Traffic<ProtocolView>
-      key="protocol"
-      kind="protocol"
-      rowsOf={({ protocols }) => protocols}
-      countOf={requestsOf}
-      columns={protocolColumns}
-    />
-  ),
+  model: () => traffic<ModelView>('model', ({ models }) => models, requestsOf, modelColumns),
+  key: () => traffic<KeyTrafficView>('key', ({ keys }) => keys, requestsOf, keyColumns),
+  target: () => traffic<TargetView>('target', ({ targets }) => targets, attemptsOf, targetColumns),
+  protocol: () =>
+    traffic<ProtocolView>('protocol', ({ protocols }) => protocols, requestsOf, protocolColumns),
 };
+
+function traffic<Row extends { readonly name: string }>(
+  kind: Kind,
+  rowsOf: (state: LiveState) => readonly Row[],
+  countOf: (row: Row) => number,
+  columns: readonly Column<Rated<Row>>[],
+): VNode {
+  return <Traffic<Row> key={kind} kind={kind} rowsOf={rowsOf} countOf={countOf} columns={columns} />;
+}
+
+function attemptsOf({ attempts }: TargetView): number {
+  return attempts;
+}
 
 function requestsOf({ requests }: Counts): number {
   return requests;

@@ -1,6 +1,7 @@
 import type { Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { mayWrite } from '../api.js';
+import { into } from '../into.js';
 import type { Kind } from './choice.js';
 
 interface ComposerProps {
@@ -33,9 +34,7 @@ export function Composer(props: ComposerProps) {
         aria-keyshortcuts="Control+Enter Meta+Enter"
         placeholder={placeholders[kind]}
         value={prompt}
-        onInput={({ currentTarget }) => {
-          prompt.value = currentTarget.value;
-        }}
+        onInput={into(prompt)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
           event.preventDefault();

@@ -1,6 +1,7 @@
 import { type Signal, signal, useSignal } from '@preact/signals';
 import { askJson, mayWrite } from '../api.js';
 import { moment } from '../format.js';
+import { into } from '../into.js';
 import { messageOf } from '../words.js';
 import { Field } from './fields.js';
 
@@ -75,9 +76,7 @@ export function KeyField({ apiKey }: { readonly apiKey: PlaygroundKey }) {
             aria-label="Group of the new key"
             hidden={groups.length < 2}
             value={group}
-            onChange={({ currentTarget }) => {
-              chosen.value = currentTarget.value;
-            }}
+            onChange={into(chosen)}
           >
             {groups.map((name) => (
               <option key={name} value={name}>

@@ -1,4 +1,5 @@
 import { Choice } from '../choice.js';
+import { into } from '../into.js';
 import { type Kind, protocolsOf } from './choice.js';
 import { Field, NumberField, Select } from './fields.js';
 import {
@@ -62,14 +63,7 @@ function ChatForm({ settings: { chat } }: FormProps) {
   return (
     <div class="settings">
       <Field name="System">
-        <textarea
-          rows={3}
-          placeholder="None"
-          value={chat.system}
-          onInput={({ currentTarget }) => {
-            chat.system.value = currentTarget.value;
-          }}
-        />
+        <textarea rows={3} placeholder="None" value={chat.system} onInput={into(chat.system)} />
       </Field>
       <div class="pair">
         <NumberField name="Max tokens" typed={chat.maxTokens} min={1} placeholder="Unset" />
@@ -102,9 +96,7 @@ function ChatForm({ settings: { chat } }: FormProps) {
             placeholder={'{"tools": […], "reasoning_effort": "low"}'}
             aria-invalid={isExtraWrong}
             value={chat.extra}
-            onInput={({ currentTarget }) => {
-              chat.extra.value = currentTarget.value;
-            }}
+            onInput={into(chat.extra)}
           />
         </Field>
         <p class="problem" role="alert">
@@ -161,14 +153,7 @@ function SpeechForm({ settings: { speech } }: FormProps) {
   return (
     <div class="settings pair">
       <Field name="Voice">
-        <input
-          type="text"
-          list="playground-voices"
-          value={speech.voice}
-          onInput={({ currentTarget }) => {
-            speech.voice.value = currentTarget.value;
-          }}
-        />
+        <input type="text" list="playground-voices" value={speech.voice} onInput={into(speech.voice)} />
       </Field>
       <datalist id="playground-voices">
         {voices.map((voice) => (

@@ -4,6 +4,7 @@ import type { RecentRequestView } from '../../admin/live-state.js';
 import { Badge } from '../badge.js';
 import { CopyButton } from '../copy.js';
 import { duration, moment, nothing, whole } from '../format.js';
+import { into } from '../into.js';
 import { useKept, useSession } from '../session.js';
 import { type Column, Table } from '../table.js';
 import { filterRequests, toneOf } from './filter.js';
@@ -37,9 +38,7 @@ export function RequestsView() {
             placeholder="id, model, key or path"
             aria-label="Filter"
             value={text}
-            onInput={({ currentTarget }) => {
-              text.value = currentTarget.value;
-            }}
+            onInput={into(text)}
           />
           <label class="check">
             <input

@@ -1,5 +1,6 @@
 import { type Signal, signal, useSignal, useSignalEffect } from '@preact/signals';
 import { Choice } from '../choice.js';
+import { into } from '../into.js';
 import { useSession } from '../session.js';
 import {
   type Grouping,
@@ -126,12 +127,8 @@ function Field({ label, type, list, value }: FieldProps) {
         autocomplete="off"
         spellcheck={false}
         value={typed}
-        onInput={({ currentTarget }) => {
-          typed.value = currentTarget.value;
-        }}
-        onChange={({ currentTarget }) => {
-          value.value = currentTarget.value;
-        }}
+        onInput={into(typed)}
+        onChange={into(value)}
       />
     </label>
   );

@@ -1,0 +1,12 @@
+import type { Signal } from '@preact/signals';
+
+interface Typed {
+  readonly currentTarget: { readonly value: string };
+}
+
+/** @returns a listener that puts what is typed or chosen into a signal */
+export function into(signal: Signal<string>): (event: Typed) => void {
+  return ({ currentTarget }) => {
+    signal.value = currentTarget.value;
+  };
+}
