@@ -108,6 +108,11 @@ export interface StreamRules {
    */
   readonly marks: readonly Buffer[];
   /**
+   * Whether an event without a mark plainly is one of the protocol's own all the same, with no place for an error: it is
+   * not parsed to see that. Of any other event false says nothing. Absent where such events are rare.
+   */
+  readonly isHarmless?: (run: Buffer, start: number, end: number) => boolean;
+  /**
    * Judges the events before anything was relayed.
    */
   judgeStart(run: Buffer): StreamVerdict;

@@ -347,6 +347,7 @@ export class ObservedTransform implements AnswerTransform {
       const start = this.#own.strangeFrom(run, from, isPlain);
       if (start === -1) return null;
       from = eventEnd(run, start);
+      if (this.#rules.isHarmless?.(run, start, from)) continue;
       const error = this.#failureOf(run, start, from);
       if (error !== null) return { start, error };
     }

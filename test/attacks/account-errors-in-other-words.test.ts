@@ -106,6 +106,31 @@ for (const kind of Object.keys(goodEvent)) {
   });
 }
 
+test('what stands beside an empty list of choices and a usage is known where it would pass untouched', async (t) => {
+  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  const { gateway, say } = await stage(t, 'chat');
+  const isChat = ({ name }: { readonly name: string }): boolean => name === 'chat';
+  for (const event of [
+    { choices: [], usage, base_resp: { status_code: 1004, status_msg: organisation } },
+    { choices: [], usage, code: 'InvalidApiKey', message },
+    { detail: message, choices: [], usage },
+  ]) {
+    const body = JSON.stringify(event);
+    for (const face of streamFaces.filter(isChat)) {
+      say(streamHead + chunk(`data: ${body}\n\n`) + lastChunk);
+      const first = await callFace(gateway.port, face);
+      t.equal(first.status, 502, body);
+      t.match(first.body, ours, body);
+      say(streamHead + chunk(`${goodEvent.chat}data: ${body}\n\n`) + lastChunk);
+      t.notMatch((await callFace(gateway.port, face)).body, leak, body);
+    }
+    for (const face of textFaces.filter(isChat)) {
+      say(jsonAnswer(200, body));
+      t.notMatch((await callFace(gateway.port, face)).body, leak, body);
+    }
+  }
+});
+
 const statuses: readonly (readonly [number, object])[] = [
   [400, { error: { message: `Wrong API key ${organisation}` } }],
   [400, { error: { message: `The API key is wrong ${organisation}` } }],

@@ -25,6 +25,12 @@ const told: Readonly<Record<string, Told>> = {
     error: '{\n "error": {"message": "slow down", "code": 429}\n}',
     status: 429,
   },
+  'a failure beside a usage of nothing': {
+    path: chat,
+    error:
+      '{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":0},"error":{"message":"x","code":502}}',
+    status: 502,
+  },
   'an overloaded messages upstream': {
     path: '/v1/messages',
     error: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',

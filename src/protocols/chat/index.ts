@@ -12,7 +12,7 @@ import { chatRequest } from './request/schema.js';
 import { carriedMarks, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { hideUsage, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+import { hideUsage, isHarmless, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
@@ -51,6 +51,7 @@ export const chat: TextEndpoint = {
   usageOnRequest: true,
   outputLimit: bodyOutputLimit,
   marks,
+  isHarmless,
   judgeStart,
   marksEnd,
   judgeEnd,

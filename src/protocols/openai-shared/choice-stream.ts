@@ -28,10 +28,15 @@ export interface ChoiceStreamParts {
 /** How usage is read out of their bytes. */
 export const { lastUsage } = createUsageReader();
 
-/** With a choice in it, or the usage in its place: an event of an error may have an empty list. */
-const choiceMarks = marksOf(
-  ...['"choices":[{', '"choices": [{', '"choices":[],"usage":{', '"choices": [], "usage": {'],
+/** With a choice in it: an event of an error may have an empty list. */
+const choiceMarks = marksOf('"choices":[{', '"choices": [{');
+/** Members of an event of usage. In none of them an error stands, where the list of choices is empty. */
+const plainMembers = marksOf(
+  ...['"id"', '"object"', '"created"', '"model"', '"choices"', '"usage"'],
+  ...['"service_tier"', '"system_fingerprint"', '"provider"', '"obfuscation"'],
 );
+const choicesMember = plainMembers[4];
+const dataField = Buffer.from('data:');
 const usageKey = Buffer.from('"usage"');
 const nullLength = 4;
 /** So many members within others are looked at in what came at once: each may take going through all that follows it. */
@@ -40,6 +45,8 @@ const lowerN = 0x6e;
 const comma = 0x2c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 /** In the remains of an event that the tail cut into. A quoted key cannot occur inside a string. */
@@ -47,7 +54,7 @@ const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
 
 /** The part of a `StreamRules` that chat and completions have in common. */
-interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideUsage'> {
+interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'hideUsage' | 'isHarmless'> {
   marksEnd(run: Buffer): boolean;
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
@@ -86,7 +93,38 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
     return { state: isComplete ? 'complete' : 'incomplete', usage, error: null };
   }
 
-  return { marks: choiceMarks, judgeStart, marksEnd, judgeEnd, hideUsage };
+  return { marks: choiceMarks, isHarmless, judgeStart, marksEnd, judgeEnd, hideUsage };
+}
+
+/** Whether an event plainly is that of the usage; see `StreamRules.isHarmless`. */
+function isHarmless(run: Buffer, start: number, end: number): boolean {
+  if (!standsAt(run, start, dataField)) return false;
+  let at = skipSpace(run, start + dataField.length);
+  if (run[at] !== openBrace) return false;
+  do {
+    const key = skipSpace(run, at + 1);
+    const member = memberAt(run, key);
+    const value = member === null ? -1 : afterColon(run, key + member.length - 1);
+    if (value === -1 || (member === choicesMember && !isEmptyList(run, value))) return false;
+    const valueEnd = endOfValue(run, value, mostDepth);
+    if (valueEnd === -1) return false;
+    at = skipSpace(run, valueEnd);
+  } while (run[at] === comma);
+  return run[at] === closeBrace && at < end && skipSpace(run, at + 1) >= end;
+}
+
+function memberAt(run: Buffer, key: number): Buffer | null {
+  for (const member of plainMembers) if (standsAt(run, key, member)) return member;
+  return null;
+}
+
+function isEmptyList(run: Buffer, at: number): boolean {
+  return run[at] === openBracket && run[at + 1] === closeBracket;
+}
+
+function standsAt(run: Buffer, at: number, text: Buffer): boolean {
+  for (let i = 0; i < text.length; i++) if (run[at + i] !== text[i]) return false;
+  return true;
 }
 
 interface Span {
@@ -226,7 +264,6 @@ function remainsFinished(remains: string): boolean {
 }
 
 const endMark = 'data:[DONE]';
-const closeBracket = 0x5d;
 
 /** Whether whole events end with the mark behind which nothing comes; see `StreamRules.marksEnd`. */
 function marksEnd(run: Buffer): boolean {
