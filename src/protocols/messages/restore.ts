@@ -74,10 +74,13 @@ function restoreMessage(message: JsonObject): JsonObject | null {
   return content.length === 0 ? null : { ...message, content };
 }
 
-/** What was summed up here is told by the user: a conversation begins with words of the user's. */
+/**
+ * What was summed up here is told by the user: a conversation begins with words of the user's. Changes of tools that the
+ * summary stands for follow it as the blocks that they were.
+ */
 function withSummary(message: JsonObject): JsonObject {
-  const content = blocksOf(message).map((block) =>
-    isOwnCompaction(block) ? { type: 'text', text: block.content } : block,
+  const content = blocksOf(message).flatMap((block) =>
+    isOwnCompaction(block) ? [{ type: 'text', text: block.content }, ...listOf(block.tool_changes)] : [block],
   );
   return { ...message, role: 'user', content };
 }

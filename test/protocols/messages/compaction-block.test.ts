@@ -55,4 +55,10 @@ test('toward the vendor a summary that was made here is said by the user', async
     messages: [{ role: 'user', content: [{ type: 'text', text: 'so far' }] }],
   });
   t.equal(restore(of(theirs), createSealer('s'), target), null);
+  const change = { type: 'tool_removal', tool: { type: 'tool_reference', name: 'f' } };
+  t.strictSame(
+    restore(of({ ...made, tool_changes: [change] }), createSealer('s'), target),
+    { messages: [{ role: 'user', content: [{ type: 'text', text: 'so far' }, change] }] },
+    'the tools stay those that the conversation had come to',
+  );
 });
