@@ -137,7 +137,7 @@ test('an address that is taken for operators is said, and ends the start', async
 
 test("the gateway's own address is refused for operators before a worker finds it taken", async (t) => {
   const port = await freePort();
-  const file = { ...config(['m']), listen: { port }, admin: { host: '0.0.0.0', port, token } };
+  const file = { ...config(['m']), admin: { host: '0.0.0.0', port, token } };
   await t.rejects(
     startGateway(t, { workers: 1, file, args: ['--port', `${port}`] }),
     new RegExp(`admin\\.port is ${port}, where the gateway itself listens; name another`),
