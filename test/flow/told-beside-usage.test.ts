@@ -58,8 +58,8 @@ const message = {
   stop_reason: 'end_turn',
   stop_sequence: null,
 };
-const messageStream = (usage: object): readonly string[] => [
-  event({ type: 'message_start', message: { ...message, content: [], usage: ofMessages } }),
+const messageStream = (usage: object, atStart: object = ofMessages): readonly string[] => [
+  event({ type: 'message_start', message: { ...message, content: [], usage: atStart } }),
   event({ type: 'content_block_start', index: 0, content_block: called }),
   event({ type: 'content_block_stop', index: 0 }),
   event({ type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null }, usage }),
@@ -148,6 +148,18 @@ const cases: Case[] = [
     name: 'iterations of a stream of messages',
     kind: 'messages',
     answer: messageStream({ ...ofMessages, iterations }),
+    record: compacted,
+  },
+  {
+    name: 'iterations that both the first and the last event of a stream have',
+    kind: 'messages',
+    answer: messageStream({ output_tokens: 10, iterations }, { ...ofMessages, output_tokens: 1, iterations }),
+    record: compacted,
+  },
+  {
+    name: 'iterations that the first event of a stream has alone',
+    kind: 'messages',
+    answer: messageStream({ output_tokens: 10 }, { ...ofMessages, output_tokens: 1, iterations }),
     record: compacted,
   },
   {

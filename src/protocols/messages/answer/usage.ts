@@ -81,7 +81,11 @@ function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   if (plain === -1 && output === -1) return null;
   const [searches = -1, writtenHour = -1] = more;
   const tier = tierIn(told);
-  return sum({ plain, output, cached, cacheWritten, reasoning, searches, writtenHour, tier }, start);
+  return charged(
+    { plain, output, cached, cacheWritten, reasoning, searches, writtenHour, tier },
+    null,
+    start,
+  );
 }
 
 const tierKey = needleOf('"service_tier"');
@@ -114,24 +118,41 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
     writtenHour: writtenForAnHour(usage),
     tier: tierOf(usage.speed) ?? tierOf(usage.service_tier),
   };
-  return listOf(usage.iterations).reduce<Usage>(addIteration, sum(counts, start));
+  return charged(counts, besideMessage(usage), start);
 }
 
 /** Where a usage has it, the numbers in it have to be told from its own. */
 const iterations = Buffer.from('"iterations"');
+
+const typesBeside: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message']);
 
 /**
  * What the vendor bills beside the tokens of a usage, which are those of the message alone: that the conversation was
  * made shorter, and what another model has advised
  * (https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage).
  */
-const besideMessage: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message']);
+function besideMessage(usage: JsonObject): Usage | null {
+  let beside: Usage | null = null;
+  for (const iteration of listOf(usage.iterations)) {
+    if (!isObject(iteration) || !typesBeside.has(iteration.type)) continue;
+    const { iterations: _, ...own } = iteration;
+    const more = decodeUsage(own);
+    if (more !== null) beside = addUsage(beside, more);
+  }
+  return beside;
+}
 
-function addIteration(usage: Usage, iteration: unknown): Usage {
-  if (!isObject(iteration) || !besideMessage.has(iteration.type)) return usage;
-  const { iterations: _, ...own } = iteration;
-  const more = decodeUsage(own);
-  return more === null ? usage : addUsage(usage, more);
+/** What usages are the sums of: an event that says one of the two again replaces it, and would else be added to itself. */
+const partsOfSums = new WeakMap<Usage, { readonly message: Usage; readonly beside: Usage }>();
+
+function charged(counts: Counts, told: Usage | null, start: Usage | null): Usage {
+  const before = start === null ? undefined : partsOfSums.get(start);
+  const message = sum(counts, before?.message ?? start);
+  const beside = told ?? before?.beside ?? null;
+  if (beside === null) return message;
+  const usage = addUsage(message, beside);
+  partsOfSums.set(usage, { message, beside });
+  return usage;
 }
 
 function writtenForAnHour({ cache_creation: written }: JsonObject): number {
