@@ -192,20 +192,14 @@ function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside):
     .filter((text) => text !== '');
 }
 
-/** Where the decoders of blocks put what they read. */
-interface Taken extends Aside {
-  readonly parts: ContentPart[];
-}
-
 /**
  * Reads a block of a user's message or of a tool's result. Documents of text become texts, and what is said of
  * others stands before them; `citations` and `cache_control` are dropped.
  * @param at path of the block in the client's body
- * @param taken takes the parts: a document of blocks has several
+ * @param parts takes what it says: a document of blocks has several
  * @throws {GatewayError} of status 400 for blocks that are broken or in the wrong place
  */
-function decodeBlock(block: JsonObject, at: string, taken: Taken): void {
-  const { parts, leftOut, changes } = taken;
+function decodeBlock(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   switch (block.type) {
     case 'text':
       parts.push({ kind: 'text', text: requireText(block, 'text', at) });
@@ -214,15 +208,15 @@ function decodeBlock(block: JsonObject, at: string, taken: Taken): void {
       parts.push(decodeImage(block, at));
       return;
     case 'document':
-      decodeDocument(block, at, taken);
+      decodeDocument(block, at, parts, aside);
       return;
     case 'search_result':
-      parts.push(decodeSearchResult(block, at, taken));
+      parts.push(decodeSearchResult(block, at, aside));
       return;
     default: {
       if (!isServerBlock(block)) throw untranslatable(at, ofType(block.type));
-      if (noteToolChange(block, at, changes)) return;
-      const text = serverBlockText(block, leftOut);
+      if (noteToolChange(block, at, aside.changes)) return;
+      const text = serverBlockText(block, aside.leftOut);
       if (text !== null) parts.push({ kind: 'text', text });
     }
   }
@@ -233,8 +227,7 @@ function decodeImage(block: JsonObject, at: string): MediaPart {
   return { kind: 'image', source: decodeSource(source, at, null), detail: null, name: null, at };
 }
 
-function decodeDocument(block: JsonObject, at: string, taken: Taken): void {
-  const { parts } = taken;
+function decodeDocument(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   const source = requireSource(block, at);
   const title = textOrNull(block.title) ?? '';
   const context = textOrNull(block.context) ?? '';
@@ -246,7 +239,7 @@ function decodeDocument(block: JsonObject, at: string, taken: Taken): void {
     if (head !== '') parts.push({ kind: 'text', text: head });
     const contentAt = `${at}.source.content`;
     blocksOf(source.content, contentAt).forEach((inner, index) => {
-      decodeBlock(inner, `${contentAt}[${index}]`, taken);
+      decodeBlock(inner, `${contentAt}[${index}]`, parts, aside);
     });
   } else {
     const media = decodeSource(source, at, 'application/pdf');
@@ -313,7 +306,7 @@ const nothingLeft: TextPart = { kind: 'text', text: '(The content of this messag
 function decodeMessages(messages: unknown, system: string[], aside: Aside): Turn[] {
   if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const turns: Turn[] = [];
-  const history: History = { ...aside, toolNames: new Map() };
+  const history: History = { leftOut: aside.leftOut, changes: aside.changes, toolNames: new Map() };
   messages.forEach((message: unknown, index) => {
     const at = `messages[${index}]`;
     if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
@@ -347,7 +340,7 @@ function decodeUser(
   blocks.forEach((block, index) => {
     const blockAt = `${at}[${index}]`;
     if (block.type === 'tool_result') results.push(decodeResult(block, blockAt, history));
-    else decodeBlock(block, blockAt, { ...history, parts: rest });
+    else decodeBlock(block, blockAt, rest, history);
   });
   if (results.length > 0) return [...results, ...rest];
   const isSilent = blocks.length === 0 || history.changes.length - changesBefore === blocks.length;
@@ -358,7 +351,7 @@ function decodeResult(block: JsonObject, at: string, history: History): ToolResu
   const callId = originalCallId(cutId(requireText(block, 'tool_use_id', at)).id);
   const content: (TextPart | MediaPart)[] = [];
   blocksOf(block.content, `${at}.content`).forEach((inner, index) => {
-    decodeBlock(inner, `${at}.content[${index}]`, { ...history, parts: content });
+    decodeBlock(inner, `${at}.content[${index}]`, content, history);
   });
   const name = history.toolNames.get(callId) ?? '';
   return { kind: 'toolResult', callId, name, content, isError: block.is_error === true, at };
