@@ -503,9 +503,9 @@ function checkProxy(report: Report, at: (string | number)[], owner: unknown, fil
   if (problem !== null) report.add([...at, 'proxyCa'], problem);
 }
 
-/** Ends of what documents of vendors give as the URL of an endpoint. */
+/** Ends of what documents of vendors give as the URL of an endpoint; a model's own path may have a tag behind a colon. */
 const operationPath =
-  /(\/chat\/completions|(?<=\/v1)\/(?:completions|responses|messages|embeddings)|\/models\/[^/]+:\w+)\/?$/;
+  /(\/chat\/completions|(?<=\/v1)\/(?:completions|responses|messages|embeddings)|\/models\/[^/]+:(?:\w+Content|\w*predict|countTokens|\w+Predict))\/?$/;
 
 function baseUrlProblem(baseUrl: string): string | null {
   if (!/^https?:\/\/[^\s\\]+$/i.test(baseUrl)) return 'must be an http:// or https:// URL';

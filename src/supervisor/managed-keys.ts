@@ -165,6 +165,7 @@ async function tellWhole(
     const put = ids.slice(from, from + keysOfPart).flatMap((id) => watch.find(id) ?? []);
     const keys = toWire({ whole: from === 0, put, removed: [] });
     await told(child, { type: 'keys', keys } satisfies WorkerOrder);
+    if (!child.connected) return;
     await nextSlice();
   }
 }

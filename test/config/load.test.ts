@@ -61,6 +61,21 @@ test('the config that every case starts from is valid', (t) => {
   t.end();
 });
 
+test('a path that is no operation of a vendor may be where an upstream is', (t) => {
+  for (const path of [
+    'models/qwen3:8b',
+    'models/llama3:latest/',
+    'responses',
+    'team/messages',
+    'v1/messages-eu',
+  ]) {
+    const config = validConfig();
+    put(config, 'upstreams/claude/baseUrl', `https://messages.example.com/${path}`);
+    t.strictSame(problemsOf(config), [], path);
+  }
+  t.end();
+});
+
 test('conversations are kept unless said otherwise, by every kind of store', (t) => {
   const kept = (more: object) => {
     const text = JSON.stringify({ ...validConfig(), ...more });
