@@ -82,12 +82,18 @@ function fitting(schema: unknown): unknown {
   return schemaExample(plain, { text: () => 'word', numbers: [] });
 }
 
-function callOf(asked: Asked, city: string): ReplyCall | null {
-  for (const { name, custom, namespace } of asked.tools) {
+function callOf({ tools }: Asked, city: string): ReplyCall | null {
+  // Agents that have a shell may call a tool of other arguments by the same name.
+  const shellsFirst = tools.toSorted((one, other) => Number(isPatch(one)) - Number(isPatch(other)));
+  for (const { name, custom, namespace } of shellsFirst) {
     if (name === 'get_weather') return { name, namespace, args: { city } };
     const args = shells[name];
     if (args === undefined) continue;
     return { name, namespace, args: typeof args === 'string' && !custom ? { input: args } : args };
   }
   return null;
+}
+
+function isPatch({ name }: Asked['tools'][number]): boolean {
+  return name === 'apply_patch';
 }
