@@ -23,7 +23,6 @@ import type { Services } from './flow/services.js';
 import { SessionMemory } from './flow/sockets/session-memory.js';
 import { SessionList } from './flow/sockets/sessions.js';
 import { watchUnseen } from './flow/sockets/unseen.js';
-import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { UpstreamWatch } from './flow/upstream-watch.js';
 import { Downloads } from './flow/video/downloads.js';
@@ -68,6 +67,7 @@ import { TaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
 import { requestSeries } from './wire/request-id.js';
 import { atOnce, type Steps } from './wire/steps.js';
+import { TurnQueue } from './wire/turn-queue.js';
 
 export interface GatewayOptions {
   readonly snapshot: Snapshot;

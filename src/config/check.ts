@@ -342,10 +342,14 @@ function checkAdminPort(report: Report, file: unknown): void {
   const [listen, admin] = [propertyOf(file, 'listen'), propertyOf(file, 'admin')];
   const port = propertyOf(admin, 'port');
   if (port === undefined || port === 0 || port !== propertyOf(listen, 'port')) return;
-  const hosts = [propertyOf(listen, 'host') ?? defaults.host, propertyOf(admin, 'host') ?? defaults.host];
-  const [one, other] = hosts.map((host) => (typeof host === 'string' ? host : ''));
-  if (one !== undefined && other !== undefined && isOneAddress(one, other))
+  if (isOneAddress(hostOf(listen), hostOf(admin)))
     report.add(['admin', 'port'], 'is listen.port, where clients are served; name another');
+}
+
+/** The host that a listener of the file has; empty for what is none. */
+function hostOf(listener: unknown): string {
+  const host = propertyOf(listener, 'host') ?? defaults.host;
+  return typeof host === 'string' ? host : '';
 }
 
 function checkVideos(report: Report, videos: unknown): void {

@@ -1,3 +1,5 @@
+import { TurnQueue } from './turn-queue.js';
+
 /**
  * Work that may stop wherever it yields, and has a result at its end. What takes long with many keys or models is written so,
  * once: it runs at once where nobody waits meanwhile, and in slices where calls do.
@@ -15,22 +17,15 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Works that wait for their next slice, first come first. */
-const waiting: (() => void)[] = [];
+/** Whoever waits for a slice. */
+const slices = new TurnQueue();
 
 /**
  * Resolves when one slice may run: one in each turn of the event loop, whoever works in slices. With one each, fifty keys
  * that were made at once held a process up for as many milliseconds in every turn.
  */
 export function nextSlice(): Promise<void> {
-  return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(beginSlice);
-  });
-}
-
-function beginSlice(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(beginSlice);
+  return new Promise((resolve) => slices.add(resolve));
 }
 
 /**

@@ -11,6 +11,7 @@ import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
 import { eventStart, finalEvents, parseEvent } from '../../wire/sse.js';
+import { standsAt } from '../../wire/stands-at.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { never } from '../once.js';
@@ -159,8 +160,8 @@ const waveHeaderBytes = 44;
  * @param length of the whole of it, which the head of a streamed file does not know
  */
 function speechSeconds(begin: Buffer, length: number): number {
-  if (begin.length < waveHeaderBytes || !startsAt(begin, riff, riffAt)) return 0;
-  if (!startsAt(begin, waveFormat, waveAt)) return 0;
+  if (begin.length < waveHeaderBytes || !standsAt(begin, riffAt, riff)) return 0;
+  if (!standsAt(begin, waveAt, waveFormat)) return 0;
   const byteRate = begin.readUInt32LE(byteRateAt);
   return byteRate === 0 ? 0 : Math.max(0, length - waveHeaderBytes) / byteRate;
 }
@@ -196,8 +197,4 @@ function numberAfter(bytes: Buffer, at: number, key: Buffer, form: RegExp): numb
   const from = at + key.length;
   const found = form.exec(bytes.toString('latin1', from, from + valueBytes));
   return found === null ? null : Number(found[1]);
-}
-
-function startsAt(bytes: Buffer, wanted: Buffer, at: number): boolean {
-  return bytes.compare(wanted, 0, wanted.length, at, at + wanted.length) === 0;
 }

@@ -9,6 +9,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
+import { standsAt } from '../../wire/stands-at.js';
 import { brokenEvent, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
 
@@ -120,11 +121,6 @@ function memberAt(run: Buffer, key: number): Buffer | null {
 
 function isEmptyList(run: Buffer, at: number): boolean {
   return run[at] === openBracket && run[at + 1] === closeBracket;
-}
-
-function standsAt(run: Buffer, at: number, text: Buffer): boolean {
-  for (let i = 0; i < text.length; i++) if (run[at + i] !== text[i]) return false;
-  return true;
 }
 
 interface Span {

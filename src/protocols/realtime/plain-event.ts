@@ -1,5 +1,6 @@
 import { endOfNumber, endOfString } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
+import { standsAt } from '../../wire/stands-at.js';
 import { mayBeOfUsage, typeWithin } from './event-type.js';
 
 const quote = 0x22;
@@ -65,17 +66,12 @@ export function plainTypeAt(event: Buffer): number {
 /** @returns which of the names stands at a place, or -1 */
 function nameAt(event: Buffer, at: number): number {
   const name = nameBegins[event[at + 1] as number] as number;
-  return name < none && startsAt(event, at, plainNames[name] as Buffer) ? name : -1;
+  return name < none && standsAt(event, at, plainNames[name] as Buffer) ? name : -1;
 }
 
 /** @returns the place behind a colon or a comma, and the blank that may follow it */
 function behind(event: Buffer, at: number): number {
   return event[at + 1] === space ? at + 2 : at + 1;
-}
-
-function startsAt(event: Buffer, at: number, name: Buffer): boolean {
-  for (let i = 0; i < name.length; i++) if (event[at + i] !== name[i]) return false;
-  return true;
 }
 
 /**
