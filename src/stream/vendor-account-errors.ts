@@ -1,0 +1,196 @@
+import type { OwnSecrets } from '../config/types.js';
+import type { StreamRules } from '../conversation/stream-rules.js';
+import { GatewayError } from '../errors.js';
+import { keyAt, keyError, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
+import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
+import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
+import { parseObject } from '../wire/json.js';
+import { skipSpace } from '../wire/json-skip.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
+import { hasPlainLines, OwnEvents } from './own-events.js';
+import { writtenWeight } from './streamed-text.js';
+
+/** A quoted text cannot stand inside another one. */
+const errorKey = Buffer.from('"error');
+const errorWord = errorKey.subarray(1);
+const errorWordEnd = errorWord.subarray(1);
+/** What is an error is short. */
+const longestError = 64 * 1024;
+const endMark = '[DONE]';
+const colon = 0x3a;
+const space = 0x20;
+const letterE = 0x65;
+const letterN = 0x6e;
+const letterS = 0x73;
+const quote = 0x22;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+
+/** What may not be passed on of a run of events. */
+interface Withheld {
+  /** Where the event begins that holds it. */
+  readonly start: number;
+  readonly error: GatewayError;
+}
+
+/**
+ * Finds what no client may hear in an answer that is passed on as it is: what the upstream says of the gateway's account
+ * there, and the gateway's keys. One for each answer.
+ */
+export class VendorAccountErrors {
+  readonly #rules: StreamRules;
+  readonly #secrets: OwnSecrets;
+  /** Made for a stream alone. */
+  #own: OwnEvents | null = null;
+
+  constructor(rules: StreamRules, secrets: OwnSecrets) {
+    this.#rules = rules;
+    this.#secrets = secrets;
+  }
+
+  /** @param run the beginning of a stream. @returns the error that stands before the first event of the protocol's own */
+  atStart(run: Buffer): GatewayError | null {
+    const own = this.#ownEvents();
+    for (let start = 0; start < run.length; ) {
+      const end = eventEnd(run, start);
+      if (own.has(run, start, end)) return null;
+      const error = this.#ofStrange(run, start, end);
+      if (error !== null) return error;
+      start = end;
+    }
+    return null;
+  }
+
+  /** @param run whole events, or a part of one. @returns the first that may not be passed on, or null */
+  first(run: Buffer): Withheld | null {
+    let found: Withheld | null = null;
+    let rest = run;
+    const ofKey = keyAt(run, this.#secrets);
+    if (ofKey !== -1) {
+      found = { start: lastEventEnd(run, 0, ofKey), error: quotedKeyError() };
+      rest = run.subarray(0, found.start);
+    }
+    const strange = this.#firstStrange(rest);
+    if (strange !== null) {
+      found = strange;
+      rest = run.subarray(0, found.start);
+    }
+    const at = nextErrorWord(rest, 0);
+    return at === -1 ? found : (this.#firstWithError(rest, at) ?? found);
+  }
+
+  /** @returns why a whole answer may not be passed on: it is or has an error that must not be told */
+  ofWhole(body: Buffer, hasOutput: boolean): GatewayError | null {
+    const ofKey = keyError(body, this.#secrets);
+    if (ofKey !== null) return ofKey;
+    // What has made output is an answer, and most are: an error may only stand beside it.
+    if (body.length > longestError || (hasOutput && !hasError(body))) return null;
+    const { keys } = this.#secrets;
+    // Of a text, which may say anything, and of a sound.
+    if (!isJson(body)) return keys.some((key) => body.includes(key)) ? vendorAccountError(401, '') : null;
+    const isOwn = this.#rules.marks.some((mark) => body.includes(mark));
+    if (isOwn && !hasOutput && !hasError(body)) return null;
+    const failure = vendorAccountErrorOf(body.toString('utf8'), isOwn ? 'own' : 'strange', this.#secrets);
+    return failure ?? (isOwn ? null : this.#errorInPlace(body));
+  }
+
+  #ownEvents(): OwnEvents {
+    this.#own ??= new OwnEvents(this.#rules.marks);
+    return this.#own;
+  }
+
+  /** Of the events that are none of the protocol's own. */
+  #firstStrange(run: Buffer): Withheld | null {
+    const own = this.#ownEvents();
+    const isPlain = hasPlainLines(run);
+    for (let from = 0; ; ) {
+      const start = own.strangeFrom(run, from, isPlain);
+      if (start === -1) return null;
+      from = eventEnd(run, start);
+      if (this.#rules.isHarmless?.(run, start, from)) continue;
+      const error = this.#ofStrange(run, start, from);
+      if (error !== null) return { start, error };
+    }
+  }
+
+  /**
+   * An event of the protocol's own may have an error in it. Each is parsed once, however often it has the word.
+   * @param first where the word stands for the first time
+   */
+  #firstWithError(run: Buffer, first: number): Withheld | null {
+    let from = 0;
+    for (let at = first; at !== -1; at = nextErrorWord(run, at)) {
+      const found = errorAt(run, at);
+      at += errorWord.length;
+      if (found === null) continue;
+      const start = lastEventEnd(run, from, at);
+      const next = eventEnd(run, at);
+      const { data } = parseEvent(run.toString('utf8', start, next));
+      const standing = found === 'name' ? 'error' : 'own';
+      const error = data === null ? null : vendorAccountErrorOf(data, standing, this.#secrets);
+      if (error !== null) return { start, error };
+      from = next;
+      at = next;
+    }
+    return null;
+  }
+
+  #ofStrange(run: Buffer, start: number, end: number): GatewayError | null {
+    if (end - start > longestError) return null;
+    const { event, data } = parseEvent(run.toString('utf8', start, end));
+    if (data === null || data === endMark) return null;
+    return vendorAccountErrorOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
+  }
+
+  /**
+   * The error that an upstream answers with under a good status: what it would be as the first event of a stream. None
+   * where anything was written beside it: that is the client's, and paid for.
+   */
+  #errorInPlace(body: Buffer): GatewayError | null {
+    if (!hasError(body)) return null;
+    const answer = parseObject(body.toString('utf8'));
+    if (!answer?.error || writtenWeight(answer) > 0) return null;
+    const verdict = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
+    return verdict instanceof GatewayError ? tellable(verdict, this.#secrets) : null;
+  }
+}
+
+/** Whether a whole answer has an error, and not only a place for one. */
+function hasError(body: Buffer): boolean {
+  for (let at = body.indexOf(errorKey); at !== -1; at = body.indexOf(errorKey, at)) {
+    at += errorKey.length;
+    if (body[at] === letterS) at++;
+    if (body[at] === quote && !isNull(body, at + 1)) return true;
+  }
+  return false;
+}
+
+function isJson(body: Buffer): boolean {
+  const first = body[skipSpace(body, 0)];
+  return first === openBrace || first === openBracket;
+}
+
+/** Where the word stands next, or -1. Found by its end, whose first letter is rarer than its own. */
+function nextErrorWord(run: Buffer, from: number): number {
+  for (let at = run.indexOf(errorWordEnd, from); at !== -1; at = run.indexOf(errorWordEnd, at + 1)) {
+    if (at > from && run[at - 1] === letterE) return at - 1;
+  }
+  return -1;
+}
+
+/** How the word stands in an event: as a name or value that is not followed by null, as the event's name, or else. */
+function errorAt(run: Buffer, at: number): 'member' | 'name' | null {
+  const end = at + errorWord.length + (run[at + errorWord.length] === letterS ? 1 : 0);
+  if (run[at - 1] === quote) return run[end] === quote && !isNull(run, end + 1) ? 'member' : null;
+  const colonAt = run[at - 1] === space ? at - 2 : at - 1;
+  const isName =
+    run[colonAt] === colon && run.toString('latin1', Math.max(0, colonAt - 5), colonAt) === 'event';
+  return isName ? 'name' : null;
+}
+
+/** Whether the value behind a key is null, as that of an error is which there is not. */
+function isNull(bytes: Buffer, at: number): boolean {
+  let value = at;
+  while (bytes[value] === colon || bytes[value] === space) value++;
+  return bytes[value] === letterN;
+}
