@@ -117,6 +117,17 @@ export function answerTokens({ choices }: Answer): number {
   return tokensOf(weight);
 }
 
+/**
+ * A usage whose upstream counts no output of an answer that says something: it has left that out, with the input where
+ * that is nothing, too.
+ * @param input estimated tokens of the request
+ * @param output estimated tokens of what the answer says
+ */
+export function withUncounted(usage: Usage, input: number, output: number): Usage {
+  if (usage.output > 0 || output === 0) return usage;
+  return { ...usage, input: usage.input > 0 ? usage.input : input, output, estimated: true };
+}
+
 /** Who broke an answer off before it was whole; null for a whole one. */
 export type BrokenBy = 'client' | 'upstream' | null;
 

@@ -57,15 +57,19 @@ export interface AnswerCharges {
   tier: ServiceTier | null;
   /** What tools of the upstream have used; null for nothing. */
   ofTools: Usage | null;
+  /** For how many calls it is billed; 0 where it does not say. */
+  calls: number;
 }
 
 export function noCharges(): AnswerCharges {
-  return { searches: 0, queries: new Set(), tier: null, ofTools: null };
+  return { searches: 0, queries: new Set(), tier: null, ofTools: null, calls: 0 };
 }
 
 /** Usage with what was noted beside it. */
-export function chargedUsage(usage: Usage, { searches, queries, tier, ofTools }: AnswerCharges): Usage {
-  const charged = withCharges(usage, { searches: searches + queries.size, tier });
+export function chargedUsage(usage: Usage, charges: AnswerCharges): Usage {
+  const { searches, queries, tier, ofTools, calls } = charges;
+  const ofCalls = calls === 0 ? usage : { ...usage, calls };
+  const charged = withCharges(ofCalls, { searches: searches + queries.size, tier });
   return ofTools === null ? charged : { ...charged, ...addUsage(charged, ofTools) };
 }
 

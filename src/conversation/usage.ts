@@ -12,6 +12,8 @@ export interface Usage {
   readonly reasoning: number;
   /** Searches of the web that the upstream ran, as it counts them; absent for none. */
   readonly searches?: number;
+  /** For how many calls the upstream bills this one, as it says; absent where it does not. */
+  readonly calls?: number;
   /** Which of the tokens are of a kind with a price of its own; absent where none is known to be. */
   readonly parts?: TokenParts;
   /** How the upstream has served the call; absent for the standard tier, and where it does not say. */

@@ -19,7 +19,7 @@ export interface Consumption {
   isServed: boolean;
   /** Those that the answer names; where it names none and counts no tokens either, those that were expected. */
   mediaSeconds: number;
-  readonly units: number;
+  units: number;
   made: MadeMedia | null;
   costNanos: number;
   /** See `Call.lostInAnswer`. */
@@ -48,6 +48,7 @@ export function noteUsage(
   // A text may say anything, and who speaks in it is whoever pays for it.
   const isSaid = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
   if (!isSaid) call.usage ??= usage;
+  call.units = usage?.calls ?? call.units;
   if (!isSaid && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
   call.made = joinMade(call.made, transform.made ?? null);

@@ -1,5 +1,11 @@
 import type { OwnSecrets } from '../config/types.js';
-import { type BrokenBy, inexactUsage, mediumTokens, tokensOf } from '../conversation/estimate-usage.js';
+import {
+  type BrokenBy,
+  inexactUsage,
+  mediumTokens,
+  tokensOf,
+  withUncounted,
+} from '../conversation/estimate-usage.js';
 import type { Keep } from '../conversation/kept-turns.js';
 import {
   type AnswerCharges,
@@ -315,7 +321,7 @@ export class ObservedTransform implements AnswerTransform {
       this.mediaSeconds = seconds(this.#begin ?? tail, this.#output.passed, tail);
     if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
-    if (reported !== null && isWhole) return reported;
+    if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const broken = this.#brokenOutput(brokenBy);
     const written = tail === null ? this.#wholeTokens : this.#output.tokens(tail, this.#started);
     return inexactUsage({
@@ -326,6 +332,14 @@ export class ObservedTransform implements AnswerTransform {
       input: this.#observed.inputEstimate,
       output: broken === 'medium' ? mediumTokens : written,
     });
+  }
+
+  /** @param usage of an answer that has come to its end */
+  #allCounted(usage: Usage): Usage {
+    if (usage.output > 0 || this.#rules.metering.estimates !== 'conversation') return usage;
+    const tail = this.#started ? this.#tail : null;
+    const written = tail === null ? this.#wholeTokens : this.#output.tokens(tail.bytes(), true);
+    return withUncounted(usage, this.#observed.inputEstimate, written);
   }
 
   #brokenOutput(brokenBy: BrokenBy): Metering['broken'] {
@@ -342,7 +356,7 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#watch !== null) this.#show(body, false);
     this.#usage = usage;
     this.#noteCharges(body);
-    if (this.#usage === null && estimates === 'conversation')
+    if (!hasOutput && estimates === 'conversation')
       this.#wholeTokens = tokensOf(writtenWeight(parseObject(body.toString('utf8'))));
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     this.made = this.#rules.madeOf?.(body) ?? null;

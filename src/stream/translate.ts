@@ -13,6 +13,7 @@ import {
   estimatedUsage,
   inexactUsage,
   tokensOf,
+  withUncounted,
 } from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
 import type { AnswerRestorer } from '../conversation/fit/fitted.js';
@@ -154,7 +155,7 @@ export class TranslatedTransform implements AnswerTransform {
     const ofKey = keyError(body, secrets);
     if (ofKey !== null) throw ofKey;
     const answer = this.#decodeAnswer(body.toString('utf8'));
-    this.usage = answer.usage ?? estimatedUsage(this.#parts.inputEstimate, answerTokens(answer));
+    this.usage = usageOfAnswer(answer, this.#parts.inputEstimate);
     const restored = restorer === null ? answer : restorer.answer(answer);
     return writeOut(rawBytes(ours.encodeAnswer({ choices: restored.choices, usage: this.usage }, context)));
   }
@@ -381,17 +382,21 @@ class StreamTranslation {
   /** Moves what was decoded into the order in which it is encoded; what comes after an end is of no interest. */
   #order(): void {
     for (const event of this.#decoded) {
-      if (event.kind === 'end' && this.usage === null) this.#estimate();
+      if (event.kind === 'end' && (this.usage === null || (this.usage.output === 0 && this.weight > 0)))
+        this.#estimate();
       if ('text' in event) {
         this.weight += textWeight(event.text);
         // Some upstreams say all along how much they have used so far.
         this.isUsageWhole = false;
       }
-      this.#push(event);
       if (event.kind === 'usage') {
-        this.usage = event.usage;
+        this.usage = withUncounted(event.usage, this.#inputEstimate, tokensOf(this.weight));
         this.isUsageWhole = true;
-      } else if (event.kind === 'start' && event.usage !== null) this.usage ??= event.usage;
+        this.#push({ kind: 'usage', usage: this.usage });
+        continue;
+      }
+      this.#push(event);
+      if (event.kind === 'start' && event.usage !== null) this.usage ??= event.usage;
     }
     this.#decoded.length = 0;
     const last = this.#steps.at(-1);
@@ -421,8 +426,9 @@ class StreamTranslation {
   /** SDKs require a usage: where the upstream reports none, it is estimated, and marked as such in the ledger. */
   #estimate(): void {
     const estimated = estimatedUsage(this.#inputEstimate, tokensOf(this.weight));
+    const input = this.usage?.input || estimated.input;
     this.usage =
-      this.usage === null ? estimated : { ...this.usage, output: estimated.output, estimated: true };
+      this.usage === null ? estimated : { ...this.usage, input, output: estimated.output, estimated: true };
     this.isUsageWhole = true;
     this.#steps.push({ kind: 'usage', usage: this.usage });
   }
@@ -484,4 +490,14 @@ class StreamTranslation {
     this.#steps.length = 0;
     return rawBytes(text);
   }
+}
+
+/** The usage of a whole answer: what its upstream does not count is estimated. */
+function usageOfAnswer(answer: Answer, inputEstimate: number): Usage {
+  const { usage } = answer;
+  if (usage !== null && usage.output > 0) return usage;
+  const written = answerTokens(answer);
+  return usage === null
+    ? estimatedUsage(inputEstimate, written)
+    : withUncounted(usage, inputEstimate, written);
 }

@@ -170,7 +170,8 @@ function speechSeconds(begin: Buffer, length: number): number {
 const durationKey = Buffer.from('"duration"');
 const usageKey = Buffer.from('"usage"');
 const number = /^\s*:\s*"?(\d+(?:\.\d+)?)/;
-const secondsNumber = /^\s*:\s*\{[^{}]*"seconds"\s*:\s*(\d+(?:\.\d+)?)/;
+/** Mistral calls them seconds of the prompt (https://docs.mistral.ai/capabilities/audio). */
+const secondsNumber = /^\s*:\s*\{[^{}]*"(?:prompt_audio_)?seconds"\s*:\s*(\d+(?:\.\d+)?)/;
 /** A number, or a usage, with its name and the space around it. */
 const valueBytes = 256;
 

@@ -1,5 +1,5 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
-import { countOf, isObject, type JsonObject } from '../../wire/json.js';
+import { countOf, isCount, isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import {
   lastMemberAt,
   lastObjectStart,
@@ -71,23 +71,68 @@ export function createUsageReader(
     'reasoning_tokens',
     'cache_write_tokens',
     'total_tokens',
+    ...otherCached,
+    otherWritten,
     ...searchNames,
   ];
-  return readerOf(usageMember, numberNames(plain, scopes), (numbers) => usageOfNumbers(numbers, outputKind));
+  return readerOf(usageMember, numberNames(plain, scopes), (numbers, told) => {
+    const [input = -1, output = -1] = numbers;
+    // One of the two is missing, or is no whole number.
+    const counts =
+      input === -1 || output === -1
+        ? countsIn(parseObject(told.toString('utf8')) ?? nothing, names)
+        : { input, output };
+    return counts === null ? null : usageOfNumbers(counts, numbers, outputKind);
+  });
 }
 
-/**
- * @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing
- * @returns the usage, or null when neither input nor output is there
- */
-function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind): Usage | null {
-  const [input = -1, output = -1, cached = -1, reasoning = -1, written = -1, total = -1] = numbers;
+/** What other servers call the tokens of the cache: DeepSeek, and gateways that have them from messages. */
+const otherCached = ['prompt_cache_hit_tokens', 'cache_read_input_tokens'];
+const otherWritten = 'cache_creation_input_tokens';
+
+/** Tokens of the cache in a parsed `usage` of chat by their other names; 0 where there are none. */
+export function otherCacheTokens(usage: JsonObject): { readonly cached: number; readonly written: number } {
+  const cached = Math.max(...otherCached.map((name) => countOf(usage[name])));
+  return { cached: Math.floor(cached), written: Math.floor(countOf(usage[otherWritten])) };
+}
+
+/** All tokens of the input and of the output. */
+interface TokenCounts {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** The tokens of a parsed `usage`; what only its total tells of is told by that. @returns null where it names neither */
+export function countsIn(
+  usage: JsonObject,
+  [inputName, outputName]: TokenNames = olderNames,
+): TokenCounts | null {
+  const [input, output] = [wholeCount(usage[inputName]), wholeCount(usage[outputName])];
   if (input === -1 && output === -1) return null;
+  const total = wholeCount(usage.total_tokens);
+  return {
+    input: input === -1 ? Math.max(0, total - output) : input,
+    output: output === -1 ? Math.max(0, total - input) : output,
+  };
+}
+
+function wholeCount(value: unknown): number {
+  return isCount(value) ? Math.floor(value) : -1;
+}
+
+/** @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing */
+function usageOfNumbers(
+  { input, output }: TokenCounts,
+  numbers: readonly number[],
+  outputKind: OutputKind,
+): Usage {
+  const [, , cached = -1, reasoning = -1, written = -1, total = -1, hit = -1, read = -1, created = -1] =
+    numbers;
   const usage = withReasoning(total, {
-    input: Math.max(0, input),
-    output: Math.max(0, output),
-    cached: Math.max(0, cached),
-    cacheWritten: Math.max(0, written),
+    input,
+    output,
+    cached: Math.max(0, cached, hit, read),
+    cacheWritten: Math.max(0, written, created),
     reasoning: Math.max(0, reasoning),
   });
   // Most answers are texts, and nothing else is told of them.
@@ -95,7 +140,7 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind): Usa
 }
 
 /** Where the numbers begin that have prices of their own. */
-const firstCharge = 6;
+const firstCharge = 9;
 
 /**
  * Usage whose output has its reasoning in it. xAI counts that beside the output, of which its total alone tells
@@ -181,16 +226,17 @@ export function createInputUsageReader(
   });
 }
 
-/** @param usageOf reads the wanted numbers, each -1 where it is missing */
+/** @param usageOf reads the wanted numbers, each -1 where it is missing, and if need be the bytes that they are from */
 function readerOf(
   member: string,
   wanted: NumberNames,
-  usageOf: (numbers: readonly number[]) => Usage | null,
+  usageOf: (numbers: readonly number[], told: Buffer) => Usage | null,
 ): UsageReader {
   const key = Buffer.from(member);
   const found: number[] = [];
   function usageAt(bytes: Buffer, start: number): Usage | null {
-    return readNumbers(bytes, start, wanted, found) === -1 ? null : usageOf(found);
+    const end = readNumbers(bytes, start, wanted, found);
+    return end === -1 ? null : usageOf(found, bytes.subarray(start, end));
   }
   function lastUsage(bytes: Buffer): Usage | null {
     const start = lastObjectStart(bytes, key);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { type AnswerCharges, inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import type { Usage } from '../../conversation/usage.js';
 import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
@@ -18,6 +18,7 @@ import { never } from '../once.js';
 export const rerank: Endpoint = {
   ...plainEndpoint,
   ...wholeAnswers(rerankUsage, inputMetering, ['"results"']),
+  noteCharges: noteSearchUnits,
   protocol: 'rerank',
   upstreamPath: () => '/rerank',
   amender: rerankAmender,
@@ -30,6 +31,8 @@ const metaKey = Buffer.from('"meta"');
 /** In `tokens`, or in `billed_units`, where search units may stand in place of tokens. */
 const metaNames = numberNames(['input_tokens']);
 
+const unitNames = numberNames(['search_units']);
+
 /** What tells of the answer is a member of it: the documents of a client, which it may repeat, have members of any name. */
 const levels = 1;
 
@@ -40,6 +43,11 @@ const levels = 1;
 function rerankUsage(answer: Buffer): Usage | null {
   const input = mostOf(answer, usageKey, usageNames) ?? mostOf(answer, metaKey, metaNames);
   return input === null ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
+}
+
+/** Cohere bills a question with more than 100 documents as several (https://cohere.com/pricing). */
+function noteSearchUnits(answer: Buffer, charges: AnswerCharges): void {
+  charges.calls = mostOf(answer, metaKey, unitNames) ?? 0;
 }
 
 /** The largest of the wanted numbers in the answer's last object of that name, or null when it has none. */

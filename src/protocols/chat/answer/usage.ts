@@ -1,20 +1,21 @@
 import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { isCount, isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
-import { partsOf, searchesIn, withReasoning } from '../../openai-shared/usage.js';
+import { isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
+import { countsIn, otherCacheTokens, partsOf, searchesIn, withReasoning } from '../../openai-shared/usage.js';
 
 export { lastUsage } from '../../openai-shared/choice-stream.js';
 
 /** Reads the `usage` of a parsed answer or chunk; null when it is none or names no tokens. */
 export function decodeUsage({ usage, service_tier }: JsonObject): Usage | null {
   if (!isObject(usage)) return null;
-  if (!isCount(usage.prompt_tokens) && !isCount(usage.completion_tokens)) return null;
+  const counts = countsIn(usage);
+  if (counts === null) return null;
   const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : usage;
   const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : usage;
+  const other = otherCacheTokens(usage);
   const counted = withReasoning(tokens(usage.total_tokens), {
-    input: tokens(usage.prompt_tokens),
-    output: tokens(usage.completion_tokens),
-    cached: tokens(input.cached_tokens),
-    cacheWritten: tokens(input.cache_write_tokens),
+    ...counts,
+    cached: Math.max(tokens(input.cached_tokens), other.cached),
+    cacheWritten: Math.max(tokens(input.cache_write_tokens), other.written),
     reasoning: tokens(output.reasoning_tokens),
   });
   return withCharges(counted, {

@@ -99,8 +99,16 @@ function decodeChunk(progress: Progress, chunk: JsonObject, out: StreamEvent[]):
     }
   }
   progress.tier = chunk.service_tier ?? progress.tier;
-  const usage = decodeUsage({ usage: chunk.usage, service_tier: progress.tier });
+  const usage = decodeUsage({ usage: usageIn(chunk), service_tier: progress.tier });
   if (usage !== null) out.push({ kind: 'usage', usage });
+}
+
+/** Moonshot tells it in the choice that ends, and Groq in a member of its own. */
+function usageIn(chunk: JsonObject): unknown {
+  if (isObject(chunk.usage)) return chunk.usage;
+  for (const holder of [...listOf(chunk.choices), chunk.x_groq])
+    if (isObject(holder) && isObject(holder.usage)) return holder.usage;
+  return null;
 }
 
 function decodeChoice(progress: Progress, value: JsonObject, out: StreamEvent[]): GatewayError | null {

@@ -27,6 +27,7 @@ const wanted = numberNames([
   'thinking_tokens',
   'web_search_requests',
   'ephemeral_1h_input_tokens',
+  'ephemeral_5m_input_tokens',
 ]);
 const found: number[] = [];
 
@@ -76,16 +77,33 @@ function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   const end = readNumbers(bytes, at, wanted, found);
   if (end === -1) return null;
   const told = bytes.subarray(at, end);
-  if (told.includes(iterations)) return decodeUsage(parseObject(told.toString('utf8')), start);
-  const [plain = -1, output = -1, cached = -1, cacheWritten = -1, reasoning = -1, ...more] = found;
-  if (plain === -1 && output === -1) return null;
-  const [searches = -1, writtenHour = -1] = more;
+  if (told.includes(iterations)) return decodedAt(told, start);
+  const [plain = -1, output = -1, cached = -1, all = -1, reasoning = -1, ...more] = found;
+  // Both are there, if perhaps as no whole numbers, but for the input in a stream's last events.
+  if (output === -1 || (plain === -1 && start === null)) return decodedAt(told, start);
+  const [searches = -1, writtenHour = -1, writtenMinutes = -1] = more;
+  const cacheWritten = allWritten(all, writtenMinutes, writtenHour);
   const tier = tierIn(told);
   return charged(
     { plain, output, cached, cacheWritten, reasoning, searches, writtenHour, tier },
     null,
     start,
   );
+}
+
+/** @returns null where it names no tokens */
+function decodedAt(told: Buffer, start: Usage | null): Usage | null {
+  const usage = parseObject(told.toString('utf8'));
+  return usage === null || !namesTokens(usage) ? null : decodeUsage(usage, start);
+}
+
+function namesTokens({ input_tokens: plain, output_tokens: output }: JsonObject): boolean {
+  return wholeNumber(plain) !== -1 || wholeNumber(output) !== -1;
+}
+
+/** What was written to the cache in all, where only its parts are told. */
+function allWritten(all: number, minutes: number, hour: number): number {
+  return all > 0 ? all : Math.max(0, minutes) + Math.max(0, hour);
 }
 
 const tierKey = needleOf('"service_tier"');
@@ -108,14 +126,19 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
   if (plain === -1 && output === -1) return start;
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : usage;
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : usage;
+  const writtenHour = writtenFor(usage, 'ephemeral_1h_input_tokens');
   const counts: Counts = {
     plain,
     output,
     cached: wholeNumber(usage.cache_read_input_tokens),
-    cacheWritten: wholeNumber(usage.cache_creation_input_tokens),
+    cacheWritten: allWritten(
+      wholeNumber(usage.cache_creation_input_tokens),
+      writtenFor(usage, 'ephemeral_5m_input_tokens'),
+      writtenHour,
+    ),
     reasoning: wholeNumber(details.thinking_tokens),
     searches: wholeNumber(tools.web_search_requests),
-    writtenHour: writtenForAnHour(usage),
+    writtenHour,
     tier: tierOf(usage.speed) ?? tierOf(usage.service_tier),
   };
   return charged(counts, besideMessage(usage), start);
@@ -155,8 +178,8 @@ function charged(counts: Counts, told: Usage | null, start: Usage | null): Usage
   return usage;
 }
 
-function writtenForAnHour({ cache_creation: written }: JsonObject): number {
-  return isObject(written) ? wholeNumber(written.ephemeral_1h_input_tokens) : -1;
+function writtenFor({ cache_creation: written }: JsonObject, name: string): number {
+  return isObject(written) ? wholeNumber(written[name]) : -1;
 }
 
 /** Input that is zero at the end of a stream is input that was left out: it does not shrink. */

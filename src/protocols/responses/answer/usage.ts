@@ -1,6 +1,12 @@
 import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { countOf, isCount, isObject, type JsonObject } from '../../../wire/json.js';
-import { createUsageReader, partsOf, tokenNames } from '../../openai-shared/usage.js';
+import { countOf, isObject, type JsonObject } from '../../../wire/json.js';
+import {
+  countsIn,
+  createUsageReader,
+  partsOf,
+  tokenNames,
+  withReasoning,
+} from '../../openai-shared/usage.js';
 
 const { lastUsageWithin } = createUsageReader(tokenNames);
 /** A response is an answer of its own, or a member of the events of its stream. */
@@ -28,16 +34,16 @@ export function usageOfStream(bytes: Buffer): Usage | null {
  */
 export function decodeUsage({ usage: value, service_tier }: JsonObject, searches = 0): Usage | null {
   if (!isObject(value)) return null;
-  if (!isCount(value.input_tokens) && !isCount(value.output_tokens)) return null;
+  const counts = countsIn(value, tokenNames);
+  if (counts === null) return null;
   const input = isObject(value.input_tokens_details) ? value.input_tokens_details : {};
   const output = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
-  const usage = {
-    input: countOf(value.input_tokens),
-    output: countOf(value.output_tokens),
+  const usage = withReasoning(countOf(value.total_tokens), {
+    ...counts,
     cached: countOf(input.cached_tokens),
     cacheWritten: countOf(input.cache_write_tokens),
     reasoning: countOf(output.reasoning_tokens),
-  };
+  });
   return withCharges(usage, { searches, parts: partsOf(value), tier: tierOf(service_tier) });
 }
 
