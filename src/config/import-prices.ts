@@ -1,9 +1,240 @@
 import { applyEdits, modify } from 'jsonc-parser';
-import { isObject, type JsonObject, parseJson as parseJsonText, textOrNull } from '../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  parseJson as parseJsonText,
+  textOrNull,
+} from '../wire/json.js';
 import { parseJson } from './load.js';
-import { type ListedPrice, listedPrice } from './price-list.js';
 import type { PriceSettings } from './price-schema.js';
 import { ConfigError, propertiesOf, propertyOf } from './problem.js';
+import type { PriceRates } from './types.js';
+
+/*
+ * The public list of prices that LiteLLM keeps, `model_prices_and_context_window.json`: by the name of a model, USD for
+ * one of each unit (https://docs.litellm.ai/docs/proxy/model_cost_map).
+ */
+
+/** What of an entry could be said as a price. */
+interface ListedPrice {
+  readonly price: PriceSettings;
+  /** Members of the entry that are about money and could not. */
+  readonly unused: readonly string[];
+}
+
+type RateName = keyof PriceRates;
+type MutableRates = { -readonly [Name in RateName]?: number };
+type TierName = keyof NonNullable<PriceSettings['tiers']>;
+
+/** Prices of tokens by their members; behind each may stand a length of the input, and then a tier. */
+const tokenMembers: ReadonlyMap<string, RateName> = new Map([
+  ['input_cost_per_token', 'input'],
+  ['output_cost_per_token', 'output'],
+  ['cache_read_input_token_cost', 'cached'],
+  ['input_cost_per_token_cache_hit', 'cached'],
+  ['cache_creation_input_token_cost', 'cacheWritten'],
+  ['cache_creation_input_token_cost_above_1hr', 'cacheWrittenHour'],
+  ['input_cost_per_audio_token', 'audioInput'],
+  ['output_cost_per_audio_token', 'audioOutput'],
+  ['cache_read_input_audio_token_cost', 'cachedAudio'],
+  ['cache_read_input_token_cost_per_audio_token', 'cachedAudio'],
+  ['input_cost_per_image_token', 'imageInput'],
+  ['output_cost_per_image_token', 'imageOutput'],
+  ['cache_read_input_image_token_cost', 'cachedImage'],
+  ['output_cost_per_reasoning_token', 'reasoning'],
+]);
+const tierSuffix = /_(flex|priority|batches)$/;
+const lengthSuffix = /_above_(\d{1,6})k_tokens$/;
+/** One price for both is meant where both are there: transcripts have it twice. */
+const secondMembers = ['input_cost_per_second', 'output_cost_per_second', 'output_cost_per_video_per_second'];
+const resolutionMember = /^output_cost_per_second_(\d{2,4}[pk])$/;
+const aboutMoney = /cost|pric/;
+
+/** What an entry's members come to, before it is known which of them stand for the same. */
+interface Draft {
+  readonly rates: MutableRates;
+  readonly steps: Map<number, MutableRates>;
+  readonly tiers: Map<TierName, { readonly rates: MutableRates; readonly steps: Map<number, MutableRates> }>;
+  readonly seconds: { resolution: string; usd: number }[];
+  fast: number | null;
+  readonly unused: string[];
+}
+
+/**
+ * The price that the list has for a model.
+ * @param name of an entry
+ * @returns null where the list has none of the name
+ */
+export function listedPrice(list: JsonObject, name: string): ListedPrice | null {
+  const entry = Object.hasOwn(list, name) ? list[name] : null;
+  if (!isObject(entry)) return null;
+  const draft: Draft = {
+    rates: {},
+    steps: new Map(),
+    tiers: new Map(),
+    seconds: [],
+    fast: null,
+    unused: [],
+  };
+  for (const [member, value] of Object.entries(entry)) readMember(draft, member, value);
+  const isByToken = [...tokenMembers.values()].some((rate) => (draft.rates[rate] ?? 0) > 0);
+  const perImage = perImageOf(entry);
+  // What is billed by its tokens has prices of images beside them, for who would rather guess.
+  const images = isByToken ? [] : sizedImages(list, name);
+  if (isByToken && perImage !== null) draft.unused.push(perImage.member);
+  else if (perImage !== null) draft.rates.perCall = perImage.usd;
+  return { price: priceOf(draft, images), unused: draft.unused };
+}
+
+function readMember(draft: Draft, member: string, value: unknown): void {
+  const usd = numberOrNull(value);
+  const resolution = resolutionMember.exec(member)?.[1];
+  if (usd !== null && usd >= 0 && readRate(draft, member, usd)) return;
+  if (usd !== null && usd >= 0 && resolution !== undefined) draft.seconds.push({ resolution, usd });
+  else if (member === 'search_context_cost_per_query' && isObject(value)) readSearches(draft, value);
+  else if (member === 'tiered_pricing' && Array.isArray(value)) readLengths(draft, value);
+  else if (member === 'provider_specific_entry' && isObject(value)) readFactors(draft, value);
+  else if (aboutMoney.test(member) && value !== 0 && value !== null && !imageMembers.includes(member))
+    draft.unused.push(member);
+}
+
+/** @returns whether the member is the price of something that is counted */
+function readRate(draft: Draft, member: string, usd: number): boolean {
+  if (secondMembers.includes(member)) {
+    draft.rates.perSecond = Math.max(draft.rates.perSecond ?? 0, usd);
+    return true;
+  }
+  if (member === 'input_cost_per_query') {
+    draft.rates.perCall = usd;
+    return true;
+  }
+  const tierWord = tierSuffix.exec(member)?.[1];
+  const withoutTier = member.replace(tierSuffix, '');
+  const above = lengthSuffix.exec(withoutTier)?.[1];
+  const rate = tokenMembers.get(withoutTier.replace(lengthSuffix, ''));
+  if (rate === undefined) return false;
+  const { rates, steps } = tierWord === undefined ? draft : tierOf(draft, tierWord);
+  const holder = above === undefined ? rates : stepOf(steps, Number(above) * 1000);
+  holder[rate] = perMillion(usd);
+  return true;
+}
+
+function tierOf({ tiers }: Draft, word: string): Pick<Draft, 'rates' | 'steps'> {
+  const name: TierName = word === 'flex' ? 'flex' : word === 'priority' ? 'priority' : 'batch';
+  const known = tiers.get(name) ?? { rates: {}, steps: new Map<number, MutableRates>() };
+  tiers.set(name, known);
+  return known;
+}
+
+function stepOf(steps: Map<number, MutableRates>, above: number): MutableRates {
+  const known = steps.get(above) ?? {};
+  steps.set(above, known);
+  return known;
+}
+
+/** By how much is read: the middle counts where they differ, since no answer says which it was. */
+function readSearches(draft: Draft, costs: JsonObject): void {
+  const [low, medium, high] = ['low', 'medium', 'high'].map((size) =>
+    numberOrNull(costs[`search_context_size_${size}`]),
+  );
+  const usd = medium ?? low ?? high ?? null;
+  if (usd !== null && usd >= 0) draft.rates.perSearch = usd;
+  if ([low, high].some((other) => other != null && other !== usd))
+    draft.unused.push('search_context_cost_per_query (other sizes than medium)');
+}
+
+/** Prices by the length of the input as a list: the first is that of the shortest. */
+function readLengths(draft: Draft, lengths: readonly unknown[]): void {
+  for (const length of lengths) {
+    if (!isObject(length)) continue;
+    const from = numberOrNull(listOf(length.range)[0]) ?? 0;
+    const rates = from > 0 ? stepOf(draft.steps, Math.floor(from)) : draft.rates;
+    for (const [member, value] of Object.entries(length)) {
+      const rate = tokenMembers.get(member);
+      const usd = numberOrNull(value);
+      if (rate !== undefined && usd !== null && usd >= 0) rates[rate] = perMillion(usd);
+      else if (aboutMoney.test(member)) draft.unused.push(`tiered_pricing.${member}`);
+    }
+  }
+}
+
+function readFactors(draft: Draft, factors: JsonObject): void {
+  for (const [name, value] of Object.entries(factors)) {
+    const factor = numberOrNull(value);
+    if (name === 'fast' && factor !== null && factor >= 0) draft.fast = factor;
+    else draft.unused.push(`provider_specific_entry.${name}`);
+  }
+}
+
+const imageModes = ['image_generation', 'image_edit'];
+const imageMembers = ['output_cost_per_image', 'input_cost_per_image'];
+
+/** Those of models of images may have it as if it were of the input; of other models that is the price of reading one. */
+function perImageOf(entry: JsonObject): { readonly member: string; readonly usd: number } | null {
+  const isOfImages = imageModes.includes(textOrNull(entry.mode) ?? '');
+  for (const member of imageMembers) {
+    const usd = numberOrNull(entry[member]);
+    if (usd !== null && usd > 0 && (isOfImages || member === 'output_cost_per_image')) return { member, usd };
+  }
+  return null;
+}
+
+const sizedName = /^(?:([a-z]+)\/)?(\d{2,5})-x-(\d{2,5})\/(.+)$/;
+/** Prices by the pixel are those of an image, divided by them and rounded. */
+const decimals = 9;
+
+/** Entries such as `high/1024-x-1024/gpt-image-1`: what a model's images cost by quality and size. */
+function sizedImages(list: JsonObject, model: string): NonNullable<PriceSettings['images']> {
+  return Object.entries(list).flatMap(([name, entry]) => {
+    const [, quality, width = '', height = '', of] = sizedName.exec(name) ?? [];
+    if (of !== model || !isObject(entry)) return [];
+    const pixels = Number(width) * Number(height);
+    const byPixel = Math.max(
+      numberOrNull(entry.input_cost_per_pixel) ?? 0,
+      numberOrNull(entry.output_cost_per_pixel) ?? 0,
+    );
+    const usd = perImageOf({ ...entry, mode: imageModes[0] })?.usd ?? byPixel * pixels;
+    if (!(usd > 0)) return [];
+    const price = { size: `${width}x${height}`, usd: Number(usd.toFixed(decimals)) };
+    return [quality === undefined ? price : { ...price, quality }];
+  });
+}
+
+function priceOf(
+  { rates, steps, tiers, seconds, fast }: Draft,
+  images: NonNullable<PriceSettings['images']>,
+): PriceSettings {
+  const all = stepsOf(steps);
+  const ofTiers: NonNullable<PriceSettings['tiers']> = Object.fromEntries(
+    // A tier whose prices of long inputs are not listed has those of all.
+    [...tiers].map(([name, own]) => [
+      name,
+      { ...own.rates, ...(own.steps.size > 0 ? stepsOf(own.steps) : all) },
+    ]),
+  );
+  if (fast !== null) ofTiers.fast = fast;
+  return {
+    ...rates,
+    ...(images.length === 0 ? {} : { images }),
+    ...(seconds.length === 0 ? {} : { seconds }),
+    ...all,
+    ...(Object.keys(ofTiers).length === 0 ? {} : { tiers: ofTiers }),
+  };
+}
+
+function stepsOf(steps: ReadonlyMap<number, MutableRates>): Pick<PriceSettings, 'steps'> {
+  if (steps.size === 0) return {};
+  const ascending = [...steps].sort(([one], [other]) => one - other);
+  return { steps: ascending.map(([aboveInput, rates]) => ({ aboveInput, ...rates })) };
+}
+
+/** A price of one as that of a million, exactly: only the exponent changes. */
+function perMillion(usd: number): number {
+  const [mantissa = '0', exponent = '0'] = `${usd}`.split('e');
+  return Number(`${mantissa}e${Number(exponent) + 6}`);
+}
 
 /** Prices for the models of a config. */
 interface ImportedPrices {

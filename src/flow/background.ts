@@ -7,8 +7,12 @@ import { GatewayError } from '../errors.js';
 import { budgetKeptMs } from '../limits/pools.js';
 import type { CallOutcome, CallRecord } from '../metrics/call-record.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
-import { endOfResponse, type ResponseEnd } from '../protocols/responses/background.js';
-import { type ResponseAction, upstreamRequest } from '../protocols/responses/by-id.js';
+import {
+  endOfResponse,
+  type ResponseAction,
+  type ResponseEnd,
+  upstreamRequest,
+} from '../protocols/responses/by-id.js';
 import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
 import type { AnswerWatch } from '../stream/observe.js';
 import { writtenWeight } from '../stream/streamed-text.js';

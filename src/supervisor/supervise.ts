@@ -1,6 +1,6 @@
 import { availableParallelism, constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator, snapshotSteps } from '../config/snapshot.js';
@@ -15,9 +15,34 @@ import { type GatewayReport, replacedSignal } from './messages.js';
 import { type AdminAccess, Operations, openAdmin, untilFree } from './operate.js';
 import { createReloader, type Reloader } from './reload.js';
 import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
-import { tellRisks } from './store-risks.js';
 import { type Claim, claimPlace, type Predecessor } from './take-over.js';
 import { WorkerPool } from './workers.js';
+
+/** A store that cannot be reached is asked again so often. */
+const retryMs = 10_000;
+
+/**
+ * Tells in the log, once it can be known, by which settings the store may lose what was told to be kept.
+ * @returns what ends it
+ */
+export function tellRisks(store: Pick<WholeStore, 'risks'>, log: Logger): () => void {
+  let timer: NodeJS.Timeout | null = null;
+  let isStopped = false;
+  const attempt = async (): Promise<void> => {
+    try {
+      const risks = await store.risks();
+      if (!isStopped && risks.length > 0) log.warn({ risks }, 'the store may lose what it was told to keep');
+    } catch {
+      // That it cannot be reached is told by those who need it.
+      if (!isStopped) timer = setTimeout(() => void attempt(), retryMs).unref();
+    }
+  };
+  void attempt();
+  return () => {
+    isStopped = true;
+    if (timer !== null) clearTimeout(timer);
+  };
+}
 
 interface SuperviseOptions {
   readonly config: ResolvedConfig;
@@ -244,7 +269,7 @@ class Supervisor {
     this.#hasSucceeded = true;
     const { pid, dismiss, killDeaf } = this.#predecessor;
     this.#logger.info({ predecessor: pid, told: dismiss() }, 'the gateway on this port is replaced');
-    void setTimeout(deafMs, undefined, { ref: false }).then(() => {
+    void wait(deafMs, undefined, { ref: false }).then(() => {
       const killed = killDeaf();
       if (killed.length > 0) this.#logger.error({ workers: killed }, 'workers of it hang, they are killed');
     });
@@ -277,7 +302,7 @@ class Supervisor {
     const { drainMs, unreadyMs } = this.#reloader.running.timeouts;
     this.#logger.info({ signal, limitMs: drainMs }, 'draining');
     // A second signal does not wait for it.
-    if (unreadyMs > 0) await setTimeout(unreadyMs, undefined, { ref: false });
+    if (unreadyMs > 0) await wait(unreadyMs, undefined, { ref: false });
     await this.#finishCalls(false);
   }
 

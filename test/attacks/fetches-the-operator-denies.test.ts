@@ -3,8 +3,14 @@ import { parseHostPattern, parseNetwork } from '../../src/config/networks.js';
 import { GatewayError } from '../../src/errors.js';
 import type { Resolver } from '../../src/upstream/address.js';
 import { type Downloaded, download } from '../../src/upstream/download.js';
-import { type Reached, reachUrl } from '../../src/upstream/reach.js';
-import { allowsPort, deniesAddress, deniesHost, type FetchRules } from '../../src/upstream/remote-url.js';
+import {
+  allowsPort,
+  deniesAddress,
+  deniesHost,
+  type FetchRules,
+  type Reached,
+  reachUrl,
+} from '../../src/upstream/remote-url.js';
 import { startGateway } from '../support/gateway.js';
 import { clientFormats } from '../support/media/client-formats.js';
 import { ask, mediaConfig } from '../support/media/gateway.js';

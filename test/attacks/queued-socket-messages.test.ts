@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { test } from 'tap';
-import { ResponseHistory } from '../../src/flow/responses-socket/history.js';
+import { ResponseHistory } from '../../src/flow/responses-socket/socket.js';
 import { SessionMemory } from '../../src/flow/sockets/session-memory.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';

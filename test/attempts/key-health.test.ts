@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import { hashText } from '../../src/attempts/affinity.js';
-import { TargetHealth } from '../../src/attempts/health.js';
-import { KeyHealth } from '../../src/attempts/key-health.js';
+import { KeyHealth, TargetHealth } from '../../src/attempts/health.js';
 import { type FailedOutcome, restMs } from '../../src/attempts/outcome.js';
 import { random, randomOf } from '../support/seed.js';
 import { settings } from './targets.js';

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { importPrices, writePrices } from '../../src/config/import-prices.js';
-import { listedPrice } from '../../src/config/price-list.js';
+import { importPrices, listedPrice, writePrices } from '../../src/config/import-prices.js';
 import { ConfigError } from '../../src/config/problem.js';
 
 /** The price and what could not be said of it, of an entry with these members. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { parentOf } from '../../src/supervisor/listeners.js';
+import { parentOf } from '../../src/supervisor/take-over.js';
 import { eventually } from '../support/eventually.js';
 import { parseEntry } from '../support/gateway-processes.js';
 

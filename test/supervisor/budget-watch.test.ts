@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
-import { createBudgetWatch } from '../../src/supervisor/budget-watch.js';
+import { createBudgetWatch } from '../../src/supervisor/leases.js';
 
 const dollar = 1_000_000_000;
 const noon = Date.UTC(2026, 10, 26, 12);

@@ -4,7 +4,7 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { errorCode } from '../../src/errors.js';
-import { LineWriter } from '../../src/supervisor/line-writer.js';
+import { LineWriter } from '../../src/supervisor/log.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 

@@ -8,7 +8,7 @@ import {
   isOwn,
   listenersOn,
   parentOf,
-} from '../../src/supervisor/listeners.js';
+} from '../../src/supervisor/take-over.js';
 
 for (const [host, found, missed] of [
   ['127.0.0.1', ['127.0.0.1', '0.0.0.0'], ['127.0.0.2', '::1']],

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { listenersOn } from '../../src/supervisor/listeners.js';
+import { listenersOn } from '../../src/supervisor/take-over.js';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
 import { type GatewayProcesses, writeConfig } from '../support/gateway-processes.js';

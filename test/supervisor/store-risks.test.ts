@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { test } from 'tap';
 import { createStore } from '../../src/store/create.js';
-import { tellRisks } from '../../src/supervisor/store-risks.js';
+import { tellRisks } from '../../src/supervisor/supervise.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 

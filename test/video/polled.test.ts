@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { changeByPoll, type PollAnswer } from '../../src/video/polled.js';
+import { changeByPoll, type PollAnswer } from '../../src/video/advance.js';
 import { type VideoFormat, videoFormats } from '../../src/video/task.js';
 import { answer, start, taskAt } from './samples.js';
 

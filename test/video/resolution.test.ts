@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { resolutionOf } from '../../src/video/resolution.js';
+import { resolutionOf } from '../../src/video/shape.js';
 
 test('the resolution of a video is the one that is named, or follows from its size or mode', async (t) => {
   const none = { body: {}, width: null, height: null, mode: null };

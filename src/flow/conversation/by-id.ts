@@ -12,12 +12,13 @@ import {
   deletedResponse,
   type IdentifiedTurn,
   inputItems,
+  itemPage,
   notCancellable,
   notStreamable,
   type ResponseAction,
+  readItemPage,
   responseNotFound,
 } from '../../protocols/responses/by-id.js';
-import { itemPage, readItemPage } from '../../protocols/responses/item-list.js';
 import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { backgroundId } from '../../usage/background-calls.js';

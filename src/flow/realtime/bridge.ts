@@ -1,8 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempts.js';
-import type { Key } from '../../config/types.js';
+import { masked } from '../../attempts/secrets.js';
+import type { Key, Upstream } from '../../config/types.js';
 import { addUsage } from '../../conversation/usage.js';
-import { type FaultPlace, GatewayError, guard } from '../../errors.js';
+import { type AttemptFailure, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
   acceptSocket,
   type ClientSocket,
@@ -13,11 +14,15 @@ import {
 import { Swept } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
 import { keyError } from '../../protocols/error-formats/own-secrets.js';
+import { vendorAccountErrorOfClose } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import { errorEvent, vendorAccountErrorOfMessage } from '../../protocols/realtime/error-event.js';
-import { mayAskForResponse, mayTellUsage } from '../../protocols/realtime/event-type.js';
-import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
-import { isPiece } from '../../protocols/realtime/plain-event.js';
+import { isPiece, mayAskForResponse, mayTellUsage } from '../../protocols/realtime/event-type.js';
+import {
+  errorEvent,
+  judgeEvent,
+  type SessionModel,
+  vendorAccountErrorOfMessage,
+} from '../../protocols/realtime/events.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
 import { closeCode } from '../../wire/close-code.js';
@@ -29,7 +34,6 @@ import type { Services } from '../services.js';
 import type { SessionPlace } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
-import { endOfClose, endOfFault, failureOf } from './upstream-end.js';
 
 /** Messages that are refused in a second, before the client is taken for one that does not want answers. */
 const mostRefusals = 100;
@@ -391,3 +395,76 @@ const expired = new GatewayError('invalid_request', 'The session has reached its
 function tooBig(bytes: number): GatewayError {
   return new GatewayError('request_too_large', `A message may have ${bytes} bytes at most.`);
 }
+
+/** What it means that an upstream's side of a session has ended. */
+interface UpstreamEnd {
+  /** How the attempt has failed; null where it has not, or where the error says it as one about our account. */
+  readonly failure: AttemptFailure | null;
+  /** Null for an orderly end. */
+  readonly error: GatewayError | null;
+  /** With which the client is told the error; null where it gets the upstream's own code and reason. */
+  readonly code: number | null;
+}
+
+const orderly: ReadonlySet<number> = new Set([closeCode.normal, closeCode.noCode, closeCode.goingAway]);
+/** They say that the server cannot go on. What any other says may be the doing of the client. */
+const ofServer: ReadonlySet<number> = new Set([
+  closeCode.protocolError,
+  closeCode.internal,
+  closeCode.restart,
+  closeCode.tryLater,
+  closeCode.badGateway,
+]);
+
+/** How an upstream ends a session of which it hears nothing. */
+const ofSilence: ReadonlySet<AttemptFailure> = new Set(['truncated', 'reset', 'idle_timeout']);
+
+/**
+ * How an attempt has failed by the end of a session; null for what may be the client's doing.
+ * @param hasStalled the client has let its messages wait, and with them the upstream's pings
+ */
+function failureOf({ failure }: UpstreamEnd, hasStalled: boolean): AttemptFailure | null {
+  return failure !== null && hasStalled && ofSilence.has(failure) ? null : failure;
+}
+
+/**
+ * Judges a close frame of an upstream.
+ * @param isWithin a response is under way, of which the rest will not come
+ */
+function endOfClose(code: number, reason: string, isWithin: boolean, upstream: Upstream): UpstreamEnd {
+  const told = vendorAccountErrorOfClose(code, reason, upstream.secrets);
+  if (isVendorAccountError(told)) return { failure: null, error: told, code: closeCode.internal };
+  const isCut = isWithin && code === closeCode.goingAway;
+  if (orderly.has(code) && !isCut && told === null) return { failure: null, error: null, code: null };
+  const cause = reason === '' ? `close ${code}` : `close ${code}: ${masked(reason, upstream)}`;
+  return {
+    failure: isCut || ofServer.has(code) ? 'truncated' : null,
+    error: new GatewayError('upstream_error', told?.message ?? 'The upstream closed the session.', { cause }),
+    code: told === null ? null : closeCode.internal,
+  };
+}
+
+/** Judges an end without a close frame of the upstream. @param sent the code that tells of it */
+function endOfFault(sent: number, { reason, detail }: SocketFault): UpstreamEnd {
+  const isBroken = sent === closeCode.broken;
+  const failed = (error: GatewayError, code: number | null): UpstreamEnd => ({
+    failure: reason,
+    error,
+    code,
+  });
+  if (reason === 'no_room') return failed(noRoom, closeCode.tryLater);
+  const cause = `${reason}: ${detail}`;
+  if (!isBroken) return failed(new GatewayError('upstream_error', null, { cause }), null);
+  const error =
+    reason === 'idle_timeout'
+      ? new GatewayError('upstream_timeout', 'The upstream does not answer any more.', { cause })
+      : new GatewayError('upstream_error', 'The connection to the upstream was lost.', { cause });
+  return failed(error, closeCode.internal);
+}
+
+// Made once: a flood of them pays for no stack traces.
+const noRoom = new GatewayError(
+  'overloaded',
+  "There is no memory for the upstream's message: the WebSockets of this key hold as much as they may.",
+  { cause: 'no_room: a message found no room' },
+);

@@ -7,7 +7,7 @@ import type {
   UpstreamHandler,
 } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
-import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
+import { type Reached, reachUrl, redirectTarget } from '../../upstream/remote-url.js';
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
 import type { Asking } from '../call.js';

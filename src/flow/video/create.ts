@@ -27,7 +27,7 @@ import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/fo
 import { wrongLength } from '../../video/members.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
-import { resolutionOf } from '../../video/resolution.js';
+import { resolutionOf } from '../../video/shape.js';
 import type { TaskCharge, UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { unsaidHints } from '../../video/unsayable.js';
 import { headerLine, joinLines } from '../../wire/head.js';

@@ -1,8 +1,287 @@
-import { type Endpoint, type OtherForm, plainEndpoint } from '../endpoint.js';
-import { modelPath } from '../model-path.js';
+import { bodyEstimate } from '../../conversation/estimate-usage.js';
+import type { LeftOut } from '../../conversation/left-out.js';
+import { inputMetering, marksOf, type StreamRules, wholeAnswers } from '../../conversation/stream-rules.js';
+import { GatewayError } from '../../errors.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
+import { afterColon } from '../../wire/json-skip.js';
+import { type Endpoint, type OtherForm, type OtherFormRequest, plainEndpoint } from '../endpoint.js';
+import { modelPath, resourceName } from '../model-path.js';
 import { never } from '../once.js';
-import { encodingAmender } from './encoding.js';
-import { contentOnOpenai, contentsOnOpenai, googleRules, openaiOnGoogle, openaiRules } from './forms.js';
+import { createInputUsageReader } from '../openai-shared/usage.js';
+import { amendedTo, encodingAmender } from './encoding.js';
+
+/*
+ * Embeddings in two forms, each of which is made of the other:
+ * `POST /embeddings` (https://platform.openai.com/docs/api-reference/embeddings/create) and
+ * `:embedContent` with `:batchEmbedContents` (https://ai.google.dev/api/embeddings).
+ */
+
+const openaiKey = Buffer.from('"embedding"');
+const googleKey = Buffer.from('"values"');
+const { lastUsage: openaiUsage } = createInputUsageReader();
+/** Of an answer in the vendor's form; its older models tell none. */
+const { lastUsage: googleUsage } = createInputUsageReader('"usageMetadata"', [
+  'promptTokenCount',
+  'totalTokenCount',
+]);
+
+/** The vendor refuses a batch of more requests. Each text becomes one, with the model's name and the settings in it. */
+const mostInBatch = 100;
+
+const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, ['"embedding"']);
+const googleRules: StreamRules = {
+  ...openaiRules,
+  usageOf: googleUsage,
+  marks: marksOf('"embedding"', '"embeddings"'),
+};
+
+/** How `POST /v1/embeddings` is served by an upstream that has the other form. */
+const openaiOnGoogle: OtherForm = {
+  kinds: new Set(['generateContent']),
+  upstreamPath: (model) => `${modelPath(model)}:batchEmbedContents`,
+  rules: googleRules,
+  convert: (body, names, leftOut) => {
+    const texts = inputTexts(body.input);
+    leaveOthers(body, ['model', 'input', 'dimensions', 'encoding_format'], leftOut);
+    const dimensions = wholeDimensions(body.dimensions);
+    const requests = texts.map((text) => ({
+      model: resourceName(names.upstream),
+      content: { parts: [{ text }] },
+      outputDimensionality: dimensions,
+    }));
+    const asBase64 = body.encoding_format === 'base64';
+    return {
+      body: JSON.stringify({ requests }),
+      answer: (answer) => amendedTo(asBase64, openaiAnswer(answer, texts, names.client)),
+    };
+  },
+};
+
+/** How `:embedContent` is served by an upstream that has `/embeddings`. */
+const contentOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
+  const text = contentText(body.content, 'content');
+  leaveOthers(body, contentMembers, leftOut);
+  return openaiRequest([text], body, names.upstream, (vectors, usage) =>
+    Buffer.concat([Buffer.from('{"embedding":{"values":'), ...vectors, Buffer.from(`}${usage}}`)]),
+  );
+});
+
+/** The same for `:batchEmbedContents`. */
+const contentsOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
+  const requests = Array.isArray(body.requests) ? body.requests.filter(isObject) : [];
+  if (requests.length === 0) throw invalid('requests', 'must name at least one text.');
+  leaveOthers(body, ['model', 'requests'], leftOut);
+  for (const request of requests) leaveOthers(request, contentMembers, leftOut);
+  const texts = requests.map(({ content }, index) => contentText(content, `requests[${index}].content`));
+  const [first = {}] = requests;
+  const odd = requests.findIndex((request) => dimensionsOf(request) !== dimensionsOf(first));
+  if (odd !== -1)
+    throw invalid(
+      `requests[${odd}].outputDimensionality`,
+      'must be that of the others: the upstream of this model makes all vectors of a call of one length.',
+    );
+  return openaiRequest(texts, first, names.upstream, (vectors, usage) =>
+    Buffer.concat([
+      Buffer.from('{"embeddings":['),
+      ...vectors.flatMap((vector, index) => [
+        Buffer.from(`${index === 0 ? '' : ','}{"values":`),
+        vector,
+        Buffer.from('}'),
+      ]),
+      Buffer.from(`]${usage}}`),
+    ]),
+  );
+});
+
+function onOpenai(convert: OtherForm['convert']): OtherForm {
+  return {
+    kinds: new Set(['chat']),
+    upstreamPath: () => '/embeddings',
+    rules: openaiRules,
+    convert,
+  };
+}
+
+const contentMembers = ['model', 'content', 'outputDimensionality', 'output_dimensionality'];
+
+function dimensionsOf(request: JsonObject): unknown {
+  return request.outputDimensionality ?? request.output_dimensionality ?? undefined;
+}
+
+/** @param write the whole answer, of the vectors in their order and what is said of the usage */
+function openaiRequest(
+  texts: readonly string[],
+  settings: JsonObject,
+  model: string,
+  write: (vectors: readonly Buffer[], usage: string) => Buffer,
+): OtherFormRequest {
+  const input = texts.length === 1 ? texts[0] : texts;
+  return {
+    body: JSON.stringify({ model, input, dimensions: dimensionsOf(settings) }),
+    answer: (answer) => {
+      const usage = openaiUsage(answer);
+      const count = usage?.input ?? 0;
+      return write(
+        vectorsInOrder(cutVectors(amendedTo(false, answer), openaiKey), texts.length),
+        usage === null ? '' : `,"usageMetadata":{"promptTokenCount":${count},"totalTokenCount":${count}}`,
+      );
+    },
+  };
+}
+
+/** The vectors by the index that each has beside it. @throws {GatewayError} `upstream_error` where one is missing */
+function vectorsInOrder({ rest, vectors }: CutAnswer, count: number): readonly Buffer[] {
+  const data = isObject(rest) && Array.isArray(rest.data) ? rest.data : [];
+  const ordered: (Buffer | undefined)[] = Array.from({ length: count });
+  for (const [position, item] of data.entries()) {
+    if (!isObject(item) || typeof item.embedding !== 'number') continue;
+    const index = typeof item.index === 'number' ? item.index : position;
+    if (index in ordered) ordered[index] = vectors[item.embedding];
+  }
+  return complete(ordered);
+}
+
+function complete(vectors: readonly (Buffer | undefined)[]): readonly Buffer[] {
+  const all = vectors.filter((vector) => vector !== undefined);
+  if (all.length !== vectors.length) throw unusable('fewer embeddings than texts');
+  return all;
+}
+
+function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): Buffer {
+  const { rest, vectors } = cutVectors(answer, googleKey);
+  const given = isObject(rest) && Array.isArray(rest.embeddings) ? rest.embeddings : [];
+  const ordered = complete(
+    texts.map((_, index) => {
+      const each: unknown = given[index];
+      return isObject(each) && typeof each.values === 'number' ? vectors[each.values] : undefined;
+    }),
+  );
+  // Clients read the usage without looking whether there is any.
+  const tokens = googleUsage(answer)?.input ?? bodyEstimate(Buffer.from(texts.join('\n')));
+  return Buffer.concat([
+    Buffer.from('{"object":"list","data":['),
+    ...ordered.flatMap((vector, index) => [
+      Buffer.from(`${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":`),
+      vector,
+      Buffer.from('}'),
+    ]),
+    Buffer.from(
+      `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`,
+    ),
+  ]);
+}
+
+/** It is written beside each text. @throws {GatewayError} of status 400 for what is no length of a vector */
+function wholeDimensions(given: unknown): number | undefined {
+  if (given === null || given === undefined) return undefined;
+  if (typeof given === 'number' && Number.isSafeInteger(given) && given > 0) return given;
+  throw invalid('dimensions', 'must be a whole number above zero.');
+}
+
+/**
+ * The texts of `input`.
+ * @throws {GatewayError} of status 400 for more of them than a batch takes, for tokens, and for anything else that is no
+ * text
+ */
+function inputTexts(input: unknown): readonly string[] {
+  const all: readonly unknown[] = Array.isArray(input) ? input : [input];
+  if (all.length === 0) throw invalid('input', 'must name at least one text.');
+  if (all.length > mostInBatch)
+    throw invalid(
+      'input',
+      `may have at most ${mostInBatch} texts for this model, whose upstream takes no more at once: ` +
+        'send them in several calls.',
+    );
+  return all.map((one, index) => {
+    if (typeof one === 'string') return one;
+    throw notText(Array.isArray(input) ? `input[${index}]` : 'input');
+  });
+}
+
+/** The text of a content, whose parts are one text. @throws {GatewayError} of status 400 for one of something else */
+function contentText(content: unknown, at: string): string {
+  if (typeof content === 'string') return content;
+  const parts: unknown = isObject(content) ? content.parts : undefined;
+  const all: readonly unknown[] = Array.isArray(parts) ? parts : [parts];
+  const texts = all.map((part, index) => {
+    if (isObject(part) && typeof part.text === 'string') return part.text;
+    throw notText(`${at}.parts[${index}]`);
+  });
+  if (texts.length === 0) throw invalid(`${at}.parts`, 'must have a text.');
+  return texts.join('\n');
+}
+
+function leaveOthers(body: JsonObject, known: readonly string[], leftOut: LeftOut): void {
+  for (const [name, value] of Object.entries(body))
+    if (value !== null && !known.includes(name)) leftOut.add(name);
+}
+
+function notText(at: string): GatewayError {
+  return new GatewayError(
+    'unsupported_parameter',
+    `'${at}' is no text: for this model, whose upstream has embeddings in another form, send texts.`,
+    { param: at },
+  );
+}
+
+function invalid(param: string, what: string): GatewayError {
+  return new GatewayError('invalid_value', `'${param}' ${what}`, { param });
+}
+
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/** By byte: 1 where a flat list of numbers may have it. */
+const listBytes = new Uint8Array(256);
+for (const character of '0123456789+-.eE, \t\r\n') listBytes[character.charCodeAt(0)] = 1;
+
+/** An answer, and apart from it the texts of its vectors: an answer of millions of numbers is not parsed. */
+interface CutAnswer {
+  /** As parsed, with the number of a vector in the place of each. */
+  readonly rest: unknown;
+  readonly vectors: readonly Buffer[];
+}
+
+/**
+ * Takes the lists of numbers out of an answer that are the values of a member.
+ * @param key the member's name in its quotes: they cannot stand in a text, where they would be escaped
+ * @throws {GatewayError} `upstream_error` for what is no JSON, and for a list of something else
+ */
+export function cutVectors(answer: Buffer, key: Buffer): CutAnswer {
+  const pieces: Buffer[] = [];
+  const vectors: Buffer[] = [];
+  let from = 0;
+  for (let at = answer.indexOf(key); at !== -1; at = answer.indexOf(key, at)) {
+    const value = afterColon(answer, at + key.length - 1);
+    at += key.length;
+    if (value === -1 || answer[value] !== OPEN_BRACKET) continue;
+    const end = answer.indexOf(CLOSE_BRACKET, value) + 1;
+    if (!isListOfNumbers(answer, value + 1, end - 1)) throw unusable('a vector that is no list of numbers');
+    pieces.push(answer.subarray(from, value), Buffer.from(String(vectors.length)));
+    vectors.push(answer.subarray(value, end));
+    from = end;
+    at = end;
+  }
+  pieces.push(answer.subarray(from));
+  try {
+    return { rest: JSON.parse(Buffer.concat(pieces).toString('utf8')) as unknown, vectors };
+  } catch {
+    throw unusable('an answer that is no JSON');
+  }
+}
+
+function isListOfNumbers(bytes: Buffer, from: number, end: number): boolean {
+  if (end < from) return false;
+  for (let at = from; at < end; at++) if (listBytes[bytes[at] as number] === 0) return false;
+  return true;
+}
+
+/** What a client is told in place of an answer that is none. @param what for the log */
+function unusable(what: string): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream answered with something else than embeddings.', {
+    cause: what,
+  });
+}
 
 /** `POST /v1/embeddings`, and `POST /v1/engines/{model}/embeddings` once the model is in the body. */
 export const embeddings: Endpoint = {

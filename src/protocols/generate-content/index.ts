@@ -1,9 +1,17 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { tokenMarks } from '../../conversation/signature.js';
-import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import {
+  type AnswerCharges,
+  growingMetering,
+  reportedMetering,
+  wholeAnswers,
+} from '../../conversation/stream-rules.js';
 import { estimateTokens } from '../../conversation/token-count.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { textsIn } from '../../conversation/web-search.js';
+import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { textStart } from '../../wire/json-skip.js';
 import { outputMembers } from '../../wire/routed-members.js';
+import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import {
   type Endpoint,
   plainEndpoint,
@@ -14,10 +22,9 @@ import {
 import { modelPath } from '../model-path.js';
 import { generateContentOnce, never } from '../once.js';
 import { googleSchemas } from '../schema-rules.js';
-import { decodeAnswer } from './answer/decode.js';
+import { candidatesOf, decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
-import { noteCharges } from './charges.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, generateContentRequest } from './request/schema.js';
@@ -26,6 +33,39 @@ import { memberOf } from './spelling.js';
 import { BlockDecoder } from './stream/decoder.js';
 import { BlockEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+
+/** A quoted key cannot occur inside a string, where its quotes would be escaped. */
+const queriesKey = Buffer.from('"webSearchQueries"');
+/** So many queries of one answer are told apart. */
+const mostQueries = 1000;
+const OPEN_BRACE = 0x7b;
+
+/**
+ * Takes note of the queries of an answer, of which its usage says nothing
+ * (https://ai.google.dev/gemini-api/docs/google-search#pricing); see `StreamRules.noteCharges`.
+ */
+function noteCharges(run: Buffer, charges: AnswerCharges): void {
+  let at = run.indexOf(queriesKey);
+  if (at === -1) return;
+  if (run[textStart(run)] === OPEN_BRACE) {
+    addQueries(run.toString('utf8'), charges);
+    return;
+  }
+  while (at !== -1) {
+    const start = lastEventEnd(run, 0, at);
+    const end = eventEnd(run, at);
+    addQueries(parseEvent(run.toString('utf8', start, end)).data ?? '', charges);
+    at = run.indexOf(queriesKey, end);
+  }
+}
+
+function addQueries(text: string, { queries }: AnswerCharges): void {
+  for (const { groundingMetadata: metadata } of candidatesOf(parseObject(text) ?? {})) {
+    if (!isObject(metadata)) continue;
+    for (const query of textsIn(metadata.webSearchQueries))
+      if (queries.size < mostQueries) queries.add(query);
+  }
+}
 
 /** The protocol's translation to and from the neutral types. */
 export const generateContentCodec: TextCodec = {

@@ -1,7 +1,117 @@
-import { reportedMetering } from '../../conversation/stream-rules.js';
+import {
+  marksOf,
+  reportedMetering,
+  type StreamEnding,
+  type StreamVerdict,
+} from '../../conversation/stream-rules.js';
+import type { MadeMedia } from '../../conversation/usage.js';
+import { GatewayError } from '../../errors.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { lastWordOf, needleOf } from '../../wire/json-skip.js';
+import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
+import { brokenEvent, foreignEvent, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
 import { always } from '../once.js';
-import { judgeEnd, judgeStart, lastUsage, madeOf, marks } from './stream-rules.js';
+import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
+
+/** An event holds an image of megabytes: so many of its first bytes tell what it is. */
+const headBytes = 512;
+const ownType = /^image_(?:generation|edit)\./;
+/** Beginnings of events of the protocol, by their name or by their data. */
+const ownHead = /^(?:event: ?|data: ?\{\s*"type"\s*:\s*")image_(?:generation|edit)\./;
+/** What only an image on the way has behind its bytes. A text in quotes cannot stand inside another one. */
+const partialKey = /"partial_image_index"|"image_(?:generation|edit)\.partial_image"/;
+
+/** What an event says of how the stream stands. */
+type Word = 'complete' | 'incomplete' | 'nothing' | GatewayError;
+
+/** See `StreamRules.marks`; with that of an image in a whole answer. */
+const marks = marksOf('"image_', '"b64_json"', '"url"');
+
+/** Judges the first events of a stream of images; see `StreamRules.judgeStart`. */
+function judgeStart(run: Buffer): StreamVerdict {
+  for (let start = 0; start < run.length; ) {
+    if (ownHead.test(headOf(run, start))) return 'meaningful';
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const { event, data } = parseEvent(run.toString('utf8', start, end));
+    // An event that is too large to be held comes in parts: what it is shows at the end.
+    if (next === -1 && data?.startsWith('{') && parseObject(data) === null) return 'meaningful';
+    const verdict = data === null ? 'silence' : judgeEvent(event, data);
+    if (verdict !== 'silence') return verdict;
+    start = end;
+  }
+  return 'silence';
+}
+
+function judgeEvent(event: string | null, data: string): StreamVerdict {
+  if (data.trim() === '[DONE]') return 'silence';
+  const body = parseObject(data);
+  if (body === null) return brokenEvent('images');
+  const type = textOrNull(body.type) ?? event;
+  if (type !== null && ownType.test(type)) return 'meaningful';
+  if (type === 'keepalive' || type === 'ping') return 'silence';
+  if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return failureOf(body);
+  return foreignEvent('images', type);
+}
+
+/** The failure is in `error`, or it is the event itself. */
+function failureOf(body: JsonObject): GatewayError {
+  return (
+    upstreamError(body.error) ?? upstreamError(body) ?? new GatewayError('upstream_error', wordsOf(null))
+  );
+}
+
+/** Judges an ended stream of images by its last bytes; see `StreamRules.judgeEnd`. */
+function judgeEnd(tail: Buffer): StreamEnding {
+  const usage = lastUsage(tail);
+  for (const { start, end } of lastEvents(tail)) {
+    const word = wordOf(tail.toString('utf8', start, end), start === 0);
+    if (word instanceof GatewayError) return { state: 'failed', usage, error: word };
+    if (word !== 'nothing') return { state: word, usage, error: null };
+  }
+  return { state: 'incomplete', usage, error: null };
+}
+
+/** @param mayBeCut the event may have begun before the text */
+function wordOf(text: string, mayBeCut: boolean): Word {
+  const { event, data } = parseEvent(text);
+  const body = parseObject(data ?? '');
+  if (body === null) {
+    if (mayBeCut && isRemains(text)) return partialKey.test(text) ? 'incomplete' : 'complete';
+    return data === null || data === '' || data.trim() === '[DONE]' ? 'nothing' : 'incomplete';
+  }
+  const type = textOrNull(body.type) ?? event ?? '';
+  if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return failureOf(body);
+  if (!ownType.test(type)) return 'nothing';
+  return type.endsWith('.completed') ? 'complete' : 'incomplete';
+}
+
+/**
+ * True for the end of an event whose beginning is gone, and with it its name: the end of a JSON object. One that broke
+ * off in its image has no end.
+ */
+function isRemains(text: string): boolean {
+  return text.trimEnd().endsWith('}') && !/^(?:event|data|id|retry)?:/.test(text);
+}
+
+function headOf(run: Buffer, start: number): string {
+  return run.toString('latin1', start, Math.min(run.length, start + headBytes)).trimStart();
+}
+
+/**
+ * Finds the last `usage` in the bytes of an answer or in the end of a stream. What comes out is images, unless more is
+ * said (https://platform.openai.com/docs/api-reference/images/object).
+ */
+export const { lastUsage } = createUsageReader(tokenNames, 'image');
+
+const sizeKey = needleOf('"size"');
+const qualityKey = needleOf('"quality"');
+
+/** Size and quality of the images of an answer, which stand behind them; see `StreamRules.madeOf`. */
+function madeOf(end: Buffer): MadeMedia {
+  return { size: lastWordOf(end, sizeKey), quality: lastWordOf(end, qualityKey), resolution: null };
+}
 
 const images: Omit<Endpoint, 'upstreamPath'> = {
   ...plainEndpoint,

@@ -16,17 +16,122 @@ import {
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
-import { parseJson } from '../../wire/json.js';
-import { withoutMembers } from '../../wire/json-skip.js';
-import { StreamedMessage } from './streamed-message.js';
 import {
-  joinParts,
-  noSettings,
-  readThread,
-  type ThreadPart,
-  type ThreadRequest,
-  withoutThread,
-} from './thread.js';
+  isObject,
+  isObjectText,
+  type JsonObject,
+  parseJson,
+  parseObject,
+  textOrNull,
+} from '../../wire/json.js';
+import { withoutMembers } from '../../wire/json-skip.js';
+import { eventEnd, parseEvent } from '../../wire/sse.js';
+
+/**
+ * Message threads: the client sends what is new of a conversation alone, and names the reply that it goes on from. It is
+ * told by the member `thread` and not by the beta's header, whose name changes with its versions.
+ */
+
+/** What the turns of a thread say: of its settings, and to each other. */
+interface ThreadPart {
+  /** JSON text of an object with what a thread is begun with, as far as it is said here. */
+  readonly settings: string;
+  /** JSON texts of messages, with commas between them. */
+  readonly messages: string;
+}
+
+/** A request of a thread, and what it says by itself. */
+interface ThreadRequest extends ThreadPart {
+  /** Id of the reply that it goes on from; null where it begins a thread. */
+  readonly previousId: string | null;
+  /**
+   * The body of the request for the same with the whole conversation. It begins a thread: an upstream that keeps threads
+   * of its own may make one of it.
+   */
+  wholeBody(whole: ThreadPart): Buffer;
+}
+
+const noSettings = '{}';
+
+/** The SDK leaves them out of a request that goes on, since the vendor keeps them with the thread. */
+const settingNames = ['system', 'tools'] as const;
+const ofSettings: ReadonlySet<string> = new Set(settingNames);
+const threadAlone: ReadonlySet<string> = new Set(['thread']);
+const ofTheThread: ReadonlySet<string> = new Set(['thread', 'messages', ...settingNames]);
+
+/**
+ * Reads what a body says of a thread.
+ * @param body that has passed the check of what is passed on
+ * @returns null for one that is of no thread, or of none that is known here
+ */
+export function readThread(body: Buffer): ThreadRequest | null {
+  const found = withoutMembers(body, ofTheThread);
+  const written = found?.taken.get('thread') ?? 'null';
+  if (found === null || written === 'null') return null;
+  const { rest, taken } = found;
+  const messages = taken.get('messages') ?? '[]';
+  const previousId = previousIdOf(written);
+  if (previousId === undefined || !messages.startsWith('[')) return null;
+  return {
+    previousId,
+    settings: settingsOf(taken),
+    messages: messages.slice(1, -1).trim(),
+    wholeBody: (whole) => {
+      const settings = whole.settings === noSettings ? '' : `${whole.settings.slice(1, -1)},`;
+      const first = `{"thread":{"type":"create"},${settings}"messages":[${whole.messages}]`;
+      return Buffer.concat([Buffer.from(rest.length === 0 ? first : `${first},`), ...rest, close]);
+    },
+  };
+}
+
+/**
+ * A body for an upstream that would take no notice of its thread, and answer for a part of the conversation.
+ * @param body that has passed the check of what is passed on
+ * @returns the body without the member; null where it says nothing of a thread
+ * @throws {GatewayError} `thread_unsupported_request` for one that goes on from a reply, and for a type that is not known
+ */
+export function withoutThread(body: Buffer): Buffer | null {
+  const found = withoutMembers(body, threadAlone);
+  const written = found?.taken.get('thread') ?? 'null';
+  if (found === null || written === 'null') return null;
+  if (previousIdOf(written) !== null)
+    throw new GatewayError('thread_unsupported_request', undefined, { param: 'thread' });
+  return Buffer.concat([open, ...found.rest, close]);
+}
+
+/**
+ * Parts of a thread together, the earliest first: settings of a later one count. Each is read once, since what a thread
+ * holds is for its client to say.
+ */
+function joinParts(parts: readonly ThreadPart[]): ThreadPart {
+  const settings = new Map<string, string>();
+  const messages: string[] = [];
+  for (const part of parts) {
+    if (part.settings !== noSettings)
+      for (const [name, value] of withoutMembers(Buffer.from(part.settings), ofSettings)?.taken ?? [])
+        settings.set(name, value);
+    if (part.messages !== '') messages.push(part.messages);
+  }
+  return { settings: settingsOf(settings), messages: messages.join() };
+}
+
+function settingsOf(members: ReadonlyMap<string, string>): string {
+  const given = settingNames.flatMap((name) => {
+    const value = members.get(name) ?? 'null';
+    return value === 'null' ? [] : [`"${name}":${value}`];
+  });
+  return `{${given.join(',')}}`;
+}
+
+/** @returns undefined for what is no thread, or one of a type that is not known here */
+function previousIdOf(written: string): string | null | undefined {
+  const { type, previous_message_id: id } = parseObject(written) ?? {};
+  if (type === 'create') return null;
+  return type === 'continue' && typeof id === 'string' ? id : undefined;
+}
+
+const open = Buffer.from('{');
+const close = Buffer.from('}');
 
 /** One turn of a thread as it is kept under the id of its reply, in the client's own JSON. */
 interface KeptMessage extends ThreadPart {
@@ -244,4 +349,133 @@ const ofId = new Set(['id']);
 function idOf(answer: Buffer): string | null {
   const id = parseJson(withoutMembers(answer, ofId)?.taken.get('id') ?? 'null');
   return typeof id === 'string' ? id : null;
+}
+
+/** A block of a message as it grows. */
+interface GrowingBlock {
+  readonly start: JsonObject;
+  text: string;
+  thinking: string;
+  signature: string;
+  /** JSON text of a call's arguments. */
+  input: string;
+  /** Of a text. */
+  readonly citations: JsonObject[];
+}
+
+/**
+ * The message that a stream brings, put together from its events as the SDK does it.
+ * https://platform.claude.com/docs/en/build-with-claude/streaming
+ */
+export class StreamedMessage {
+  id: string | null = null;
+  stopReason: string | null = null;
+  /** Its last event has come. */
+  isWhole = false;
+  readonly #most: number;
+  readonly #blocks: GrowingBlock[] = [];
+  #held = 0;
+  #isTooLong = false;
+
+  /** @param most characters that are kept of it: a longer one is dropped at once, and has no content */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @param run whole events */
+  see(run: Buffer): void {
+    for (let at = 0; at < run.length; ) {
+      const end = eventEnd(run, at);
+      const { data } = parseEvent(run.toString('utf8', at, end));
+      const event = data === null ? null : parseObject(data);
+      if (event !== null) this.#take(event);
+      at = end;
+    }
+  }
+
+  /** Characters that are in memory for its blocks. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** JSON text of its blocks; null where it is too long, or has not come to its end. */
+  get content(): string | null {
+    if (!this.isWhole || this.#isTooLong) return null;
+    const blocks = this.#blocks.map(written).filter((block) => block !== null);
+    return `[${blocks.join(',')}]`;
+  }
+
+  #take(event: JsonObject): void {
+    switch (event.type) {
+      case 'message_start':
+        this.id = isObject(event.message) ? textOrNull(event.message.id) : null;
+        return;
+      case 'content_block_start':
+        if (isObject(event.content_block)) this.#start(event.content_block);
+        return;
+      case 'content_block_delta':
+        if (isObject(event.delta)) this.#grow(event.delta);
+        return;
+      case 'message_delta':
+        if (isObject(event.delta)) this.stopReason = textOrNull(event.delta.stop_reason) ?? this.stopReason;
+        return;
+      case 'message_stop':
+        this.isWhole = true;
+    }
+  }
+
+  #start(block: JsonObject): void {
+    if (this.#isTooLong) return;
+    const [text, thinking] = [textOrNull(block.text) ?? '', textOrNull(block.thinking) ?? ''];
+    const signature = textOrNull(block.signature) ?? '';
+    this.#blocks.push({ start: block, text, thinking, signature, input: '', citations: [] });
+    this.#hold(blockWeight + JSON.stringify(block).length);
+  }
+
+  #grow(delta: JsonObject): void {
+    const block = this.#blocks.at(-1);
+    if (block === undefined || this.#isTooLong) return;
+    if (isObject(delta.citation)) {
+      block.citations.push(delta.citation);
+      this.#hold(JSON.stringify(delta.citation).length);
+    }
+    for (const [member, value] of [
+      ['text', delta.text],
+      ['thinking', delta.thinking],
+      ['signature', delta.signature],
+      ['input', delta.partial_json],
+    ] as const) {
+      if (typeof value !== 'string') continue;
+      block[member] += value;
+      this.#hold(value.length);
+    }
+  }
+
+  #hold(characters: number): void {
+    if (this.#isTooLong) return;
+    this.#held += characters;
+    if (this.#held <= this.#most) return;
+    this.#isTooLong = true;
+    this.#blocks.length = 0;
+    this.#held = 0;
+  }
+}
+
+/** What a block counts for besides its texts. */
+const blockWeight = 64;
+
+/** @returns null for a call whose arguments were cut, which no request can have */
+function written({ start, text, thinking, signature, input, citations }: GrowingBlock): string | null {
+  switch (start.type) {
+    case 'text':
+      return JSON.stringify({ type: 'text', text, ...(citations.length > 0 ? { citations } : {}) });
+    case 'thinking':
+      return JSON.stringify({ type: 'thinking', thinking, signature });
+    default: {
+      if (input === '') return JSON.stringify(start);
+      // As the model wrote it: numbers may be larger than a parser keeps them.
+      const { input: _, ...rest } = start;
+      return isObjectText(input) ? `${JSON.stringify(rest).slice(0, -1)},"input":${input}}` : null;
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import { type Holder, isHolder, readRecord } from '../../conversation/kept-turns.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { answerOfItem } from './own-item-id.js';
+import { answerOfItem } from './made-id.js';
 
 /** A turn as it is kept: a response, and what was asked for with it. */
 export interface KeptResponse {

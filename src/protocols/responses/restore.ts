@@ -3,7 +3,7 @@ import { tokenMarks, untagSignature } from '../../conversation/signature.js';
 import { changedObjects, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
-import { answerOfItem, ownItemMark } from './own-item-id.js';
+import { answerOfItem, ownItemMark } from './made-id.js';
 import { openReasoning } from './reasoning.js';
 
 /** What a text that was sealed here begins with. */

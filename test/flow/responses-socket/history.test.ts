@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { ResponseHistory } from '../../../src/flow/responses-socket/history.js';
+import { ResponseHistory } from '../../../src/flow/responses-socket/socket.js';
 
 const bodyOf = (fields: object) => Buffer.from(JSON.stringify({ stream: true, model: 'm', ...fields }));
 const completed = (id: string, ...output: object[]) =>

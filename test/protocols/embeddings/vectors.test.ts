@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { cutVectors } from '../../../src/protocols/embeddings/forms.js';
+import { cutVectors } from '../../../src/protocols/embeddings/index.js';
 
 const cut = (text: string) => cutVectors(Buffer.from(text), Buffer.from('"values"'));
 

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { countIn as countInBody, countInForm } from '../../../src/protocols/images/count.js';
+import { countIn as countInBody, countInForm } from '../../../src/protocols/images/outline.js';
 
 const countIn = (body: object, whole = body) => countInBody({ ...body }, () => ({ ...whole }));
 const part = (name: string, value: string, filename: string | null = null) => ({

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { StreamedMessage } from '../../../src/protocols/messages/streamed-message.js';
+import { StreamedMessage } from '../../../src/protocols/messages/conversation.js';
 import { messagesClient } from '../../suites/translation/messages-client.js';
 import { clients } from '../../suites/translation/session.js';
 import { transformOf, translated } from '../cuts.js';

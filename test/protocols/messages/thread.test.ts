@@ -1,11 +1,11 @@
 import { test } from 'tap';
+import { readThread, withoutThread } from '../../../src/protocols/messages/conversation.js';
 import { decodeRequest as decode } from '../../../src/protocols/messages/request/decode.js';
 import {
   messagesRequest,
   passedCountTokensRequest,
   passedMessagesRequest,
 } from '../../../src/protocols/messages/request/schema.js';
-import { readThread, withoutThread } from '../../../src/protocols/messages/thread.js';
 
 const bodyOf = (body: object | string): Buffer =>
   Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));

@@ -1,15 +1,15 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
-import { vendorAccountErrorOfMessage } from '../../../src/protocols/realtime/error-event.js';
 import {
+  isPiece,
+  isPlainEvent,
   mayTellUsage,
   responseDone,
   transcribed,
   typeBytes,
   typeOfEvent,
 } from '../../../src/protocols/realtime/event-type.js';
-import { judgeEvent } from '../../../src/protocols/realtime/events.js';
-import { isPiece, isPlainEvent } from '../../../src/protocols/realtime/plain-event.js';
+import { judgeEvent, vendorAccountErrorOfMessage } from '../../../src/protocols/realtime/events.js';
 import { usageOfEvent } from '../../../src/protocols/realtime/usage.js';
 import { isObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { itemPage, readItemPage } from '../../../src/protocols/responses/item-list.js';
+import { itemPage, readItemPage } from '../../../src/protocols/responses/by-id.js';
 
 const items = ['a', 'b', 'c'].map((id) => ({ id, type: 'function_call', name: id }));
 const page = (query: string) => JSON.parse(itemPage(items, readItemPage(query)));

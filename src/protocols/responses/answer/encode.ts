@@ -2,6 +2,7 @@ import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import { faultOfSummary, summaryOf } from '../../../conversation/compaction.js';
 import { keptItems, sealSummary } from '../compact.js';
+import { ownItemId } from '../made-id.js';
 import {
   annotation,
   calledTool,
@@ -15,7 +16,6 @@ import {
   refusalPart,
   textPart,
 } from '../output.js';
-import { ownItemId } from '../own-item-id.js';
 import { frameResponse, responseText } from '../response.js';
 import { searchItem } from '../search-item.js';
 import { encodeFinish } from './finish.js';

@@ -9,9 +9,9 @@ import { GatewayError } from '../../../errors.js';
 import { encodeFinish } from '../answer/finish.js';
 import { sealSummary } from '../compact.js';
 import { EventWriter } from '../event-writer.js';
+import { ownItemId } from '../made-id.js';
 import { OpenCall, OpenMessage, OpenReasoning } from '../open-items.js';
 import { type CallNaming, calledTool, compactionItem, messageId, reasoningItem } from '../output.js';
-import { ownItemId } from '../own-item-id.js';
 import { writeSearch } from '../search-item.js';
 
 /** Most characters of an answer: its last event repeats them all. */
