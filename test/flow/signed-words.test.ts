@@ -154,3 +154,38 @@ test('a responses client that keeps calls alone returns what their upstream want
       t.notMatch(JSON.stringify(included), '__thought__', 'it returns the items');
     }
 });
+
+test('a text between thinking and its call does not end the thinking of a responses client that keeps no reasoning', async (t) => {
+  const { port, upstream } = await startStrictStage(t, 'messages');
+  const input: object[] = [{ role: 'user', content: question }];
+  const ask = async () => {
+    const { status, body } = await post(port, '/v1/responses', {
+      model: 'm',
+      input,
+      store: false,
+      reasoning: { effort: 'high' },
+      tools: [{ type: 'function', name: 'get_weather', parameters: schema }],
+    });
+    t.equal(status, 200, body);
+    return listAt(JSON.parse(body), 'output');
+  };
+  for (let round = 0; round < 2; round++)
+    for (const item of await ask()) {
+      if (item.type === 'function_call')
+        input.push({ type: 'message', role: 'assistant', content: 'Let me look.' }, item, {
+          type: 'function_call_output',
+          call_id: item.call_id,
+          output: 'sunny in Rome',
+        });
+    }
+  await ask();
+  const sent: unknown = JSON.parse(upstream.heard[2]?.body ?? '');
+  t.equal(upstream.heard[2]?.broken, null);
+  t.equal(at(sent, 'thinking', 'type'), 'enabled', 'it goes on thinking');
+  for (const index of [1, 3])
+    t.match(listAt(sent, 'messages', index, 'content'), [
+      { type: 'thinking', signature: /./ },
+      { type: 'text', text: 'Let me look.' },
+      { type: 'tool_use' },
+    ]);
+});

@@ -47,13 +47,9 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
   else new Recalling(services, call, { options, settings, owned, wanted }).start();
 }
 
-/**
- * Whether a request may name an earlier turn that others know than the one target that there is for it: any other one
- * goes on at once, and costs nothing here.
- */
+/** Whether a request may name an earlier turn: any other one goes on at once, and costs nothing here. */
 function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions): boolean {
   const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
-  if (isNative && !hasChoice(call.model)) return false;
   if (call.checkedBody().goesOn) return true;
   const { mention } = conversation;
   const body = call.wholeBody();
@@ -115,6 +111,12 @@ class Recalling {
     const call = this.#call;
     const { schema, next } = this.#parts.options;
     const { bodyValues } = call.running.snapshot.limits;
+    const isForSole = this.#mayBeKnown && !hasChoice(call.model);
+    // Of what the one target made, it alone is to judge.
+    if (isForSole && recalled.body === null) {
+      next(this.#services, call);
+      return;
+    }
     if (recalled.unfound !== null && !this.#mayBeKnown) throw recalled.unfound;
     if (recalled.body !== null) {
       const { stream } = call.checkedBody();
@@ -123,7 +125,7 @@ class Recalling {
     }
     if (recalled.input !== null) call.socketCall?.onRecalled(recalled.input);
     // As long as the call lasts it is the body that is held, and not both.
-    call.recalled = { ...recalled, body: null, input: null };
+    call.recalled = { ...recalled, body: null, input: null, holder: isForSole ? null : recalled.holder };
     next(this.#services, call);
   }
 

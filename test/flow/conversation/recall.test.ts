@@ -391,3 +391,38 @@ test('a model that is served both ways goes on from either', async (t) => {
   const held = await askResponse(gateway, { input: 'two', previous_response_id: 'resp_native' });
   t.equal(held.body.id, 'resp_native', 'and never of the one that does not know it');
 });
+
+test('what is kept here goes on at the only target of another model, which does not know it', async (t) => {
+  const [native, chat] = await Promise.all([
+    startRawUpstream(t, jsonAnswer(200, nativeResponse('resp_native'))),
+    startRawUpstream(t, jsonAnswer(200, completion)),
+  ]);
+  const protocols = ['responses'];
+  const gateway = await startGateway(t, {
+    protocols,
+    config: {
+      ...keptIn(temporaryFolder(t)),
+      upstreams: {
+        native: { kind: 'chat', baseUrl: native.url },
+        chat: { kind: 'chat', baseUrl: chat.url },
+      },
+      models: {
+        m: { protocols, targets: [{ upstream: 'chat' }] },
+        n: { protocols, targets: [{ upstream: 'native', model: 'm', responses: true }] },
+      },
+    },
+  });
+  const sent = (): JsonObject => JSON.parse(native.requests.at(-1)?.body.toString() ?? '{}') as JsonObject;
+  const { body } = await askResponse(gateway, { input: 'one' });
+  const [item] = body.output as JsonObject[];
+  await askResponse(gateway, { model: 'n', input: 'two', previous_response_id: body.id });
+  t.match(sent().input, [{ content: 'one' }, { content: [{ text: said }] }, { content: 'two' }]);
+  t.notOk('previous_response_id' in sent());
+  await askResponse(gateway, { model: 'n', input: [{ type: 'item_reference', id: item?.id }] });
+  t.match(sent().input, [{ type: 'message', content: [{ text: said }] }]);
+  for (const previous_response_id of ['resp_native', 'resp_unknown']) {
+    const own = { model: 'n', input: 'three', previous_response_id };
+    await askResponse(gateway, own);
+    t.strictSame(sent(), { ...own, model: 'm' }, 'what it made itself, or nobody knows, it is to judge');
+  }
+});

@@ -9,12 +9,14 @@ import type {
   MediaSource,
   OutputFormat,
   Reasoning,
+  ReasoningPart,
   TextPart,
   ToolCallPart,
   ToolResultPart,
   Turn,
   UserPart,
 } from '../../../conversation/request.js';
+import { signatureFor } from '../../../conversation/signature.js';
 import type { GatewayError } from '../../../errors.js';
 import {
   flagOrNull,
@@ -484,8 +486,17 @@ class InputReader {
   /** @param tokens that its id carried: their reasoning stands before the call */
   #addCall(call: Omit<ToolCallPart, 'kind'>, tokens: readonly string[]): void {
     this.#called.set(call.id, call.name);
-    for (const signature of tokens) this.#part({ kind: 'reasoning', text: '', signature });
+    for (const signature of tokens) this.#carried({ kind: 'reasoning', text: '', signature });
     this.#part({ kind: 'toolCall', ...call });
+  }
+
+  /** A messages upstream wants what it signed before the first call at the start of the turn, before its texts. */
+  #carried(part: ReasoningPart): void {
+    const parts = this.#assistant ?? [];
+    const isLeading = signatureFor('messages', part.signature) !== null && parts.every(isNoCall);
+    const at = isLeading ? parts.findIndex(({ kind }) => kind !== 'reasoning') : -1;
+    if (at === -1) this.#part(part);
+    else parts.splice(at, 0, part);
   }
 
   #output(callId: string, content: ToolResultPart['content'], at: string): void {
@@ -519,6 +530,10 @@ class InputReader {
     this.#results = null;
     this.turns.push(turn);
   }
+}
+
+function isNoCall({ kind }: AssistantPart): boolean {
+  return kind !== 'toolCall';
 }
 
 function userTurn(parts: UserPart[]): Turn {
