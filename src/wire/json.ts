@@ -59,6 +59,16 @@ export function listOf(value: unknown): readonly unknown[] {
   return isList(value) ? value : [];
 }
 
+/** The object, or an empty one in the place of anything else. */
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+/** The items of a list of objects; of anything else none. */
+export function objectsOf(value: unknown): readonly JsonObject[] {
+  return isList(value) && value.every(isObject) ? value : [];
+}
+
 /** The value when it is a string, else null. */
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;

@@ -49,17 +49,6 @@ export function noFile(name: string): GatewayError {
 }
 
 /**
- * The member of an object, which must be a string.
- * @param at path of the object in the client's body
- * @throws {GatewayError} of status 400 for anything else
- */
-export function requireText(holder: JsonObject, key: string, at: string): string {
-  const value = holder[key];
-  if (typeof value !== 'string') throw wrongValue(`${at}.${key}`, 'a string');
-  return value;
-}
-
-/**
  * The `name` of a tool, or of a call of one.
  * @param at path of the object in the client's body
  * @throws {GatewayError} of status 400 for anything but a text that is not empty

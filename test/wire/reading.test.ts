@@ -1,12 +1,5 @@
 import { test } from 'tap';
-import {
-  decodeStop,
-  nameOfType,
-  requireName,
-  requireText,
-  wholeOrNull,
-  wrongValue,
-} from '../../src/wire/reading.js';
+import { decodeStop, nameOfType, requireName, wholeOrNull, wrongValue } from '../../src/wire/reading.js';
 
 test('a refusal names the path', async (t) => {
   t.match(wrongValue('a[1].b', 'a string'), {
@@ -14,16 +7,6 @@ test('a refusal names the path', async (t) => {
     param: 'a[1].b',
     message: "Invalid value for 'a[1].b': expected a string.",
   });
-});
-
-test('a text is taken or refused', async (t) => {
-  t.equal(requireText({ b: '' }, 'b', 'a'), '');
-  for (const b of [undefined, null, 5, []])
-    t.throws(() => requireText({ b }, 'b', 'a'), {
-      name: 'GatewayError',
-      kind: 'invalid_value',
-      param: 'a.b',
-    });
 });
 
 test('a name is taken, and refused where it is empty or no text', async (t) => {

@@ -1,7 +1,7 @@
 import { untagSignature } from '../../conversation/signature.js';
 import { changedObjects, isList, isObject, type JsonObject } from '../../wire/json.js';
 import { unsigned } from './request/encode.js';
-import { keyOf, memberOf, repeated, snakeCase } from './spelling.js';
+import { keyOf, memberOf, snakeCase } from './spelling.js';
 
 const wrapper = 'generateContentRequest';
 const signatureKeys = ['thoughtSignature', snakeCase('thoughtSignature')] as const;
@@ -24,7 +24,7 @@ export function restore(body: JsonObject): JsonObject | null {
     const restored = restore(wrapped);
     return restored === null ? null : { ...body, [keyOf(body, wrapper)]: restored };
   }
-  const given = repeated(body.contents, 'contents').map(([content]) => content);
+  const given = isList(body.contents) ? body.contents : [body.contents];
   const contents = changedObjects(given, restoreContent);
   return contents === null ? null : { ...body, contents };
 }

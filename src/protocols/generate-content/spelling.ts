@@ -1,4 +1,4 @@
-import { isList, type JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, objectsOf } from '../../wire/json.js';
 
 /*
  * The protocol's bodies are protocol buffers in JSON, whose readers take each member in lowerCamelCase and by its
@@ -51,11 +51,11 @@ function camelCase(name: string): string {
 }
 
 /**
- * The values of a repeated field with the place of each in the client's body. The vendor's reader takes a single one
+ * The objects of a repeated field with the place of each in the client's body. The vendor's reader takes a single one
  * without its brackets too; null and absent are none.
  * @param at path of the field
  */
-export function repeated(value: unknown, at: string): readonly (readonly [value: unknown, at: string])[] {
-  if (isList(value)) return value.map((each, index) => [each, `${at}[${index}]`]);
-  return value === undefined || value === null ? [] : [[value, at]];
+export function repeated(value: unknown, at: string): readonly (readonly [value: JsonObject, at: string])[] {
+  if (isObject(value)) return [[value, at]];
+  return objectsOf(value).map((each, index) => [each, `${at}[${index}]`]);
 }

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
+import { chatRequest } from '../../../src/protocols/chat/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { plainRequest } from '../../conversation/plain-request.js';
 import { writeRequest } from '../write-request.js';
@@ -68,7 +69,9 @@ export const plain: ConversationRequest = {
 const question = { role: 'user', content: 'hi' };
 
 export function decode(more: JsonObject, stream = false): ConversationRequest {
-  return chatCodec.decodeRequest({ model: 'm', messages: [question], ...more }, stream, sealer);
+  const body = { model: 'm', messages: [question], ...more };
+  if (!chatRequest.check(body)) throw chatRequest.explain(body);
+  return chatCodec.decodeRequest(body, stream, sealer);
 }
 
 export function decodeMessages(...messages: readonly JsonObject[]): ConversationRequest {

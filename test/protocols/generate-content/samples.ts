@@ -5,6 +5,7 @@ import { tagSignature } from '../../../src/conversation/signature.js';
 import type { Usage } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
+import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { writeRequest } from '../write-request.js';
 
@@ -55,7 +56,9 @@ export const foreignToken = tagSignature({
 export const user = (text: string): JsonObject => ({ role: 'user', parts: [{ text }] });
 
 export function decode(body: JsonObject, stream = false): ConversationRequest {
-  return generateContentCodec.decodeRequest({ contents: [user('hi')], ...body }, stream, sealer);
+  const whole = { contents: [user('hi')], ...body };
+  if (!generateContentRequest.check(whole)) throw generateContentRequest.explain(whole);
+  return generateContentCodec.decodeRequest(whole, stream, sealer);
 }
 
 /** A request of a chat client that has what is given, and nothing else. */

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
+import { countTokensRequest, messagesRequest } from '../../../src/protocols/messages/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
 import { plainRequest } from '../../conversation/plain-request.js';
@@ -66,11 +67,10 @@ export function token(value: string, redacted = false): string {
 }
 
 export function decode(body: JsonObject, stream = false): ConversationRequest {
-  return messagesCodec.decodeRequest(
-    { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...body },
-    stream,
-    sealer,
-  );
+  const whole = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...body };
+  const schema = whole.max_tokens === undefined ? countTokensRequest : messagesRequest;
+  if (!schema.check(whole)) throw schema.explain(whole);
+  return messagesCodec.decodeRequest(whole, stream, sealer);
 }
 
 /** The upstream's body for `plain` with some of it changed. */

@@ -23,11 +23,12 @@ import {
   flagOrNull,
   isObject,
   type JsonObject,
-  listOf,
   numberOrNull,
+  objectOf,
+  objectsOf,
   textOrNull,
 } from '../../../wire/json.js';
-import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
@@ -91,9 +92,8 @@ function decodeFormat(format: unknown): OutputFormat | null {
   if (format.type === 'json_object') return { kind: 'object' };
   if (format.type !== 'json_schema') throw untranslatable('response_format', ofType(format.type));
   const named = format.json_schema;
-  if (!isObject(named)) throw wrongValue('response_format.json_schema', 'an object');
   // Without a schema all that is asked for is JSON.
-  if (!isObject(named.schema)) return { kind: 'object' };
+  if (!isObject(named) || !isObject(named.schema)) return { kind: 'object' };
   return {
     kind: 'schema',
     name: textOrNull(named.name),
@@ -146,13 +146,9 @@ function decodeContent<Part extends Cacheable>(
   decodePart: (part: JsonObject, at: string) => Part | TextPart,
 ): (Part | TextPart)[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
-  if (content === null || content === undefined) return [];
-  if (!Array.isArray(content)) throw wrongValue(at, 'a string or an array of parts');
-  return content.map((part: unknown, index) => {
-    const partAt = `${at}[${index}]`;
-    if (!isObject(part)) throw wrongValue(partAt, "an object with a 'type'");
-    return marked(decodePart(part, partAt), cacheMarkOf(part));
-  });
+  return objectsOf(content).map((part, index) =>
+    marked(decodePart(part, `${at}[${index}]`), cacheMarkOf(part)),
+  );
 }
 
 function userPart(part: JsonObject, at: string): TextPart | MediaPart {
@@ -170,12 +166,12 @@ function userPart(part: JsonObject, at: string): TextPart | MediaPart {
 
 function assistantPart(part: JsonObject, at: string): TextPart | RefusalPart {
   if (part.type !== 'refusal') return textPart(part, at);
-  return { kind: 'refusal', text: requireText(part, 'refusal', at) };
+  return { kind: 'refusal', text: textOrNull(part.refusal) ?? '' };
 }
 
 function textPart(part: JsonObject, at: string): TextPart {
   if (part.type !== 'text') throw untranslatable(at, ofType(part.type));
-  return { kind: 'text', text: requireText(part, 'text', at) };
+  return { kind: 'text', text: textOrNull(part.text) ?? '' };
 }
 
 function imagePart(part: JsonObject, at: string): MediaPart {
@@ -183,36 +179,30 @@ function imagePart(part: JsonObject, at: string): MediaPart {
     const source = decodeMediaUrl(part.image_url, `${at}.image_url`);
     return { kind: 'image', source, detail: null, name: null, at };
   }
-  const image = requireObject(part, 'image_url', at);
-  const source = decodeMediaUrl(requireText(image, 'url', `${at}.image_url`), `${at}.image_url.url`);
+  const image = objectOf(part.image_url);
+  const source = decodeMediaUrl(textOrNull(image.url) ?? '', `${at}.image_url.url`);
   return { kind: 'image', source, detail: textOrNull(image.detail), name: null, at };
 }
 
 function audioPart(part: JsonObject, at: string): MediaPart {
-  const audio = requireObject(part, 'input_audio', at);
-  const data = requireText(audio, 'data', `${at}.input_audio`);
-  const format = requireText(audio, 'format', `${at}.input_audio`).toLowerCase();
+  const audio = objectOf(part.input_audio);
+  const data = textOrNull(audio.data) ?? '';
+  const format = (textOrNull(audio.format) ?? '').toLowerCase();
   const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`;
   return { kind: 'audio', source: { kind: 'data', mediaType, data }, detail: null, name: null, at };
 }
 
 function filePart(part: JsonObject, at: string): MediaPart {
-  const file = requireObject(part, 'file', at);
+  const file = objectOf(part.file);
   const name = textOrNull(file.filename);
-  if (typeof file.file_data !== 'string' && typeof file.file_id === 'string')
-    throw untranslatable(`${at}.file.file_id`);
-  const data = requireText(file, 'file_data', `${at}.file`);
+  const data = textOrNull(file.file_data);
+  if (data === null && typeof file.file_id === 'string') throw untranslatable(`${at}.file.file_id`);
+  if (data === null) throw wrongValue(`${at}.file.file_data`, 'a string');
   // What OpenRouter's clients send (https://openrouter.ai/docs/guides/overview/multimodal/pdfs).
   const source: MediaSource = isHttpUrl(data)
     ? { kind: 'url', url: data, mediaType: null }
     : decodeFileData(data, name, `${at}.file.file_data`);
   return filePartOf(source, name, at);
-}
-
-function requireObject(part: JsonObject, key: string, at: string): JsonObject {
-  const value = part[key];
-  if (!isObject(value)) throw wrongValue(`${at}.${key}`, 'an object');
-  return value;
 }
 
 interface Conversation {
@@ -240,7 +230,6 @@ interface Progress {
  * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
  */
 function decodeMessages(messages: unknown): Conversation {
-  if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const progress: Progress = {
     system: [],
     systemCache: [],
@@ -249,11 +238,8 @@ function decodeMessages(messages: unknown): Conversation {
     results: null,
     functionCalls: new FunctionCalls(),
   };
-  messages.forEach((message: unknown, index) => {
-    const at = `messages[${index}]`;
-    if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
-    decodeMessage(message, at, index, progress);
-  });
+  for (const [index, message] of objectsOf(messages).entries())
+    decodeMessage(message, `messages[${index}]`, index, progress);
   return progress;
 }
 
@@ -296,8 +282,7 @@ function addResult(message: JsonObject, at: string, progress: Progress): void {
   const legacy = message.role === 'function';
   const callId = legacy
     ? answeredCall(message.name, at, progress.functionCalls)
-    : cutIdOf(message.tool_call_id);
-  if (callId === null) throw wrongValue(`${at}.tool_call_id`, 'a string');
+    : (cutIdOf(message.tool_call_id) ?? '');
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result = marked<ToolResultPart>(
     { kind: 'toolResult', callId, name, content, isError: false, at },
@@ -328,11 +313,9 @@ function decodeAssistant(
   const parts: AssistantPart[] = decodeAssistantContent(message.content, `${at}.content`);
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal });
-  if (Array.isArray(message.tool_calls)) {
-    message.tool_calls.forEach((call: unknown, number) => {
-      if (isObject(call)) parts.push(...carriedReasoning(call));
-      parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
-    });
+  for (const [number, call] of objectsOf(message.tool_calls).entries()) {
+    parts.push(...carriedReasoning(call));
+    parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
   }
   if (isObject(message.function_call)) {
     // This form has no ids: the call's and its result's are made from where the call stands.
@@ -344,8 +327,7 @@ function decodeAssistant(
   return withReasoning(message, parts);
 }
 
-function decodeCall(call: unknown, at: string, spareId: string): ToolCallPart {
-  if (!isObject(call)) throw wrongValue(at, 'an object');
+function decodeCall(call: JsonObject, at: string, spareId: string): ToolCallPart {
   const id = cutIdOf(call.id) || spareId;
   const type = call.type ?? (isObject(call.custom) ? 'custom' : 'function');
   if (type === 'custom') {
@@ -366,24 +348,18 @@ function functionCall(call: JsonObject, id: string, at: string, nameAt = at): To
 
 type HostedTools = ConversationRequest['hostedTools'];
 
-/**
- * Reads `tools` and the older `functions`.
- * @throws {GatewayError} of status 400 for a tool without a name
- */
+/** Reads `tools` and the older `functions`. */
 function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
-  listOf(body.tools).forEach((tool, index) => {
-    const at = `tools[${index}]`;
-    if (!isObject(tool)) throw wrongValue(at, 'an object');
+  for (const [index, tool] of objectsOf(body.tools).entries()) {
     const { type } = tool;
-    if (type === 'function' || type === 'custom')
-      tools.push(marked(decodeTool(tool[type], type, `${at}.${type}`), toolMark(tool, tool[type])));
-    else hostedTools.push({ type: nameOfType(type), at });
-  });
-  listOf(body.functions).forEach((definition, index) => {
-    tools.push(decodeTool(definition, 'function', `functions[${index}]`));
-  });
+    if (type === 'function' || type === 'custom') {
+      const definition = objectOf(tool[type]);
+      tools.push(marked(decodeTool(definition, type), cacheMarkOf(tool) ?? cacheMarkOf(definition)));
+    } else hostedTools.push({ type: nameOfType(type), at: `tools[${index}]` });
+  }
+  for (const definition of objectsOf(body.functions)) tools.push(decodeTool(definition, 'function'));
   return { tools, hostedTools };
 }
 
@@ -431,13 +407,8 @@ function chosenName(choice: JsonObject, type: 'function' | 'custom', at: string)
   return isObject(inner) ? requireName(inner, `${at}.${type}`) : requireName(choice, at);
 }
 
-function toolMark(tool: JsonObject, definition: unknown): CacheMark | null {
-  return cacheMarkOf(tool) ?? (isObject(definition) ? cacheMarkOf(definition) : null);
-}
-
-function decodeTool(definition: unknown, type: 'function' | 'custom', at: string): Tool {
-  if (!isObject(definition)) throw wrongValue(at, 'an object');
-  const name = requireName(definition, at);
+function decodeTool(definition: JsonObject, type: 'function' | 'custom'): Tool {
+  const name = textOrNull(definition.name) ?? '';
   const description = textOrNull(definition.description);
   if (type === 'custom') {
     const custom = { format: inputFormat(definition.format) };

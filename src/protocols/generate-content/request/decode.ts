@@ -23,7 +23,7 @@ import {
   numberOrNull,
   textOrNull,
 } from '../../../wire/json.js';
-import { decodeStop, nameOfType, requireName, wholeOrNull, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, nameOfType, wholeOrNull, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { CallIds } from '../call-ids.js';
@@ -234,8 +234,7 @@ function inlineMedia(blob: JsonObject, at: string): MediaPart {
   const mediaType = mediaTypeOf(blob);
   if (mediaType === null)
     throw wrongValue(`${at}.${keyOf(blob, 'mimeType')}`, "a media type such as 'image/png'");
-  if (typeof blob.data !== 'string') throw wrongValue(`${at}.data`, 'a string in base64');
-  const source: MediaSource = { kind: 'data', mediaType, data: standardBase64(blob.data) };
+  const source: MediaSource = { kind: 'data', mediaType, data: standardBase64(textOrNull(blob.data) ?? '') };
   return { kind: kindOfType(mediaType), source, detail: null, name: nameOf(blob), at };
 }
 
@@ -280,12 +279,10 @@ function nameOf(blob: JsonObject): string | null {
  * @throws {GatewayError} of status 400 for roles and parts that cannot be translated
  */
 function decodeContents(contents: unknown): Turn[] {
-  if (!isList(contents) && !isObject(contents)) throw wrongValue('contents', 'an array or an object');
   const turns: Turn[] = [];
   const ids = new CallIds();
   let open: ModelTurn | null = null;
   for (const [content, at] of repeated(contents, 'contents')) {
-    if (!isObject(content)) throw wrongValue(at, "an object with 'parts'");
     const role = content.role ?? 'user';
     // Older clients give results a role of their own.
     if (role === 'user' || role === 'function' || role === '') {
@@ -302,9 +299,7 @@ function decodeContents(contents: unknown): Turn[] {
       if (open.parts.length > 0 && turns.at(-1)?.role !== 'assistant')
         turns.push({ role: 'assistant', parts: open.parts });
     } else {
-      throw typeof role === 'string'
-        ? untranslatable(at, `with the role '${nameOfType(role)}'`)
-        : wrongValue(`${at}.role`, "'user' or 'model'");
+      throw untranslatable(at, `with the role '${nameOfType(role)}'`);
     }
   }
   return turns;
@@ -319,7 +314,7 @@ function decodeSystem(instruction: unknown, at: string): string[] {
   if (typeof instruction === 'string') return instruction === '' ? [] : [instruction];
   if (!isObject(instruction)) return [];
   const texts: string[] = [];
-  for (const [part, partAt] of partsOf(instruction, at)) {
+  for (const [part, partAt] of repeated(instruction.parts, `${at}.parts`)) {
     if (typeof part.text !== 'string') throw untranslatable(partAt, '(a part that is no text)');
     if (part.text !== '') texts.push(part.text);
   }
@@ -333,7 +328,7 @@ function decodeUserParts(
 ): (ToolResultPart | TextPart | MediaPart)[] {
   const results: ToolResultPart[] = [];
   const others: (TextPart | MediaPart)[] = [];
-  for (const [part, partAt] of partsOf(content, at)) {
+  for (const [part, partAt] of repeated(content.parts, `${at}.parts`)) {
     const response = memberOf(part, 'functionResponse');
     if (isObject(response)) {
       results.push(decodeResult(response, `${partAt}.${keyOf(part, 'functionResponse')}`, ids));
@@ -362,7 +357,7 @@ interface ModelContent {
 function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): void {
   const { parts } = turn;
   let goesOn = parts.at(-1)?.kind === 'text';
-  for (const [part, partAt] of partsOf(content, at)) {
+  for (const [part, partAt] of repeated(content.parts, `${at}.parts`)) {
     const signature = carriedSignature(
       'generateContent',
       textOrNull(memberOf(part, 'thoughtSignature')) ?? '',
@@ -442,20 +437,20 @@ function spokenPart(part: JsonObject, at: string): TextPart | MediaPart | null {
 }
 
 function decodeCall(call: JsonObject, at: string, ids: CallIds): ToolCallPart {
-  const name = requireName(call, at);
+  const name = textOrNull(call.name) ?? '';
   const id = ids.ofCall(name, textOrNull(call.id) || null);
   const input = isObject(call.args) ? JSON.stringify(call.args) : '{}';
   return { kind: 'toolCall', id, name, input, custom: false, at };
 }
 
 function decodeResult(result: JsonObject, at: string, ids: CallIds): ToolResultPart {
-  const name = requireName(result, at);
+  const name = textOrNull(result.name) ?? '';
   const callId = ids.ofResult(name, textOrNull(result.id) || null);
   const response = isObject(result.response) ? result.response : null;
   const content: (TextPart | MediaPart)[] = [];
   const text = response === null ? '' : resultText(response);
   if (text !== '') content.push({ kind: 'text', text });
-  for (const [part, partAt] of partsOf(result, at)) {
+  for (const [part, partAt] of repeated(result.parts, `${at}.parts`)) {
     const media = decodeMedia(part, partAt);
     if (media === null) throw untranslatable(partAt);
     content.push(media);
@@ -476,30 +471,19 @@ function resultText(response: JsonObject): string {
   return JSON.stringify(response);
 }
 
-function partsOf(content: JsonObject, at: string): readonly (readonly [part: JsonObject, at: string])[] {
-  return repeated(content.parts, `${at}.parts`).map(([part, partAt]) => {
-    if (!isObject(part)) throw wrongValue(partAt, 'an object');
-    return [part, partAt];
-  });
-}
-
 type HostedTools = ConversationRequest['hostedTools'];
 
 const declarations = 'functionDeclarations';
 
-/**
- * Reads `tools`: the functions in them, and beside them what the vendor runs itself.
- * @throws {GatewayError} of status 400 for a function without a name
- */
+/** Reads `tools`: the functions in them, and beside them what the vendor runs itself. */
 function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
   let search: WebSearch | undefined;
   for (const [tool, at] of repeated(body.tools, 'tools')) {
-    if (!isObject(tool)) throw wrongValue(at, 'an object');
     const functionsAt = `${at}.${keyOf(tool, declarations)}`;
-    for (const [declaration, functionAt] of repeated(memberOf(tool, declarations), functionsAt))
-      tools.push(decodeFunction(declaration, functionAt));
+    for (const [declaration] of repeated(memberOf(tool, declarations), functionsAt))
+      tools.push(decodeFunction(declaration));
     for (const [key, value] of Object.entries(tool)) {
       if (value === null || key === declarations || key === snakeCase(declarations)) continue;
       const type = nameOfType(key);
@@ -533,10 +517,9 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
   return required && names.length === 1 ? { mode: 'named', name } : { mode: 'allowed', names, required };
 }
 
-function decodeFunction(declaration: unknown, at: string): Tool {
-  if (!isObject(declaration)) throw wrongValue(at, 'an object');
+function decodeFunction(declaration: JsonObject): Tool {
   return {
-    name: requireName(declaration, at),
+    name: textOrNull(declaration.name) ?? '',
     description: textOrNull(declaration.description),
     parameters: decodeParameters(declaration),
     strict: null,

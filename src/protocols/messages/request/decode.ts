@@ -24,15 +24,17 @@ import { carriedSignature } from '../../../conversation/signature.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
 import {
+  countOf,
   flagOrNull,
-  isList,
   isObject,
   type JsonObject,
   listOf,
   numberOrNull,
+  objectOf,
+  objectsOf,
   textOrNull,
 } from '../../../wire/json.js';
-import { decodeStop, nameOfType, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
@@ -110,10 +112,8 @@ function refuseServerState(body: JsonObject): void {
 function decodeFormat(config: unknown): OutputFormat | null {
   const format = isObject(config) ? config.format : null;
   if (!isObject(format)) return null;
-  const at = 'output_config.format';
-  if (format.type !== 'json_schema') throw untranslatable(at, ofType(format.type));
-  if (!isObject(format.schema)) throw wrongValue(`${at}.schema`, 'an object');
-  return { kind: 'schema', name: null, description: null, schema: format.schema, strict: null };
+  if (format.type !== 'json_schema') throw untranslatable('output_config.format', ofType(format.type));
+  return { kind: 'schema', name: null, description: null, schema: objectOf(format.schema), strict: null };
 }
 
 /**
@@ -124,14 +124,12 @@ function decodeFormat(config: unknown): OutputFormat | null {
 function decodeReasoning(body: JsonObject): Reasoning | null {
   const effort = decodeEffort(body.output_config);
   const { thinking } = body;
-  if (thinking === undefined || thinking === null)
+  if (!isObject(thinking))
     return effort === null ? null : { effort, budget: null, show: false, summary: null };
-  if (!isObject(thinking)) throw wrongValue('thinking', "an object with a 'type'");
   const show = thinking.display !== 'omitted';
   switch (thinking.type) {
     case 'enabled': {
-      const budget = numberOrNull(thinking.budget_tokens);
-      if (budget === null) throw wrongValue('thinking.budget_tokens', 'a number');
+      const budget = countOf(thinking.budget_tokens);
       return { effort: effortOfBudget(budget), budget, show, summary: null };
     }
     case 'adaptive':
@@ -154,18 +152,9 @@ function decodeEffort(config: unknown): EffortWord | null {
 
 type ContentPart = TextPart | MediaPart;
 
-/**
- * Reads content as blocks: a string is one text, nothing is none.
- * @param at path of the content in the client's body
- * @throws {GatewayError} of status 400 for anything else
- */
-function blocksOf(content: unknown, at: string): readonly JsonObject[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  if (content === null || content === undefined) return [];
-  if (!isList(content)) throw wrongValue(at, 'a string or an array of blocks');
-  if (content.every(isObject)) return content;
-  const wrong = content.findIndex((block) => !isObject(block));
-  throw wrongValue(`${at}[${wrong}]`, "an object with a 'type'");
+/** Content as blocks: a string is one text, nothing is none. */
+function blocksOf(content: unknown): readonly JsonObject[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
 }
 
 /** What is said beside the contents of messages. */
@@ -181,10 +170,10 @@ interface Aside {
  * @throws {GatewayError} of status 400 for a block that is known and no text
  */
 function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside): string[] {
-  return blocksOf(content, at)
+  return blocksOf(content)
     .map((block, index) => {
       const blockAt = `${at}[${index}]`;
-      if (block.type === 'text') return requireText(block, 'text', blockAt);
+      if (block.type === 'text') return textOrNull(block.text) ?? '';
       if (noteToolChange(block, blockAt, changes)) return '';
       if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
       throw untranslatable(blockAt, ofType(block.type));
@@ -202,7 +191,7 @@ function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside):
 function decodeBlock(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   switch (block.type) {
     case 'text':
-      parts.push({ kind: 'text', text: requireText(block, 'text', at) });
+      parts.push({ kind: 'text', text: textOrNull(block.text) ?? '' });
       return;
     case 'image':
       parts.push(decodeImage(block, at));
@@ -223,22 +212,22 @@ function decodeBlock(block: JsonObject, at: string, parts: ContentPart[], aside:
 }
 
 function decodeImage(block: JsonObject, at: string): MediaPart {
-  const source = requireSource(block, at);
-  return { kind: 'image', source: decodeSource(source, at, null), detail: null, name: null, at };
+  const source = decodeSource(objectOf(block.source), at, null);
+  return { kind: 'image', source, detail: null, name: null, at };
 }
 
 function decodeDocument(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
-  const source = requireSource(block, at);
+  const source = objectOf(block.source);
   const title = textOrNull(block.title) ?? '';
   const context = textOrNull(block.context) ?? '';
   if (source.type === 'text') {
-    const text = requireText(source, 'data', `${at}.source`);
+    const text = textOrNull(source.data) ?? '';
     parts.push({ kind: 'text', text: titled([title, context], text) });
   } else if (source.type === 'content') {
     const head = titled([title, context], '');
     if (head !== '') parts.push({ kind: 'text', text: head });
     const contentAt = `${at}.source.content`;
-    blocksOf(source.content, contentAt).forEach((inner, index) => {
+    blocksOf(source.content).forEach((inner, index) => {
       decodeBlock(inner, `${contentAt}[${index}]`, parts, aside);
     });
   } else {
@@ -275,18 +264,13 @@ function decodeSource(source: JsonObject, at: string, spareType: string | null):
     return { kind: 'url', url: requireUrl(source, `${at}.source`), mediaType: spareType };
   if (source.type !== 'base64') throw untranslatable(`${at}.source`, ofType(source.type));
   const mediaType = registeredType(textOrNull(source.media_type) ?? spareType ?? '');
-  return { kind: 'data', mediaType, data: requireText(source, 'data', `${at}.source`) };
+  return { kind: 'data', mediaType, data: textOrNull(source.data) ?? '' };
 }
 
 function requireUrl(source: JsonObject, at: string): string {
-  const url = requireText(source, 'url', at);
+  const url = textOrNull(source.url) ?? '';
   if (!isHttpUrl(url)) throw wrongValue(`${at}.url`, 'an http(s) URL');
   return url;
-}
-
-function requireSource(block: JsonObject, at: string): JsonObject {
-  if (!isObject(block.source)) throw wrongValue(`${at}.source`, "an object with a 'type'");
-  return block.source;
 }
 
 /** What is known of the messages that were read. */
@@ -304,19 +288,16 @@ const nothingLeft: TextPart = { kind: 'text', text: '(The content of this messag
  * @throws {GatewayError} of status 400 for roles and blocks that cannot be translated
  */
 function decodeMessages(messages: unknown, system: string[], aside: Aside): Turn[] {
-  if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const turns: Turn[] = [];
   const history: History = { leftOut: aside.leftOut, changes: aside.changes, toolNames: new Map() };
-  messages.forEach((message: unknown, index) => {
+  objectsOf(messages).forEach(({ role, content }, index) => {
     const at = `messages[${index}]`;
-    if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
-    const { role, content } = message;
     const contentAt = `${at}.content`;
     if (role === 'user') {
-      const parts = decodeUser(blocksOf(content, contentAt), contentAt, history);
+      const parts = decodeUser(blocksOf(content), contentAt, history);
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'assistant') {
-      const parts = decodeAssistant(blocksOf(content, contentAt), contentAt, history);
+      const parts = decodeAssistant(blocksOf(content), contentAt, history);
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'system') {
       const texts = decodeTexts(content, contentAt, aside);
@@ -348,9 +329,9 @@ function decodeUser(
 }
 
 function decodeResult(block: JsonObject, at: string, history: History): ToolResultPart {
-  const callId = originalCallId(cutId(requireText(block, 'tool_use_id', at)).id);
+  const callId = originalCallId(cutId(textOrNull(block.tool_use_id) ?? '').id);
   const content: (TextPart | MediaPart)[] = [];
-  blocksOf(block.content, `${at}.content`).forEach((inner, index) => {
+  blocksOf(block.content).forEach((inner, index) => {
     decodeBlock(inner, `${at}.content[${index}]`, content, history);
   });
   const name = history.toolNames.get(callId) ?? '';
@@ -366,11 +347,11 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
       case 'text':
         // An empty text is none: some clients put one beside their calls.
         if (block.text === '') return;
-        parts.push(textBehind(parts, requireText(block, 'text', blockAt), isApart));
+        parts.push(textBehind(parts, textOrNull(block.text) ?? '', isApart));
         isApart = false;
         return;
       case 'tool_use': {
-        const { id, tokens } = cutId(requireText(block, 'id', blockAt));
+        const { id, tokens } = cutId(textOrNull(block.id) ?? '');
         for (const signature of tokens) parts.push({ kind: 'reasoning', text: '', signature });
         const call = decodeCall(block, originalCallId(id), blockAt);
         history.toolNames.set(call.id, call.name);
@@ -441,6 +422,7 @@ function decodeTools(
   const hostedTools: HostedTools[number][] = [];
   let search: WebSearch | undefined;
   for (const { tool, at } of given) {
+    // Of one that a block of a message adds the schema says nothing.
     if (!isObject(tool)) throw wrongValue(at, 'an object');
     const type = tool.type ?? 'custom';
     if (search === undefined && isSearchTool(type)) {
@@ -468,8 +450,7 @@ function decodeTools(
  * @throws {GatewayError} of status 400 for a choice that is none of the documented forms
  */
 function decodeToolChoice(choice: unknown): ToolChoice | null {
-  if (choice === undefined || choice === null) return null;
-  if (!isObject(choice)) throw wrongValue('tool_choice', "an object with a 'type'");
+  if (!isObject(choice)) return null;
   switch (choice.type) {
     case 'auto':
     case 'none':
@@ -477,7 +458,7 @@ function decodeToolChoice(choice: unknown): ToolChoice | null {
     case 'any':
       return { mode: 'required' };
     case 'tool':
-      return { mode: 'named', name: requireName(choice, 'tool_choice') };
+      return { mode: 'named', name: textOrNull(choice.name) ?? '' };
     default:
       throw untranslatable('tool_choice', ofType(choice.type));
   }

@@ -145,7 +145,7 @@ test('settings that cannot be meant or translated are refused by their name', as
     [{ modalities: ['text', 'audio'] }, 'unsupported_parameter', 'modalities'],
     [{ reasoning_effort: 'much '.repeat(20) }, 'invalid_value', 'reasoning_effort'],
     [{ response_format: { type: 'grammar' } }, 'unsupported_parameter', 'response_format'],
-    [{ response_format: { type: 'json_schema' } }, 'invalid_value', 'response_format.json_schema'],
+    [{ response_format: { type: 'json_schema' } }, 'missing_parameter', 'response_format.json_schema'],
     [{ tool_choice: 'maybe' }, 'invalid_value', 'tool_choice'],
     [{ tool_choice: { type: 'mcp' } }, 'unsupported_parameter', 'tool_choice'],
     [{ tool_choice: { type: 'function', function: {} } }, 'invalid_value', 'tool_choice.function.name'],
@@ -161,12 +161,12 @@ test('settings that cannot be meant or translated are refused by their name', as
       'tool_choice.allowed_tools.tools[0]',
     ],
     [{ function_call: 'f' }, 'invalid_value', 'function_call'],
-    [{ tools: [{ type: 'function' }] }, 'invalid_value', 'tools[0].function'],
-    [{ tools: [{ type: 'custom', custom: {} }] }, 'invalid_value', 'tools[0].custom.name'],
-    [{ functions: [{}] }, 'invalid_value', 'functions[0].name'],
-    [{ messages: 'x' }, 'invalid_value', 'messages'],
-    [{ messages: ['x'] }, 'invalid_value', 'messages[0]'],
-    [{ messages: [{ role: 'x' }, 'x'] }, 'unsupported_parameter', 'messages[0]'],
+    [{ tools: [{ type: 'function' }] }, 'missing_parameter', 'tools[0].function'],
+    [{ tools: [{ type: 'custom', custom: {} }] }, 'missing_parameter', 'tools[0].custom.name'],
+    [{ functions: [{}] }, 'missing_parameter', 'functions[0].name'],
+    [{ messages: 'x' }, 'invalid_request', 'messages'],
+    [{ messages: ['x'] }, 'invalid_request', 'messages[0]'],
+    [{ messages: [{ role: 'x' }, 'x'] }, 'invalid_request', 'messages[1]'],
   ];
   for (const [more, kind, param] of cases)
     t.strictSame(

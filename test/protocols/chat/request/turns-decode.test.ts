@@ -238,14 +238,14 @@ test('content that no other protocol can take is refused by its path', async (t)
     [image('data:image/png;base64,'), 'invalid_value', `${at}.image_url.url`],
     [image('data:image/png;base64'), 'invalid_value', `${at}.image_url.url`],
     [image('gs://bucket/i.png'), 'invalid_value', `${at}.image_url.url`],
-    [{ type: 'image_url' }, 'invalid_value', `${at}.image_url`],
-    [{ type: 'input_audio', input_audio: {} }, 'invalid_value', `${at}.input_audio.data`],
+    [{ type: 'image_url' }, 'missing_parameter', `${at}.image_url`],
+    [{ type: 'input_audio', input_audio: {} }, 'missing_parameter', `${at}.input_audio.data`],
     [{ type: 'file', file: { file_id: 'f' } }, 'unsupported_parameter', `${at}.file.file_id`],
     [{ type: 'file', file: { file_data: 'data:x' } }, 'invalid_value', `${at}.file.file_data`],
     [{ type: 'file', file: { file_data: 'gs://bucket/a.pdf' } }, 'invalid_value', `${at}.file.file_data`],
     [{ type: 'file', file: {} }, 'invalid_value', `${at}.file.file_data`],
     [{ type: 'video_url', video_url: {} }, 'unsupported_parameter', at],
-    [{ type: 'text' }, 'invalid_value', `${at}.text`],
+    [{ type: 'text' }, 'missing_parameter', `${at}.text`],
   ];
   for (const [part, kind, param] of cases)
     t.strictSame(
@@ -260,16 +260,16 @@ test('messages of unknown or broken forms are refused by their path', async (t) 
   const call = (more: JsonObject) => assistant({ tool_calls: [more] });
   const cases: [JsonObject, string, string][] = [
     [{ role: 'critic', content: 'x' }, 'unsupported_parameter', 'messages[0]'],
-    [{ role: 'user', content: 7 }, 'invalid_value', 'messages[0].content'],
-    [{ role: 'user', content: ['x'] }, 'invalid_value', 'messages[0].content[0]'],
-    [{ role: 'tool', content: 'x' }, 'invalid_value', 'messages[0].tool_call_id'],
+    [{ role: 'user', content: 7 }, 'invalid_request', 'messages[0].content'],
+    [{ role: 'user', content: ['x'] }, 'invalid_request', 'messages[0].content[0]'],
+    [{ role: 'tool', content: 'x' }, 'missing_parameter', 'messages[0].tool_call_id'],
     [assistant({ audio: { id: 'a' } }), 'unsupported_parameter', 'messages[0].audio'],
     [assistant({ content: [image('https://x')] }), 'unsupported_parameter', 'messages[0].content[0]'],
     [call({ id: 'c', type: 'mcp' }), 'unsupported_parameter', 'messages[0].tool_calls[0]'],
     [call({ id: 'c', type: 'function' }), 'invalid_value', 'messages[0].tool_calls[0].function'],
     [call({ id: 'c', type: 'custom' }), 'invalid_value', 'messages[0].tool_calls[0].custom'],
     [call({ function: { name: '' } }), 'invalid_value', 'messages[0].tool_calls[0].function.name'],
-    [assistant({ function_call: {} }), 'invalid_value', 'messages[0].function_call.name'],
+    [assistant({ function_call: {} }), 'missing_parameter', 'messages[0].function_call.name'],
   ];
   for (const [message, kind, param] of cases)
     t.strictSame(

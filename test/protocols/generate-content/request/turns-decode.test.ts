@@ -32,7 +32,7 @@ test('roles, and contents that say nothing', async (t) => {
       { parts: [{ text: 'a' }] },
       { role: 'user', parts: { text: 'b' } },
       model({ text: '' }),
-      { role: 'model' },
+      { role: 'model', parts: [] },
       model({ text: 'c' }),
     ),
     [

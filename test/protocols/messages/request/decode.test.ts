@@ -384,12 +384,10 @@ test('what cannot be translated is refused with its place', async (t) => {
     [{ container: 'x' }, 'container'],
     [{ mcp_servers: [{ url: 'x' }] }, 'mcp_servers'],
     [{ messages: [{ role: 'critic', content: 'x' }] }, 'messages[0]'],
-    [{ messages: [{ role: 'critic', content: 'x' }, 5] }, 'messages[0]'],
     [inUser({ type: 'image', source: { type: 'file', file_id: 'x' } }), `${block}.source`],
     [inUser({ type: 'document', source: { type: 'file', file_id: 'x' } }), `${block}.source`],
     [inUser(call), block],
     [inUser({ type: 'tool_result', tool_use_id: 'x', content: [call] }), `${block}.content[0]`],
-    [inUser({}), block],
     [inAssistant({ type: 'image', source: { type: 'url', url: 'https://x' } }), block],
     [{ system: [{ type: 'image' }] }, 'system[0]'],
     [{ tool_choice: { type: 'all' } }, 'tool_choice'],
@@ -418,31 +416,45 @@ test('the input of a call that is no object is put into one', async (t) => {
 
 test('odd shapes are refused, not stumbled over', async (t) => {
   const block = 'messages[0].content[0]';
-  const odd: [JsonObject, string][] = [
-    [{ messages: null }, 'messages'],
-    [{ messages: [5] }, 'messages[0]'],
-    [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'],
-    [{ messages: [{ role: 'user', content: [null] }] }, block],
-    [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, `${block}.text`],
-    [{ messages: [{ role: 'user', content: [{ type: 'image' }] }] }, `${block}.source`],
+  const odd: [JsonObject, string, string][] = [
+    [{ messages: null }, 'invalid_request', 'messages'],
+    [{ messages: [5] }, 'invalid_request', 'messages[0]'],
+    [{ messages: [{ role: 'user', content: 5 }] }, 'invalid_request', 'messages[0].content'],
+    [{ messages: [{ role: 'user', content: [null] }] }, 'invalid_request', block],
+    [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'missing_parameter', `${block}.text`],
+    [{ messages: [{ role: 'user', content: [{ type: 'image' }] }] }, 'missing_parameter', `${block}.source`],
     [
       {
         messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'file:///x' } }] }],
       },
+      'invalid_value',
       `${block}.source.url`,
     ],
-    [{ messages: [{ role: 'assistant', content: [{ type: 'text', text: 5 }] }] }, `${block}.text`],
-    [{ messages: [{ role: 'assistant', content: [{ ...call, name: '' }] }] }, `${block}.name`],
-    [{ messages: [{ role: 'assistant', content: [{ ...call, id: 5 }] }] }, `${block}.id`],
-    [{ tools: [5] }, 'tools[0]'],
-    [{ tools: [{ input_schema: {} }] }, 'tools[0].name'],
-    [{ tool_choice: 'auto' }, 'tool_choice'],
-    [{ tool_choice: { type: 'tool' } }, 'tool_choice.name'],
-    [{ thinking: 'deep' }, 'thinking'],
-    [{ thinking: { type: 'enabled' } }, 'thinking.budget_tokens'],
-    [{ output_config: { effort: '' } }, 'output_config.effort'],
-    [{ output_config: { format: { type: 'json_schema' } } }, 'output_config.format.schema'],
+    [
+      { messages: [{ role: 'assistant', content: [{ type: 'text', text: 5 }] }] },
+      'invalid_request',
+      `${block}.text`,
+    ],
+    [
+      { messages: [{ role: 'assistant', content: [{ ...call, name: '' }] }] },
+      'invalid_value',
+      `${block}.name`,
+    ],
+    [{ messages: [{ role: 'assistant', content: [{ ...call, id: 5 }] }] }, 'invalid_request', `${block}.id`],
+    [{ messages: [{ role: 'critic', content: 'x' }, 5] }, 'invalid_request', 'messages[1]'],
+    [{ messages: [{ role: 'user', content: [{}] }] }, 'missing_parameter', `${block}.type`],
+    [{ tools: [5] }, 'invalid_request', 'tools[0]'],
+    [{ tools: [{ input_schema: {} }] }, 'missing_parameter', 'tools[0].name'],
+    [{ tool_choice: 'auto' }, 'invalid_request', 'tool_choice'],
+    [{ tool_choice: { type: 'tool' } }, 'missing_parameter', 'tool_choice.name'],
+    [{ thinking: 'deep' }, 'invalid_request', 'thinking'],
+    [{ thinking: { type: 'enabled' } }, 'missing_parameter', 'thinking.budget_tokens'],
+    [{ output_config: { effort: '' } }, 'invalid_value', 'output_config.effort'],
+    [
+      { output_config: { format: { type: 'json_schema' } } },
+      'missing_parameter',
+      'output_config.format.schema',
+    ],
   ];
-  for (const [body, param] of odd)
-    t.match(refusalOf(body), { kind: 'invalid_value', param, status: 400 }, param);
+  for (const [body, kind, param] of odd) t.match(refusalOf(body), { kind, param, status: 400 }, param);
 });
