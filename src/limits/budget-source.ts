@@ -25,6 +25,8 @@ export interface BudgetSourceOptions {
   readonly whenGone: () => 'open' | 'closed';
   /** Told once when the store cannot be reached, and once when it can be again. */
   onAvailable(isAvailable: boolean): void;
+  /** Told of a pool of which nothing is held any more: what was reserved of it is spent, or was given back. */
+  onForgotten?(pool: OwnedPool): void;
 }
 
 /** One budget's pool, and what is known of its account. */
@@ -146,6 +148,7 @@ export class BudgetSource implements ShareSource {
     }
     this.#known.delete(pool);
     this.#lacking.delete(account);
+    this.#options.onForgotten?.(pool);
     return true;
   }
 

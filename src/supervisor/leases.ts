@@ -32,6 +32,8 @@ const fullRatio = 0.99;
 const mostShown = 1000;
 /** Budgets whose accounts are read in one look. */
 const mostRead = 200;
+/** Of those of which the host has no part any more; more come to be so only where far more are in use. */
+const mostLeftRead = 200;
 
 interface BudgetWatchOptions {
   readonly store: Pick<Store, 'create'>;
@@ -65,6 +67,8 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
   const seen = new Map<string, SeenBudget>();
   /** What is left of a round through all of them. */
   let round = options.inUse();
+  /** Budgets of which this host has held a part since they were last read, and holds none now, by their names. */
+  const left = new Map<string, OwnedBudget>();
   let isLooking = false;
 
   const read = async ({ name, limit, share }: OwnedBudget): Promise<void> => {
@@ -97,6 +101,10 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
   };
 
   return {
+    /** Takes note of a budget that this host has no part of any more: one that is used up between two looks is told, too. */
+    leave(budget: OwnedBudget): void {
+      left.set(budget.name, budget);
+    },
     /**
      * Reads some of the accounts, the others when it is called next. A mark that was passed is logged, by one host and
      * once in the period of the budget. Resolves when it is done; never rejects.
@@ -105,6 +113,12 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
       if (isLooking) return;
       isLooking = true;
       try {
+        let readsLeft = mostLeftRead;
+        for (const [name, budget] of left) {
+          if (readsLeft-- === 0) break;
+          await read(budget);
+          left.delete(name);
+        }
         for (let reads = 0; reads < mostRead; reads++) {
           let step = round.next();
           if (step.done === true && reads === 0) {
@@ -186,7 +200,12 @@ export function createLeases(options: LeasesOptions): Leases {
   let sliceDivisor = 0;
   const clock = new HostClock();
   const now = () => clock.now();
-  const budgets = createBudgets({ ...options, now, whenGone: () => outage.budgets });
+  const budgets = createBudgets({
+    ...options,
+    now,
+    whenGone: () => outage.budgets,
+    onForgotten: ({ name, limit }) => watch.leave({ name, limit, share: 0 }),
+  });
   const rates = createRateShares({ settings: config.store, now, whenGone: () => outage.rates, log });
   const owner = new LeaseOwner({
     now,
@@ -268,11 +287,13 @@ function createBudgets({
   log,
   now,
   whenGone,
-}: LeasesOptions & Pick<BudgetSourceOptions, 'now' | 'whenGone'>) {
+  onForgotten,
+}: LeasesOptions & Pick<BudgetSourceOptions, 'now' | 'whenGone' | 'onForgotten'>) {
   return new BudgetSource({
     accounts: store.accounts,
     now,
     whenGone,
+    onForgotten,
     onAvailable(isAvailable) {
       if (isAvailable) log.info('the accounts of budgets can be reached again');
       else log.warn({ budgets: whenGone() }, 'the accounts of budgets cannot be reached');

@@ -17,7 +17,7 @@ function stage(records = new Set<string>()) {
   const pools = new Map<string, { reserved: number; unspent: number }>();
   const lines: Line[] = [];
   const time = { now: noon };
-  const state = { reads: 0, isGone: false };
+  const state = { reads: 0, isGone: false, spent: 0 };
   const watch = createBudgetWatch({
     store: {
       create(collection, id) {
@@ -34,7 +34,7 @@ function stage(records = new Set<string>()) {
     reserved(account) {
       state.reads++;
       if (state.isGone) return Promise.reject(new GatewayError('store_unavailable'));
-      return Promise.resolve((pools.get(account)?.reserved ?? 0) * dollar);
+      return Promise.resolve((pools.get(account)?.reserved ?? state.spent) * dollar);
     },
     now: () => time.now,
     log: pino({ base: null }, { write: (text: string) => lines.push(JSON.parse(text) as Line) }),
@@ -66,6 +66,24 @@ test('how far budgets are used is a gauge, and passing a mark a line, once', asy
   await watch.look();
   await watch.look();
   t.same(told().slice(3), ['key:team-a 100'], 'nothing is left to speak of');
+});
+
+test('a budget that is used up between two looks is told, though its host holds nothing of it any more', async (t) => {
+  const { state, watch, told, shown } = stage();
+  const name = 'key:team-a:budget:2026-11';
+  state.spent = 10;
+  await watch.look();
+  watch.leave({ name, limit: 10 * dollar, share: 0 });
+  state.isGone = true;
+  await watch.look();
+  t.same(told(), [], 'it waits for the store');
+  state.isGone = false;
+  state.reads = 0;
+  await watch.look();
+  await watch.look();
+  t.same(told(), ['key:team-a 50', 'key:team-a 80', 'key:team-a 100']);
+  t.same(shown(), [['key', 'team-a', 1]]);
+  t.equal(state.reads, 1);
 });
 
 test('marks are told once by all hosts, and again in the next period', async (t) => {

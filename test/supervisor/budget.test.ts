@@ -53,6 +53,17 @@ test('a budget holds over workers, a stop and a start, and a raised one is there
   t.ok(cost <= 1.5 * budget && cost >= 1.35 * budget, `${cost}`);
 });
 
+test('a budget that is used up within seconds is told in the log and in the metrics', async (t) => {
+  const start = await stage(t);
+  const usage = await start(1);
+  const { gateway, admin } = usage;
+  await hammer([usage]);
+  for (const percent of [50, 80])
+    await gateway.untilLogged((entry) => entry.percent === percent && `${entry.budget}`.startsWith('key:'));
+  const metrics = await (await admin('/metrics')).text();
+  t.match(metrics, /gateway_budget_used_ratio\{owner="key",name="load"\} (?:1|0\.9\d*)\n/);
+});
+
 test('what is killed under load, a worker and then the whole gateway, does not give the budget a second time', async (t) => {
   const start = await stage(t);
   const first = await start(2);
