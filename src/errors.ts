@@ -214,6 +214,11 @@ export class GatewayError extends Error {
   }
 }
 
+/** @returns what was thrown, as an error that a caller may see: what is none of ours becomes an `internal_error` */
+export function asGatewayError(fault: unknown): GatewayError {
+  return fault instanceof GatewayError ? fault : new GatewayError('internal_error', null, { cause: fault });
+}
+
 /**
  * An error that an upstream has told, as the one of ours that it means: with the status of that.
  * @param code the upstream's

@@ -37,7 +37,7 @@ const byProtocol: Readonly<Record<TextProtocolName, ClientTraits>> = {
     strictAnswers: true,
     mayBeSilent: false,
   },
-  // Calls come whole, and are written as objects.
+  // Its calls come whole, as objects: `objectArguments` is about arguments that a stream brings in pieces.
   generateContent: { ...plain, signatures: 'field' },
 };
 

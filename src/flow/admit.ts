@@ -30,15 +30,15 @@ import type { Services } from './services.js';
  * `admitThen`       the same for a call without a body
  * `admitResolved`   once the model is known: its limits, tokens, budgets
  *
- * Other 429:
+ * Other 429, with paths from `src`:
  *
- * of what a key may hold at a worker whatever its limits: `sockets/session-memory` (told late by
- *   `sockets/take-place`), `Downloads` of `video/downloads`, and as a message of the socket
- *   `responses-socket/socket`
- * of a realtime session whose budget is spent: `realtime/funds`, told as an event by `realtime/bridge`
- * an upstream's own: it passes as it came (`relay`, `realtime/open`), or is told in the client's words (`statusError` of
- *   `attempts/told-error`); of a video's file by `video/content-relay`, of a response over a WebSocket by
- *   `protocols/responses/socket-message`
+ * of what a key may hold at a worker whatever its limits: `flow/sockets/session-memory` (told late by
+ *   `flow/sockets/take-place`), `Downloads` of `flow/video/downloads`, and as a message of the socket
+ *   `flow/responses-socket/socket`
+ * of a realtime session whose budget is spent: `flow/realtime/funds`, told as an event by `flow/realtime/bridge`
+ * an upstream's own: it passes as it came (`flow/relay`, `flow/realtime/open`), or is told in the client's words
+ *   (`statusError` of `attempts/told-error`); of a video's file by `flow/video/content-relay`, of a response over a
+ *   WebSocket by `protocols/responses/socket-message`
  * an upstream's own inside a 200: `isLimitWord` of `protocols/error-formats/upstream-error` knows the words, and
  *   `upstream-error` of `protocols/messages`, `generate-content` and `responses`, `protocols/images/answer-decode` and
  *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
@@ -58,7 +58,8 @@ export interface AdmissionListener {
  * Takes what a call needs of the limits of its key and groups that are known before its body: requests and calls at
  * once. It keeps them to its end, whatever its body turns out to be.
  * @param waiter hears later of a call that is not let in at once
- * @param needed `atOnce` for a download of what an earlier call has made: it is one of the calls at once, and no request
+ * @param needed `concurrentOnly` for a download of what an earlier call has made: it is one of the calls at once, and no
+ * request
  * @returns whether it is let in at once
  * @throws {GatewayError} as `admitResolved` does
  */
@@ -66,18 +67,18 @@ export function admit(
   services: Services,
   call: AuthenticatedCall,
   waiter: AdmissionListener,
-  needed: 'first' | 'atOnce' = 'first',
+  needed: 'first' | 'concurrentOnly' = 'first',
 ): boolean {
   const { key } = call;
   if (key.limits === null && key.groupLimits.length === 0) return true;
   const pools = poolsOfKey(key)[needed];
   const limited = new LimitedCall(services.limits, pools.rateLines);
   call.limited = limited;
-  if (pools.ones.length === 0) return true;
+  if (pools.demands.length === 0) return true;
   const first = new Taking(services.limits, pools);
   limited.first = first;
-  if (first.take(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
-  return acquire(services, { limited, taking: first, demands: pools.ones, waiter });
+  if (first.take(pools.demands, services.hostClock.at(call.authenticatedAt))) return true;
+  return acquire(services, { limited, taking: first, demands: pools.demands, waiter });
 }
 
 /** What a worker has too little of to let a call in by itself. */
@@ -117,7 +118,7 @@ export function admitThen(
   services: Services,
   call: AuthenticatedCall,
   next: Next<AuthenticatedCall>,
-  needed: 'first' | 'atOnce' = 'first',
+  needed: 'first' | 'concurrentOnly' = 'first',
 ): void {
   const queued = new Queued(services, call, next);
   if (admit(services, call, queued, needed)) next(services, call);
@@ -143,7 +144,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   call.limited ??= new LimitedCall(services.limits, pools.rateLines);
   const { limited } = call;
   limited.rateLines = pools.rateLines;
-  if (pools.ones.length === 0 && price === null) {
+  if (pools.demands.length === 0 && price === null) {
     limited.isAdmitted = true;
     next(services, call);
     return;
@@ -152,7 +153,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   limited.rest = rest;
   const demands =
     price === null
-      ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
+      ? demandsOf(pools, pools.tokenIndexes.length > 0 ? expectedTokens(call) : 0)
       : demandsWithBudgets(call, limited, rest, price);
   if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
@@ -308,7 +309,7 @@ export function refuseUncounted(call: ResolvedCall): void {
  */
 export function requireOutputLimit(call: ResolvedCall): void {
   const { key, model } = call;
-  const isBudgeted = isPriced(call) && budgetsOf(key, model, Date.now()).length > 0;
+  const isBudgeted = isPriced(call) && factorOf(call) > 0 && hasBudget(key, model);
   if ((!isBudgeted && !hasTokenLimits(call)) || limitsOutput(call)) return;
   throw new GatewayError(
     'missing_parameter',
@@ -322,5 +323,5 @@ function isPriced({ model: { price } }: ResolvedCall): boolean {
 }
 
 function hasTokenLimits({ key, model }: ResolvedCall): boolean {
-  return poolsOfKey(key).rest(model).tokens.length > 0;
+  return poolsOfKey(key).rest(model).tokenIndexes.length > 0;
 }

@@ -44,7 +44,7 @@ export class Taking {
     this.pending?.cancel();
     const { admission } = this;
     if (admission === null) return;
-    if (used !== null) for (const index of this.pools.tokens) admission.settleAt(index, used);
+    if (used !== null) for (const index of this.pools.tokenIndexes) admission.settleAt(index, used);
     admission.release();
   }
 
@@ -127,7 +127,7 @@ export class LimitedCall {
       .map(({ pool, amount }) => ({ pool: pool.name, limit: pool.limit, amount }));
   }
 
-  /** In place of `end`, for a call of which nobody knows yet what it will use: what it was taken for stands. */
+  /** In place of `end`, for a call of which nobody knows yet what it will use: the estimate stands. */
   endLater(): void {
     this.first?.endRequests();
     this.rest?.end(null);
@@ -152,7 +152,7 @@ export class LimitedCall {
 
 /**
  * A call that found no room, or nobody to ask, or whose body came too slowly, has had nothing. One whose answer found no
- * room has had an upstream's work: it would else be asked for without end.
+ * room has had an upstream's work: if that did not count, clients could have it again and again for nothing.
  */
 function isOurFailure({ outcome, error, answeredAt }: EndedCall): boolean {
   if (outcome !== 'refused' || error === null || answeredAt > 0) return false;

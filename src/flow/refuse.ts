@@ -1,4 +1,4 @@
-import { type FaultPlace, GatewayError } from '../errors.js';
+import { asGatewayError, type FaultPlace, GatewayError } from '../errors.js';
 import { acceptedCodings } from '../http/content-coding.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { CallOutcome } from '../metrics/call-record.js';
@@ -8,13 +8,6 @@ import { account } from './account.js';
 import { ownLines, passedLines, timingLine } from './answer-lines.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
-
-/** @returns `fault` as an error that a caller may see; one that is none of ours becomes an `internal_error`. */
-function toGatewayError(services: Services, call: Call, fault: unknown): GatewayError {
-  if (fault instanceof GatewayError) return fault;
-  services.reportFault('request', fault, call);
-  return new GatewayError('internal_error', null, { cause: fault });
-}
 
 /** How a call ends with an error, whatever of an answer has left: only what its upstream has done is told of that. */
 export function outcomeOf({ source }: GatewayError): CallOutcome {
@@ -33,7 +26,8 @@ export function refuse(
   head: ResponseHead | null = null,
   more = '',
 ): void {
-  const error = toGatewayError(services, call, fault);
+  if (!(fault instanceof GatewayError)) services.reportFault('request', fault, call);
+  const error = asGatewayError(fault);
   call.error = error;
   if (error.limit !== null) services.reportLimit(error.limit);
   // Whatever an upstream has done for it, who gets an error is not charged, but for a task that could not be noted: it has
@@ -118,8 +112,7 @@ export function endFaulted(services: Services, call: Call, where: FaultPlace, fa
   const { listener } = exchange;
   if (!(fault instanceof GatewayError)) services.reportFault(where, fault, call);
   if (call.accounted && !exchange.alive) return;
-  const error =
-    fault instanceof GatewayError ? fault : new GatewayError('internal_error', null, { cause: fault });
+  const error = asGatewayError(fault);
   const succeeds = (step: () => void): boolean => {
     try {
       step();

@@ -116,7 +116,7 @@ function printable(name: string): string {
 const leastBytes = 2048;
 
 /**
- * The targets to try for a call, in order, and the first of them. From now on it is one that may become long.
+ * Chooses and orders the targets to try for a call, which from now on is among those that may become long (`openCalls`).
  * @throws {GatewayError} `overloaded` when none may be asked now, and of status 400 or 403 for what the call says of
  * its targets
  */

@@ -35,7 +35,7 @@ interface UnitHolder {
   putRight(pool: Pool, bucket: number, spare: number): void;
   /** Of units that are used up for good, so many are. */
   spend(pool: Pool, amount: number): void;
-  /** The units are given back whose users do that. */
+  /** Gives back the slots among them; other units are used up or come back with time. */
   release(demands: readonly Demand[]): void;
 }
 

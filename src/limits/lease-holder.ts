@@ -62,7 +62,7 @@ interface LeaseHolderOptions {
   readonly maxWaiting?: number;
 }
 
-const atOnce = (run: () => void): void => run();
+const runNow = (run: () => void): void => run();
 
 /** A worker's side of all limits: it holds leased units and decides calls by them. */
 export class LeaseHolder {
@@ -86,7 +86,7 @@ export class LeaseHolder {
   #seenAt = 0;
 
   constructor(options: LeaseHolderOptions) {
-    const { now, send, defer = atOnce, outageRates, maxWaiting = 1000 } = options;
+    const { now, send, defer = runNow, outageRates, maxWaiting = 1000 } = options;
     this.#now = now;
     this.#outbox = new Outbox(send, defer);
     this.#outageRates = outageRates;

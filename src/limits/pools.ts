@@ -11,35 +11,37 @@ import { RateLines } from './rate-headers.js';
  */
 export interface CallPools {
   /**
-   * One of each pool, which is there once: the demands of a call where no tokens are limited, and the parts that every
-   * call has. The key's own pools come first, so that a key that has used up its own does not wait in line for what is
-   * shared.
+   * One unit of each pool. A call demands just these, but for those at `tokenIndexes`, of which `demandsOf` demands tokens.
+   * The key's own pools come first, so that a key that has used up its own does not wait in line for what is shared.
    */
-  readonly ones: readonly Demand[];
-  /** Indexes of the pools of which a call takes as many as it has tokens. */
-  readonly tokens: readonly number[];
+  readonly demands: readonly Demand[];
+  /** Which of the demands are of tokens. */
+  readonly tokenIndexes: readonly number[];
   /** What such calls are told of their requests and tokens, as far as their limits are known by then. */
   readonly rateLines: RateLines;
 }
 
-/** The pools of the calls of one key; each list is made once, when it is first asked for. */
-class PoolsOfKey {
+/** The pools of the calls of one key. */
+class KeyPools {
   /** What a call takes before its body is read. */
   readonly first: CallPools;
-  #atOnce: CallPools | null = null;
+  #concurrentOnly: CallPools | null = null;
   #rest: CallPools | null = null;
   /** Of models with limits; null until there was a call for one. */
   #byModel: Map<Model, CallPools> | null = null;
 
   constructor(key: Key) {
-    const pools = once(keyPools(key));
-    this.first = makeCallPools(pools.filter(isKnownFirst), rateLinesOf(pools));
+    const pools = distinct(ownAndGroupPools(key));
+    this.first = makeCallPools(
+      pools.filter((pool) => !countsTokens(pool)),
+      rateLinesOf(pools),
+    );
   }
 
   /** What a call takes in place of `first` that counts among those under way, and as no request. */
-  get atOnce(): CallPools {
-    this.#atOnce ??= atOnceOf(this.first);
-    return this.#atOnce;
+  get concurrentOnly(): CallPools {
+    this.#concurrentOnly ??= concurrentOf(this.first);
+    return this.#concurrentOnly;
   }
 
   /** What a call takes once its model is known. */
@@ -62,21 +64,21 @@ class PoolsOfKey {
  * The pools of a key's calls. The key remembers them: to look one of thousands up in a map takes a tenth of the time that
  * is spent on all limits of its call.
  */
-export function poolsOfKey(key: Key): PoolsOfKey {
+export function poolsOfKey(key: Key): KeyPools {
   const { pools } = key;
-  if (pools instanceof PoolsOfKey) return pools;
-  const made = new PoolsOfKey(key);
+  if (pools instanceof KeyPools) return pools;
+  const made = new KeyPools(key);
   key.pools = made;
   return made;
 }
 
 /** How many tokens a call needs is not known before its body is. */
-function isKnownFirst({ kind }: Pool): boolean {
-  return kind !== 'tokens';
+function countsTokens({ kind }: Pool): boolean {
+  return kind === 'tokens';
 }
 
-function atOnceOf({ ones, rateLines }: CallPools): CallPools {
-  const pools = ones.map(({ pool }) => pool);
+function concurrentOf({ demands, rateLines }: CallPools): CallPools {
+  const pools = demands.map(({ pool }) => pool);
   return makeCallPools(
     pools.filter(({ kind }) => kind === 'concurrent'),
     rateLines,
@@ -89,7 +91,7 @@ function restOf({ rateLines: known }: CallPools, ofModel: readonly Pool[]): Call
 }
 
 /** A group that is named twice has its limits once. */
-function once(pools: readonly Pool[]): Pool[] {
+function distinct(pools: readonly Pool[]): Pool[] {
   return [...new Map(pools.map((pool) => [pool.name, pool])).values()];
 }
 
@@ -99,14 +101,14 @@ function once(pools: readonly Pool[]): Pool[] {
  * since a call must not be refused for ever because of a guess, and one at least, since a pool that is used up lets no
  * call in of which nothing is known
  */
-export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number): readonly Demand[] {
-  if (indexes.length === 0) return ones;
-  const demands = ones.slice();
-  for (const index of indexes) {
-    const { pool } = ones[index] as Demand;
-    demands[index] = { pool, amount: Math.min(Math.max(1, tokens), pool.limit) };
+export function demandsOf({ demands, tokenIndexes }: CallPools, tokens: number): readonly Demand[] {
+  if (tokenIndexes.length === 0) return demands;
+  const demanded = demands.slice();
+  for (const index of tokenIndexes) {
+    const { pool } = demands[index] as Demand;
+    demanded[index] = { pool, amount: Math.min(Math.max(1, tokens), pool.limit) };
   }
-  return demands;
+  return demanded;
 }
 
 /** Stands between the owner and the period in the name of a budget's pool. */
@@ -159,7 +161,7 @@ export type PoolsByName = WideMap<Pool>;
 export function* poolSteps({ keys, groups, models }: LimitedParts): Steps<PoolsByName> {
   const pools = new WideMap<Pool>();
   const add = (owner: string, own: OwnLimits): void => {
-    for (const pool of allPoolsOf(owner, own)) pools.set(pool.name, pool);
+    for (const pool of poolsOfOwner(owner, own)) pools.set(pool.name, pool);
   };
   for (const key of keys) {
     add(`key:${key.id}`, key);
@@ -182,21 +184,21 @@ export function allPools(parts: LimitedParts): PoolsByName {
 }
 
 /** @param owner first word and name of whose they are: `key:team-a` */
-export function allPoolsOf(owner: string, { limits, budget }: OwnLimits): Pool[] {
-  const pools = poolsOf(owner, limits);
+export function poolsOfOwner(owner: string, { limits, budget }: OwnLimits): Pool[] {
+  const pools = ratePools(owner, limits);
   if (budget !== null) pools.push(budgetPool(owner, budget, ''));
   return pools;
 }
 
-function keyPools({ id, limits, groupLimits }: Key): Pool[] {
+function ownAndGroupPools({ id, limits, groupLimits }: Key): Pool[] {
   return [
-    ...poolsOf(`key:${id}`, limits),
-    ...groupLimits.flatMap((each) => poolsOf(`group:${each.group}`, each.limits)),
+    ...ratePools(`key:${id}`, limits),
+    ...groupLimits.flatMap((each) => ratePools(`group:${each.group}`, each.limits)),
   ];
 }
 
 function modelPools({ name, limits }: Model): Pool[] {
-  return poolsOf(`model:${name}`, limits);
+  return ratePools(`model:${name}`, limits);
 }
 
 function makePool(name: string, kind: PoolKind, limit: number): Pool {
@@ -212,7 +214,7 @@ export function ownerOf({ name }: Pool): PoolOwner {
 }
 
 /** @param owner first word and name of whose they are: `key:team-a` */
-function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
+function ratePools(owner: string, limits: RateLimits | null): Pool[] {
   const pools: Pool[] = [];
   if (limits === null) return pools;
   const { requestsPerMinute, tokensPerMinute, concurrent } = limits;
@@ -223,8 +225,8 @@ function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
 }
 
 function makeCallPools(pools: readonly Pool[], rateLines: RateLines): CallPools {
-  const tokens = pools.flatMap((pool, index) => (isKnownFirst(pool) ? [] : [index]));
-  return { ones: pools.map((pool) => ({ pool, amount: 1 })), tokens: sharedIndexes(tokens), rateLines };
+  const tokenIndexes = sharedIndexes(pools.flatMap((pool, index) => (countsTokens(pool) ? [index] : [])));
+  return { demands: pools.map((pool) => ({ pool, amount: 1 })), tokenIndexes, rateLines };
 }
 
 /** Nearly all lists of indexes are one of these: there are two for each key. */

@@ -62,7 +62,10 @@ interface TranslationParts {
   readonly secrets: OwnSecrets;
 }
 
-/** Translates an answer from one protocol into another, one event at a time, and keeps no more than that in memory. */
+/**
+ * Translates an answer from one protocol into another, one event at a time. What has to wait for later ones is bounded, by
+ * `mostKept` and in `Sequence`.
+ */
 export class TranslatedTransform implements AnswerTransform {
   readonly wholeBytes = wholeBytes;
   readonly divisible = false;

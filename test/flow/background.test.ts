@@ -73,7 +73,14 @@ async function start(
         groups: ['default'],
         budget: { usd: 10, per: 'month' },
       },
+      {
+        id: 'friend',
+        hash: hashKey('sk-friend'),
+        groups: ['friends'],
+        budget: { usd: 10, per: 'month' },
+      },
     ],
+    groups: { default: { models: ['*'] }, friends: { models: ['*'], priceFactor: 0 } },
   };
   const all: RunningGateway[] = [];
   for (let i = 0; i < gateways; i++) all.push(await startGateway(t, { upstreams: [upstream.url], config }));
@@ -268,6 +275,11 @@ test('one that a budget or a limit of tokens counts says how long it may become'
     (await free.create({}, 'sk-budgeted')).status,
     200,
     'no budget pays for a model that costs nothing',
+  );
+  t.equal(
+    (await stage.create({}, 'sk-friend')).status,
+    200,
+    'nor for the calls of a key that are charged at nothing',
   );
 });
 

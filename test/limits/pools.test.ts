@@ -11,8 +11,8 @@ const limits = (requests: number | null, tokens: number | null, concurrent: numb
 });
 
 /** The limits whose units a call takes together. */
-function poolsOf({ ones }: CallPools): Pool[] {
-  return ones.map(({ pool: { name, kind, limit } }) => ({ name, kind, limit }));
+function poolsOf({ demands }: CallPools): Pool[] {
+  return demands.map(({ pool: { name, kind, limit } }) => ({ name, kind, limit }));
 }
 
 function makeKey(own: RateLimits | null, ...groups: [string, RateLimits][]): Key {
@@ -54,14 +54,14 @@ test('a call has the limits of its key, its groups and its model, in this order:
     { name: 'key:a:concurrent', kind: 'concurrent', limit: 5 },
     { name: 'group:h:requests', kind: 'requests', limit: 7 },
   ]);
-  t.strictSame(first.tokens, []);
+  t.strictSame(first.tokenIndexes, []);
   const found = poolsOfKey(key).rest(makeModel(limits(null, null, 9)));
   t.strictSame(poolsOf(found), [
     { name: 'key:a:tokens', kind: 'tokens', limit: 1000 },
     { name: 'group:g:tokens', kind: 'tokens', limit: 2000 },
     { name: 'model:m:concurrent', kind: 'concurrent', limit: 9 },
   ]);
-  t.strictSame(found.tokens, [0, 1]);
+  t.strictSame(found.tokenIndexes, [0, 1]);
   const peeked: string[] = [];
   const peek = (pool: Pool) => {
     peeked.push(pool.name);
@@ -86,7 +86,7 @@ test('the list is made once for a key and a model, and a pool stands in it once'
   t.equal(poolsOfKey(key).rest(one), poolsOfKey(key).rest(one));
   t.not(poolsOfKey(key).rest(one), poolsOfKey(key).rest(other));
   t.equal(poolsOfKey(key).first, poolsOfKey(key).first);
-  t.equal(poolsOfKey(key).first.ones.length, 1);
+  t.equal(poolsOfKey(key).first.demands.length, 1);
   t.equal(demandsOf(poolsOfKey(key).first, 5), demandsOf(poolsOfKey(key).first, 6));
   t.end();
 });

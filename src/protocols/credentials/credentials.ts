@@ -98,12 +98,12 @@ export function unwritableHeader(name: string): GatewayError {
 const datePattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
 const versionMissing = new GatewayError(
   'missing_parameter',
-  `The header 'vendorc-version' is required; its value is a date such as 2023-06-01.`,
+  `The header 'anthropic-version' (or 'vendorc-version') is required; its value is a date such as 2023-06-01.`,
   { param: 'vendorc-version' },
 );
 const versionInvalid = new GatewayError(
   'invalid_value',
-  `The header 'vendorc-version' must be a date such as 2023-06-01.`,
+  `The header 'anthropic-version' (or 'vendorc-version') must be a date such as 2023-06-01.`,
   { param: 'vendorc-version' },
 );
 
