@@ -196,6 +196,8 @@ export interface StreamDecoder {
 export interface StreamEncoder {
   /** Why the encoder has ended the stream by itself (its words have been given out), or null. */
   readonly error: GatewayError | null;
+  /** Characters of what was encoded that it keeps for the end of the stream; absent where it keeps none. */
+  readonly kept?: number;
   /** @returns the text to send for it, whole server-sent events, or an empty string */
   encode(event: StreamEvent): string;
   /**

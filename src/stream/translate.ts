@@ -107,7 +107,9 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get kept(): number {
-    return (this.#stream?.kept ?? 0) + (this.#parts.keep?.gathered?.() ?? 0);
+    const stream = this.#stream;
+    const kept = stream === null ? 0 : stream.kept + (stream.encoder.kept ?? 0);
+    return kept + (this.#parts.keep?.gathered?.() ?? 0);
   }
 
   judge(run: Buffer): StreamVerdict {

@@ -4,6 +4,7 @@ import { faultOfSummary } from '../../conversation/compaction.js';
 import type { StreamEvent } from '../../conversation/events.js';
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
+import { GrowingText } from '../../wire/growing-text.js';
 import { anthropic } from '../error-formats/anthropic.js';
 import { messageHead } from './answer/encode.js';
 import { encodeUsage } from './answer/usage.js';
@@ -17,12 +18,16 @@ export class CompactionEncoder implements StreamEncoder {
   error: GatewayError | null = null;
   readonly #context: AnswerContext;
   #isStarted = false;
-  #summary = '';
+  readonly #summary = new GrowingText();
   #usage: Usage | null = null;
   #finish: FinishReason = 'stop';
 
   constructor(context: AnswerContext) {
     this.#context = context;
+  }
+
+  get kept(): number {
+    return this.#summary.length;
   }
 
   takesRawText(): boolean {
@@ -70,7 +75,7 @@ export class CompactionEncoder implements StreamEncoder {
   #add(text: string): string {
     if (this.#summary.length + text.length > mostCharacters)
       return this.#fail(new GatewayError('upstream_error', 'The summary is too long.', { tooLarge: true }));
-    this.#summary += text;
+    this.#summary.add(text);
     return '';
   }
 
@@ -80,10 +85,11 @@ export class CompactionEncoder implements StreamEncoder {
   }
 
   #end(): string {
-    const fault = faultOfSummary(this.#summary, this.#finish);
+    const summary = this.#summary.toString();
+    const fault = faultOfSummary(summary, this.#finish);
     if (fault !== null) return this.#fail(fault);
     const block = compactionBlock(null, this.#context.echo);
-    const delta = `{"type":"compaction_delta","content":${JSON.stringify(this.#summary)},"encrypted_content":null}`;
+    const delta = `{"type":"compaction_delta","content":${JSON.stringify(summary)},"encrypted_content":null}`;
     const stop = '{"stop_reason":"compaction","stop_sequence":null}';
     return (
       `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":${block}}\n\n` +

@@ -1,4 +1,5 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
+import { GrowingText } from '../../wire/growing-text.js';
 import { plainText } from '../../wire/raw-text.js';
 import type { EventWriter } from './event-writer.js';
 import {
@@ -21,6 +22,8 @@ import {
 
 const rawDelta = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":`;
 const rawDeltaEnd = '","logprobs":[]}\n\n';
+/** Raw text is made text of beyond so many characters: until then what it was cut out of stays in memory. */
+const mostRawText = 2048;
 
 /** Where a message begins. */
 interface MessagePlace {
@@ -38,7 +41,7 @@ export class OpenMessage {
   #done = '';
   #contentIndex = 0;
   #part: 'text' | 'refusal' | null = null;
-  #text = '';
+  #text = new GrowingText();
   /** Raw text that comes after `#text`. */
   #rawText = '';
   /** Where the open part is, as the events of raw texts say it. */
@@ -67,7 +70,7 @@ export class OpenMessage {
     const list = logprobList(logprobs);
     if (list !== '') this.#logprobs += this.#logprobs === '' ? list : `,${list}`;
     this.#settle();
-    this.#text += text;
+    this.#text.add(text);
     return opened + this.#event('output_text.delta', `,"delta":${JSON.stringify(text)},"logprobs":[${list}]`);
   }
 
@@ -80,18 +83,19 @@ export class OpenMessage {
     if (this.#part !== 'text') return null;
     if (this.#rawText === '') this.#rawPlace = `${this.#place()},"delta":"`;
     this.#rawText += raw;
+    if (this.#rawText.length > mostRawText) this.#settle();
     return `${rawDelta}${this.#writer.number()}${this.#rawPlace}${raw}${rawDeltaEnd}`;
   }
 
   /** Makes text of what was passed on raw. */
   #settle(): void {
-    if (this.#rawText !== '') this.#text += plainText(this.#rawText);
+    if (this.#rawText !== '') this.#text.add(plainText(this.#rawText));
     this.#rawText = '';
   }
 
   addRefusal(text: string): string {
     const opened = this.#openPart('refusal');
-    this.#text += text;
+    this.#text.add(text);
     return opened + this.#event('refusal.delta', `,"delta":${JSON.stringify(text)}`);
   }
 
@@ -130,7 +134,7 @@ export class OpenMessage {
   #closePart(): string {
     if (this.#part === null) return '';
     this.#settle();
-    const text = JSON.stringify(this.#text);
+    const text = JSON.stringify(this.#text.toString());
     const done =
       this.#part === 'text'
         ? this.#event('output_text.done', `,"text":${text},"logprobs":[${this.#logprobs}]`)
@@ -141,7 +145,7 @@ export class OpenMessage {
     this.#done += this.#done === '' ? part : `,${part}`;
     this.#contentIndex++;
     this.#part = null;
-    this.#text = '';
+    this.#text = new GrowingText();
     this.#logprobs = '';
     this.#annotations = '';
     this.#annotationCount = 0;
@@ -149,9 +153,10 @@ export class OpenMessage {
   }
 
   #content(): string {
+    const text = this.#text.toString();
     return this.#part === 'refusal'
-      ? refusalPart(this.#text)
-      : textPart({ text: this.#text, annotations: this.#annotations, logprobs: this.#logprobs });
+      ? refusalPart(text)
+      : textPart({ text, annotations: this.#annotations, logprobs: this.#logprobs });
   }
 }
 
@@ -159,7 +164,7 @@ export class OpenMessage {
 export class OpenReasoning {
   readonly #writer: EventWriter;
   readonly #id: string;
-  #text = '';
+  readonly #text = new GrowingText();
 
   constructor(writer: EventWriter, id: string) {
     this.#writer = writer;
@@ -172,20 +177,23 @@ export class OpenReasoning {
 
   add(text: string): string {
     const opened =
-      this.#text === '' ? this.#event('reasoning_summary_part.added', `,"part":${summaryPart('')}`) : '';
-    this.#text += text;
+      this.#text.length === 0
+        ? this.#event('reasoning_summary_part.added', `,"part":${summaryPart('')}`)
+        : '';
+    this.#text.add(text);
     return opened + this.#event('reasoning_summary_text.delta', `,"delta":${JSON.stringify(text)}`);
   }
 
   /** @param token its encrypted form, or null */
   close(token: string | null): string {
+    const text = this.#text.toString();
     let closed = '';
-    if (this.#text !== '') {
+    if (text !== '') {
       closed =
-        this.#event('reasoning_summary_text.done', `,"text":${JSON.stringify(this.#text)}`) +
-        this.#event('reasoning_summary_part.done', `,"part":${summaryPart(this.#text)}`);
+        this.#event('reasoning_summary_text.done', `,"text":${JSON.stringify(text)}`) +
+        this.#event('reasoning_summary_part.done', `,"part":${summaryPart(text)}`);
     }
-    return closed + this.#writer.done(reasoningItem(this.#id, this.#text, token));
+    return closed + this.#writer.done(reasoningItem(this.#id, text, token));
   }
 
   #event(type: string, members: string): string {
@@ -208,7 +216,7 @@ const inputEvents: Readonly<Record<CalledTool['type'], string | null>> = {
 export class OpenCall {
   readonly #writer: EventWriter;
   readonly #call: CalledTool;
-  #input = '';
+  readonly #input = new GrowingText();
 
   constructor(writer: EventWriter, call: CalledTool) {
     this.#writer = writer;
@@ -220,17 +228,18 @@ export class OpenCall {
   }
 
   add(text: string): string {
-    this.#input += text;
+    this.#input.add(text);
     return text === '' ? '' : this.#event('delta', `,"delta":${JSON.stringify(text)}`);
   }
 
   close(status: ItemStatus): string {
-    const input = JSON.stringify(this.#input);
+    const whole = this.#input.toString();
+    const input = JSON.stringify(whole);
     const done =
       this.#call.type === 'custom'
         ? this.#event('done', `,"input":${input}`)
         : this.#event('done', `,"name":${JSON.stringify(this.#call.name)},"arguments":${input}`);
-    return done + this.#writer.done(callItem(this.#call, status, this.#input));
+    return done + this.#writer.done(callItem(this.#call, status, whole));
   }
 
   #event(step: 'delta' | 'done', members: string): string {

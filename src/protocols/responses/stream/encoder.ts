@@ -6,6 +6,7 @@ import type { LeftOut } from '../../../conversation/left-out.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { charactersOf as charactersOfSearch, type SearchPart } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
+import { GrowingText } from '../../../wire/growing-text.js';
 import { encodeFinish } from '../answer/finish.js';
 import { sealSummary } from '../compact.js';
 import { EventWriter } from '../event-writer.js';
@@ -60,6 +61,10 @@ abstract class Encoder implements StreamEncoder {
 
   constructor(context: AnswerContext) {
     this.writer = new EventWriter(context);
+  }
+
+  get kept(): number {
+    return this.#characters + itemCharacters;
   }
 
   abstract takesRawText(): boolean;
@@ -264,7 +269,7 @@ class ResponseEncoder extends Encoder {
 /** Writes a compaction: one item, when the whole summary is there. */
 class CompactionEncoder extends Encoder {
   readonly #context: AnswerContext;
-  #summary = '';
+  readonly #summary = new GrowingText();
 
   constructor(context: AnswerContext) {
     super(context);
@@ -280,16 +285,17 @@ class CompactionEncoder extends Encoder {
   }
 
   protected override step(event: StreamEvent): string {
-    if (event.kind === 'text') this.#summary += event.text;
+    if (event.kind === 'text') this.#summary.add(event.text);
     else if (event.kind === 'finish') this.finish = event.reason;
     return '';
   }
 
   protected override last(): string | GatewayError {
-    const fault = faultOfSummary(this.#summary, this.finish);
+    const summary = this.#summary.toString();
+    const fault = faultOfSummary(summary, this.finish);
     if (fault !== null) return fault;
     const { id, sealer } = this.#context;
-    const item = compactionItem(id, sealSummary(this.#summary, sealer));
+    const item = compactionItem(id, sealSummary(summary, sealer));
     return this.writer.added(item) + this.writer.done(item) + this.writer.end('stop', this.usage);
   }
 }
