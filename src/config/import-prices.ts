@@ -185,9 +185,12 @@ const sizedName = /^(?:([a-z]+)\/)?(\d{2,5})-x-(\d{2,5})\/(.+)$/;
 /** Prices by the pixel are those of an image, divided by them and rounded. */
 const decimals = 9;
 
-/** Entries such as `high/1024-x-1024/gpt-image-1`: what a model's images cost by quality and size. */
+/**
+ * Entries such as `high/1024-x-1024/gpt-image-1`: what a model's images cost by quality and size. Of a price the first
+ * that fits counts, so that those of any quality come last.
+ */
 function sizedImages(list: JsonObject, model: string): NonNullable<PriceSettings['images']> {
-  return Object.entries(list).flatMap(([name, entry]) => {
+  const images = Object.entries(list).flatMap(([name, entry]) => {
     const [, quality, width = '', height = '', of] = sizedName.exec(name) ?? [];
     if (of !== model || !isObject(entry)) return [];
     const pixels = Number(width) * Number(height);
@@ -200,6 +203,7 @@ function sizedImages(list: JsonObject, model: string): NonNullable<PriceSettings
     const price = { size: `${width}x${height}`, usd: Number(usd.toFixed(decimals)) };
     return [quality === undefined ? price : { ...price, quality }];
   });
+  return images.sort((one, other) => Number(!('quality' in one)) - Number(!('quality' in other)));
 }
 
 function priceOf(

@@ -103,6 +103,19 @@ test('lengths may be a list, and searches differ by how much is read', async (t)
   );
 });
 
+test('images of a quality come before those of any, of which the first that fits counts', async (t) => {
+  const sized = {
+    '1024-x-1024/m': { mode: 'image_generation', output_cost_per_image: 0.04 },
+    '512-x-512/m': { mode: 'image_generation', output_cost_per_image: 0.02 },
+    'hd/1024-x-1024/m': { mode: 'image_generation', output_cost_per_image: 0.08 },
+  };
+  t.strictSame(read({ mode: 'image_generation' }, sized)?.price.images, [
+    { size: '1024x1024', usd: 0.08, quality: 'hd' },
+    { size: '1024x1024', usd: 0.04 },
+    { size: '512x512', usd: 0.02 },
+  ]);
+});
+
 test('images, seconds and documents', async (t) => {
   t.strictSame(read({ mode: 'image_generation', output_cost_per_image: 0.04 })?.price, { perCall: 0.04 });
   t.strictSame(read({ mode: 'image_generation', input_cost_per_image: 0.05 })?.price, { perCall: 0.05 });
