@@ -125,7 +125,7 @@ export class Gateway {
         log.warn({ upstream, model, error: lastError }, 'a target fails and is left alone for a while');
       else log.warn({ upstream, model }, 'a target that was left alone answers again');
     });
-    this.#health.retain(targetsOf(snapshot));
+    atOnce(this.#health.retainSteps(targetsOf(snapshot)));
     const dialer = createDialer(undefined, staleNamesTo(log));
     const upstream = createUpstreamClient(dialer, {
       mostConnections: usualConnections,
@@ -365,12 +365,10 @@ export class Gateway {
     return this.#server.listen(host, port);
   }
 
-  /** Puts another config in force for the calls to come; calls under way keep theirs. */
-  swap(snapshot: Snapshot): void {
-    atOnce(this.swapSteps(snapshot));
-  }
-
-  /** Does `swap` in steps: the config is in force, all of it, with the last one. */
+  /**
+   * Puts another config in force for the calls to come; calls under way keep theirs. It is in force, all of it, with the
+   * last step.
+   */
   *swapSteps(snapshot: Snapshot): Steps<void> {
     yield* this.#health.retainSteps(targetsOf(snapshot));
     this.#health.setSettings(snapshot.routing);
@@ -441,11 +439,6 @@ export class Gateway {
   }
 
   /** The last calls, and how the targets are. */
-  inspect(): Inspection {
-    return atOnce(this.inspectSteps());
-  }
-
-  /** Does that in steps. */
   *inspectSteps(): Steps<Inspection> {
     this.#recordQueue.flush();
     this.#unixTime.check();

@@ -1,8 +1,7 @@
 import type { Protocol, VendorWords } from './config/types.js';
 import { GatewayError } from './errors.js';
-import { transcriptionForm, translationForm } from './protocols/audio/form.js';
 import { speech, transcriptions, translations } from './protocols/audio/index.js';
-import { speechRequest } from './protocols/audio/schema.js';
+import { speechRequest, transcriptionForm, translationForm } from './protocols/audio/schema.js';
 import { chat } from './protocols/chat/index.js';
 import { passedChatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';

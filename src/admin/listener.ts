@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { AdminSettings, AdminTokens } from '../config/resolve.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
@@ -6,7 +7,37 @@ import { createRouter, type Router } from '../http/router.js';
 import { type Access, checkAccess } from './access.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
 import type { AdminRoute } from './routes.js';
-import { boundStrangers, type Strangers } from './strangers.js';
+
+/** Connections of a listener on which nobody with a token is asking for anything. */
+interface Strangers {
+  /** One of them has shown a token, and is none until its answer has ended. */
+  admit(response: ServerResponse): void;
+}
+
+/**
+ * Bounds the connections that anybody may open and hold, by requests that never end or answers that are not read: where
+ * there are too many, the one that has been there longest gives way, so that operators always find room.
+ */
+function boundStrangers(server: Server, most: number): Strangers {
+  const strangers = new Set<Socket>();
+  server.on('connection', (socket) => {
+    strangers.add(socket);
+    socket.once('close', () => strangers.delete(socket));
+    if (strangers.size <= most) return;
+    const [oldest] = strangers;
+    oldest?.destroy();
+  });
+  return {
+    admit(response) {
+      const { socket } = response;
+      if (socket === null) return;
+      strangers.delete(socket);
+      response.once('close', () => {
+        if (!socket.destroyed) strangers.add(socket);
+      });
+    },
+  };
+}
 
 /** Operators and their tools are few. */
 const maxConnections = 256;

@@ -1,5 +1,5 @@
 import type { RoutingSettings, Target, Upstream } from '../config/types.js';
-import { atOnce, type Steps } from '../wire/steps.js';
+import type { Steps } from '../wire/steps.js';
 import { hashText, keyScore, targetHash } from './affinity.js';
 import { type AttemptOutcome, type FailedOutcome, longestRetryAfterMs, restMs } from './outcome.js';
 
@@ -445,7 +445,7 @@ export class HealthTable {
     return this.#settings;
   }
 
-  /** The health of a target, the same until `retain` is told otherwise. Allocates only at the first time. */
+  /** The health of a target, the same until `retainSteps` is told otherwise. Allocates only at the first time. */
   of(target: Target): TargetHealth {
     return this.#byTarget.get(target) ?? this.#meet(target);
   }
@@ -469,13 +469,9 @@ export class HealthTable {
   /**
    * Forgets all targets but these, and knows these from now on: call it with the targets of every model when a config
    * becomes the running one. A target whose upstream has moved, or has other keys, starts as well, so that a mistake
-   * that was put right is not held against it. Calls under way end at the health that they began with.
+   * that was put right is not held against it. Calls under way end at the health that they began with. The config is to
+   * become the running one behind the last step.
    */
-  retain(targets: Iterable<Target>): void {
-    atOnce(this.retainSteps(targets));
-  }
-
-  /** Does `retain` in steps. The config of these targets is to become the running one behind the last one. */
   *retainSteps(targets: Iterable<Target>): Steps<void> {
     const kept = new Set<string>();
     for (const target of targets) {

@@ -11,7 +11,7 @@ import { jsonReply, refusal } from './http/route.js';
 import { openReply, send } from './http/send.js';
 import { dashScopeFormat } from './images/dashscope.js';
 import { resultPath } from './media/result.js';
-import { messagesFormat } from './messages/stream.js';
+import { messagesFormat } from './messages/route.js';
 import { openaiFormat } from './openai/format.js';
 import { routesOf } from './routes.js';
 import { socketUpgrades } from './sockets/upgrades.js';

@@ -1,6 +1,7 @@
 import t, { type Test, test } from 'tap';
 import type { Key, Snapshot } from '../../src/config/types.js';
 import { hashKey } from '../../src/keys/secret.js';
+import { atOnce } from '../../src/wire/steps.js';
 import { startGateway } from '../support/gateway.js';
 import { writeConfig } from '../support/gateway-processes.js';
 import { closeOf, openClient, startRealtimeUpstream } from '../support/realtime.js';
@@ -64,7 +65,7 @@ function withOne({ keys, ...snapshot }: Snapshot, change: (key: Key) => Key | nu
 
 test('a key that a reload removes has no sessions left', async (t) => {
   const sessions = await startSessions(t);
-  sessions.gateway.swap(withOne(sessions.snapshot, () => null));
+  atOnce(sessions.gateway.swapSteps(withOne(sessions.snapshot, () => null)));
   t.match(await sessions.realtime, { code: 1008, reason: /revoked/ });
   t.match(await sessions.responses, { code: 1008, reason: /revoked/ });
   await sessions.otherGoesOn();
@@ -73,11 +74,13 @@ test('a key that a reload removes has no sessions left', async (t) => {
 
 test('a key whose secret or whose name a reload has given to another has no sessions left', async (t) => {
   const sessions = await startSessions(t);
-  sessions.gateway.swap(withOne(sessions.snapshot, (key) => ({ ...key, hash: hash('sk-other') })));
+  atOnce(
+    sessions.gateway.swapSteps(withOne(sessions.snapshot, (key) => ({ ...key, hash: hash('sk-other') }))),
+  );
   t.equal((await sessions.realtime).code, 1008);
   t.equal((await sessions.responses).code, 1008);
   const renamed = await startSessions(t);
-  renamed.gateway.swap(withOne(renamed.snapshot, (key) => ({ ...key, id: 'somebody-else' })));
+  atOnce(renamed.gateway.swapSteps(withOne(renamed.snapshot, (key) => ({ ...key, id: 'somebody-else' }))));
   t.equal((await renamed.realtime).code, 1008);
   t.equal((await renamed.responses).code, 1008);
   await renamed.otherGoesOn();
@@ -105,7 +108,7 @@ test('a key that expires while its sessions are idle has none left', async (t) =
 test('a time of expiry that a reload brings forward counts for sessions that are open', async (t) => {
   const sessions = await startSessions(t, new Date(Date.now() + hourMs).toISOString());
   const expiresAt = Date.now() + 300;
-  sessions.gateway.swap(withOne(sessions.snapshot, (key) => ({ ...key, expiresAt })));
+  atOnce(sessions.gateway.swapSteps(withOne(sessions.snapshot, (key) => ({ ...key, expiresAt }))));
   t.match(await sessions.realtime, { code: 1008, reason: /expired/ });
   t.match(await sessions.responses, { code: 1008, reason: /expired/ });
   t.ok(Date.now() >= expiresAt, 'not before');
@@ -120,7 +123,7 @@ test('a time of expiry that a reload puts off lets sessions go on', async (t) =>
     ended = true;
   });
   const expiresAt = Date.now() + 3 * hourMs;
-  sessions.gateway.swap(withOne(sessions.snapshot, (key) => ({ ...key, expiresAt })));
+  atOnce(sessions.gateway.swapSteps(withOne(sessions.snapshot, (key) => ({ ...key, expiresAt }))));
   pass();
   await new Promise((resolve) => setTimeout(resolve, 1000));
   t.equal(ended, false);
@@ -129,7 +132,7 @@ test('a time of expiry that a reload puts off lets sessions go on', async (t) =>
 test('a realtime session ends when its model is closed to its key, and no other does', async (t) => {
   const sessions = await startSessions(t);
   const open = (key: Key) => new Map([...key.models].filter(([name]) => name !== 'm'));
-  sessions.gateway.swap(withOne(sessions.snapshot, (key) => ({ ...key, models: open(key) })));
+  atOnce(sessions.gateway.swapSteps(withOne(sessions.snapshot, (key) => ({ ...key, models: open(key) }))));
   t.match(await sessions.realtime, { code: 1008, reason: /model/ });
   await sessions.otherGoesOn();
 });
@@ -141,7 +144,7 @@ test('a reload that changes nothing of a key, and any number of them, leaves its
     closed.then(() => {
       ended++;
     });
-  for (let round = 0; round < 20; round++) sessions.gateway.swap({ ...sessions.snapshot });
+  for (let round = 0; round < 20; round++) atOnce(sessions.gateway.swapSteps({ ...sessions.snapshot }));
   await sessions.otherGoesOn();
   t.equal(ended, 0);
 });

@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { HealthTable } from '../../src/attempts/health.js';
 import type { AttemptOutcome } from '../../src/attempts/outcome.js';
+import { atOnce } from '../../src/wire/steps.js';
 import { makeTarget, makeUpstream, settings } from './targets.js';
 
 test('targets of two models and of two configs share their health', async (t) => {
@@ -8,7 +9,7 @@ test('targets of two models and of two configs share their health', async (t) =>
   const health = table.of(makeTarget('a', { priority: 0 }));
   t.equal(table.of(makeTarget('a', { priority: 1 })), health);
   const reloaded = makeTarget('a');
-  table.retain([reloaded]);
+  atOnce(table.retainSteps([reloaded]));
   t.equal(table.of(reloaded), health);
   t.not(table.of(makeTarget('a', { model: 'other' })), health);
   t.not(table.of(makeTarget('b')), health);
@@ -23,10 +24,10 @@ test('what no config has is forgotten, while calls of the one before keep theirs
   const table = new HealthTable(settings);
   const a = makeTarget('a');
   const b = makeTarget('b');
-  table.retain([a, b]);
+  atOnce(table.retainSteps([a, b]));
   const health = table.of(b);
   const ticket = health.began(0);
-  table.retain([a]);
+  atOnce(table.retainSteps([a]));
   t.same(
     [...table.status(0)].map(({ upstream }) => upstream),
     ['a'],
@@ -34,7 +35,7 @@ test('what no config has is forgotten, while calls of the one before keep theirs
   t.equal(table.of(b), health);
   health.ended(0, ticket, 'success');
   const again = makeTarget('b');
-  table.retain([a, again]);
+  atOnce(table.retainSteps([a, again]));
   t.not(table.of(again), health);
 });
 
@@ -42,14 +43,14 @@ test('an upstream that has moved or has other keys begins anew', async (t) => {
   for (const change of [{ host: 'elsewhere' }, { apiKeys: ['another'] }, { apiKeys: ['key', 'two'] }]) {
     const table = new HealthTable(settings);
     const before = makeTarget('a');
-    table.retain([before]);
+    atOnce(table.retainSteps([before]));
     const health = table.of(before);
     const after = makeTarget(makeUpstream('a', change));
     const latecomer = makeTarget('a');
     // Before it is the running config's, it leaves alone what is.
     t.not(table.of(after), health);
     t.equal(table.of(before), health);
-    table.retain([after]);
+    atOnce(table.retainSteps([after]));
     const fresh = table.of(after);
     t.not(fresh, health);
     t.equal(table.of(makeTarget(makeUpstream('a', change))), fresh);

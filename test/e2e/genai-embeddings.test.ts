@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { atOnce } from '../../src/wire/steps.js';
 import { type ServedBy, startGateway } from '../support/gateway.js';
 import { bodyOf, createClient, raised, sdks } from '../support/sdks/genai.js';
 
@@ -27,7 +28,7 @@ for (const sdk of sdks) {
       t.equal(first?.length, 64);
       t.ok(nearness(first, near) > nearness(first, far));
       t.equal(several.embeddings?.length, 3);
-      const { requests } = gateway.gateway.inspect();
+      const { requests } = atOnce(gateway.gateway.inspectSteps());
       t.ok(requests.every(({ protocol, inputTokens }) => protocol === 'embeddings' && inputTokens > 0));
     });
 

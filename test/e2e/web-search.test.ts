@@ -1,6 +1,7 @@
 import { type Test, test } from 'tap';
 import { type TextProtocolName, textProtocols } from '../../src/conversation/request.js';
 import { type JsonObject, parseObject } from '../../src/wire/json.js';
+import { atOnce } from '../../src/wire/steps.js';
 import {
   answers,
   before,
@@ -222,7 +223,7 @@ test('what an answer loses is counted and stands in the row of the request, not 
   });
   await answer.json();
   t.equal(answer.headers.get('x-gateway-left-out'), null);
-  const { requests } = running.gateway.inspect();
+  const { requests } = atOnce(running.gateway.inspectSteps());
   t.match(requests[0], { leftOut: [], lostInAnswer: ['web_search_call'] });
   const { counters } = running.gateway.metrics();
   const [, labels] = counters.find(([name]) => name === 'gateway_left_out_total') ?? [];

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { largestReceiveBuffer, mostAfterStop } from '../../src/flow/bytes-after-stop.js';
+import { largestReceiveBuffer, mostAfterStop } from '../../src/flow/upload.js';
 
 const mebibyte = 1024 * 1024;
 

@@ -1,5 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
+import { atOnce } from '../../src/wire/steps.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { post } from '../support/translated.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
@@ -41,7 +42,7 @@ async function stage(
     port: gateway.port,
     upstream,
     sent: () => JSON.parse(upstream.requests.at(-1)?.body.toString() ?? 'null'),
-    last: () => gateway.gateway.inspect().requests[0],
+    last: () => atOnce(gateway.gateway.inspectSteps()).requests[0],
   };
 }
 

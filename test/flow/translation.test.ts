@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import type { JsonObject } from '../../src/wire/json.js';
+import { atOnce } from '../../src/wire/steps.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { exchange } from '../support/raw-client.js';
 import {
@@ -403,7 +404,7 @@ test('what a request lost is in the head of its answer, in the recent calls and 
     invented: { a: 1 },
   });
   t.match(head, /x-gateway-left-out: invented, top_k\r\n/);
-  const { requests } = running.gateway.inspect();
+  const { requests } = atOnce(running.gateway.inspectSteps());
   t.strictSame(requests[0]?.leftOut, ['invented', 'top_k']);
   const { counters } = running.gateway.metrics();
   const [, labels] = counters.find(([name]) => name === 'gateway_left_out_total') ?? [];

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
+import { compileForm } from '../../schema/form.js';
 import { bodies, given, name, nullable, text } from '../../schema/members.js';
 
 /** Body of `POST /v1/audio/speech`. */
@@ -22,4 +23,39 @@ const speechMixedBody: MixedBody = {
 /** The check of a speech request body, which is passed on as it came. */
 export const speechRequest = compileSchema(Type.Object({ model: name, input: given }), speechMixedBody, {
   reads: Object.keys(speechRequestType.properties),
+});
+
+const field = Type.Optional(Type.String());
+const fields = Type.Optional(Type.Array(Type.String()));
+
+/* Words and ranges are the upstream's to judge. */
+
+const members = {
+  model: name,
+  prompt: field,
+  response_format: field,
+  temperature: field,
+};
+
+/** Form of `POST /v1/audio/transcriptions`. */
+export const transcriptionForm = compileForm({
+  files: ['file'],
+  fields: Type.Object({
+    ...members,
+    language: field,
+    timestamp_granularities: fields,
+    stream: Type.Optional(Type.Boolean()),
+    include: fields,
+    languages: fields,
+    keywords: fields,
+    // `auto`, or the field of an object, or `chunking_strategy[type]` and so on.
+    chunking_strategy: field,
+  }),
+  split: ['chunking_strategy'],
+});
+
+/** Form of `POST /v1/audio/translations`. */
+export const translationForm = compileForm({
+  files: ['file'],
+  fields: Type.Object(members),
 });
