@@ -57,8 +57,12 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const changes: ToolChange[] = [];
   const system = decodeTexts(body.system, 'system', { leftOut, changes });
   const turns = decodeMessages(body.messages, system, { leftOut, changes });
-  const given = listOf(body.tools).map((tool, index) => ({ tool, at: `tools[${index}]` }));
-  const { tools, hostedTools, search } = decodeTools(changedTools(given, changes, leftOut), body.tool_choice);
+  const declared = listOf(body.tools).map((tool, index) => ({ tool, at: `tools[${index}]` }));
+  const given = changedTools(declared, changes, leftOut);
+  const { tools, hostedTools, search } = decodeTools(given, body.tool_choice);
+  const choice = search?.forced === true ? null : decodeToolChoice(body.tool_choice);
+  const isOfHosted = choice?.mode === 'named' && isHosted(choice.name, given, tools);
+  if (isOfHosted) leftOut.add('tool_choice');
   const compaction = compactionIn(body);
   if (compaction === null && isObject(body.compaction)) leftOut.add('compaction');
   const maxTokens = numberOrNull(body.max_tokens);
@@ -72,7 +76,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     tools,
     hostedTools,
     search,
-    toolChoice: search?.forced === true ? null : decodeToolChoice(body.tool_choice),
+    toolChoice: isOfHosted ? null : choice,
     parallelCalls: decodeParallelCalls(body.tool_choice),
     format: decodeFormat(body.output_config),
     reasoning: decodeReasoning(body),
@@ -443,6 +447,12 @@ function decodeTools(
     });
   }
   return { tools, hostedTools, search };
+}
+
+/** Whether a name is that of a tool which only the vendor runs: a choice of it is left out with it. */
+function isHosted(name: string, given: readonly GivenTool[], tools: readonly Tool[]): boolean {
+  if (tools.some((tool) => tool.name === name)) return false;
+  return given.some(({ tool }) => isObject(tool) && tool.name === name);
 }
 
 /**

@@ -336,6 +336,23 @@ test('tools and the choice among them', async (t) => {
   for (const [tool_choice, expected] of choices) t.match(decode({ tool_choice }), expected);
 });
 
+test('a choice of a tool that only the vendor runs is left out with the tool, and one of any other tool stays', (t) => {
+  const tools = [
+    { name: 'f', input_schema: { type: 'object' } },
+    { type: 'code_execution_20250825', name: 'code_execution' },
+    { type: 'bash_20250124', name: 'bash' },
+  ];
+  const chosen = (name: string) => decode({ tools, tool_choice: { type: 'tool', name } });
+  const hosted = chosen('code_execution');
+  t.equal(hosted.toolChoice, null);
+  t.same(hosted.leftOut, ['tool_choice']);
+  for (const name of ['f', 'bash']) {
+    t.same(chosen(name).toolChoice, { mode: 'named', name });
+    t.same(chosen(name).leftOut, []);
+  }
+  t.end();
+});
+
 test('thinking and effort', async (t) => {
   const cases: [object, object | null][] = [
     [{}, null],
