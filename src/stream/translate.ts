@@ -73,17 +73,24 @@ export class TranslatedTransform implements AnswerTransform {
   readonly exactErrors = false;
   readonly streamsUnasked = false;
   readonly endsItself = true;
-  toldError: GatewayError | null = null;
   readonly withheldError = null;
   /** Its encoder numbers what it says last. */
   readonly nextNumber = 0;
-  usage: Usage | null = null;
   readonly mediaSeconds = 0;
   readonly #parts: TranslationParts;
+  #usageOfWhole: Usage | null = null;
   #stream: StreamTranslation | null = null;
 
   constructor(parts: TranslationParts) {
     this.#parts = parts;
+  }
+
+  get toldError(): GatewayError | null {
+    return this.#stream?.error ?? null;
+  }
+
+  get usage(): Usage | null {
+    return this.#stream === null ? this.#usageOfWhole : this.#stream.usage;
   }
 
   get keep(): Keep | null {
@@ -117,15 +124,12 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   pass(run: Buffer): Buffer {
-    const stream = this.#streaming();
-    return this.#noted(stream, stream.pass(run));
+    return this.#streaming().pass(run);
   }
 
   end(): TransformEnd {
-    const stream = this.#streaming();
-    const last = this.#noted(stream, stream.end());
     // The words of an error are in what is still to be sent.
-    return { last, error: null };
+    return { last: this.#streaming().end(), error: null };
   }
 
   get passedError(): GatewayError | null {
@@ -134,7 +138,7 @@ export class TranslatedTransform implements AnswerTransform {
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
     const stream = this.#stream;
-    const reported = this.usage ?? stream?.usage ?? null;
+    const reported = this.usage;
     const isWhole = stream === null || stream.isUsageWhole;
     if (reported !== null && (brokenBy === null || isWhole)) return reported;
     return inexactUsage({
@@ -160,9 +164,10 @@ export class TranslatedTransform implements AnswerTransform {
     const ofKey = keyError(body, secrets);
     if (ofKey !== null) throw ofKey;
     const answer = this.#decodeAnswer(body.toString('utf8'));
-    this.usage = usageOfAnswer(answer, this.#parts.inputEstimate);
+    const usage = usageOfAnswer(answer, this.#parts.inputEstimate);
+    this.#usageOfWhole = usage;
     const restored = restorer === null ? answer : restorer.answer(answer);
-    return writeOut(rawBytes(ours.encodeAnswer({ choices: restored.choices, usage: this.usage }, context)));
+    return writeOut(rawBytes(ours.encodeAnswer({ choices: restored.choices, usage }, context)));
   }
 
   /** @throws {GatewayError} for what is no answer, with nothing of our account in its words */
@@ -186,12 +191,6 @@ export class TranslatedTransform implements AnswerTransform {
   #streaming(): StreamTranslation {
     this.#stream ??= new StreamTranslation(this.#parts);
     return this.#stream;
-  }
-
-  #noted(stream: StreamTranslation, bytes: Buffer): Buffer {
-    this.toldError = stream.error;
-    this.usage = stream.usage;
-    return bytes;
   }
 }
 
