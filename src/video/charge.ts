@@ -33,14 +33,25 @@ function endedCharge(
   if (task.state === 'failed')
     return { seconds: 0, nanoUsd: 0, paidNanoUsd: paidNanoUsd === null ? null : 0 };
   const duration = task.result?.duration ?? null;
-  if (duration === null || duration > longestSeconds) return charge;
+  const isTold = duration !== null && duration <= longestSeconds;
   // Frames make a video a little longer or shorter than it was asked for.
-  const seconds = videos * Math.max(1, Math.round(duration));
-  const longerBy = charge.seconds > 0 ? seconds / charge.seconds - 1 : 0;
+  const seconds = isTold ? videos * Math.max(1, Math.round(duration)) : charge.seconds;
+  const longer = charge.seconds > 0 ? seconds / charge.seconds : 1;
   const { secondsNanoUsd = 0, secondsPaidNanoUsd = 0 } = charge;
+  const told = pricedResolution(task, charge);
+  const more = Math.round((told?.secondsNanoUsd ?? secondsNanoUsd) * longer - secondsNanoUsd);
+  const morePaid = Math.round((told?.secondsPaidNanoUsd ?? secondsPaidNanoUsd) * longer - secondsPaidNanoUsd);
   return {
     seconds,
-    nanoUsd: nanoUsd + Math.round(secondsNanoUsd * longerBy),
-    paidNanoUsd: paidNanoUsd === null ? null : paidNanoUsd + Math.round(secondsPaidNanoUsd * longerBy),
+    nanoUsd: nanoUsd + more,
+    paidNanoUsd: paidNanoUsd === null ? null : paidNanoUsd + morePaid,
   };
+}
+
+/** What the seconds cost in the resolution that the upstream tells of the video; null for none that has a price of its own. */
+function pricedResolution({ result }: VideoTask, { resolutions }: TaskCharge) {
+  const { width = null, height = null } = result ?? {};
+  if (resolutions === undefined || width === null || height === null) return null;
+  const name = `${Math.min(width, height)}p`;
+  return resolutions.find(({ resolution }) => resolution === name) ?? null;
 }

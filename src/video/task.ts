@@ -81,6 +81,12 @@ export const taskRecord = Type.Object({
       /** How much of both is for its seconds; absent in tasks of earlier versions, whose charge stands however long they last. */
       secondsNanoUsd: Type.Optional(number),
       secondsPaidNanoUsd: Type.Optional(number),
+      /** What its seconds would be in each resolution that has a price of its own; absent where none has. */
+      resolutions: Type.Optional(
+        Type.Array(
+          Type.Object({ resolution: text, secondsNanoUsd: number, secondsPaidNanoUsd: orNull(number) }),
+        ),
+      ),
       /** The budgets that pay for it, by their pools and what these are in all, in nano-dollars. */
       budgets: Type.Array(Type.Object({ pool: text, limit: number })),
     }),

@@ -502,15 +502,27 @@ class Submitting implements Asker, ExchangeListener {
 function chargeOf(call: Call): TaskCharge {
   const budgets = call.limited?.budgets ?? [];
   const { mediaSeconds: seconds, made } = call;
-  const costOfSeconds = (price: Price | null, factor: number): number =>
-    price === null ? 0 : costOf(price, { usage: null, seconds, calls: 0, made }, factor);
+  const costOfSeconds = (price: Price | null, factor: number, ofMade = made): number =>
+    price === null ? 0 : costOf(price, { usage: null, seconds, calls: 0, made: ofMade }, factor);
+  const price = call.model?.price ?? null;
+  const cost = call.target?.cost ?? null;
+  const priced = [...(price?.seconds ?? []), ...(cost?.seconds ?? [])].map(({ resolution }) => resolution);
+  const resolutions = [...new Set(priced)].map((resolution) => {
+    const ofIt = { size: null, quality: null, resolution };
+    return {
+      resolution,
+      secondsNanoUsd: costOfSeconds(price, factorOf(call), ofIt),
+      secondsPaidNanoUsd: cost === null ? null : costOfSeconds(cost, 1, ofIt),
+    };
+  });
   return {
     nanoUsd: costOfCall(call),
     seconds,
     videos: call.units,
     paidNanoUsd: paidForCall(call),
-    secondsNanoUsd: costOfSeconds(call.model?.price ?? null, factorOf(call)),
-    secondsPaidNanoUsd: costOfSeconds(call.target?.cost ?? null, 1),
+    secondsNanoUsd: costOfSeconds(price, factorOf(call)),
+    secondsPaidNanoUsd: costOfSeconds(cost, 1),
+    ...(resolutions.length === 0 ? {} : { resolutions }),
     budgets: budgets.map(({ pool: { name, limit } }) => ({ pool: name, limit })),
   };
 }

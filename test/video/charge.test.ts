@@ -1,0 +1,46 @@
+import { test } from 'tap';
+import { correctionOf, owedWithEnd } from '../../src/video/charge.js';
+import type { TaskCharge, VideoResult } from '../../src/video/task.js';
+import { result, sampleTask } from './samples.js';
+
+const charge: TaskCharge = {
+  nanoUsd: 410,
+  seconds: 4,
+  videos: 1,
+  paidNanoUsd: 200,
+  secondsNanoUsd: 400,
+  secondsPaidNanoUsd: 200,
+  resolutions: [
+    { resolution: '720p', secondsNanoUsd: 400, secondsPaidNanoUsd: 200 },
+    { resolution: '1080p', secondsNanoUsd: 1200, secondsPaidNanoUsd: 300 },
+  ],
+  budgets: [],
+};
+const ended = (told: Partial<VideoResult>) =>
+  sampleTask({ state: 'completed', charge, result: { ...result, duration: 4, ...told } });
+const corrected = (told: Partial<VideoResult>) => correctionOf(ended(told), charge);
+
+test('a video of another size than was asked for costs what its size does', async (t) => {
+  const larger = { width: 1920, height: 1080 };
+  t.same(corrected({}), { nanoUsd: 0, seconds: 0, paidNanoUsd: 0 });
+  t.same(corrected(larger), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 });
+  t.equal(owedWithEnd(ended(larger)).isOwed, true);
+  t.same(corrected({ ...larger, duration: 8 }), { nanoUsd: 2000, seconds: 4, paidNanoUsd: 400 });
+  t.same(corrected({ ...larger, duration: null }), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 });
+  t.same(corrected({ width: 1080, height: 1920 }), { nanoUsd: 800, seconds: 0, paidNanoUsd: 100 }, 'upright');
+});
+
+test('a size that has no price of its own, and one that is not told, leave the price that was asked for', async (t) => {
+  for (const told of [
+    { width: 512, height: 512 },
+    { width: null, height: null },
+    { width: 1920, height: null },
+  ])
+    t.same(corrected(told), { nanoUsd: 0, seconds: 0, paidNanoUsd: 0 });
+  const { resolutions: _, ...earlier } = charge;
+  t.same(correctionOf(ended({ width: 1920, height: 1080 }), earlier), {
+    nanoUsd: 0,
+    seconds: 0,
+    paidNanoUsd: 0,
+  });
+});
