@@ -1,15 +1,26 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pixel } from '../suites/translation/image.js';
 import { testKey } from '../support/gateway.js';
+
+export type AfterFailure = 'asks again' | 'tells of it';
 
 /** An agent on the command line, at its defaults but for what is written here. */
 export interface Agent {
   readonly name: string;
   /** Path of its program below `node_modules`. */
   readonly program: string;
-  /** Arguments for the first turn, and for one that goes on. */
-  turn(prompt: string, isFirst: boolean): readonly string[];
+  /**
+   * Arguments for the first turn, and for one that goes on.
+   * @param image a file in its project that it is to show the model, or null
+   */
+  turn(prompt: string, isFirst: boolean, image: string | null): readonly string[];
+  /** What it does after an answer that breaks off, and after a 429 that asks for a second. */
+  readonly afterCut: AfterFailure;
+  readonly afterLimit: AfterFailure;
+  /** Why it shows its model no image, or null. */
+  readonly noImage: string | null;
   /** Where the gateway is, the key, and what keeps it from calling anybody else. */
   environment(url: string): Readonly<Record<string, string>>;
   /** Files below its home. */
@@ -39,14 +50,19 @@ const codex: Agent = {
   name: 'codex',
   program: '@openai/codex/bin/codex.js',
   // It runs without a sandbox of its own, which needs rights that a container may not have.
-  turn: (prompt, isFirst) => [
+  turn: (prompt, isFirst, image) => [
     'exec',
     '--skip-git-repo-check',
     '--sandbox',
     'danger-full-access',
     ...(isFirst ? [] : ['resume', '--last']),
+    ...(image === null ? [] : ['--image', image]),
+    '--',
     prompt,
   ],
+  afterCut: 'asks again',
+  afterLimit: 'asks again',
+  noImage: null,
   environment: () => ({ GATEWAY_KEY: testKey }),
   files: (url) => ({
     '.codex/config.toml': `model_provider = "gateway"
@@ -61,7 +77,16 @@ env_key = "GATEWAY_KEY"
 const claudeCode: Agent = {
   name: 'claude code',
   program: `@anthropic-ai/claude-code-${platform}/claude`,
-  turn: (prompt, isFirst) => ['-p', prompt, ...(isFirst ? [] : ['--continue']), '--allowedTools', 'Bash'],
+  turn: (prompt, isFirst, image) => [
+    '-p',
+    image === null ? prompt : `${prompt} @${image}`,
+    ...(isFirst ? [] : ['--continue']),
+    '--allowedTools',
+    'Bash',
+  ],
+  afterCut: 'asks again',
+  afterLimit: 'asks again',
+  noImage: null,
   environment: (url) => ({
     ANTHROPIC_BASE_URL: url,
     ANTHROPIC_API_KEY: testKey,
@@ -73,7 +98,17 @@ const claudeCode: Agent = {
 const geminiCli: Agent = {
   name: 'gemini cli',
   program: '@google/gemini-cli/bundle/gemini.js',
-  turn: (prompt, isFirst) => ['--yolo', ...(isFirst ? [] : ['--resume', 'latest']), '-p', prompt],
+  turn: (prompt, isFirst, image) => [
+    '--yolo',
+    ...(isFirst ? [] : ['--resume', 'latest']),
+    '-p',
+    image === null ? prompt : `${prompt} @${image}`,
+  ],
+  // Its own list of errors after which it asks again (`RETRYABLE_NETWORK_CODES`) lacks `UND_ERR_SOCKET`, which its HTTP
+  // client has for a connection that the other side closes: it is so with its vendor, too.
+  afterCut: 'tells of it',
+  afterLimit: 'asks again',
+  noImage: null,
   environment: (url) => ({
     GOOGLE_GEMINI_BASE_URL: url,
     GEMINI_API_KEY: testKey,
@@ -90,11 +125,23 @@ const geminiCli: Agent = {
 
 /** @param model with the provider before it */
 function opencode(model: string): Agent {
+  const provider = model.slice(0, model.indexOf('/'));
   const options = (url: string, path: string) => ({ options: { baseURL: url + path, apiKey: testKey } });
   return {
-    name: `opencode with ${model.slice(0, model.indexOf('/'))}`,
+    name: `opencode with ${provider}`,
     program: `opencode-${platform}/bin/opencode`,
-    turn: (prompt, isFirst) => ['run', ...(isFirst ? [] : ['--continue']), '-m', model, prompt],
+    turn: (prompt, isFirst, image) => [
+      'run',
+      ...(isFirst ? [] : ['--continue']),
+      '-m',
+      model,
+      prompt,
+      ...(image === null ? [] : ['--file', image]),
+    ],
+    // It asks again after errors whose words it knows, which the error event of messages does not have.
+    afterCut: provider === 'anthropic' ? 'tells of it' : 'asks again',
+    afterLimit: 'asks again',
+    noImage: provider === 'compatible' ? 'it sends none to a model of which its config says nothing' : null,
     environment: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
     files: (url) => ({
       '.config/opencode/opencode.json': JSON.stringify({
@@ -133,6 +180,8 @@ export interface AgentRun {
   readonly url: string;
   readonly prompt: string;
   readonly isFirst: boolean;
+  /** Its project has a picture, which it is shown. */
+  readonly withImage: boolean;
 }
 
 export interface AgentEnd {
@@ -143,19 +192,24 @@ export interface AgentEnd {
 }
 
 const timeoutMs = 120_000;
+const imageFile = 'pixel.png';
 const mostOutput = 1 << 20;
 
 /** Runs an agent for a turn. It is killed with all that it has started once it has taken too long. @returns its end */
-export function runAgent(agent: Agent, { modules, home, url, prompt, isFirst }: AgentRun): Promise<AgentEnd> {
+export function runAgent(
+  agent: Agent,
+  { modules, home, url, prompt, isFirst, withImage }: AgentRun,
+): Promise<AgentEnd> {
   const cwd = join(home, 'project');
   mkdirSync(cwd, { recursive: true });
   for (const [path, text] of Object.entries(agent.files(url))) {
     mkdirSync(dirname(join(home, path)), { recursive: true });
     writeFileSync(join(home, path), text);
   }
+  if (withImage) writeFileSync(join(cwd, imageFile), Buffer.from(pixel, 'base64'));
   const program = join(modules, agent.program);
   const [command, ...first] = program.endsWith('.js') ? [process.execPath, program] : [program];
-  const child = spawn(command, [...first, ...agent.turn(prompt, isFirst)], {
+  const child = spawn(command, [...first, ...agent.turn(prompt, isFirst, withImage ? imageFile : null)], {
     cwd,
     detached: true,
     env: {

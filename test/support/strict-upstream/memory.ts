@@ -10,13 +10,22 @@ export interface Memory {
   readonly items: Map<string, JsonObject>;
   /** What was said until a response ended, with it, as items by the ids of responses. */
   readonly told: Map<string, readonly JsonObject[]>;
+  /** Cells whose first answer has failed. */
+  readonly failed: Set<string>;
   /** Counts what it has given an id. */
   count: number;
 }
 
 /** @returns the memory of an upstream that has answered nothing */
 export function newMemory(): Memory {
-  return { signed: new Map(), reasons: new Map(), items: new Map(), told: new Map(), count: 0 };
+  return {
+    signed: new Map(),
+    reasons: new Map(),
+    items: new Map(),
+    told: new Map(),
+    failed: new Set(),
+    count: 0,
+  };
 }
 
 /** @returns a signature that comes once, in standard base64 with the characters that other alphabets lack */

@@ -1,5 +1,6 @@
 import { schemaExample } from '../../../src/simulator/answer/schema-example.js';
 import type { Asked } from './asked.js';
+import type { Memory } from './memory.js';
 import type { Reply, ReplyCall } from './reply.js';
 
 /** What clients are put through; a user says which by the word `cell:NAME` in a text. */
@@ -13,6 +14,9 @@ export const cells = [
   'image',
   'cut',
   'limited',
+  // The first answer to a request with tools fails in that way; the next one does not.
+  'cutonce',
+  'limitedonce',
   'again',
 ] as const;
 export type CellName = (typeof cells)[number];
@@ -41,7 +45,7 @@ const shells: Readonly<Record<string, object | string>> = {
 };
 
 /** What a scripted model says to a request, by what the last user asked for and how far it has come since. */
-export function replyTo(asked: Asked): Reply {
+export function replyTo(asked: Asked, memory: Memory): Reply {
   if (asked.schema !== undefined) return { text: JSON.stringify(fitting(asked.schema)) };
   const from = asked.turns.findLastIndex(
     ({ role, texts }) => role === 'user' && texts.some((text) => text.includes('cell:')),
@@ -58,8 +62,11 @@ export function replyTo(asked: Asked): Reply {
     if (calls.every((call) => call !== null)) return { ...reasoning, text: 'Let me see.', calls };
   }
   const found = results.join(' ');
-  if (cell === 'cut') return { text: 'This answer breaks off before it has ended.', isCut: true };
-  if (cell === 'limited') return { isLimited: true };
+  const failsOnce = asked.tools.length > 0 && cell?.endsWith('once') && !memory.failed.has(cell);
+  if (failsOnce === true) memory.failed.add(cell);
+  if (cell === 'cut' || (failsOnce && cell === 'cutonce'))
+    return { text: 'This answer breaks off before it has ended.', isCut: true };
+  if (cell === 'limited' || (failsOnce && cell === 'limitedonce')) return { isLimited: true };
   if (cell === 'image') return { ...reasoning, text: `${asked.turns[from]?.images ?? 0} image seen.` };
   if (cell === 'again') {
     const earlier = asked.turns

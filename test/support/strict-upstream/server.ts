@@ -23,6 +23,8 @@ export interface Heard {
 export interface StrictUpstream {
   readonly origin: string;
   readonly heard: readonly Heard[];
+  /** Cells whose first answer has failed. */
+  readonly failed: ReadonlySet<string>;
 }
 
 type Writer = (reply: Reply, asked: Asked, memory: Memory) => Written;
@@ -57,7 +59,7 @@ export async function startStrictUpstream(t: Pick<Test, 'teardown'>): Promise<St
       heard.push({ path, body, broken });
     });
   });
-  return { origin, heard };
+  return { origin, heard, failed: memory.failed };
 }
 
 function readAsked(request: IncomingMessage, body: JsonObject, memory: Memory): Asked {
@@ -92,9 +94,14 @@ function keep(body: JsonObject, answer: object, memory: Memory): void {
 }
 
 function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObject, memory: Memory): void {
+  if (/^\/v1beta\/models\/[^:]+:countTokens$/.test(request.url ?? '')) {
+    readGenerateContent(isObject(sent.generateContentRequest) ? sent.generateContentRequest : sent, memory);
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"totalTokens":30}');
+    return;
+  }
   const body = request.url === '/v1/responses' ? continued(sent, memory) : sent;
   const asked = readAsked(request, body, memory);
-  const reply = replyTo(asked);
+  const reply = replyTo(asked, memory);
   if (reply.isLimited === true) {
     refuse(response, request.url ?? '', 429, 'Too many requests.');
     return;
