@@ -55,7 +55,7 @@ export class Attempts {
   #keysAsked = 1;
   #repeats = 0;
   #asker: Asker | null = null;
-  /** Milliseconds to wait before the attempt that `mayGoOn` has promised; null where it has promised none. */
+  /** Milliseconds to wait before the attempt that `planNext` has promised; null where it has promised none. */
   #wait: number | null = null;
   /** Why an attempt failed: a target that then cannot be asked at all is not the caller's mistake. */
   #failure: GatewayError | null = null;
@@ -83,20 +83,20 @@ export class Attempts {
   }
 
   /**
-   * Decides what follows an attempt that failed.
+   * Decides what follows an attempt that failed, and makes it the present target.
    * @returns whether another one does: `goOn` begins it, and nothing else may be told the client
    */
-  mayGoOn(attempt: FailedAttempt): boolean {
+  planNext(attempt: FailedAttempt): boolean {
     this.#wait = this.#after(attempt);
     return this.#wait !== null;
   }
 
   /**
-   * Begins the attempt that `mayGoOn` has promised, at once or after a back-off.
+   * Begins the attempt that `planNext` has promised, at once or after a back-off.
    * @param failure of the attempt before
    * @returns the back-off, for whoever has to end it when the client leaves; null where there is none
    */
-  goOn(failure: GatewayError | null): Backoff | null {
+  beginPlanned(failure: GatewayError | null): Backoff | null {
     const asker = this.#asker;
     const wait = this.#wait;
     this.#wait = null;
@@ -395,14 +395,14 @@ export interface AttemptOwner {
    * @param body of it, as much as has come
    * @returns true when it is given up, and `onPassedOver` follows
    */
-  passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
+  passOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
   /** @param error that the answer has told */
   onPassedOver(error: GatewayError): void;
   /**
    * An error answer takes up so many bytes of memory until it is judged.
    * @returns false when there is no room for them
    */
-  holds(bytes: number): boolean;
+  tryHold(bytes: number): boolean;
   /** The head of a good answer has come. Of a stream beside which another may be asked it says little: see `onStreamBegun`. */
   onTaken(attempt: RelayedAttempt): void;
   /** The first event of a stream has come that was held back until then: it will be handed on. */
@@ -412,9 +412,9 @@ export interface AttemptOwner {
    * @param error why; null where that of the other would only be better
    * @returns true when it was given up for the other, which is under way
    */
-  loses(attempt: RelayedAttempt, error: GatewayError | null): boolean;
+  giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean;
   /** @returns true when another attempt of the call is still under way, and takes the place of this one */
-  survives(attempt: RelayedAttempt): boolean;
+  leaveToOther(attempt: RelayedAttempt): boolean;
   /** The call has ended, or all of its answer was there: how the upstream's connection ends is of no interest any more. */
   readonly hasWholeAnswer: boolean;
   /** What the upstream's own error means that has ended its answer; null where none has. */
@@ -500,7 +500,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (errorAnswer === null) return this.#handler.onData(chunk);
     const { body, head } = errorAnswer;
     const room = body.roomFor(chunk.length, head.contentLength);
-    if (room !== -1 && this.#owner.holds(room) && body.add(chunk, head.contentLength)) return true;
+    if (room !== -1 && this.#owner.tryHold(room) && body.add(chunk, head.contentLength)) return true;
     if (this.#decide(errorAnswer)) this.exchange?.cancel();
     return this.#isPassedOver || this.#handler.onData(chunk);
   }
@@ -518,7 +518,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (told !== null) this.unusable(told);
     else if (this.#owner.hasWholeAnswer) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
-    if (!this.#isPassedOver && !this.#owner.survives(this)) this.#handler.onFailure(failure);
+    if (!this.#isPassedOver && !this.#owner.leaveToOther(this)) this.#handler.onFailure(failure);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
@@ -531,12 +531,12 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     this.#errorAnswer = null;
     const come = body.take();
     // Whoever it is handed to counts it anew.
-    if (come.length > 0) this.#owner.holds(0);
+    if (come.length > 0) this.#owner.tryHold(0);
     const answered = readErrorAnswer(this.target.upstream, head, come);
     const { status, error } = answered;
     this.answeredError(head, answered);
     if (isVendorAccountError(error)) this.report(error);
-    if (this.#owner.passesOver(this, status, come)) {
+    if (this.#owner.passOver(this, status, come)) {
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);
       if (isUnread) this.exchange?.cancel();

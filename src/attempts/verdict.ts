@@ -15,7 +15,7 @@ export interface FailedAttempt {
   /** The whole request is still in memory. */
   readonly replayable: boolean;
   /** It makes or keeps something at the upstream, which a second time would be made twice. */
-  readonly once: boolean;
+  readonly hasEffects: boolean;
   /** Milliseconds for which the upstream has had the whole request; 0 where it has not. */
   readonly sentMs: number;
 }
@@ -46,12 +46,12 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
 }
 
 /** Whether it is right to ask any target again. */
-function mayGoOn({ reason, bytesSent, replayable, once, sentMs }: FailedAttempt): boolean {
+function mayGoOn({ reason, bytesSent, replayable, hasEffects, sentMs }: FailedAttempt): boolean {
   // An answer is proof that the request was sent, or as much of it as matters.
   if (typeof reason === 'number')
-    return replayable && isUpstreamsOwn(reason) && (!once || provesUndone(reason, sentMs));
+    return replayable && isUpstreamsOwn(reason) && (!hasEffects || provesUndone(reason, sentMs));
   if (!bytesSent) return reason !== 'total_timeout';
-  if (!replayable || once) return false;
+  if (!replayable || hasEffects) return false;
   switch (reason) {
     case 'first_byte_timeout':
     case 'idle_timeout':

@@ -78,7 +78,7 @@ export function admit(
   const first = new Taking(services.limits, pools);
   limited.first = first;
   if (first.take(pools.demands, services.hostClock.at(call.authenticatedAt))) return true;
-  return acquire(services, { limited, taking: first, demands: pools.demands, waiter });
+  return admitOrWait(services, { limited, taking: first, demands: pools.demands, waiter });
 }
 
 /** What a worker has too little of to let a call in by itself. */
@@ -90,7 +90,7 @@ interface Short {
 }
 
 /** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `applyDecision` does */
-function acquire(services: Services, { limited, taking, demands, waiter }: Short): boolean {
+function admitOrWait(services: Services, { limited, taking, demands, waiter }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     taking.pending = null;
     if (taking.isOver) {
@@ -157,7 +157,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
       : demandsWithBudgets(call, limited, rest, price);
   if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
-    if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
+    if (!admitOrWait(services, { limited, taking: rest, demands, waiter: queued })) {
       call.exchange.listener = queued;
       return;
     }

@@ -194,7 +194,7 @@ export function whenKept(
     return;
   }
   const { services, call, phase } = answer;
-  const behind = phase.name === 'events' && call.path !== 'translated' ? phase : null;
+  const behind = phase.name === 'events' && call.gatewayPath !== 'translated' ? phase : null;
   const keeping: Phase = { name: 'keeping', isStream: end.isStream, behind };
   answer.phase = keeping;
   keepEnd(services, call, end, (result) => answer.phase === keeping && leave(result));

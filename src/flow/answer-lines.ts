@@ -90,7 +90,7 @@ const jsonStarts = {
   translated: '\r\nx-gateway-path: translated\r\ncontent-type: application/json',
 } as const;
 
-function startOf({ path }: Call, type: string | null): string {
+function startOf({ gatewayPath: path }: Call, type: string | null): string {
   if (type === json && path !== null) return jsonStarts[path];
   return `\r\nx-gateway-path: ${path}${type === null ? '' : `\r\ncontent-type: ${type}`}`;
 }
@@ -98,7 +98,7 @@ function startOf({ path }: Call, type: string | null): string {
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
   // What was translated is the gateway's own JSON.
-  const type = call.path === 'translated' ? json : passedType(call, head);
+  const type = call.gatewayPath === 'translated' ? json : passedType(call, head);
   return (
     startOf(call, type) +
     leftOutLine(call) +
@@ -114,7 +114,7 @@ export function streamLines(call: Call, head: ResponseHead | null): string {
   return (
     streamTypes[call.framing] +
     requestIdLine(call) +
-    `\r\nx-gateway-path: ${call.path}` +
+    `\r\nx-gateway-path: ${call.gatewayPath}` +
     leftOutLine(call) +
     (head === null ? '' : passedLines(call, head)) +
     rateLines(call) +

@@ -4,8 +4,8 @@ import { type ErrorAnswer, readErrorAnswer } from '../attempts/error-answer.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Upstream } from '../config/types.js';
 import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
+import { alwaysEffects, noEffects } from '../protocols/effects.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
-import { always, never } from '../protocols/once.js';
 import { Gather } from '../stream/gather.js';
 import type {
   Deadlines,
@@ -41,7 +41,7 @@ export interface CollectedRequest extends OneOffRequest {
   /** A larger answer is refused. */
   readonly maxBytes: number;
   /** It makes something each time it is asked. */
-  readonly once: boolean;
+  readonly hasEffects: boolean;
 }
 
 /** Takes an answer that is a stream, in place of having it collected. */
@@ -81,13 +81,13 @@ export function ask(
   waiter: Waiter,
   events: EventTaker | null = null,
 ): Promise<Answered | UpstreamFailure> {
-  const { upstream, body, method, deadlines, attempt, once } = request;
+  const { upstream, body, method, deadlines, attempt, hasEffects } = request;
   return new Promise((resolve) => {
     const collector = new Collector({ services, call, request, events }, resolve);
     const head = headFor(call, request);
     const exchange = services.upstream.send(
       upstream.origin,
-      { method, head, body, source: null, once: once ? always : never },
+      { method, head, body, source: null, hasEffects: hasEffects ? alwaysEffects : noEffects },
       deadlines,
       collector,
     );
@@ -117,10 +117,10 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
 
 /**
  * A request that came to an error or to no answer, as `Attempts` is told of it.
- * @param once asked again, what it asks for would be made twice
+ * @param hasEffects asked again, what it asks for would be made twice
  */
-export function failedRequest(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
-  const shared = { replayable: true, once, sentMs: result.sentMs };
+export function failedRequest(result: Answered | UpstreamFailure, hasEffects: boolean): FailedAttempt {
+  const shared = { replayable: true, hasEffects, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
   return { ...shared, reason: result.refusal?.status ?? result.head.status, bytesSent: true };
 }

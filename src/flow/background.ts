@@ -296,6 +296,6 @@ export function responseRequest({ id, action, query, ...asked }: AskedResponse):
     body: [],
     maxBytes: answerBytes,
     attempt: null,
-    once: action === 'cancel',
+    hasEffects: action === 'cancel',
   };
 }

@@ -92,7 +92,7 @@ export class Call implements Guarded, OpenCall<Call> {
   /** What it goes on from; null where it stands for itself. */
   recalled: Recalled | null = null;
   target: Target | null = null;
-  path: GatewayPath | null = null;
+  gatewayPath: GatewayPath | null = null;
   /** Members of its body that the target which answered did not get, since its protocol cannot say them. */
   leftOut: LeftOutNames = nothingLeftOut;
   /** The same of its answer, which the client did not get. */

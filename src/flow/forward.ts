@@ -108,14 +108,14 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     return this.#transform?.passedError ?? null;
   }
 
-  passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean {
-    if (this.survives(attempt)) return true;
-    if (this.#lacks(attempt.target, status, body)) return true;
-    return this.#mayGoOn({
+  passOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean {
+    if (this.leaveToOther(attempt)) return true;
+    if (this.#noteIfLacking(attempt.target, status, body)) return true;
+    return this.#planNext({
       reason: status,
       bytesSent: true,
       replayable: this.#isReplayable,
-      once: this.#isOnce,
+      hasEffects: this.#hasEffects,
       sentMs: performance.now() - attempt.sentAt,
     });
   }
@@ -128,10 +128,11 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     } else this.#goOn(error);
   }
 
-  /** Whether an error answer says that the target does not have this endpoint of its protocol, which is then remembered. */
-  #lacks(target: Target, status: number, body: Buffer): boolean {
+  /** Remembers a target whose error answer says that it does not have this endpoint of its protocol. @returns whether it does */
+  #noteIfLacking(target: Target, status: number, body: Buffer): boolean {
     const endpoint = this.#endpoint;
-    if (!endpoint.mayLack || this.#call.path === 'translated' || !this.#call.exchange.alive) return false;
+    if (!endpoint.mayLack || this.#call.gatewayPath === 'translated' || !this.#call.exchange.alive)
+      return false;
     const { model } = target;
     const path = endpoint.upstreamPath(model, false);
     this.#isLacking = saysItLacks(status, body, { model, path, request: this.#call.body });
@@ -161,23 +162,23 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   /** Asked again, the present target would make or keep it twice. */
-  get #isOnce(): boolean {
-    const { path } = this.#call;
-    return path !== 'translated' && this.#endpoint.once(nativeBody(this.#call, this.#endpoint));
+  get #hasEffects(): boolean {
+    const { gatewayPath: path } = this.#call;
+    return path !== 'translated' && this.#endpoint.hasEffects(nativeBody(this.#call, this.#endpoint));
   }
 
-  /** Whether there is an attempt to follow one that failed: then `#goOn` begins it. */
-  #mayGoOn(attempt: FailedAttempt): boolean {
-    return this.#call.exchange.alive && this.#attempts.mayGoOn(attempt);
+  /** Plans an attempt to follow one that failed. @returns whether there is one: then `#goOn` begins it. */
+  #planNext(attempt: FailedAttempt): boolean {
+    return this.#call.exchange.alive && this.#attempts.planNext(attempt);
   }
 
   #goOn(failure: GatewayError): void {
     this.#noteFailed(this.#attempt);
-    const backoff = this.#attempts.goOn(failure);
+    const backoff = this.#attempts.beginPlanned(failure);
     if (backoff !== null) this.#relay?.reset(null, backoff);
   }
 
-  holds(bytes: number): boolean {
+  tryHold(bytes: number): boolean {
     if (this.#call.accounted) return true;
     try {
       takeAnswerMemory(this.#services, this.#call, bytes);
@@ -196,8 +197,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     this.#choose(attempt);
   }
 
-  loses(attempt: RelayedAttempt, error: GatewayError | null): boolean {
-    if (!this.survives(attempt)) return false;
+  giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean {
+    if (!this.leaveToOther(attempt)) return false;
     if (error === null) attempt.leave();
     else attempt.unusable(error);
     if (isVendorAccountError(error)) attempt.report(error);
@@ -207,7 +208,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
 
   onClientLeft(): void {
     const other = this.#hedge?.hindmost ?? null;
-    if (other !== null && this.loses(other.attempt, null)) this.#noteGivenUp(other.attempt, other.transform);
+    if (other !== null && this.giveUpForOther(other.attempt, null))
+      this.#noteGivenUp(other.attempt, other.transform);
   }
 
   #choose(attempt: RelayedAttempt): void {
@@ -223,7 +225,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     this.#adopt(hedge.answeredBy(attempt));
   }
 
-  survives(attempt: RelayedAttempt): boolean {
+  leaveToOther(attempt: RelayedAttempt): boolean {
     const hedge = this.#hedge;
     if (hedge === null) return false;
     this.#hedge = null;
@@ -255,7 +257,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     this.#attempt = attempt;
     this.#transform = transform;
     this.#call.target = attempt.target;
-    this.#call.path = path;
+    this.#call.gatewayPath = path;
     this.#call.leftOut = leftOut;
     this.#relay?.reset(transform, attempt);
   }
@@ -301,7 +303,12 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       call.retries++;
       hedges.spend(call.model);
       this.#services.recorder.count('gateway_hedges_total', 1, this.#call.model.name, 'sent');
-      return { attempt, transform: prepared.transform, path: prepared.path, leftOut: prepared.leftOut };
+      return {
+        attempt,
+        transform: prepared.transform,
+        path: prepared.gatewayPath,
+        leftOut: prepared.leftOut,
+      };
     } catch (fault) {
       // The first is still under way.
       attempt?.leave();
@@ -335,7 +342,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #translate(target: Target, translation: Translation | null): void {
     const call = this.#call;
     if (translation === null) throw new Error(`${this.#endpoint.protocol} cannot be translated`);
-    call.path = 'translated';
+    call.gatewayPath = 'translated';
     if (call.socketCall !== null) {
       call.socketCall.madeBy = 'gateway';
       if (call.socketCall.previousId !== null && call.recalled?.turn == null)
@@ -416,10 +423,10 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
 
   #send(target: Target, prepared: Prepared): void {
     const call = this.#call;
-    call.path = prepared.path;
+    call.gatewayPath = prepared.gatewayPath;
     call.leftOut = prepared.leftOut;
     // The body that was written stands in memory beside the one that came.
-    if (prepared.path === 'translated')
+    if (prepared.gatewayPath === 'translated')
       this.#holdAll((call.body?.length ?? 0) + keptBytes(prepared.transform) + writtenBytes(prepared));
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
@@ -429,7 +436,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     const isHedged =
       call.model.hedgeMs !== null &&
       mayHedge(call, this.#endpoint) &&
-      (prepared.path === 'translated' || !prepared.once(prepared.body));
+      (prepared.gatewayPath === 'translated' || !prepared.hasEffects(prepared.body));
     const attempt = this.#newAttempt(relay, prepared.transform, isHedged);
     this.#attempt = attempt;
     relay.upstream = attempt;
@@ -438,7 +445,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
     if (attempt === this.#attempt) this.#awaitFirstToken(target);
-    const { transform, path, leftOut } = prepared;
+    const { transform, gatewayPath: path, leftOut } = prepared;
     if (isHedged) this.#startHedge({ attempt, transform, path, leftOut });
   }
 
@@ -457,13 +464,13 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #onSilent(): void {
     const attempt = this.#attempt;
     const transform = this.#transform;
-    if (attempt !== null && this.survives(attempt)) {
+    if (attempt !== null && this.leaveToOther(attempt)) {
       this.#noteGivenUp(attempt, transform);
       attempt.failed('first_token_timeout', false);
       attempt.cancel();
     } else if (
       this.#isReplayable &&
-      !this.#isOnce &&
+      !this.#hasEffects &&
       this.#attempts.hasNext((target) => this.#canAsk(target))
     )
       this.#relay?.giveUpSilent();
@@ -497,7 +504,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
         head: upstreamHead(this.#call, target, key, prepared),
         body: prepared.body,
         source: prepared.source,
-        once: prepared.once,
+        hasEffects: prepared.hasEffects,
       },
       deadlines,
       handler,
@@ -514,23 +521,23 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   ): UpstreamExchange | null {
     const { key } = this.#attempts;
     const otherwise = (): UpstreamExchange | null => {
-      socketCall.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
+      socketCall.madeBy = prepared.gatewayPath === 'translated' ? 'gateway' : 'request';
       if (!socketCall.isWarmUp) return this.#post(target, key, prepared, deadlines, handler);
       socketCall.madeBy = 'gateway';
       this.#attempt?.leave();
       this.#warmUp();
       return null;
     };
-    if (!socketCall.upstreamSession.takes(target, prepared.path === 'translated')) return otherwise();
+    if (!socketCall.upstreamSession.takes(target, prepared.gatewayPath === 'translated')) return otherwise();
     socketCall.madeBy = 'session';
     const { isWarmUp } = socketCall;
-    const { upstreamPath, protocol, body, once } = prepared;
+    const { upstreamPath, protocol, body, hasEffects } = prepared;
     const vendor = this.#call.exchange.head;
     return socketCall.upstreamSession.send({
       target,
       key,
       body,
-      once,
+      hasEffects,
       socketRequest: () => socketRequest(this.#call, target, upstreamPath, { protocol, vendor, key }),
       deadlines,
       handler,
@@ -576,9 +583,15 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     const isGivenUp = typeof cause === 'string';
     const { reason, bytesSent, sentMs } = isGivenUp ? { reason: cause, bytesSent: true, sentMs: 0 } : cause;
     const status = error.vendorAccountStatus ?? (isGivenUp ? toldStatus(error) : null);
-    const once = this.#isOnce;
-    const failed = { reason: status ?? reason, bytesSent, sentMs, replayable: this.#isReplayable, once };
-    if (this.#mayGoOn(failed)) this.#goOn(error);
-    else this.#end(status === null && bytesSent && once ? unrepeatable(error) : error, head);
+    const hasEffects = this.#hasEffects;
+    const failed = {
+      reason: status ?? reason,
+      bytesSent,
+      sentMs,
+      replayable: this.#isReplayable,
+      hasEffects,
+    };
+    if (this.#planNext(failed)) this.#goOn(error);
+    else this.#end(status === null && bytesSent && hasEffects ? unrepeatable(error) : error, head);
   }
 }

@@ -46,7 +46,7 @@ export function prepareHedge(
     if (hasOtherForm(endpoint, target)) return prepareAnew(services, call, endpoint, target);
     const prepared = prepareNative(services, call, { endpoint, target, key: null });
     // What the first target would not keep, this one might.
-    return prepared.once(prepared.body) ? null : prepared;
+    return prepared.hasEffects(prepared.body) ? null : prepared;
   }
   const { translation } = endpoint;
   if (translation === null || translation.answerHere !== null) return null;
@@ -137,7 +137,7 @@ export class HeldStream implements UpstreamHandler {
   }
 
   #isLost(error: GatewayError | null): boolean {
-    if (this.attempt === null || !this.#owner.loses(this.attempt, error)) return false;
+    if (this.attempt === null || !this.#owner.giveUpForOther(this.attempt, error)) return false;
     this.#state = 'lost';
     return true;
   }

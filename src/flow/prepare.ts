@@ -6,8 +6,8 @@ import { fitRequest } from '../conversation/fit/fit.js';
 import type { Keep } from '../conversation/kept-turns.js';
 import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
+import { type EffectRule, noEffects } from '../protocols/effects.js';
 import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../protocols/endpoint.js';
-import { never, type OnceRule } from '../protocols/once.js';
 import { bodyEdits, type RuledBody } from '../protocols/target-rules/body-edits.js';
 import { textEndpoints } from '../protocols/text.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -36,7 +36,7 @@ import type { HeadParts } from './upstream-head.js';
 
 /** One attempt at a target, ready to be sent. */
 export interface Prepared extends HeadParts {
-  readonly path: GatewayPath;
+  readonly gatewayPath: GatewayPath;
   /** Members of the client's body that it does not have. */
   readonly leftOut: LeftOutNames;
   readonly body: readonly Buffer[];
@@ -44,7 +44,7 @@ export interface Prepared extends HeadParts {
   readonly source: RequestBodySource | null;
   readonly transform: AnswerTransform;
   /** Of its body as it is sent. */
-  readonly once: OnceRule;
+  readonly hasEffects: EffectRule;
 }
 
 /** Length of its body as it is sent. */
@@ -97,13 +97,13 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     secrets: target.upstream.secrets,
   });
   return {
-    path: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
+    gatewayPath: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
     leftOut: nothingLeftOut,
     upstreamPath: nativePath(call, endpoint, target),
     protocol: endpoint.protocol,
     contentType: json,
     source: null,
-    once: endpoint.once,
+    hasEffects: endpoint.hasEffects,
     body: sent,
     transform,
   };
@@ -130,13 +130,13 @@ function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttem
   const { body, answer } = form.convert(call.parsedBody(), names, leftOut);
   const written = Buffer.from(body);
   return {
-    path: 'translated',
+    gatewayPath: 'translated',
     leftOut: leftOut.names,
     upstreamPath: form.upstreamPath(target.model),
     protocol,
     contentType: json,
     source: null,
-    once: never,
+    hasEffects: noEffects,
     body: target.rules === null ? [written] : ruledBody(target.rules, written, writtenKind(protocol)),
     transform: new ObservedTransform({
       rules: form.rules,
@@ -201,12 +201,12 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
 export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint, target: Target): Prepared {
   const model = call.validated?.model === target.model ? null : target.model;
   return {
-    path: model === null ? 'exact' : 'spliced',
+    gatewayPath: model === null ? 'exact' : 'spliced',
     leftOut: nothingLeftOut,
     upstreamPath: endpoint.upstreamPath(target.model, false),
     protocol: endpoint.protocol,
     contentType: upload.contentType,
-    once: endpoint.once,
+    hasEffects: endpoint.hasEffects,
     ...upload.open(model),
     transform: new ObservedTransform({
       rules: endpoint,
@@ -290,18 +290,18 @@ export function prepareTranslated(
   request: ConversationRequest,
 ): Prepared {
   const upstream = translatedEndpoint(target, translation.codec.rules.protocol);
-  const theirs = upstream.translation.codec;
-  const ours = translation.codec;
+  const upstreamCodec = upstream.translation.codec;
+  const clientCodec = translation.codec;
   const { rules } = target;
   const asked =
     rules === null ? request : { ...request, reasoning: inWordsOf(rules.efforts, request.reasoning) };
   const leftOut = new LeftOut(request.leftOut);
   const { request: fitted, restorer } = fitRequest(asked, {
-    rules: theirs.rules,
+    rules: upstreamCodec.rules,
     options: target.translation,
     leftOut,
   });
-  const body = theirs.encodeRequest(fitted, target.translation, leftOut);
+  const body = upstreamCodec.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
   const conversation = request.stored === false ? null : (call.route?.endpoint?.conversation ?? null);
   const keep = conversation === null ? null : answerKeep(call, conversation, false);
@@ -310,18 +310,18 @@ export function prepareTranslated(
   const searches = fitted.search !== undefined;
   const context = answerContext(call, { request, leftOut: names, keep, searches, lost });
   return {
-    path: 'translated',
+    gatewayPath: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
     protocol: upstream.protocol,
     contentType: json,
     body: rules === null ? [written] : ruledBody(rules, written, writtenKind(upstream.protocol)),
     source: null,
     leftOut: names,
-    once: upstream.once,
+    hasEffects: upstream.hasEffects,
     transform: new TranslatedTransform({
-      theirs,
+      upstreamCodec,
       source: { model: target.model, searches, lost },
-      ours,
+      clientCodec,
       context,
       restorer,
       inputEstimate: inputEstimate(request, body.length),

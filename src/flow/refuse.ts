@@ -51,7 +51,8 @@ export function refuse(
   if (error.kind === 'upgrade_required') lines += '\r\nupgrade: websocket';
   if (error.kind === 'unsupported_media_type')
     lines += `\r\naccept-encoding: ${call.route?.operation === 'upload' ? 'identity' : acceptedCodings}`;
-  if (call.path !== null && error.source === 'upstream') lines += `\r\nx-gateway-path: ${call.path}`;
+  if (call.gatewayPath !== null && error.source === 'upstream')
+    lines += `\r\nx-gateway-path: ${call.gatewayPath}`;
   exchange.respond(error.status, lines + timingLine(call), errorFormat.errorBody(error, exchange.id));
   account(services, call, outcomeOf(error));
 }

@@ -108,7 +108,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     this.head = null;
     this.relayed = false;
     clearTimeout(this.firstTokenTimer);
-    if (this.call.gathered > 0) this.#holds(0);
+    if (this.call.gathered > 0) this.#holdOrEnd(0);
     this.call.sentAt = 0;
     this.call.answeredAt = 0;
   }
@@ -147,7 +147,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     const transform = this.#noteHead(head);
     const events: Events = { name: 'events', transform, head, runs };
     this.phase = events;
-    return run === null || !this.#accepts(verdict) || this.#passRun(events, run);
+    return run === null || !this.#beginIfGood(verdict) || this.#passRun(events, run);
   }
 
   #noteHead(head: ResponseHead): AnswerTransform {
@@ -168,6 +168,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     }
   }
 
+  /** As `UpstreamHandler.onData`: it and all that it calls give false where no more is to be read for now. */
   #take(chunk: Buffer): boolean {
     const phase = this.phase;
     switch (phase.name) {
@@ -237,7 +238,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     this.flowing = true;
     this.#heardAt = performance.now();
     // What was gathered of an answer that was too large for that has been taken.
-    if (phase.name === 'bytes') this.#holds(0);
+    if (phase.name === 'bytes') this.#holdOrEnd(0);
     this.upstream?.resume();
   }
 
@@ -301,7 +302,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       this.services.sweepList.add(this);
       return true;
     }
-    if (this.#giveUnfit(opening.head, first, isWhole)) return false;
+    if (this.#giveUpIfUnfit(opening.head, first, isWhole)) return false;
     this.#outgrown(opening, first);
     if (this.phase.name !== 'bytes') return false;
     return first.length === 0 || this.#take(first);
@@ -319,7 +320,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   }
 
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
-  #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
+  #giveUpIfUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.call.route.endpoint?.answersJson !== false;
     const refusal = unfitError(head, first, { isWhole, answersJson, secrets: this.#secrets });
     if (refusal !== null) giveUp(this, refusal);
@@ -365,12 +366,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       return true;
     }
     const room = gathered.roomFor(chunk.length, head.contentLength);
-    if (room !== -1 && !this.#holds(room)) return true;
+    if (room !== -1 && !this.#holdOrEnd(room)) return true;
     if (gathered.add(chunk, head.contentLength) || this.committed) return true;
     const before = gathered.take();
-    if (head.status < 300 && this.#giveUnfit(head, before.length > 0 ? before : chunk, false)) return true;
+    if (head.status < 300 && this.#giveUpIfUnfit(head, before.length > 0 ? before : chunk, false))
+      return true;
     this.#outgrown(whole, before);
-    if (before.length > 0 && this.#take(before) && this.phase.name === 'bytes') this.#holds(0);
+    if (before.length > 0 && this.#take(before) && this.phase.name === 'bytes') this.#holdOrEnd(0);
     return this.#take(chunk);
   }
 
@@ -378,7 +380,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
    * So much of the answer is in memory, or about to be.
    * @returns false when there is no room for it: then the call is over
    */
-  #holds(bytes: number): boolean {
+  #holdOrEnd(bytes: number): boolean {
     const call = this.call;
     if (bytes === call.gathered) return true;
     try {
@@ -408,7 +410,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       }
     }
     if (head.status < 300) {
-      if (this.#giveUnfit(head, body, true)) return;
+      if (this.#giveUpIfUnfit(head, body, true)) return;
       try {
         answer = transform.whole(body);
       } catch (fault) {
@@ -454,19 +456,19 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     const { transform, runs } = events;
     const run = runs.push(chunk);
     const held = runs.held + transform.kept;
-    if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holds(held)) return true;
+    if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holdOrEnd(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
       giveUp(this, tooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
     // Part of an event cannot be judged; one so large is taken for what was asked for.
-    if (!this.relayed && !this.#accepts(runs.overlong ? 'meaningful' : transform.judge(run))) return true;
+    if (!this.relayed && !this.#beginIfGood(runs.overlong ? 'meaningful' : transform.judge(run))) return true;
     return this.#passRun(events, run);
   }
 
   /** @returns whether what was judged is the beginning of an answer; what shows to be none is given up */
-  #accepts(verdict: BegunStream['verdict']): boolean {
+  #beginIfGood(verdict: BegunStream['verdict']): boolean {
     if (verdict === 'silence') return false;
     if (verdict !== 'meaningful') {
       if (verdict.unbegun) giveUnbegun(this, verdict);

@@ -115,7 +115,7 @@ export class LeaseHolder {
     const sequence = ++this.#sequence;
     const short = this.#firstShort(demands, sequence, now);
     if (short === -1) return this.#admit(demands, now);
-    const denial = this.#refuse(demands, sequence, now);
+    const denial = this.#certainDenial(demands, sequence, now);
     if (denial !== null)
       return this.#isLetInAlone(denial, demands) ? this.#admitBeyond(demands, now) : denial;
     const onCancel = (cancelled: WaitingCall) => this.#cancel(cancelled);
@@ -298,7 +298,7 @@ export class LeaseHolder {
   }
 
   /** A denial that needs nobody's word, or null. */
-  #refuse(demands: readonly Demand[], sequence: number, now: number): Denial | null {
+  #certainDenial(demands: readonly Demand[], sequence: number, now: number): Denial | null {
     let denied: Denial | null = null;
     for (const demand of demands) {
       const { pool, amount } = demand;
@@ -463,7 +463,7 @@ export class LeaseHolder {
     const { demands, sequence } = waiting;
     const isAlone = !this.#isConnected;
     const denial =
-      (isAlone ? this.#refuse(demands, sequence, now) : null) ??
+      (isAlone ? this.#certainDenial(demands, sequence, now) : null) ??
       held.denial(demands[demand] as Demand, now, isAlone);
     const isLetIn = this.#isLetInAlone(denial, demands);
     this.#decided.add(waiting, isLetIn ? this.#admitBeyond(demands, now) : denial);

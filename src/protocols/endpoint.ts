@@ -9,7 +9,7 @@ import type { JsonObject } from '../wire/json.js';
 import type { Needle } from '../wire/json-skip.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
-import type { OnceRule } from './once.js';
+import type { EffectRule } from './effects.js';
 
 /** What the flow has to know of an endpoint that calls a model: the protocols' `index.ts` make them. */
 export interface Endpoint extends StreamRules {
@@ -49,7 +49,7 @@ export interface Endpoint extends StreamRules {
   /** How its calls go on from earlier ones; null where each stands for itself. */
   readonly conversation: ConversationRules | null;
   /** Which requests are not sent a second time to upstreams that take them as they came. */
-  readonly once: OnceRule;
+  readonly hasEffects: EffectRule;
   /** With `background` in a body its answer comes to another request, which asks for it later. */
   readonly answersLater: boolean;
 }

@@ -198,7 +198,7 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, this.#rules.marksEnd, wasInside);
     if (this.#watch !== null) this.#show(run, true);
     const { keep } = this;
-    if (keep !== null && this.#holds(keep, run)) return nothing;
+    if (keep !== null && this.#keepBack(keep, run)) return nothing;
     return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
   }
 
@@ -250,7 +250,7 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   /** Keeps back the run that ends an answer of which something is to be kept, and what comes behind it. */
-  #holds(keep: Keep, run: Buffer): boolean {
+  #keepBack(keep: Keep, run: Buffer): boolean {
     if (this.held !== null) {
       this.#behind += run.length;
       if (this.#behind <= mostBehind) this.held.end = Buffer.concat([this.held.end, run]);

@@ -47,10 +47,10 @@ const outgoing = Buffer.allocUnsafeSlow(256 * 1024);
 /** What the translation of one call's answers needs. */
 interface TranslationParts {
   /** The upstream's protocol, and what it has to know. */
-  readonly theirs: TextCodec;
+  readonly upstreamCodec: TextCodec;
   readonly source: AnswerSource;
   /** The client's. */
-  readonly ours: TextCodec;
+  readonly clientCodec: TextCodec;
   readonly context: AnswerContext;
   /** See `fitRequest`. */
   readonly restorer: AnswerRestorer | null;
@@ -160,24 +160,24 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   whole(body: Buffer): Buffer {
-    const { ours, context, restorer, secrets } = this.#parts;
+    const { clientCodec, context, restorer, secrets } = this.#parts;
     const ofKey = keyError(body, secrets);
     if (ofKey !== null) throw ofKey;
     const answer = this.#decodeAnswer(body.toString('utf8'));
     const usage = usageOfAnswer(answer, this.#parts.inputEstimate);
     this.#usageOfWhole = usage;
     const restored = restorer === null ? answer : restorer.answer(answer);
-    return writeOut(rawBytes(ours.encodeAnswer({ choices: restored.choices, usage }, context)));
+    return writeOut(rawBytes(clientCodec.encodeAnswer({ choices: restored.choices, usage }, context)));
   }
 
   /** @throws {GatewayError} for what is no answer, with nothing of our account in its words */
   #decodeAnswer(text: string): Answer {
-    const { theirs, source, secrets } = this.#parts;
+    const { upstreamCodec, source, secrets } = this.#parts;
     const parsed = parseObject(text);
     try {
       if (parsed === null)
         throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
-      const answer = theirs.decodeAnswer(parsed, source);
+      const answer = upstreamCodec.decodeAnswer(parsed, source);
       // One that says nothing may be an error in a form of its own.
       const failure = saysNothing(answer) ? vendorAccountErrorOf(text, 'own', secrets) : null;
       if (failure !== null) throw failure;
@@ -242,12 +242,21 @@ class StreamTranslation {
   /** What is known of the usage is all of it. */
   isUsageWhole = false;
 
-  constructor({ theirs, source, ours, context, restorer, inputEstimate, keep, secrets }: TranslationParts) {
+  constructor({
+    upstreamCodec,
+    source,
+    clientCodec,
+    context,
+    restorer,
+    inputEstimate,
+    keep,
+    secrets,
+  }: TranslationParts) {
     this.#restorer = restorer;
     this.#secrets = secrets;
     this.#keep = keep;
-    this.encoder = ours.createEncoder(context);
-    this.#decoder = theirs.createDecoder(source);
+    this.encoder = clientCodec.createEncoder(context);
+    this.#decoder = upstreamCodec.createDecoder(source);
     this.#template = new TextTemplate(this.#decoder.textMember);
     this.#inputEstimate = inputEstimate;
   }

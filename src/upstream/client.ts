@@ -213,7 +213,7 @@ class Pool {
     if (exchange.streamed) return undefined;
     const connection = this.#idle.at(-1);
     if (connection === undefined) return undefined;
-    if (now >= connection.sureUntil && exchange.request?.once(exchange.request.body)) return undefined;
+    if (now >= connection.sureUntil && exchange.request?.hasEffects(exchange.request.body)) return undefined;
     return this.#idle.pop();
   }
 

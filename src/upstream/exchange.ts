@@ -154,7 +154,7 @@ export class ConnectionExchange extends Timed implements UpstreamExchange {
     const { request } = this;
     if (request === null || this.streamed || this.retried) return false;
     if (!this.bytesSent) return true;
-    return performance.now() - this.wholeSentAt < resendableMs && !request.once(request.body);
+    return performance.now() - this.wholeSentAt < resendableMs && !request.hasEffects(request.body);
   }
 
   #detach(): void {

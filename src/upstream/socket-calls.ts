@@ -67,17 +67,17 @@ export class SocketCalls implements SocketListener {
 
   /**
    * Sends a call; the one before has ended. Nothing of the handler is called before this returns.
-   * @param once as in `UpstreamRequest`, of the message
+   * @param hasEffects as in `UpstreamRequest`, of the message
    * @param onNoSocket is called in place of the handler when the upstream knows no WebSocket there
    */
   send(
     message: Buffer,
-    once: UpstreamRequest['once'],
+    hasEffects: UpstreamRequest['hasEffects'],
     deadlines: Deadlines,
     handler: UpstreamHandler,
     onNoSocket: () => void,
   ): UpstreamExchange {
-    const exchange = new SocketExchange(this, message, once, deadlines, handler, onNoSocket);
+    const exchange = new SocketExchange(this, message, hasEffects, deadlines, handler, onNoSocket);
     this.#exchange = exchange;
     if (this.#isOpen) this.#transmit(exchange);
     else this.#connect();
@@ -232,7 +232,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
   retried = false;
   readonly message: Buffer;
   readonly #owner: SocketCalls;
-  readonly #once: UpstreamRequest['once'];
+  readonly #hasEffects: UpstreamRequest['hasEffects'];
   readonly #deadlines: Deadlines;
   readonly #totalAt: number;
   readonly #handler: UpstreamHandler;
@@ -247,7 +247,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
   constructor(
     owner: SocketCalls,
     message: Buffer,
-    once: UpstreamRequest['once'],
+    hasEffects: UpstreamRequest['hasEffects'],
     deadlines: Deadlines,
     handler: UpstreamHandler,
     onNoSocket: () => void,
@@ -255,7 +255,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
     super();
     this.#owner = owner;
     this.message = message;
-    this.#once = once;
+    this.#hasEffects = hasEffects;
     this.#deadlines = deadlines;
     this.#handler = guardHandler(handler, this);
     this.#onNoSocket = guard('upstream', this, onNoSocket);
@@ -315,7 +315,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
 
   /** Whether it may be sent again after its socket has closed without a message of an answer. */
   mayResend(): boolean {
-    return !this.retried && this.#sentMs() < resendableMs && !this.#once([this.message]);
+    return !this.retried && this.#sentMs() < resendableMs && !this.#hasEffects([this.message]);
   }
 
   break(reason: UpstreamFailureReason, detail: string): void {

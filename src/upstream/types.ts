@@ -54,7 +54,7 @@ export interface UpstreamRequest {
    * only when a kept connection has ended without an answer.
    * @param body the pieces above
    */
-  readonly once: (body: readonly Buffer[]) => boolean;
+  readonly hasEffects: (body: readonly Buffer[]) => boolean;
 }
 
 /**

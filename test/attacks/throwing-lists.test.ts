@@ -91,7 +91,7 @@ test('a request that cannot be written ends alone, and the rest of its batch lea
   const writer = createRequestWriter();
   const head = joinLines(requestLine('GET', '/'), headerLine('host', 'x'));
   for (const name of ['a', 'b', 'c']) {
-    writer.write(sinkOf(name), { method: 'GET', head, body: [], source: null, once: () => false });
+    writer.write(sinkOf(name), { method: 'GET', head, body: [], source: null, hasEffects: () => false });
   }
   await new Promise((resolve) => setImmediate(resolve));
   t.strictSame(written, ['a: GET / HTTP/1.1', 'c: GET / HTTP/1.1']);

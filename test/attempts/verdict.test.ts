@@ -6,7 +6,7 @@ const attempt = (change: Partial<FailedAttempt>): FailedAttempt => ({
   reason: 'reset',
   bytesSent: true,
   replayable: true,
-  once: false,
+  hasEffects: false,
   sentMs: 0,
   ...change,
 });
@@ -99,16 +99,20 @@ test('what broke more than a second after it was sent is sent nowhere again', as
 test('what may be done once only goes on where nothing was sent, or the answer proves that nothing was done', async (t) => {
   for (const reason of reasons) {
     const [unsent] = rows[reason];
-    t.equal(verdict(attempt({ reason, once: true, bytesSent: false }), true, true), unsent, reason);
+    t.equal(verdict(attempt({ reason, hasEffects: true, bytesSent: false }), true, true), unsent, reason);
     for (const hasNext of [true, false])
-      t.equal(verdict(attempt({ reason, once: true }), hasNext, true), 'stop', reason);
+      t.equal(verdict(attempt({ reason, hasEffects: true }), hasNext, true), 'stop', reason);
   }
   for (let status = 400; status < 600; status++) {
     const proof = [401, 402, 403, 429, 503, 529].includes(status);
-    t.equal(verdict(answered({ status, once: true }), true, true), proof ? 'next' : 'stop', `${status}`);
+    t.equal(
+      verdict(answered({ status, hasEffects: true }), true, true),
+      proof ? 'next' : 'stop',
+      `${status}`,
+    );
     const lateProof = proof && status < 500;
     t.equal(
-      verdict(answered({ status, once: true, sentMs: 1000 }), true, true),
+      verdict(answered({ status, hasEffects: true, sentMs: 1000 }), true, true),
       lateProof ? 'next' : 'stop',
       `${status} late`,
     );

@@ -46,9 +46,9 @@ export function transformOf(upstream: TextProtocolName, { client, framing }: Rea
     framing,
   };
   return new TranslatedTransform({
-    theirs: textEndpoints[upstream].translation.codec,
+    upstreamCodec: textEndpoints[upstream].translation.codec,
     source: { model: 'u' },
-    ours: textEndpoints[client.protocol].translation.codec,
+    clientCodec: textEndpoints[client.protocol].translation.codec,
     context,
     restorer: null,
     inputEstimate: 5,

@@ -107,15 +107,15 @@ test('a text that is not decoded on its way comes out the same, between every tw
           events.push({ kind: 'finish', choice: 0, reason: 'stop', stopSequence: null });
           events.push({ kind: 'usage', usage });
           events.push({ kind: 'end' });
-          const theirs = textEndpoints[from].translation.codec;
-          const ours = textEndpoints[to].translation.codec;
-          const upstream = theirs.createEncoder(context);
+          const upstreamCodec = textEndpoints[from].translation.codec;
+          const clientCodec = textEndpoints[to].translation.codec;
+          const upstream = upstreamCodec.createEncoder(context);
           const written = events.map((each) => Buffer.from(upstream.encode(each)));
           const send = (runs: readonly Buffer[]): string => {
             const transform = new TranslatedTransform({
-              theirs,
+              upstreamCodec,
               source,
-              ours,
+              clientCodec,
               context,
               restorer: null,
               inputEstimate: 0,
@@ -130,8 +130,8 @@ test('a text that is not decoded on its way comes out the same, between every tw
             }
             return out + (transform.end().last?.toString() ?? '');
           };
-          const decoder = theirs.createDecoder(source);
-          const encoder = ours.createEncoder(context);
+          const decoder = upstreamCodec.createDecoder(source);
+          const encoder = clientCodec.createEncoder(context);
           const decoded: StreamEvent[] = [];
           for (const block of Buffer.concat(written).toString().split('\n\n')) {
             const { event: name, data } = parseEvent(block);
@@ -158,9 +158,9 @@ test('an estimate counts the characters of texts that were not decoded, too', as
   const written = codec.createEncoder(context);
   const run = ['word', ...texts].map((text) => written.encode({ kind: 'text', choice: 0, text })).join('');
   const transform = new TranslatedTransform({
-    theirs: codec,
+    upstreamCodec: codec,
     source,
-    ours: textEndpoints.messages.translation.codec,
+    clientCodec: textEndpoints.messages.translation.codec,
     context,
     restorer: null,
     inputEstimate: 0,

@@ -61,9 +61,9 @@ const codec: TextCodec = {
 
 const transform = (keep: Keep | null = null) =>
   new TranslatedTransform({
-    theirs: codec,
+    upstreamCodec: codec,
     source: { model: 'm' },
-    ours: codec,
+    clientCodec: codec,
     context: {} as AnswerContext,
     restorer: null,
     inputEstimate: 0,

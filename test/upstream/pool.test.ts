@@ -270,6 +270,6 @@ test('what must not be sent twice takes no connection that its upstream may be c
   t.teardown(() => {
     performance.now = now;
   });
-  await new Call(client, server.origin, { ...get('/once'), once: () => true }).over;
+  await new Call(client, server.origin, { ...get('/once'), hasEffects: () => true }).over;
   t.equal(server.sockets.length, 2);
 });

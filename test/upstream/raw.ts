@@ -113,7 +113,7 @@ export function headOf(method: string, path: string, host = 'x'): HeadLines {
 }
 
 export function get(path = '/', method = 'GET'): UpstreamRequest {
-  return { method, head: headOf(method, path), body: [], source: null, once: never };
+  return { method, head: headOf(method, path), body: [], source: null, hasEffects: never };
 }
 
 /** A request under way, with everything that its handler heard. */

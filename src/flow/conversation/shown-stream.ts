@@ -107,7 +107,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
   #begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    this.#call.path = 'exact';
+    this.#call.gatewayPath = 'exact';
     this.#call.exchange.begin(200, streamLines(this.#call, null));
     this.#call.endedAt = 0;
   }

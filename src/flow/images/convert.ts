@@ -173,8 +173,8 @@ export class Conversion implements Asker {
     const isUnusable = isGood && error.kind !== 'invalid_request';
     if (isGood) attempt.unusable(error);
     if (isGood && isVendorAccountError(error)) attempt.report(error);
-    if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedRequest(answer, true))) {
-      const backoff = this.#attempts.goOn(error);
+    if (this.#attempts.planNext(isUnusable ? unusable(error) : failedRequest(answer, true))) {
+      const backoff = this.#attempts.beginPlanned(error);
       if (backoff !== null) this.#waiting.cancel = () => backoff.cancel();
       return;
     }
@@ -193,11 +193,11 @@ export class Conversion implements Asker {
         call.upload === null
           ? prepareNative(this.#services, call, { endpoint, target, key: null })
           : prepareUpload(call, call.upload, endpoint, target);
-      call.path = prepared.path;
+      call.gatewayPath = prepared.gatewayPath;
       call.leftOut = prepared.leftOut;
       return { path: prepared.upstreamPath, contentType: prepared.contentType, body: prepared.body };
     }
-    call.path = 'translated';
+    call.gatewayPath = 'translated';
     const request = this.#asked.request(target.images);
     call.leftOut = new LeftOut(this.#asked.leftOut(target.images)).names;
     const isReady = imagesToFetch(request, target.images).length === 0;
@@ -276,7 +276,7 @@ export class Conversion implements Asker {
         maxBytes: answerBytes,
         deadlines: deadlinesLeft(call),
         attempt,
-        once: true,
+        hasEffects: true,
       },
       this.#waiting,
     );
@@ -301,7 +301,7 @@ export class Conversion implements Asker {
     }
     const missing = missingBytes(imageAnswer, responseFormat);
     const whole = missing.length === 0 ? imageAnswer : await this.#withBytes(target, imageAnswer, missing);
-    call.path = 'translated';
+    call.gatewayPath = 'translated';
     this.#respond(answer, this.#asked.write(whole));
   }
 
@@ -342,7 +342,7 @@ export class Conversion implements Asker {
 /** An answer that cannot be used: unless its words stand for a status that proves otherwise, images may have been made. */
 function unusable(error: GatewayError): FailedAttempt {
   const reason = toldStatus(error) ?? 'unusable_answer';
-  return { reason, bytesSent: true, replayable: true, once: true, sentMs: 0 };
+  return { reason, bytesSent: true, replayable: true, hasEffects: true, sentMs: 0 };
 }
 
 /** The images of an answer, or what is wrong with it. */

@@ -75,7 +75,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     const call = this.#call;
     const { target, key } = this.#attempts;
     call.target = target;
-    call.path = 'exact';
+    call.gatewayPath = 'exact';
     call.sentAt = performance.now();
     const shape = { protocol: 'realtime', vendor: vendorHeaders(call), key } as const;
     const request = socketRequest(call, target, pathAt(call, target), shape);
@@ -136,8 +136,8 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 
   /** @returns whether another attempt follows */
   #goesOn(failed: FailedAttempt, error: GatewayError | null): boolean {
-    if (!this.#attempts.mayGoOn(failed)) return false;
-    this.#backoff = this.#attempts.goOn(error);
+    if (!this.#attempts.planNext(failed)) return false;
+    this.#backoff = this.#attempts.beginPlanned(error);
     return true;
   }
 
@@ -176,7 +176,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 }
 
 /** However long an upgrade takes that is not answered with a socket, it leaves nothing behind. */
-const harmless = { replayable: true, once: false, sentMs: 0 };
+const harmless = { replayable: true, hasEffects: false, sentMs: 0 };
 
 function pathAt({ exchange }: Call, { model, upstream }: Target): string {
   const { query } = exchange.head;

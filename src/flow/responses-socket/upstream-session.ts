@@ -1,6 +1,6 @@
 import type { Target, Upstream } from '../../config/types.js';
 import type { HeldPart } from '../../http/socket.js';
-import type { OnceRule } from '../../protocols/once.js';
+import type { EffectRule } from '../../protocols/effects.js';
 import { messageOf, socketStreamRules } from '../../protocols/responses/socket-message.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
 import type { Dialer } from '../../upstream/dial.js';
@@ -14,7 +14,7 @@ interface SessionRequest {
   /** Index of the upstream's key. */
   readonly key: number;
   readonly body: readonly Buffer[];
-  readonly once: OnceRule;
+  readonly hasEffects: EffectRule;
   readonly deadlines: Deadlines;
   readonly handler: UpstreamHandler;
   readonly isWarmUp: boolean;
@@ -68,7 +68,7 @@ export class UpstreamSession {
   }
 
   send(request: SessionRequest): UpstreamExchange {
-    const { target, key, body, once, deadlines, handler, isWarmUp, otherwise } = request;
+    const { target, key, body, hasEffects, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
     if (this.#calls === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
       this.close();
@@ -80,7 +80,7 @@ export class UpstreamSession {
       });
     }
     const exchange = new SessionExchange();
-    exchange.current = this.#calls.send(messageOf(body, isWarmUp), once, deadlines, handler, () => {
+    exchange.current = this.#calls.send(messageOf(body, isWarmUp), hasEffects, deadlines, handler, () => {
       this.#without.add(upstream.name);
       this.#calls = null;
       exchange.current = otherwise();

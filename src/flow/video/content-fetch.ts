@@ -1,5 +1,5 @@
 import { GatewayError, type Guarded, guard } from '../../errors.js';
-import { never } from '../../protocols/once.js';
+import { noEffects } from '../../protocols/effects.js';
 import type {
   ResponseHead,
   UpstreamExchange,
@@ -173,7 +173,7 @@ export class ContentFetch {
     }
     this.#upstream = this.#services.upstream.send(
       origin,
-      { method: 'GET', head, body: [], source: null, once: never },
+      { method: 'GET', head, body: [], source: null, hasEffects: noEffects },
       { ...asking.running.snapshot.timeouts, totalMs },
       this.#owner,
     );

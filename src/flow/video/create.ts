@@ -306,9 +306,9 @@ class Submitting implements Asker, ExchangeListener {
     if (task === null) return true;
     const answer = await this.#askOrForget(choice, task);
     const failed = this.#failureOf(choice, answer);
-    if (failed === null || !this.#attempts.mayGoOn(failed)) return this.#conclude({ choice, task, answer });
+    if (failed === null || !this.#attempts.planNext(failed)) return this.#conclude({ choice, task, answer });
     this.#failed = { choice, task, answer };
-    this.#attempts.goOn(null);
+    this.#attempts.beginPlanned(null);
     return false;
   }
 
@@ -344,7 +344,7 @@ class Submitting implements Asker, ExchangeListener {
     if (error === null || status === null) return null;
     this.#attempt?.endedAs(status);
     if (isVendorAccountError(error)) this.#attempt?.report(error);
-    return { reason: status, bytesSent: true, replayable: true, once: true, sentMs: answer.sentMs };
+    return { reason: status, bytesSent: true, replayable: true, hasEffects: true, sentMs: answer.sentMs };
   }
 
   /** @throws {GatewayError} when the store does not take it; no upstream has the task then */
@@ -370,7 +370,7 @@ class Submitting implements Asker, ExchangeListener {
   #send(choice: Choice): Promise<Answered | UpstreamFailure> {
     const { target, upstreamFormat, request, apiKey } = choice;
     const call = this.#call;
-    call.path = 'translated';
+    call.gatewayPath = 'translated';
     const format = upstreamFormatOf(target.upstream.kind);
     call.leftOut = new LeftOut(unsaidHints(this.#request, format, upstreamFormat.unsaid)).names;
     const forwarded = forwardedLines(call, target, 'video');
@@ -388,7 +388,7 @@ class Submitting implements Asker, ExchangeListener {
         maxBytes: answerBytes,
         deadlines: deadlinesLeft(call),
         attempt: this.#attempt,
-        once: true,
+        hasEffects: true,
       },
       { cancel: () => {} },
     );

@@ -116,7 +116,7 @@ function pollRequest(call: Asking, task: VideoTask, upstream: Upstream): Collect
     target: null,
     maxBytes: answerBytes,
     attempt: null,
-    once: false,
+    hasEffects: false,
     deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestPollMs) },
   };
 }

@@ -12,9 +12,9 @@ import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
 import { eventStart, finalEvents, parseEvent } from '../../wire/sse.js';
 import { standsAt } from '../../wire/stands-at.js';
+import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
-import { never } from '../once.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /**
@@ -104,7 +104,7 @@ const audio = {
   ...plainEndpoint,
   protocol: 'audio',
   answersJson: false,
-  once: never,
+  hasEffects: noEffects,
 } as const;
 
 const ofTranscripts: Metering = { ...reportedMetering, broken: 'text', seconds: transcriptSeconds };

@@ -1,7 +1,7 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering } from '../../conversation/stream-rules.js';
+import { chatEffects } from '../effects.js';
 import { bodyOutputLimit, plainEndpoint, plainTranslation, type TextEndpoint } from '../endpoint.js';
-import { chatOnce } from '../once.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
@@ -65,5 +65,5 @@ export const chat: TextEndpoint = {
     carriedMarks,
     restore,
   },
-  once: chatOnce,
+  hasEffects: chatEffects,
 };

@@ -1,6 +1,6 @@
 import { growingMetering } from '../../conversation/stream-rules.js';
+import { noEffects } from '../effects.js';
 import { bodyOutputLimit, type Endpoint, plainEndpoint } from '../endpoint.js';
-import { never } from '../once.js';
 import { createChoiceStream, lastUsage } from '../openai-shared/choice-stream.js';
 
 /** `POST /v1/completions` */
@@ -13,5 +13,5 @@ export const completions: Endpoint = {
   outputLimit: { ...bodyOutputLimit, choices: ['n', 'best_of'], each: 'prompt' },
   usageOf: lastUsage,
   metering: growingMetering,
-  once: never,
+  hasEffects: noEffects,
 };

@@ -4,9 +4,9 @@ import { inputMetering, marksOf, type StreamRules, wholeAnswers } from '../../co
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { afterColon } from '../../wire/json-skip.js';
+import { noEffects } from '../effects.js';
 import { type Endpoint, type OtherForm, type OtherFormRequest, plainEndpoint } from '../endpoint.js';
 import { modelPath, resourceName } from '../model-path.js';
-import { never } from '../once.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 import { amendedTo, encodingAmender } from './encoding.js';
 
@@ -291,7 +291,7 @@ export const embeddings: Endpoint = {
   upstreamPath: () => '/embeddings',
   otherForm: openaiOnGoogle,
   amender: encodingAmender,
-  once: never,
+  hasEffects: noEffects,
 };
 
 /** `POST /v1beta/models/{model}:embedContent` */
@@ -308,6 +308,6 @@ function googleEndpoint(operation: string, otherForm: OtherForm): Endpoint {
     upstreamPath: (model) => `${modelPath(model)}:${operation}`,
     modelInBody: false,
     otherForm,
-    once: never,
+    hasEffects: noEffects,
   };
 }

@@ -12,6 +12,7 @@ import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { textStart } from '../../wire/json-skip.js';
 import { outputMembers } from '../../wire/routed-members.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { generateContentEffects, noEffects } from '../effects.js';
 import {
   type Endpoint,
   plainEndpoint,
@@ -20,7 +21,6 @@ import {
   type Translation,
 } from '../endpoint.js';
 import { modelPath } from '../model-path.js';
-import { generateContentOnce, never } from '../once.js';
 import { googleSchemas } from '../schema-rules.js';
 import { candidatesOf, decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
@@ -126,7 +126,7 @@ export const generateContent: TextEndpoint = {
   noteCharges,
   metering: growingMetering,
   translation,
-  once: generateContentOnce,
+  hasEffects: generateContentEffects,
 };
 
 /** `POST /v1beta/models/{model}:countTokens`. */
@@ -143,7 +143,7 @@ export const countTokens: Endpoint = {
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
   },
-  once: never,
+  hasEffects: noEffects,
 };
 
 /** What a question is about that asks with a whole request in one member. */

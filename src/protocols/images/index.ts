@@ -9,9 +9,9 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
+import { alwaysEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { brokenEvent, foreignEvent, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
-import { always } from '../once.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /** An event holds an image of megabytes: so many of its first bytes tell what it is. */
@@ -122,7 +122,7 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   usageOf: lastUsage,
   madeOf,
   metering: { ...reportedMetering, broken: 'medium' },
-  once: always,
+  hasEffects: alwaysEffects,
 };
 
 /** `POST /v1/images/generations` */

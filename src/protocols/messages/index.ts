@@ -2,6 +2,7 @@ import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { estimateTokens } from '../../conversation/token-count.js';
 import { queryParameter } from '../../wire/query.js';
+import { messagesEffects, noEffects } from '../effects.js';
 import {
   bodyOutputLimit,
   type Endpoint,
@@ -10,7 +11,6 @@ import {
   type TextEndpoint,
   type Translation,
 } from '../endpoint.js';
-import { messagesOnce, never } from '../once.js';
 import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
@@ -85,7 +85,7 @@ export const messages: TextEndpoint = {
   metering: growingMetering,
   translation,
   conversation: messagesConversation,
-  once: messagesOnce,
+  hasEffects: messagesEffects,
 };
 
 /** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
@@ -102,7 +102,7 @@ export const countTokens: Endpoint = {
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
   },
   conversation: countTokensConversation,
-  once: never,
+  hasEffects: noEffects,
 };
 
 /** The SDK's beta client says so in the query too. */

@@ -1,6 +1,6 @@
 import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
-import { never } from '../once.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 
 /** Finds the `usage` of an answer, which the original does not have; see `UsageReader.lastUsage`. */
@@ -12,5 +12,5 @@ export const moderations: Endpoint = {
   ...wholeAnswers(lastUsage, reportedMetering, ['"results"']),
   protocol: 'moderations',
   upstreamPath: () => '/moderations',
-  once: never,
+  hasEffects: noEffects,
 };

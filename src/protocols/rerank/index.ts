@@ -11,8 +11,8 @@ import {
   readNumbers,
 } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
+import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
-import { never } from '../once.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
@@ -22,7 +22,7 @@ export const rerank: Endpoint = {
   protocol: 'rerank',
   upstreamPath: () => '/rerank',
   amender: rerankAmender,
-  once: never,
+  hasEffects: noEffects,
 };
 
 const usageKey = Buffer.from('"usage"');

@@ -1,6 +1,7 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { estimateTokens } from '../../conversation/token-count.js';
+import { noEffects, responsesEffects } from '../effects.js';
 import {
   bodyOutputLimit,
   type Endpoint,
@@ -9,7 +10,6 @@ import {
   type TextEndpoint,
   type Translation,
 } from '../endpoint.js';
-import { never, responsesOnce } from '../once.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
@@ -83,7 +83,7 @@ export const responses: TextEndpoint = {
   metering: conversationMetering,
   translation,
   conversation: responsesConversation,
-  once: responsesOnce,
+  hasEffects: responsesEffects,
   answersLater: true,
 };
 
@@ -100,7 +100,7 @@ export const compactResponses: Endpoint = {
     schema: compactRequest,
   },
   conversation: compactConversation,
-  once: never,
+  hasEffects: noEffects,
 };
 
 /**
@@ -120,5 +120,5 @@ export const countInputTokens: Endpoint = {
       JSON.stringify({ object: 'response.input_tokens', input_tokens: estimateTokens(request) }),
   },
   conversation: compactConversation,
-  once: never,
+  hasEffects: noEffects,
 };

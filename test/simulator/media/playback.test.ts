@@ -76,8 +76,8 @@ const sound = async (path) => {
 const video = async (path) => {
   const player = document.createElement('video');
   const event = (name) => new Promise((resolve, reject) => {
-    player.addEventListener(name, resolve, { once: true });
-    player.addEventListener('error', () => reject(new Error(player.error.message)), { once: true });
+    player.addEventListener(name, resolve, { hasEffects: true });
+    player.addEventListener('error', () => reject(new Error(player.error.message)), { hasEffects: true });
   });
   const seek = async (time) => {
     const done = event('seeked');

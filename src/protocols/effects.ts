@@ -7,13 +7,13 @@ import { isObject, parseJson } from '../wire/json.js';
 import { withoutMembers } from '../wire/json-skip.js';
 
 /** @param body in pieces, as it is sent */
-export type OnceRule = (body: readonly Buffer[]) => boolean;
+export type EffectRule = (body: readonly Buffer[]) => boolean;
 
 /** What costs again, and does no other harm. */
-export const never: OnceRule = () => false;
+export const noEffects: EffectRule = () => false;
 
 /** What makes something each time. */
-export const always: OnceRule = () => true;
+export const alwaysEffects: EffectRule = () => true;
 
 const ofChat: ReadonlySet<string> = new Set(['store', 'modalities', 'deferred']);
 const ofResponses: ReadonlySet<string> = new Set(['store', 'background', 'conversation', 'tools']);
@@ -24,7 +24,7 @@ const ofGenerateContent: ReadonlySet<string> = new Set(['store', 'generationConf
 const actingTools = ['image_generation', 'mcp', 'code_interpreter', 'code_execution', 'shell'];
 
 /** Chat: what is kept at the upstream where the body asks for it, what is fetched later, and images. */
-export const chatOnce: OnceRule = (body) => {
+export const chatEffects: EffectRule = (body) => {
   const members = membersOf(body, ofChat);
   return (
     isGiven(members?.get('store')) ||
@@ -34,7 +34,7 @@ export const chatOnce: OnceRule = (body) => {
 };
 
 /** Messages: tools of servers that the upstream calls, and what runs in a container. */
-export const messagesOnce: OnceRule = (body) => {
+export const messagesEffects: EffectRule = (body) => {
   const members = membersOf(body, ofMessages);
   return (
     isGiven(members?.get('mcp_servers')) ||
@@ -44,7 +44,7 @@ export const messagesOnce: OnceRule = (body) => {
 };
 
 /** Responses: all that the body does not say is not to be kept, and tools that act. */
-export const responsesOnce: OnceRule = (body) => {
+export const responsesEffects: EffectRule = (body) => {
   const members = membersOf(body, ofResponses);
   return (
     members?.get('store') !== 'false' ||
@@ -55,7 +55,7 @@ export const responsesOnce: OnceRule = (body) => {
 };
 
 /** generateContent: as in chat, in its words. */
-export const generateContentOnce: OnceRule = (body) => {
+export const generateContentEffects: EffectRule = (body) => {
   const members = membersOf(body, ofGenerateContent);
   return (
     isGiven(members?.get('store')) ||
