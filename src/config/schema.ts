@@ -163,7 +163,7 @@ const limits = closedObject({
   uploadBytes: optional('Largest form that is passed on.', positive),
   headerBytes: optional('Largest request head.', Type.Integer({ minimum: 4096, maximum: 1_048_576 })),
   bufferedBytes: optional(
-    'Bytes that one worker holds at once of bodies, of files that it fetches and of answers that it collects; beyond it 503. Counted as they come, whatever a body announces.',
+    'Bytes that one worker holds at once of bodies, of files that it fetches, of answers that it collects and of ends of streams that clients have yet to take; beyond it 503. Counted as they come, whatever a body announces.',
     positive,
   ),
   bufferedBytesPerKey: optional(

@@ -11,7 +11,7 @@ import { over, type Phase } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import { keepEnd, sendStreamEnd } from './conversation/keep.js';
-import { releaseBody } from './memory-budget.js';
+import { countUnread, releaseBody } from './memory-budget.js';
 import { endFailedStream, outcomeOf, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
@@ -70,6 +70,7 @@ export function settle(
   answer.upstream = null;
   answer.transform = null;
   account(services, call, outcome);
+  countUnread(services, call);
 }
 
 /** Gives an answer up that cannot be used: another target may be asked while none of it was relayed. */

@@ -93,6 +93,18 @@ export function countAnswerMemory(services: WithMemory, call: MemoryHolder, byte
 }
 
 /**
+ * Counts what the client of a call that has ended has not taken of its stream, until it has or leaves: the last events of
+ * some protocols repeat all that was said.
+ */
+export function countUnread({ memory }: WithMemory, { exchange, key }: Call): void {
+  const { unreadBytes } = exchange;
+  if (unreadBytes <= smallAnswer || !exchange.alive) return;
+  const keyId = key?.id ?? '';
+  memory.add(keyId, unreadBytes);
+  exchange.onOver = () => memory.add(keyId, -unreadBytes);
+}
+
+/**
  * Takes what a call holds from its account, for work that goes on when its client has left.
  * @returns gives it back; to be called once
  */

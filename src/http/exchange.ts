@@ -34,6 +34,10 @@ export class Exchange extends Swept implements LinkOwner {
   closing = false;
   bytesIn = 0;
   bytesOut = 0;
+  /** Of a streamed answer, bytes that its client may not have taken: none, once it has taken all. */
+  unreadBytes = 0;
+  /** Hears when nothing can be sent any more: the client has all of the answer, or has left. */
+  onOver: (() => void) | null = null;
   /** The answer's status once it was begun, else 0. */
   status = 0;
   /** Null once nothing can be sent any more. */
@@ -203,8 +207,10 @@ export class Exchange extends Swept implements LinkOwner {
       this.#bodyStream?.discard();
     }
     const isTaken = client.write(chunk);
-    if (!isTaken) this.onBlocked();
-    return isTaken;
+    if (isTaken) return true;
+    this.unreadBytes += chunk.length;
+    this.onBlocked();
+    return false;
   }
 
   /** Ends a streamed answer, once its client has taken what waits. */
@@ -275,6 +281,7 @@ export class Exchange extends Swept implements LinkOwner {
   onDrained(): void {
     this.#stalledSweeps = 0;
     this.#blocked = false;
+    this.unreadBytes = 0;
     if (!this.#bodyPending) this.#host.sweepList.remove(this);
     this.listener?.onDrained();
   }
@@ -308,6 +315,7 @@ export class Exchange extends Swept implements LinkOwner {
     this.#bodyStream?.drop();
     this.#bodyStream = null;
     this.listener = null;
+    this.onOver?.();
     host.open--;
     if (host.open === 0) host.onIdle?.();
   }

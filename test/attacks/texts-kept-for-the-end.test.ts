@@ -80,3 +80,34 @@ test('texts that streams keep for their last events count: a key with many of th
   for (const socket of sockets) socket.destroy();
   await heldWhen(gateway, (bytes) => bytes === 0);
 });
+
+test('what a client has not taken of the end of its stream counts until it has', async (t) => {
+  const pieces = 400;
+  const length = 16_000;
+  let end = (): void => {};
+  const gateway = await startTranslated(t, {
+    answer: ({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n');
+      for (let n = 0; n < pieces; n++) socket.write(chunk('x'.repeat(length)));
+      end = () => {
+        const last = '{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}';
+        socket.end(`data: ${last}\n\ndata: [DONE]\n\n`);
+      };
+    },
+  });
+  const request = postBytes('/v1/responses', { model: 'm', input: 'hi', stream: true, store: false });
+  const socket = await open(gateway.port, request);
+  let received = 0;
+  socket.on('data', (data) => {
+    received += data.length;
+  });
+  const said = pieces * length;
+  await eventually(() => received > said);
+  socket.pause();
+  end();
+  // The last events have the text four times.
+  await heldWhen(gateway, (bytes) => bytes > 2 * said);
+  socket.resume();
+  await heldWhen(gateway, (bytes) => bytes === 0);
+  await eventually(() => received > 5 * said);
+});
