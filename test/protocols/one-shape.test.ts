@@ -35,3 +35,39 @@ for (const [protocol, body] of Object.entries(bodies)) {
     t.ok(haveOneShape(last, decode()));
   });
 }
+
+/** Whole answers as vendors write them, with their usage. */
+const answers: Readonly<Record<TextProtocolName, JsonObject>> = {
+  chat: {
+    choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+  },
+  responses: {
+    status: 'completed',
+    output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hi' }] }],
+    usage: { input_tokens: 3, output_tokens: 4, total_tokens: 7 },
+  },
+  messages: {
+    type: 'message',
+    role: 'assistant',
+    content: [{ type: 'text', text: 'hi' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 3, output_tokens: 4 },
+  },
+  generateContent: {
+    candidates: [{ content: { role: 'model', parts: [{ text: 'hi' }] }, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 },
+  },
+};
+
+for (const [protocol, answer] of Object.entries(answers)) {
+  test(`what ${protocol} upstreams have used is of one shape, however many have answered`, async (t) => {
+    const { codec } = textEndpoints[protocol as TextProtocolName].translation;
+    const decode = () =>
+      codec.decodeAnswer(structuredClone(answer), { model: 'm', searches: false }).usage ?? {};
+    let last = decode();
+    for (let calls = 0; calls < 2000; calls++) last = decode();
+    t.match(last, { input: 3, output: 4 });
+    t.ok(haveOneShape(last, decode()));
+  });
+}

@@ -71,8 +71,8 @@ export function createUsageReader(
     'reasoning_tokens',
     'cache_write_tokens',
     'total_tokens',
-    ...otherCached,
-    otherWritten,
+    ...otherCachedNames,
+    otherWrittenName,
     ...searchNames,
   ];
   return readerOf(usageMember, numberNames(plain, scopes), (numbers, told) => {
@@ -87,13 +87,20 @@ export function createUsageReader(
 }
 
 /** What other servers call the tokens of the cache: DeepSeek, and gateways that have them from messages. */
-const otherCached = ['prompt_cache_hit_tokens', 'cache_read_input_tokens'];
-const otherWritten = 'cache_creation_input_tokens';
+const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens'];
+const otherWrittenName = 'cache_creation_input_tokens';
 
-/** Tokens of the cache in a parsed `usage` of chat by their other names; 0 where there are none. */
-export function otherCacheTokens(usage: JsonObject): { readonly cached: number; readonly written: number } {
-  const cached = Math.max(...otherCached.map((name) => countOf(usage[name])));
-  return { cached: Math.floor(cached), written: Math.floor(countOf(usage[otherWritten])) };
+/** Tokens read from the cache in a parsed `usage` of chat by their other names; 0 where there are none. */
+export function otherCached({
+  prompt_cache_hit_tokens: hit,
+  cache_read_input_tokens: read,
+}: JsonObject): number {
+  return Math.floor(Math.max(countOf(hit), countOf(read)));
+}
+
+/** The same of those written to the cache. */
+export function otherWritten({ cache_creation_input_tokens: created }: JsonObject): number {
+  return Math.floor(countOf(created));
 }
 
 /** All tokens of the input and of the output. */

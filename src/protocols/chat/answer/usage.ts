@@ -1,6 +1,13 @@
 import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { isObject, type JsonObject, numberOrNull } from '../../../wire/json.js';
-import { countsIn, otherCacheTokens, partsOf, searchesIn, withReasoning } from '../../openai-shared/usage.js';
+import {
+  countsIn,
+  otherCached,
+  otherWritten,
+  partsOf,
+  searchesIn,
+  withReasoning,
+} from '../../openai-shared/usage.js';
 
 export { lastUsage } from '../../openai-shared/choice-stream.js';
 
@@ -11,11 +18,11 @@ export function decodeUsage({ usage, service_tier }: JsonObject): Usage | null {
   if (counts === null) return null;
   const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : usage;
   const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : usage;
-  const other = otherCacheTokens(usage);
   const counted = withReasoning(tokens(usage.total_tokens), {
-    ...counts,
-    cached: Math.max(tokens(input.cached_tokens), other.cached),
-    cacheWritten: Math.max(tokens(input.cache_write_tokens), other.written),
+    input: counts.input,
+    output: counts.output,
+    cached: Math.max(tokens(input.cached_tokens), otherCached(usage)),
+    cacheWritten: Math.max(tokens(input.cache_write_tokens), otherWritten(usage)),
     reasoning: tokens(output.reasoning_tokens),
   });
   return withCharges(counted, {

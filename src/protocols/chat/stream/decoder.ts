@@ -106,9 +106,9 @@ function decodeChunk(progress: Progress, chunk: JsonObject, out: StreamEvent[]):
 /** Moonshot tells it in the choice that ends, and Groq in a member of its own. */
 function usageIn(chunk: JsonObject): unknown {
   if (isObject(chunk.usage)) return chunk.usage;
-  for (const holder of [...listOf(chunk.choices), chunk.x_groq])
-    if (isObject(holder) && isObject(holder.usage)) return holder.usage;
-  return null;
+  for (const choice of listOf(chunk.choices))
+    if (isObject(choice) && isObject(choice.usage)) return choice.usage;
+  return isObject(chunk.x_groq) ? chunk.x_groq.usage : null;
 }
 
 function decodeChoice(progress: Progress, value: JsonObject, out: StreamEvent[]): GatewayError | null {

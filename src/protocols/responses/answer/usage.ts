@@ -39,7 +39,8 @@ export function decodeUsage({ usage: value, service_tier }: JsonObject, searches
   const input = isObject(value.input_tokens_details) ? value.input_tokens_details : {};
   const output = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
   const usage = withReasoning(countOf(value.total_tokens), {
-    ...counts,
+    input: counts.input,
+    output: counts.output,
     cached: countOf(input.cached_tokens),
     cacheWritten: countOf(input.cache_write_tokens),
     reasoning: countOf(output.reasoning_tokens),
