@@ -232,6 +232,11 @@ export class LeaseOwner {
     return [...units.values()];
   }
 
+  /** What this host may use of a pool; 0 where it has no part of it. */
+  shareOf(name: string): number {
+    return this.#pools.get(name)?.share ?? 0;
+  }
+
   /** The pool of that name, or null where the config has none. */
   #open(name: string): OwnedPool | null {
     const known = this.#pools.get(name);

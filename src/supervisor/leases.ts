@@ -37,8 +37,10 @@ const mostLeftRead = 200;
 
 interface BudgetWatchOptions {
   readonly store: Pick<Store, 'create'>;
-  /** The pools of budgets that this host has a part of: what it has reserved and not spent is their share. */
+  /** The pools of budgets that this host has a part of. */
   inUse(): IterableIterator<OwnedBudget>;
+  /** What this host has reserved of a budget and not spent, in nano-dollars. */
+  shareOf(account: string): number;
   /** What all hosts together have reserved of a budget, in nano-dollars. @throws {GatewayError} of the store */
   reserved(account: string): Promise<number>;
   /** Unix milliseconds. */
@@ -47,7 +49,7 @@ interface BudgetWatchOptions {
 }
 
 /** A budget as the host knows it, in nano-dollars. */
-type OwnedBudget = Pick<OwnedPool, 'name' | 'limit' | 'share'>;
+type OwnedBudget = Pick<OwnedPool, 'name' | 'limit'>;
 
 interface SeenBudget {
   /** Name of its pool, which has the period in it. */
@@ -71,7 +73,9 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
   const left = new Map<string, OwnedBudget>();
   let isLooking = false;
 
-  const read = async ({ name, limit, share }: OwnedBudget): Promise<void> => {
+  const read = async ({ name, limit }: OwnedBudget): Promise<void> => {
+    // One that was left may be in use again.
+    const share = options.shareOf(name);
     const at = name.lastIndexOf(budgetMark);
     const owner = name.slice(0, at);
     const period = name.slice(at + budgetMark.length);
@@ -204,7 +208,7 @@ export function createLeases(options: LeasesOptions): Leases {
     ...options,
     now,
     whenGone: () => outage.budgets,
-    onForgotten: ({ name, limit }) => watch.leave({ name, limit, share: 0 }),
+    onForgotten: ({ name, limit }) => watch.leave({ name, limit }),
   });
   const rates = createRateShares({ settings: config.store, now, whenGone: () => outage.rates, log });
   const owner = new LeaseOwner({
@@ -216,6 +220,7 @@ export function createLeases(options: LeasesOptions): Leases {
   const watch = createBudgetWatch({
     store,
     inUse: () => budgets.pools(),
+    shareOf: (account) => owner.shareOf(account),
     reserved: (account) => store.accounts.reservedOf(account),
     now: Date.now,
     log,

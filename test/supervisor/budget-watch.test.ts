@@ -27,10 +27,8 @@ function stage(records = new Set<string>()) {
         return Promise.resolve(isNew);
       },
     },
-    inUse: () =>
-      [...pools]
-        .map(([name, { unspent }]) => ({ name, limit: 10 * dollar, share: unspent * dollar }))
-        .values(),
+    inUse: () => [...pools.keys()].map((name) => ({ name, limit: 10 * dollar })).values(),
+    shareOf: (account) => (pools.get(account)?.unspent ?? 0) * dollar,
     reserved(account) {
       state.reads++;
       if (state.isGone) return Promise.reject(new GatewayError('store_unavailable'));
@@ -73,7 +71,7 @@ test('a budget that is used up between two looks is told, though its host holds 
   const name = 'key:team-a:budget:2026-11';
   state.spent = 10;
   await watch.look();
-  watch.leave({ name, limit: 10 * dollar, share: 0 });
+  watch.leave({ name, limit: 10 * dollar });
   state.isGone = true;
   await watch.look();
   t.same(told(), [], 'it waits for the store');
@@ -84,6 +82,16 @@ test('a budget that is used up between two looks is told, though its host holds 
   t.same(told(), ['key:team-a 50', 'key:team-a 80', 'key:team-a 100']);
   t.same(shown(), [['key', 'team-a', 1]]);
   t.equal(state.reads, 1);
+});
+
+test('what was reserved of a budget that is in use again before it is looked at does not count as used', async (t) => {
+  const { pools, watch, told, shown } = stage();
+  const name = 'key:team-a:budget:2026-11';
+  watch.leave({ name, limit: 10 * dollar });
+  pools.set(name, { reserved: 6, unspent: 5 });
+  await watch.look();
+  t.same(told(), []);
+  t.same(shown(), [['key', 'team-a', 0.1]]);
 });
 
 test('marks are told once by all hosts, and again in the next period', async (t) => {
