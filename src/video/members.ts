@@ -1,7 +1,10 @@
 import type { GatewayError } from '../errors.js';
 import type { CompiledSchema } from '../schema/compile.js';
+import { type HeldMember, heldFields, heldMembers } from '../wire/count-members.js';
 import { isObject, type JsonObject, numberOrNull } from '../wire/json.js';
+import { foldName } from '../wire/member-guard.js';
 import { wrongValue } from '../wire/reading.js';
+import type { VideoRequest } from './task.js';
 
 /*
  * How the members of bodies that ask for videos are read.
@@ -9,6 +12,26 @@ import { wrongValue } from '../wire/reading.js';
 
 /** What says the model in one of the formats. Servers that lay one object over another go by the one in that. */
 export const modelMembers = ['model', 'model_name', 'req_key'] as const;
+
+/** Where servers put what the formats here have at the top, and what some of them lay over that: Replicate and fal have `input`. */
+const prompts: ReadonlySet<string> = new Set([foldName('input')]);
+const holders: ReadonlySet<string> = new Set([
+  ...['metadata', 'extra_body', 'parameters', 'config'].map(foldName),
+  ...prompts,
+]);
+
+/**
+ * The members of these names in a request's body or form, and in the objects where some servers look for them, too.
+ * @param names as `foldName` gives them
+ * @throws {GatewayError} of status 400 for a text in the place of such an object that cannot be looked into
+ */
+export function heldBy(
+  { body, form }: Pick<VideoRequest, 'body' | 'form'>,
+  names: ReadonlySet<string>,
+): Iterable<HeldMember> {
+  const sought = { names, holders, prompts };
+  return form === null ? heldMembers(body, sought) : heldFields(form, sought);
+}
 
 /** A member with its path in the client's body. */
 export interface Member {

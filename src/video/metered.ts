@@ -1,13 +1,7 @@
 import { GatewayError } from '../errors.js';
-import {
-  countMembers,
-  type HeldMember,
-  heldFields,
-  heldMembers,
-  type Sought,
-} from '../wire/count-members.js';
+import { countMembers, type HeldMember } from '../wire/count-members.js';
 import { foldName } from '../wire/member-guard.js';
-import { modelMembers, numberIn } from './members.js';
+import { heldBy, modelMembers, numberIn } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /*
@@ -37,10 +31,8 @@ const read: Readonly<Record<VideoFormat, { readonly length: string; readonly cou
   vendorj: { length: 'frames', count: null },
 };
 
-/** Where formats have what vendors add, and what some servers lay over the rest. */
-const holders: ReadonlySet<string> = new Set(['metadata', 'extra_body'].map(foldName));
 const modelNames: ReadonlySet<string> = new Set(modelMembers.map(foldName));
-const sought: Sought = { names: new Set([...measures.keys(), ...modelNames]), holders };
+const sought: ReadonlySet<string> = new Set([...measures.keys(), ...modelNames]);
 
 /**
  * Refuses a request in which some servers would find another model, another length, or more videos, than the gateway has
@@ -48,9 +40,7 @@ const sought: Sought = { names: new Set([...measures.keys(), ...modelNames]), ho
  * @throws {GatewayError} of status 400, naming the member and the one to send in its place
  */
 export function requireMetered(request: VideoRequest): void {
-  const { body, form } = request;
-  const members = form === null ? heldMembers(body, sought) : heldFields(form, sought);
-  for (const member of members) check(request, member);
+  for (const member of heldBy(request, sought)) check(request, member);
 }
 
 function check(request: VideoRequest, { path, at, name, value, isInText }: HeldMember): void {

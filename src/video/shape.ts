@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../wire/json.js';
-import { placeOf } from './members.js';
+import { textOrNull } from '../wire/json.js';
+import { heldBy, placeOf } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 import { unsayable } from './unsayable.js';
 
@@ -98,28 +98,33 @@ function even(pixels: number): number {
 
 /** `720p` or `4k`, where a size is no width and height. */
 const word = /^(?:\d{3,4}p|\dk)$/;
+/** Some vendors write `1280*720`. */
+const times = /[*\u00d7]/;
 const longest = 64;
+const sizeNames: ReadonlySet<string> = new Set(['resolution', 'size']);
 
 /**
  * What a video is priced by beside its length: the `resolution` that the client names, in lower case, or a size such as
  * `720p`, else the shorter side of the size in that form, else the mode (vendork's `std` or `pro`).
  * @returns null where the client names none of them, or two that differ: nobody can tell which one the upstream takes
  */
-export function resolutionOf({
-  body,
-  width,
-  height,
-  mode,
-}: Pick<VideoRequest, 'body' | 'width' | 'height' | 'mode'>): string | null {
-  const holders = [body, body.metadata, body.extra_body].filter(isObject);
-  const named = new Set(holders.flatMap(namedIn));
-  if (named.size > 0) return named.size === 1 ? ([...named][0] ?? null) : null;
-  return width !== null && height !== null ? `${Math.min(width, height)}p` : mode;
+export function resolutionOf(
+  request: Pick<VideoRequest, 'body' | 'form' | 'width' | 'height' | 'mode'>,
+): string | null {
+  const { width, height, mode } = request;
+  const named = new Set<string>();
+  const sides = new Set<string>();
+  if (width !== null && height !== null) sides.add(shorterSide({ width, height }));
+  for (const { name, value } of heldBy(request, sizeNames)) {
+    const text = (textOrNull(value) ?? '').toLowerCase();
+    const size = name === 'size' ? parseSize(text.replace(times, 'x')) : null;
+    if (size !== null) sides.add(shorterSide(size));
+    else if (name === 'resolution' ? text !== '' && text.length <= longest : word.test(text)) named.add(text);
+  }
+  const told = named.size > 0 ? named : sides;
+  return told.size === 0 ? mode : told.size === 1 ? ([...told][0] ?? null) : null;
 }
 
-function namedIn({ resolution, size }: JsonObject): string[] {
-  const words = [textOrNull(resolution) ?? '', textOrNull(size) ?? ''].map((text) => text.toLowerCase());
-  return words.filter((text, index) =>
-    index === 0 ? text !== '' && text.length <= longest : word.test(text),
-  );
+function shorterSide({ width, height }: Size): string {
+  return `${Math.min(width, height)}p`;
 }

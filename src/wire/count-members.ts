@@ -33,6 +33,8 @@ export interface Sought {
   readonly names: ReadonlySet<string>;
   /** Objects in which servers look for them, too. */
   readonly holders: ReadonlySet<string>;
+  /** Those of them that are a prompt elsewhere: a text there need not be JSON, whatever it begins with. */
+  readonly prompts?: ReadonlySet<string>;
 }
 
 /** A member that is sought, in the body itself or in holders. */
@@ -95,17 +97,17 @@ function* lookAt(
   const name = foldName(path.at(-1) ?? '');
   if (sought.names.has(name)) yield { path, at: path.join('.'), name, value, isInText, isFile: false };
   else if (sought.holders.has(name)) {
-    const object = isObject(value) ? value : objectIn(value, path);
+    const object = isObject(value) ? value : objectIn(value, path, sought.prompts?.has(name) === true);
     if (object !== null && path.length < mostLevels)
       yield* lookInto(object, path, isInText || object !== value, sought);
   }
 }
 
-function objectIn(value: unknown, path: readonly string[]): JsonObject | null {
+function objectIn(value: unknown, path: readonly string[], mayBePrompt: boolean): JsonObject | null {
   if (typeof value !== 'string' || !value.trimStart().startsWith('{')) return null;
   // What is no JSON here, such as NaN, some parsers take.
   const object = value.length <= longestText ? parseObject(value) : null;
-  if (object !== null) return object;
+  if (object !== null || mayBePrompt) return object;
   throw wrongValue(
     path.join('.'),
     `an object, or the JSON text of one, of at most ${longestText} characters`,

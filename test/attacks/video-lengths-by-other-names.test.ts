@@ -75,11 +75,21 @@ const attacks: readonly (readonly [{ readonly path: string; readonly body: objec
       [{ metadata: { Model_Name: 'dear' } }, 'metadata.Model_Name'],
       [{ metadata: { extra_body: { req_key: 'dear' } } }, 'metadata.extra_body.req_key'],
       [{ metadata: '{"model":"dear"}' }, 'metadata.model'],
+      [{ parameters: { duration: 60 } }, 'parameters.duration', 'seconds'],
+      [{ config: { number_of_videos: 4 } }, 'config.number_of_videos'],
     ],
   ],
   [
     generic,
     [
+      [{ parameters: { duration: 60 } }, 'parameters.duration', 'duration'],
+      [{ Parameters: { durationSeconds: 60 } }, 'Parameters.durationSeconds', 'duration'],
+      [{ parameters: '{"duration":60}' }, 'parameters.duration', 'duration'],
+      [{ config: { duration_seconds: 60 } }, 'config.duration_seconds', 'duration'],
+      [{ input: { duration: 60 } }, 'input.duration', 'duration'],
+      [{ input: { num_frames: 600 } }, 'input.num_frames', 'duration'],
+      [{ input: { parameters: { n: 9 } } }, 'input.parameters.n', 'n'],
+      [{ parameters: { model: 'dear' } }, 'parameters.model'],
       [{ seconds: '60' }, 'seconds', 'duration'],
       [{ num_videos: 9 }, 'num_videos', 'n'],
       [{ metadata: { duration: 60 } }, 'metadata.duration', 'duration'],
@@ -135,6 +145,7 @@ test('nor does one in a form, however the form writes members of objects', async
     ['n', '9'],
     ['count', '9'],
     ['metadata[duration]', '60'],
+    ['parameters[duration]', '60'],
     ['metadata.n', '9'],
     ['extra_body[duration]', '60'],
     ['metadata', '{"duration": 60}'],
@@ -145,7 +156,7 @@ test('nor does one in a form, however the form writes members of objects', async
     ['duration[]', '60'],
   ] as const) {
     const heard = await ask(gateway, 'POST', compat.path, { body: formOf([...own, [name, value]]) });
-    t.match(heard, { status: 400, text: /'(?:duration|n|count|metadata|extra_body)/ }, name);
+    t.match(heard, { status: 400, text: /'(?:duration|n|count|metadata|extra_body|parameters)/ }, name);
   }
   t.equal(upstream.requests.length, 0);
 });
@@ -176,6 +187,8 @@ test('what says the same passes, and so does what is neither', async (t) => {
     [compat, { duration: null, metadata: 'of my own', extra_body: { duration: '4' } }],
     [compat, { metadata: { inner: { duration: 60, n: 9 } }, seed: 9 }],
     [generic, { seconds: '4', metadata: { n: 2, seconds: 4, duration: 4 }, count: 2 }],
+    [generic, { parameters: { duration: 4, n: 2, resolution: '1080p' }, input: 'a cat', config: null }],
+    [generic, { input: '{a cat} in {the rain}' }],
     [vendork, { seconds: 4, metadata: { duration: '4' } }],
     [vendorj, { duration: 4, metadata: { frames: 97 } }],
   ];

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { resolutionOf } from '../../src/video/shape.js';
 
 test('the resolution of a video is the one that is named, or follows from its size or mode', async (t) => {
-  const none = { body: {}, width: null, height: null, mode: null };
+  const none = { body: {}, form: null, width: null, height: null, mode: null };
   const size = { width: 1280, height: 720 };
   for (const [request, resolution] of [
     [none, null],
@@ -14,8 +14,14 @@ test('the resolution of a video is the one that is named, or follows from its si
     [{ ...none, body: { size: '480p' } }, '480p'],
     [{ ...none, ...size, body: { size: '1280x720' } }, '720p'],
     [{ ...none, body: { metadata: { resolution: '4k' } } }, '4k'],
+    [{ ...none, body: { parameters: { resolution: '1080P' } } }, '1080p'],
+    [{ ...none, body: { input: { parameters: { size: '4k' } } } }, '4k'],
+    [{ ...none, body: { config: { resolution: '4k' }, resolution: '720p' } }, null],
+    [{ ...none, ...size, body: { parameters: '{"resolution":"4k"}' } }, '4k'],
     [{ ...none, body: { resolution: '4k', extra_body: { resolution: '4K' } } }, '4k'],
     [{ ...none, ...size, body: { resolution: '480p', metadata: { resolution: '1080p' } } }, null],
+    [{ ...none, body: { parameters: { size: '1920*1080' } } }, '1080p'],
+    [{ ...none, ...size, body: { parameters: { size: '1920x1080' } } }, null],
     [{ ...none, body: { resolution: 'x'.repeat(65) } }, null],
     [{ ...none, body: { resolution: 7 } }, null],
   ] as const)
