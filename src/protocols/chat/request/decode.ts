@@ -238,8 +238,9 @@ function decodeMessages(messages: unknown): Conversation {
     results: null,
     functionCalls: new FunctionCalls(),
   };
-  for (const [index, message] of objectsOf(messages).entries())
+  objectsOf(messages).forEach((message, index) => {
     decodeMessage(message, `messages[${index}]`, index, progress);
+  });
   return progress;
 }
 
@@ -313,10 +314,10 @@ function decodeAssistant(
   const parts: AssistantPart[] = decodeAssistantContent(message.content, `${at}.content`);
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal });
-  for (const [number, call] of objectsOf(message.tool_calls).entries()) {
+  objectsOf(message.tool_calls).forEach((call, number) => {
     parts.push(...carriedReasoning(call));
     parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
-  }
+  });
   if (isObject(message.function_call)) {
     // This form has no ids: the call's and its result's are made from where the call stands.
     const call = functionCall(message.function_call, `function_call_${index}`, `${at}.function_call`);
