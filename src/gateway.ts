@@ -454,7 +454,10 @@ export class Gateway {
     return { requests: this.#recentCalls.list(), targets: told, limits };
   }
 
-  /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
+  /**
+   * Cuts what is left, and resolves when what was noted of it is in the store, or `lastEntriesMs` each for the ledger and
+   * for the calls under way have passed without that.
+   */
   async close(): Promise<void> {
     for (const ticker of this.#tickers) clearInterval(ticker);
     this.#ownProcess.close();

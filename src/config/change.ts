@@ -32,7 +32,7 @@ export interface ConfigPart {
 const idOf = ({ id }: ResolvedKey): string => id;
 const nameOf = ({ name }: ResolvedModel): string => name;
 
-/** What makes `next` of `before`. @param before null where nothing is known */
+/** What makes `next` out of `before`. @param before null where nothing is known */
 export function* configChange(before: ResolvedConfig | null, next: ResolvedConfig): Steps<ConfigChange> {
   const { keys, models, ...rest } = next;
   return {

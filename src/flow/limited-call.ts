@@ -90,7 +90,7 @@ export class LimitedCall {
   first: Taking | null = null;
   /** What it took once its model was known. */
   rest: Taking | null = null;
-  /** Those that pay for it; none for a model that costs nothing. */
+  /** The budgets that pay for the call; none for a model that costs nothing. */
   budgets: readonly PeriodBudget[] = none;
   /** All of its limits have let it in. */
   isAdmitted = false;

@@ -16,6 +16,8 @@ const slowMs = 500;
 const idleMs = 10_000;
 /** Calls of the store under way, below what any store takes of one process: what it refuses to take counts as spent. */
 const mostAtOnce = 512;
+/** So many are looked at in a tick, in less than a millisecond: of 100,000 each has its turn every 1.3 s. */
+const mostOfTick = 8192;
 
 export interface BudgetSourceOptions {
   readonly accounts: BudgetAccounts;
@@ -76,13 +78,17 @@ export class BudgetSource implements ShareSource {
   #working = 0;
   /** Whoever is answered asks again at once, and all who wait are being looked at. */
   #isFlushing = false;
-  /** At the last tick the store had not answered for long. */
+  /** In the last round the store had not answered for long. */
   #isSlow = false;
+  /** Those of the known ones that are still to be looked at in this round. */
+  #round: IterableIterator<Account>;
+  #isRoundSlow = false;
   /** While the store is gone, one account at a time finds out whether it is there again. */
   #probeAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: BudgetSourceOptions) {
     this.#options = options;
+    this.#round = this.#known.values();
   }
 
   /** False while the store does not answer. */
@@ -168,19 +174,28 @@ export class BudgetSource implements ShareSource {
 
   tick(): void {
     const at = this.#now();
-    let isSlow = !this.#isAvailable;
-    for (const account of this.#known.values()) {
-      const { pool } = account;
-      if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
-      if (account.work !== null) {
-        const isLate = !this.#isAvailable || at - account.workSince >= slowMs;
-        if (isLate) this.#lendMeanwhile(account);
-        isSlow ||= isLate;
-      } else if (this.#hasRoom()) this.#renew(account, at);
-      // Its turn comes later, and nobody knows when where those before it get no answer.
-      else if (this.#isSlow) this.#lendMeanwhile(account);
+    for (let count = 0; count < mostOfTick; count++) {
+      const { value: account, done } = this.#round.next();
+      if (done) {
+        this.#isSlow = this.#isRoundSlow || !this.#isAvailable;
+        this.#isRoundSlow = false;
+        this.#round = this.#known.values();
+        return;
+      }
+      this.#lookAt(account, at);
     }
-    this.#isSlow = isSlow;
+  }
+
+  #lookAt(account: Account, at: number): void {
+    const { pool } = account;
+    if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
+    if (account.work !== null) {
+      const isLate = !this.#isAvailable || at - account.workSince >= slowMs;
+      if (isLate) this.#lendMeanwhile(account);
+      this.#isRoundSlow ||= isLate;
+    } else if (this.#hasRoom()) this.#renew(account, at);
+    // Its turn comes later, and nobody knows when where those before it get no answer.
+    else if (this.#isSlow) this.#lendMeanwhile(account);
   }
 
   #renew(account: Account, at: number): void {

@@ -44,7 +44,7 @@ export interface OtherAttempt {
 /** Stands for a cost that nobody knows. */
 export const unknownCost = -Number.MAX_VALUE;
 
-/** Stands for a time that there is not. */
+/** Stands for a time that is not known. */
 export const none = -1;
 
 /**

@@ -89,7 +89,7 @@ export interface Inspected {
   readonly inspection: Inspection;
 }
 
-/** No call begins any more that the keys do not let in of which it was told before it was asked. */
+/** From now on no call begins that the keys refuse which the worker was sent before `confirm-keys`. */
 interface KeysConfirmed {
   readonly type: 'keys-confirmed';
   readonly number: number;

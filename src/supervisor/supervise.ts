@@ -329,7 +329,7 @@ class Supervisor {
   }
 
   /**
-   * What no callback's owner has heard of. What this process keeps for operators, of keys and of the store it reads or
+   * An exception that nobody caught. What this process keeps for operators, of keys and of the store it can read again or
    * is told anew: so it lives on, but for a fault of its start, and where Node says that its own state is broken.
    */
   readonly #survive = (error: unknown): void => {

@@ -451,7 +451,7 @@ function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promis
   return inSlices(configChange(before, next));
 }
 
-/** Nobody waits for a worker that does not serve yet but for its start. */
+/** A worker that does not serve yet keeps nobody waiting: it is sent its config in larger turns. */
 const partsOfTurn = { start: 8, reload: 1 } as const;
 
 /**

@@ -5,7 +5,7 @@ import { dayMs, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
 import type { CallGroup, CallGroupSums } from './sums.js';
 
-/** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
+/** The calls of a table have ended within less than so many milliseconds. */
 export const tableSpanMs = 1000;
 /** Calls of one table, and so its groups: to count and write a full one, each of another key, takes a millisecond. */
 export const mostCalls = 500;

@@ -20,7 +20,7 @@ const everyMs = 60_000;
 const againMs = 5000;
 /** A minute of failures is more than a store that is gone for a while. */
 const mostUntold = 12;
-/** One process searches a minute. */
+/** Of all processes one searches, each minute: it claims the search for so long. */
 const searchMs = 50_000;
 const recordsOfPage = 20;
 const linesOfPage = 50;

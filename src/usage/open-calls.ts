@@ -55,7 +55,7 @@ export interface OpenCallsValue {
   readonly writer: ProcessMark;
   /** Unix milliseconds: when it was written. */
   readonly at: number;
-  /** Lines of calls in it have been written since this time, if at all. */
+  /** No call of the page got its line before this time. */
   readonly since: number;
   readonly page: string;
 }

@@ -339,8 +339,12 @@ class ContentRelay implements ContentOwner, ExchangeListener {
   }
 
   #finish(): void {
+    if (this.#left > 0) {
+      this.#break(tooShort());
+      return;
+    }
     this.#call.exchange.end();
-    this.#settle(this.#left > 0 ? 'upstream_error' : 'complete');
+    this.#settle('complete');
   }
 
   #refuse(error: GatewayError): void {
@@ -354,6 +358,10 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     this.#fetch.release();
     account(this.#services, this.#call, outcome);
   }
+}
+
+function tooShort(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream sent less of the file than it had announced.');
 }
 
 function rangeLine(range: ByteRange | null): HeadLines {
