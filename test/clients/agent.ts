@@ -19,8 +19,6 @@ export interface Agent {
   /** What it does after an answer that breaks off, and after a 429 that asks for a second. */
   readonly afterCut: AfterFailure;
   readonly afterLimit: AfterFailure;
-  /** Why it shows its model no image, or null. */
-  readonly noImage: string | null;
   /** Where the gateway is, the key, and what keeps it from calling anybody else. */
   environment(url: string): Readonly<Record<string, string>>;
   /** Files below its home. */
@@ -62,7 +60,6 @@ const codex: Agent = {
   ],
   afterCut: 'asks again',
   afterLimit: 'asks again',
-  noImage: null,
   environment: () => ({ GATEWAY_KEY: testKey }),
   files: (url) => ({
     '.codex/config.toml': `model_provider = "gateway"
@@ -86,7 +83,6 @@ const claudeCode: Agent = {
   ],
   afterCut: 'asks again',
   afterLimit: 'asks again',
-  noImage: null,
   environment: (url) => ({
     ANTHROPIC_BASE_URL: url,
     ANTHROPIC_API_KEY: testKey,
@@ -108,7 +104,6 @@ const geminiCli: Agent = {
   // client has for a connection that the other side closes: it is so with its vendor, too.
   afterCut: 'tells of it',
   afterLimit: 'asks again',
-  noImage: null,
   environment: (url) => ({
     GOOGLE_GEMINI_BASE_URL: url,
     GEMINI_API_KEY: testKey,
@@ -141,7 +136,6 @@ function opencode(model: string): Agent {
     // It asks again after errors whose words it knows, which the error event of messages does not have.
     afterCut: provider === 'anthropic' ? 'tells of it' : 'asks again',
     afterLimit: 'asks again',
-    noImage: provider === 'compatible' ? 'it sends none to a model of which its config says nothing' : null,
     environment: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
     files: (url) => ({
       '.config/opencode/opencode.json': JSON.stringify({
@@ -155,7 +149,9 @@ function opencode(model: string): Agent {
             npm: '@ai-sdk/openai-compatible',
             name: 'compatible',
             ...options(url, '/v1'),
-            models: { 'gpt-6-sol': {} },
+            models: {
+              'gpt-6-sol': { attachment: true, modalities: { input: ['text', 'image'], output: ['text'] } },
+            },
           },
         },
       }),
