@@ -8,7 +8,7 @@ import { LineWriter } from '../../src/supervisor/log.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
-const module = new URL('../../src/supervisor/line-writer.js', import.meta.url).href;
+const log = new URL('../../src/supervisor/log.js', import.meta.url).href;
 
 /** A pipe whose ends are opened as often as one likes, and wait for nobody. */
 function makePipe(t: Test): { read(): number; write(): number } {
@@ -76,7 +76,7 @@ test('what is to be written is, behind full batches, too', async (t) => {
 
 test('lines that several processes write to one pipe stay whole', async (t) => {
   const script = `
-    const { LineWriter } = await import(${JSON.stringify(module)});
+    const { LineWriter } = await import(${JSON.stringify(log)});
     const writer = new LineWriter(1);
     for (let turn = 0; turn < 100; turn++) {
       for (let line = 0; line < 50; line++)
@@ -193,7 +193,7 @@ test('a process ends although nobody reads its lines', async (t) => {
   const pipe = makePipe(t);
   pipe.read();
   const script = `
-    const { LineWriter } = await import(${JSON.stringify(module)});
+    const { LineWriter } = await import(${JSON.stringify(log)});
     const writer = new LineWriter(1);
     for (let line = 0; line < 10_000; line++) writer.add('x'.repeat(1000) + '\\n');
     await writer.written();
@@ -207,7 +207,6 @@ test('a process ends although nobody reads its lines', async (t) => {
 });
 
 test('a process whose log is a socket that nobody reads ends, too', async (t) => {
-  const log = new URL('../../src/supervisor/log.js', import.meta.url).href;
   for (const [code, signal] of [
     [0, 'SIGTERM'],
     [1, 'SIGKILL'],
