@@ -44,7 +44,7 @@ test('a creation on a kept connection that is closed at once reaches the upstrea
     const client = makeClient(t);
     const seen: string[] = [];
     const server = await cutting(t, seen, 0);
-    const request = { ...get('/', 'POST'), once: () => isOnce };
+    const request = { ...get('/', 'POST'), hasEffects: () => isOnce };
     await new Call(client, server.origin, request).over;
     const call = await new Call(client, server.origin, request).over;
     t.equal(call.failure?.reason ?? null, isOnce ? 'reset' : null);
@@ -60,7 +60,7 @@ test('a creation whose kept connection had ended before it was written goes to a
       if (index === 0) setImmediate(() => socket.write('HTTP/1.1 408 Request Timeout\r\n\r\n'));
     }),
   );
-  const request = { ...get('/', 'POST'), once: () => true };
+  const request = { ...get('/', 'POST'), hasEffects: () => true };
   // Whether what follows the answer is seen before, within or after the second call depends on the kernel's timing.
   for (let round = 0; round < 20; round++) {
     await new Call(client, server.origin, request).over;
