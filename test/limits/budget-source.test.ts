@@ -293,14 +293,10 @@ test('the next period has a budget of its own, and that of the one before goes b
 });
 
 test('as many budgets as there are keys are asked for and given back a few at a time, and none is lost', async (t) => {
-  for (const [count, isLeaving] of [
-    [1300, false],
-    [1300, true],
-    [9000, false],
-  ] as const) {
+  for (const isLeaving of [false, true]) {
     const time = new SimulatedTime();
     const accounts = new SimulatedAccounts(time);
-    const budgets = Array.from({ length: count }, (_, i): Pool => ({ ...budget, name: `key:${i}:budget` }));
+    const budgets = Array.from({ length: 1300 }, (_, i): Pool => ({ ...budget, name: `key:${i}:budget` }));
     const { source, host, told } = startBudgetHost({ time, accounts, pools: budgets, workers: 1 });
     const [worker] = host.workers as [SimulatedWorker];
     const asked = budgets.map((pool) => ask(worker, pool, 10));
