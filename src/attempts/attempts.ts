@@ -83,8 +83,8 @@ export class Attempts {
   }
 
   /**
-   * Decides what follows an attempt that failed, and makes it the present target.
-   * @returns whether another one does: `goOn` begins it, and nothing else may be told the client
+   * Decides what follows an attempt that failed, and makes ready for it: its target and key are the present ones from now on.
+   * @returns whether another one does: `beginPlanned` begins it, and nothing else may be told the client
    */
   planNext(attempt: FailedAttempt): boolean {
     this.#wait = this.#after(attempt);

@@ -7,7 +7,7 @@ import type { RelayedAttempt } from './attempts.js';
 export interface HedgedAttempt {
   readonly attempt: RelayedAttempt;
   readonly transform: AnswerTransform;
-  readonly path: GatewayPath;
+  readonly gatewayPath: GatewayPath;
   readonly leftOut: Call['leftOut'];
 }
 

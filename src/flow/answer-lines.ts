@@ -90,9 +90,9 @@ const jsonStarts = {
   translated: '\r\nx-gateway-path: translated\r\ncontent-type: application/json',
 } as const;
 
-function startOf({ gatewayPath: path }: Call, type: string | null): string {
-  if (type === json && path !== null) return jsonStarts[path];
-  return `\r\nx-gateway-path: ${path}${type === null ? '' : `\r\ncontent-type: ${type}`}`;
+function startOf({ gatewayPath }: Call, type: string | null): string {
+  if (type === json && gatewayPath !== null) return jsonStarts[gatewayPath];
+  return `\r\nx-gateway-path: ${gatewayPath}${type === null ? '' : `\r\ncontent-type: ${type}`}`;
 }
 
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */

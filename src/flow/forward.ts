@@ -163,8 +163,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
 
   /** Asked again, the present target would make or keep it twice. */
   get #hasEffects(): boolean {
-    const { gatewayPath: path } = this.#call;
-    return path !== 'translated' && this.#endpoint.hasEffects(nativeBody(this.#call, this.#endpoint));
+    const { gatewayPath } = this.#call;
+    return gatewayPath !== 'translated' && this.#endpoint.hasEffects(nativeBody(this.#call, this.#endpoint));
   }
 
   /** Plans an attempt to follow one that failed. @returns whether there is one: then `#goOn` begins it. */
@@ -252,12 +252,12 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   /** What becomes of an attempt is what becomes of the call from now on. */
-  #adopt({ attempt, transform, path, leftOut }: HedgedAttempt): void {
+  #adopt({ attempt, transform, gatewayPath, leftOut }: HedgedAttempt): void {
     this.#attempts.stayWith(attempt);
     this.#attempt = attempt;
     this.#transform = transform;
     this.#call.target = attempt.target;
-    this.#call.gatewayPath = path;
+    this.#call.gatewayPath = gatewayPath;
     this.#call.leftOut = leftOut;
     this.#relay?.reset(transform, attempt);
   }
@@ -303,12 +303,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       call.retries++;
       hedges.spend(call.model);
       this.#services.recorder.count('gateway_hedges_total', 1, this.#call.model.name, 'sent');
-      return {
-        attempt,
-        transform: prepared.transform,
-        path: prepared.gatewayPath,
-        leftOut: prepared.leftOut,
-      };
+      const { transform, gatewayPath, leftOut } = prepared;
+      return { attempt, transform, gatewayPath, leftOut };
     } catch (fault) {
       // The first is still under way.
       attempt?.leave();
@@ -445,8 +441,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
     if (attempt === this.#attempt) this.#awaitFirstToken(target);
-    const { transform, gatewayPath: path, leftOut } = prepared;
-    if (isHedged) this.#startHedge({ attempt, transform, path, leftOut });
+    const { transform, gatewayPath, leftOut } = prepared;
+    if (isHedged) this.#startHedge({ attempt, transform, gatewayPath, leftOut });
   }
 
   #awaitFirstToken({ firstTokenMs }: Target): void {

@@ -323,23 +323,26 @@ export class ObservedTransform implements AnswerTransform {
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const broken = this.#brokenOutput(brokenBy);
-    const written = tail === null ? this.#wholeTokens : this.#output.tokens(tail, this.#started);
     return inexactUsage({
       brokenBy,
       hasPassed: this.#output.passed > 0,
       estimates: broken === null ? estimates : 'conversation',
       reported,
       input: this.#observed.inputEstimate,
-      output: broken === 'medium' ? mediumTokens : written,
+      output: broken === 'medium' ? mediumTokens : this.#written(tail),
     });
   }
 
   /** @param usage of an answer that has come to its end */
   #allCounted(usage: Usage): Usage {
     if (usage.output > 0 || this.#rules.metering.estimates !== 'conversation') return usage;
-    const tail = this.#started ? this.#tail : null;
-    const written = tail === null ? this.#wholeTokens : this.#output.tokens(tail.bytes(), true);
-    return withUncounted(usage, this.#observed.inputEstimate, written);
+    const tail = this.#started ? (this.#tail?.bytes() ?? null) : null;
+    return withUncounted(usage, this.#observed.inputEstimate, this.#written(tail));
+  }
+
+  /** Tokens of the output, by what was said. @param tail of what passed; null for an answer that came whole */
+  #written(tail: Buffer | null): number {
+    return tail === null ? this.#wholeTokens : this.#output.tokens(tail, this.#started);
   }
 
   #brokenOutput(brokenBy: BrokenBy): Metering['broken'] {

@@ -1,3 +1,4 @@
+import { shorterSide } from './shape.js';
 import type { TaskCharge, VideoTask } from './task.js';
 
 /** No video lasts longer: a number above that is one of something else than seconds. */
@@ -52,6 +53,6 @@ function endedCharge(
 function pricedResolution({ result }: VideoTask, { resolutions }: TaskCharge) {
   const { width = null, height = null } = result ?? {};
   if (resolutions === undefined || width === null || height === null) return null;
-  const name = `${Math.min(width, height)}p`;
+  const name = shorterSide({ width, height });
   return resolutions.find(({ resolution }) => resolution === name) ?? null;
 }

@@ -125,6 +125,7 @@ export function resolutionOf(
   return told.size === 0 ? mode : told.size === 1 ? ([...told][0] ?? null) : null;
 }
 
-function shorterSide({ width, height }: Size): string {
+/** A size as prices name it: `720p`. */
+export function shorterSide({ width, height }: Size): string {
   return `${Math.min(width, height)}p`;
 }

@@ -48,7 +48,7 @@ export const transcriptionForm = compileForm({
     include: fields,
     languages: fields,
     keywords: fields,
-    // `auto`, or the field of an object, or `chunking_strategy[type]` and so on.
+    // `auto`, or the text of an object, or `chunking_strategy[type]` and so on.
     chunking_strategy: field,
   }),
   split: ['chunking_strategy'],
