@@ -44,6 +44,8 @@ const leastWithMedia = 32 * 1024;
  * it is in base64 as well: without a quote there both are in one string.
  */
 const longestWayBack = 512 * 1024;
+/** The most bytes of a string that is in base64 that stand before its base64: the head of a `data:` URL. */
+const longestHead = 256;
 const QUOTE = 0x22;
 /** A call asks more than once, and would get another number each time. */
 const known = new WeakMap<Buffer, number>();
@@ -76,7 +78,8 @@ function sampledEstimate(body: Buffer): number {
     const wasInBase64 = isInBase64;
     isInBase64 = isBase64(body, at, at + sampleBytes);
     if (isInBase64) {
-      const from = wasInBase64 ? Math.max(before, at - longestWayBack) : before;
+      // The sample before it may stand within the head of the string.
+      const from = wasInBase64 ? Math.max(before, at - longestWayBack) : Math.max(0, before - longestHead);
       const quote = body.subarray(from, at).lastIndexOf(QUOTE);
       if (quote !== -1) {
         last = lookAt(body, from + quote, last);

@@ -171,6 +171,25 @@ test('a medium of any size is one, beside a text of any size', (t) => {
   t.end();
 });
 
+test('a medium is one where the place that is looked at before it is in its head', (t) => {
+  const url = `data:application/pdf;base64,${'iVBORw0KGgo'.repeat(80_000)}`;
+  const content = [{ type: 'file', file: { filename: 'a.pdf', file_data: url } }];
+  const body = JSON.stringify({ messages: [{ role: 'user', content }] });
+  const { random } = Math;
+  t.teardown(() => {
+    Math.random = random;
+  });
+  const step = (body.length - 64) / 16;
+  const head = body.indexOf(url);
+  for (let at = head - 70; at < head + 40; at++) {
+    let drawn = 0;
+    Math.random = () => (drawn++ === 0 ? (at + 0.5) / step : 0.5);
+    const estimate = bodyEstimate(Buffer.from(body));
+    t.ok(estimate < body.length / 4 / 6, `${at - head}: ${estimate}`);
+  }
+  t.end();
+});
+
 test('a body has one estimate, however often it is asked for', (t) => {
   const parts = Array.from({ length: 40 }, (_, index) =>
     index % 2 === 0
