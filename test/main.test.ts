@@ -261,8 +261,6 @@ test('the curl of the demo banner is answered, and the log says where the gatewa
   t.match(entry, { url: gateway.baseUrl, port: gateway.port, workers: [...gateway.workerPids()] });
 });
 
-t.end();
-
 test('prices are written into the file that a link leads to', (t) => {
   const folder = t.testdir({
     'real.json': JSON.stringify({ models: { a: { targets: [] } } }),
@@ -278,3 +276,5 @@ test('prices are written into the file that a link leads to', (t) => {
   t.strictSame(readdirSync(folder).sort(), ['config.json', 'list.json', 'real.json']);
   t.end();
 });
+
+t.end();

@@ -47,8 +47,6 @@ test('an address of another machine is refused in plain words', async (t) => {
   await t.rejects(claimPort('192.0.2.1', 0), { message: '192.0.2.1 is not an address of this machine' });
 });
 
-t.end();
-
 test('all addresses of IPv4 hold none of IPv6, and those of IPv6 hold all', async (t) => {
   const cases: [string, string, boolean][] = [
     ['127.0.0.1', '127.0.0.1', true],
@@ -66,3 +64,5 @@ test('all addresses of IPv4 hold none of IPv6, and those of IPv6 hold all', asyn
     t.equal(isOneAddress(other, one), isOne, `${other} and ${one}`);
   }
 });
+
+t.end();
