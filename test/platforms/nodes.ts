@@ -25,7 +25,7 @@ const made = /^(node_modules|dist.*|data|\.tap|\.git)$/;
 
 const execute = promisify(execFile);
 
-/** Runs a program to its end. @returns what it printed @throws Error with that when it fails */
+/** Runs a program to its end. @returns what it printed @throws Error with what tells why, when it fails */
 export async function run(
   command: string,
   args: readonly string[],
@@ -36,8 +36,17 @@ export async function run(
     return `${stdout}${stderr}`;
   } catch (error) {
     const printed = [Reflect.get(Object(error), 'stdout'), Reflect.get(Object(error), 'stderr')].join('');
-    throw new Error(`${command} ${args.join(' ')} failed:\n${printed.slice(-8000)}`, { cause: error });
+    throw new Error(`${command} ${args.join(' ')} failed:\n${whyOf(printed)}`);
   }
+}
+
+/** The first points of a test run that failed, with what is below them, and the end of what was printed. */
+function whyOf(printed: string): string {
+  const lines = printed.split('\n');
+  const failed = lines.flatMap((line, index) => (/^ *not ok/.test(line) ? [index] : [])).slice(0, 3);
+  const points = failed.map((index) => lines.slice(index, index + 25).join('\n'));
+  // A report of tests that quotes this is not to take these for points of its own.
+  return [...points, printed.slice(-2000)].join('\n...\n').replaceAll(/^/gm, '> ');
 }
 
 /** Installs a Node from the registry, once for all runs on this machine. */
