@@ -8,16 +8,25 @@ export interface TestServer {
   readonly server: Server;
 }
 
+interface StartOptions {
+  readonly isShort?: () => boolean;
+  readonly port?: number;
+  readonly host?: string;
+}
+
 const onFault = (_where: string, fault: unknown): void => {
   throw fault;
 };
 
-/** Starts a server on a port of its own for as long as the test runs. */
+/**
+ * Starts a server on a port of its own for as long as the test runs.
+ * @param host `ownAddress` where it is closed while somebody still comes to it
+ */
 export async function startServer(
   t: Test,
   onRequest: (exchange: Exchange) => void,
   tls: { readonly cert: string; readonly key: string } | null = null,
-  { isShort = () => false, port = 0 }: { readonly isShort?: () => boolean; readonly port?: number } = {},
+  { isShort = () => false, port = 0, host = '127.0.0.1' }: StartOptions = {},
 ): Promise<TestServer> {
   const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
   const words = { vendorc: [], vendorg: [] };
@@ -32,7 +41,7 @@ export async function startServer(
     isShort,
   });
   t.teardown(() => server.close());
-  return { server, port: await server.listen('127.0.0.1', port) };
+  return { server, port: await server.listen(host, port) };
 }
 
 /** What an exchange told its listener. */

@@ -1,35 +1,42 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { test } from 'tap';
-import { startServer } from './http-server.js';
+import { type Test, test } from 'tap';
+import type { Exchange } from '../../src/http/exchange.js';
+import { ownAddress } from '../support/free-port.js';
+import { startServer, type TestServer } from './http-server.js';
+
+/** A port that it has closed stays nobody else's. */
+function startHere(t: Test, onRequest: (exchange: Exchange) => void): Promise<TestServer> {
+  return startServer(t, onRequest, null, { host: ownAddress });
+}
 
 /** In one of them alone, uWS may not notice that its memory is freed twice. */
 const servers = 60;
 
 test('a server that is closed while it is about to stop listening stops once', async (t) => {
-  const all = await Promise.all(Array.from({ length: servers }, () => startServer(t, () => {})));
+  const all = await Promise.all(Array.from({ length: servers }, () => startHere(t, () => {})));
   const drained = all.map(({ server }) => server.drain(0));
   for (const { server } of all) server.close();
   await Promise.all(drained);
   for (const { port } of all) {
-    const [error] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
+    const [error] = (await once(connect(port, ownAddress), 'error')) as [NodeJS.ErrnoException];
     if (error.code !== 'ECONNREFUSED') t.fail(`${error.code}`);
   }
   t.pass('none of them takes connections');
 });
 
 test('a server that drains twice, and is closed then, stops once', async (t) => {
-  const { server, port } = await startServer(t, () => {});
+  const { server, port } = await startHere(t, () => {});
   await Promise.all([server.drain(0), server.drain(0)]);
   server.close();
-  const [error] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
+  const [error] = (await once(connect(port, ownAddress), 'error')) as [NodeJS.ErrnoException];
   t.equal(error.code, 'ECONNREFUSED');
 });
 
 test('a server that drains answers what has come before its last moment, though it was not at work then', async (t) => {
-  const { server, port } = await startServer(t, (exchange) => exchange.respondEmpty(204, '', null));
+  const { server, port } = await startHere(t, (exchange) => exchange.respondEmpty(204, '', null));
   const request = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
-  const clients = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')] as const;
+  const clients = [connect(port, ownAddress), connect(port, ownAddress)] as const;
   for (const client of clients) {
     client.write(request);
     await once(client, 'data');
@@ -57,8 +64,8 @@ test('a server that drains answers what has come before its last moment, though 
 });
 
 test('a server that has ceased to listen serves on the connections that it has, until it drains', async (t) => {
-  const { server, port } = await startServer(t, (exchange) => exchange.respondEmpty(204, '', null));
-  const client = connect(port, '127.0.0.1');
+  const { server, port } = await startHere(t, (exchange) => exchange.respondEmpty(204, '', null));
+  const client = connect(port, ownAddress);
   const closed = once(client, 'close');
   const ask = async (): Promise<string> => {
     client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -67,7 +74,7 @@ test('a server that has ceased to listen serves on the connections that it has, 
   };
   await ask();
   await server.stopListening();
-  const [error] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
+  const [error] = (await once(connect(port, ownAddress), 'error')) as [NodeJS.ErrnoException];
   t.equal(error.code, 'ECONNREFUSED');
   t.notMatch(await ask(), /connection: close/i);
   const drained = server.drain(0);
