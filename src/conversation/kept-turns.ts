@@ -148,8 +148,8 @@ export interface KeepRequest {
 
 /** How the calls of an endpoint go on from earlier ones. */
 export interface ConversationRules {
-  /** What stands in a body that names parts of earlier answers within its conversation; null where none does. */
-  readonly mention: Buffer | null;
+  /** Whether a body may name parts of earlier answers within its conversation; null where none does. */
+  readonly mayMention: ((body: Buffer) => boolean) | null;
   /** Only a body with a member by which it goes on (`goingOnMembers`) is of a conversation; else every one may be. */
   readonly isAsked: boolean;
   /** What was made can be asked for by its id, wherever it is. */

@@ -51,9 +51,9 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
 function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions): boolean {
   const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
   if (call.checkedBody().goesOn) return true;
-  const { mention } = conversation;
+  const { mayMention } = conversation;
   const body = call.wholeBody();
-  return mention !== null && (!isNative || body.length <= longestSearched) && body.includes(mention);
+  return mayMention !== null && (!isNative || body.length <= longestSearched) && mayMention(body);
 }
 
 interface RecallingParts {

@@ -176,7 +176,7 @@ const mostCharacters = 8 * 1024 * 1024;
 
 /** How messages go on from earlier ones: by the member `thread`. */
 export const messagesConversation: ConversationRules = {
-  mention: null,
+  mayMention: null,
   isAsked: true,
   isShown: false,
   recall,

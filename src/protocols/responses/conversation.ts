@@ -31,15 +31,15 @@ import {
   writeKept,
 } from './kept.js';
 import { idOfBeginning, idOfEvents } from './made-id.js';
+import { mayRefer, referredTo } from './references.js';
 import { joinItems, readConversation, storeOf } from './socket-message.js';
 
-const mention = Buffer.from('"item_reference"');
 /** Each may be an item of another response, whose record is read for it. */
 const mostReferences = 4096;
 
 /** How responses go on from earlier ones: by `previous_response_id`, and by references to items in the input. */
 export const responsesConversation: ConversationRules = {
-  mention,
+  mayMention: mayRefer,
   isAsked: false,
   isShown: true,
   recall,
@@ -138,13 +138,6 @@ function recordAt(found: Found, index: number): KeptResponse | Holder | null {
 
 function previousOf({ previousId }: Asked, found: Found): KeptResponse | Holder | null {
   return previousId === null || !isLegalId(previousId) ? null : recordAt(found, 0);
-}
-
-/** @returns id of the item that an item of an input stands for; null for any other item */
-function referredTo(element: string): string | null {
-  if (!element.includes('item_reference')) return null;
-  const { type, id } = parseObject(element) ?? {};
-  return type === 'item_reference' && typeof id === 'string' ? id : null;
 }
 
 interface FoundRecords {

@@ -123,6 +123,25 @@ test('references to items are replaced by the items', async (t) => {
   t.match(lastMessages(gateway), [{ content: 'one' }, { role: 'assistant', content: `${said}${said}` }]);
 });
 
+test('a reference needs no type', async (t) => {
+  const gateway = await stage(t);
+  const { body } = await askResponse(gateway, { input: 'one' });
+  const [item] = body.output as JsonObject[];
+  for (const reference of [{ id: item?.id }, { id: item?.id, type: null }, { type: null, id: item?.id }]) {
+    const second = await askResponse(gateway, {
+      input: [{ role: 'user', content: 'one' }, reference, { role: 'user', content: 'two' }],
+    });
+    t.equal(second.status, 200);
+    t.match(lastMessages(gateway), [
+      { content: 'one' },
+      { role: 'assistant', content: said },
+      { content: 'two' },
+    ]);
+  }
+  const unknown = await askResponse(gateway, { input: [{ id: 'msg_unknown' }] });
+  t.match(unknown, { status: 404, body: { error: { message: "Item with id 'msg_unknown' not found." } } });
+});
+
 test('what a turn refers to is not kept again, and lives as long as the turn', async (t) => {
   const path = temporaryFolder(t);
   const gateway = await stage(t, { hours: 1 }, path);

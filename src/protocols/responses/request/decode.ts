@@ -45,6 +45,7 @@ import {
 } from '../namespaces.js';
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
+import { isReference, referenceType } from '../references.js';
 import { decodeSearch } from '../search-tool.js';
 import { decodeTool, decodeToolChoice } from '../tools-decode.js';
 
@@ -378,6 +379,7 @@ class InputReader {
   }
 
   read(item: JsonObject, at: string): void {
+    if (isReference(item)) throw untranslatable(at, ofType(referenceType));
     switch (item.type) {
       case undefined:
       case null:
@@ -399,8 +401,6 @@ class InputReader {
         break;
       case 'additional_tools':
         break;
-      case 'item_reference':
-        throw untranslatable(at, ofType(item.type));
       default:
         if (!this.#clientTool(item, at) && !this.#compaction(item))
           this.#context.leftOut.add(nameOfItem(item.type));

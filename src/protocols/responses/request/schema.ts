@@ -60,7 +60,12 @@ const item = Type.Union([
     input: Type.String(),
   }),
   Type.Object({ type: Type.Literal('custom_tool_call_output'), ...callOutput }),
-  Type.Object({ type: Type.Literal('item_reference'), id: Type.String() }),
+  // Its type may be left out, too: https://platform.openai.com/docs/api-reference/responses/create (ItemReferenceParam).
+  Type.Object({
+    type: nullable(Type.Literal('item_reference')),
+    id: Type.String(),
+    role: Type.Optional(Type.Null()),
+  }),
   Type.Object({ type: Type.Literal('compaction'), encrypted_content: Type.String() }),
   Type.Object({
     type: Type.Optional(Type.Literal('message')),

@@ -123,6 +123,7 @@ test('what only an upstream of the protocol can do is refused by its name', asyn
     [{ prompt: { id: 'p' } }, 'prompt'],
     [{ background: true }, 'background'],
     [item({ type: 'item_reference', id: 'x' }), 'input[1]'],
+    [item({ id: 'x' }), 'input[1]'],
     [item({ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }), 'input[1].content[0].file_id'],
     [{ tool_choice: { type: 'allowed_tools', tools: [5] } }, 'tool_choice.tools[0]'],
     [{ text: { format: { type: 'grammar' } } }, 'text.format'],
