@@ -76,6 +76,22 @@ export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null 
   return isEmpty ? null : { members, efforts, roles, dropsSampling, thinking, fillsReasoning };
 }
 
+/** Rules with what becomes of a body that turns thinking off, where they do not say it: a model adapts it and refuses that. */
+export function rulesForOff(rules: TargetRules | null): TargetRules | null {
+  if (rules === null) return neverOff;
+  const isRuled = rules.thinking !== null || rules.members.some(({ path }) => path[0] === 'thinking');
+  return isRuled ? null : { ...rules, thinking: 'never_off' };
+}
+
+const neverOff: TargetRules = {
+  members: [],
+  efforts: new Map(),
+  roles: new Map(),
+  dropsSampling: false,
+  thinking: 'never_off',
+  fillsReasoning: false,
+};
+
 /** The headers of an upstream's settings. */
 interface GivenHeaders {
   readonly headers: ConfiguredHeaders['headers'];

@@ -7,7 +7,7 @@ import { WideMap } from '../wire/wide-map.js';
 import { createKeyShares } from './key-shares.js';
 import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
-import { mergeHeaders, mergeRules } from './rules.js';
+import { mergeHeaders, mergeRules, rulesForOff } from './rules.js';
 import type { RuleSettings } from './rules-schema.js';
 import { nativeProtocols, translationProtocol } from './servable.js';
 import type {
@@ -243,12 +243,14 @@ function buildModel(
     // Shared where they are the upstream's: thousands of models then begin their requests with the same bytes.
     const layers = target.preset === null && target.rules === null ? null : layersOf(known.settings, target);
     const configured = layers === null ? upstream : mergeHeaders(known.settings, layers);
+    const rules = layers === null ? known.rules : mergeRules(layers);
     const built: Target = {
       upstream,
       model: target.model,
       headers: configured.headers,
       clientHeaders: configured.clientHeaders,
-      rules: layers === null ? known.rules : mergeRules(layers),
+      rules,
+      rulesForOff: target.translation.adaptiveThinking ? rulesForOff(rules) : null,
       native: setOf(nativeProtocols(upstream.kind, target.responses)),
       translatesTo: translationProtocol(upstream.kind, target.responses),
       images: target.images ?? 'openai',

@@ -52,7 +52,7 @@ export interface TargetRules {
   readonly roles: ReadonlyMap<string, string>;
   /** It refuses settings of how the next token is drawn. */
   readonly dropsSampling: boolean;
-  readonly thinking: ThinkingForm | null;
+  readonly thinking: ThinkingForm | 'never_off' | null;
   /** It refuses messages of the assistant without reasoning. */
   readonly fillsReasoning: boolean;
 }
@@ -117,6 +117,8 @@ export interface Target extends ConfiguredHeaders {
   readonly translation: TargetOptions;
   /** What is changed in bodies for it; null for nothing. */
   readonly rules: TargetRules | null;
+  /** The same for a body that may turn thinking off, which its model refuses; null where it takes that. */
+  readonly rulesForOff: TargetRules | null;
   /** How it takes calls for images. */
   readonly images: 'openai' | 'openai-files' | 'dashscope';
   /** Lower is tried first. */

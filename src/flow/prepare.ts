@@ -9,6 +9,7 @@ import type { ConversationRequest, TextProtocolName } from '../conversation/requ
 import { type EffectRule, noEffects } from '../protocols/effects.js';
 import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../protocols/endpoint.js';
 import { bodyEdits, type RuledBody } from '../protocols/target-rules/body-edits.js';
+import { ruledOut } from '../protocols/target-rules/ruled-out.js';
 import { textEndpoints } from '../protocols/text.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { ObservedTransform } from '../stream/observe.js';
@@ -18,7 +19,7 @@ import type { RequestBodySource } from '../upstream/client.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { contains } from '../wire/json-skip.js';
-import { editMembers, type ObjectEdits } from '../wire/member-edits.js';
+import { editMembers, type ObjectEdits, type OnLost } from '../wire/member-edits.js';
 import { createSealer, type Sealer } from '../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import { beginInBackground } from './background.js';
@@ -75,9 +76,11 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
+  const rules = nativeRules(endpoint, target, body);
+  const leftOut = rules === null ? null : new LeftOut();
   const sent =
-    target.rules !== null
-      ? ruledBody(target.rules, body, nativeKind(endpoint, { model, includeUsage }))
+    rules !== null
+      ? ruledBody(rules, body, nativeKind(endpoint, { model, includeUsage }), (path) => leftOut?.add(path))
       : edited
         ? spliceBody(body, scan, { model, includeUsage })
         : [body];
@@ -98,7 +101,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   });
   return {
     gatewayPath: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
-    leftOut: nothingLeftOut,
+    leftOut: leftOut?.names ?? nothingLeftOut,
     upstreamPath: nativePath(call, endpoint, target),
     protocol: endpoint.protocol,
     contentType: json,
@@ -163,9 +166,16 @@ function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer |
 /** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
 export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
   if (body === null) return [];
-  const rules = target?.rules ?? null;
+  const rules = target === null ? null : nativeRules(endpoint, target, body);
   if (rules === null) return [body];
   return ruledBody(rules, body, nativeKind(endpoint, { model: null, includeUsage: false }));
+}
+
+/** The rules for a body that a target takes as it comes. */
+function nativeRules({ translation }: Endpoint, target: Target, body: Buffer): TargetRules | null {
+  const { rules, rulesForOff } = target;
+  const off = translation?.thinkingOff ?? null;
+  return rulesForOff !== null && off !== null && contains(body, off) ? rulesForOff : rules;
 }
 
 function nativeKind({ protocol, translation }: Endpoint, edits: BodyEdits): RuledBody {
@@ -303,6 +313,10 @@ export function prepareTranslated(
   });
   const body = upstreamCodec.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
+  const onLost = (path: string): void => {
+    for (const name of ruledOut(request, upstreamCodec.rules.protocol, path)) leftOut.add(name);
+  };
+  const sent = rules === null ? [written] : ruledBody(rules, written, writtenKind(upstream.protocol), onLost);
   const conversation = request.stored === false ? null : (call.route?.endpoint?.conversation ?? null);
   const keep = conversation === null ? null : answerKeep(call, conversation, false);
   const names = withoutKept(leftOut.names, keep);
@@ -314,7 +328,7 @@ export function prepareTranslated(
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
     protocol: upstream.protocol,
     contentType: json,
-    body: rules === null ? [written] : ruledBody(rules, written, writtenKind(upstream.protocol)),
+    body: sent,
     source: null,
     leftOut: names,
     hasEffects: upstream.hasEffects,
@@ -373,10 +387,16 @@ const known = new WeakMap<TargetRules, Map<string, ObjectEdits>>();
 /**
  * A body as the rules of a target have it.
  * @param body valid JSON; not changed
+ * @param onLost see `editMembers`
  * @returns pieces of it with the new parts between them; only `body` itself where the rules change nothing
  */
-export function ruledBody(rules: TargetRules, body: Buffer, kind: RuledBody): readonly Buffer[] {
-  return editMembers(body, editsFor(rules, kind));
+export function ruledBody(
+  rules: TargetRules,
+  body: Buffer,
+  kind: RuledBody,
+  onLost: OnLost | null = null,
+): readonly Buffer[] {
+  return editMembers(body, editsFor(rules, kind), onLost);
 }
 
 /** A body that the gateway has written. */

@@ -152,6 +152,8 @@ export interface Translation {
   readonly carriedMarks: readonly Needle[];
   /** Whether a body may lack a signature that the vendor asks for, which no mark tells; null where it asks for none. */
   readonly mayLackSignature: ((body: Buffer) => boolean) | null;
+  /** Is in every body that turns thinking off by a member which some models refuse; null where the protocol has none. */
+  readonly thinkingOff: Needle | null;
   /**
    * Makes a body fit for an upstream of the protocol itself that holds what this gateway gave the client to carry:
    * its own vendor's signatures are taken out of their tokens, what another vendor signed is left out, and a
@@ -168,4 +170,5 @@ export const plainTranslation = {
   answerHere: null,
   unwrap: null,
   mayLackSignature: null,
+  thinkingOff: null,
 } as const satisfies Partial<Translation>;

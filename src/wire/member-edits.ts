@@ -107,16 +107,20 @@ const CLOSE_BRACE = 0x7d;
 /** Bytes of a name or of a value beyond which it is none that an edit is about. */
 const longest = 4096;
 
+export type OnLost = (path: string) => void;
+
 /**
  * Changes members of a body without a parse: pieces of it with the new parts between them. All other bytes stay as they
  * came, and what is added stands first in its object, so that bodies that begin alike still do.
  * @param body valid JSON, an object; not changed
+ * @param onLost is told the names of members that are left out: with those of the objects around them, or from the last
+ * list on
  * @returns the pieces in order, slices of `body` and new text; only `body` itself where nothing changes
  * @throws {GatewayError} `invalid_json` where its structure is not certain
  */
-export function editMembers(body: Buffer, edits: ObjectEdits): Buffer[] {
-  const walk = new Walk(body);
-  walk.object(skipSpace(body, 0), edits);
+export function editMembers(body: Buffer, edits: ObjectEdits, onLost: OnLost | null = null): Buffer[] {
+  const walk = new Walk(body, onLost);
+  walk.object(skipSpace(body, 0), edits, '');
   return walk.pieces();
 }
 
@@ -140,11 +144,13 @@ interface Replacement {
 /** One look at a body. */
 class Walk {
   readonly #body: Buffer;
+  readonly #onLost: OnLost | null;
   /** They do not overlap. Those within an object are found before those around it. */
   readonly #replacements: Replacement[] = [];
 
-  constructor(body: Buffer) {
+  constructor(body: Buffer, onLost: OnLost | null) {
     this.#body = body;
+    this.#onLost = onLost;
   }
 
   pieces(): Buffer[] {
@@ -164,17 +170,21 @@ class Walk {
     return pieces;
   }
 
-  /** @returns the offset behind it */
-  object(open: number, edits: ObjectEdits): number {
+  /**
+   * @param within names of the objects around its members, each with its dot
+   * @returns the offset behind it
+   */
+  object(open: number, edits: ObjectEdits, within: string): number {
     const found: Found[] = [];
-    const objectEnd = this.#readMembers(open, edits, found);
+    const objectEnd = this.#readMembers(open, edits, within, found);
     const names = new Names(found);
     const fates = found.map((member) => this.#fate(member, names, edits));
     const last = fates.findLastIndex((fate) => fate !== null);
     this.#add(open + 1, found, edits, last !== -1);
     for (const [index, member] of found.entries()) {
       const fate = fates[index] ?? null;
-      if (fate !== null) this.#write(member, fate, edits);
+      if (fate === null) this.#onLost?.(within + member.name);
+      if (fate !== null) this.#write(member, fate, edits, within);
       // With the comma behind it, or the one before it where no member follows.
       else if (index < last) this.#replace(member.start, found[index + 1]?.start ?? member.end, '');
       else this.#replace(found[index - 1]?.end ?? member.start, member.end, '');
@@ -182,7 +192,7 @@ class Walk {
     return objectEnd;
   }
 
-  #readMembers(open: number, edits: ObjectEdits, found: Found[]): number {
+  #readMembers(open: number, edits: ObjectEdits, within: string, found: Found[]): number {
     const body = this.#body;
     if (body[open] !== OPEN_BRACE) throw invalidJson(body);
     let at = skipSpace(body, open + 1);
@@ -194,7 +204,9 @@ class Walk {
       const name = this.#name(at, close + 1);
       const edit = edits.members.get(name) ?? null;
       const isRead = edit !== null && isOnlyRead(edit);
-      const end = isRead ? this.#inside(value, edit.within, edit.each) : this.#end(value);
+      const end = isRead
+        ? this.#inside(value, edit.within, edit.each, `${within}${name}.`)
+        : this.#end(value);
       found.push({ start: at, nameEnd: close + 1, value, end, name, edit });
       at = skipSpace(body, end);
       if (body[at] === CLOSE_BRACE) return at + 1;
@@ -210,9 +222,9 @@ class Walk {
   }
 
   /** Looks into a value whatever it is. @returns the offset behind it */
-  #inside(value: number, within: ObjectEdits | null, each: ObjectEdits | null): number {
+  #inside(value: number, within: ObjectEdits | null, each: ObjectEdits | null, path: string): number {
     const first = this.#body[value];
-    if (within !== null && first === OPEN_BRACE) return this.object(value, within);
+    if (within !== null && first === OPEN_BRACE) return this.object(value, within, path);
     if (each !== null && first === OPEN_BRACKET) return this.#list(value, each);
     const end = this.#end(value);
     const made = within !== null && first === LOWER_N ? madeObject(within) : null;
@@ -225,7 +237,7 @@ class Walk {
     let at = skipSpace(body, open + 1);
     if (body[at] === CLOSE_BRACKET) return at + 1;
     for (;;) {
-      at = skipSpace(body, body[at] === OPEN_BRACE ? this.object(at, edits) : this.#end(at));
+      at = skipSpace(body, body[at] === OPEN_BRACE ? this.object(at, edits, '') : this.#end(at));
       if (body[at] === CLOSE_BRACKET) return at + 1;
       if (body[at] !== COMMA) throw invalidJson(body);
       at = skipSpace(body, at + 1);
@@ -263,14 +275,14 @@ class Walk {
     return others.length === 0 ? null : { ...unchanged, members: others };
   }
 
-  #write(member: Found, { rename, json, members }: Fate, edits: ObjectEdits): void {
-    const { start, nameEnd, value, end, edit } = member;
+  #write(member: Found, { rename, json, members }: Fate, edits: ObjectEdits, path: string): void {
+    const { start, nameEnd, value, end, name, edit } = member;
     if (members !== null) this.#replace(start, end, members.map(memberText).join(','));
     if (rename !== null) this.#replace(start, nameEnd, JSON.stringify(rename));
     if (json !== null) this.#replace(value, end, json);
     if (edit === null || isOnlyRead(edit) || edit.json !== null || json !== null || members !== null) return;
     const renamed = rename === null ? null : (edits.members.get(rename)?.within ?? null);
-    this.#inside(value, edit.within ?? renamed, edit.each);
+    this.#inside(value, edit.within ?? renamed, edit.each, `${path}${name}.`);
   }
 
   /** Puts what an object lacks before its first member. */

@@ -25,6 +25,7 @@ export function makeTarget(
     translatesTo: 'chat',
     translation: { ...defaults.translation, model, streamUsage: true },
     rules: null,
+    rulesForOff: null,
     headers: [],
     clientHeaders: null,
     images: 'openai',

@@ -276,6 +276,88 @@ test('presets make calls fit for the models that they are for', async (t) => {
   t.match(await sent(vllm, 'messages', { ...bodies.messages, top_k: 5 }), { top_k: 5 });
 });
 
+/** What a call is told to have lost. */
+async function lost(
+  { port }: TranslatedStage,
+  from: string,
+  body = bodies[from],
+): Promise<readonly (string | null)[]> {
+  const answer = await fetch(`http://127.0.0.1:${port}${paths[from]}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${testKey}`,
+      'content-type': 'application/json',
+      ...(from === 'messages' ? { 'anthropic-version': '2023-06-01' } : {}),
+    },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  if (answer.status !== 200) throw new Error(`${answer.status} ${text}`);
+  return [answer.headers.get('x-gateway-path'), answer.headers.get('x-gateway-left-out')];
+}
+
+test('what rules take out of a call is told in the words of its client', async (t) => {
+  const onChat = await stage(t, 'chat', {
+    drop: ['seed', 'metadata', 'max_completion_tokens', 'frequency_penalty'],
+    sampling: false,
+  });
+  t.strictSame(await lost(onChat, 'messages'), ['translated', 'max_tokens, temperature']);
+  t.strictSame(await lost(onChat, 'generateContent'), [
+    'translated',
+    'generationConfig.temperature, generationConfig.seed',
+  ]);
+  t.strictSame(await lost(onChat, 'responses', { ...bodies.responses, metadata: { a: 'b' } }), [
+    'translated',
+    'temperature, metadata',
+  ]);
+  t.strictSame(await lost(onChat, 'chat', { ...bodies.chat, frequency_penalty: 1 }), [
+    'spliced',
+    'temperature, seed, frequency_penalty',
+  ]);
+  t.strictSame(await lost(onChat, 'chat', { model: 'm', messages: [{ role: 'user', content: 'hi' }] }), [
+    'spliced',
+    null,
+  ]);
+  const onMessages = await stage(t, 'messages', { drop: ['max_tokens', 'output_config.effort'] });
+  t.strictSame(
+    await lost(onMessages, 'chat', { model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+    ['translated', null],
+    'what the translation has written by itself is not lost',
+  );
+  const clamped = await stage(t, 'chat', {
+    clamp: { temperature: { max: 0.1 } },
+    rename: { seed: 'random' },
+  });
+  t.strictSame(await lost(clamped, 'chat'), ['spliced', null], 'what is changed is not lost');
+  const onGoogle = await stage(t, 'generateContent', { drop: ['generationConfig.topK'] });
+  const config = { topK: 5 };
+  t.strictSame(
+    await lost(onGoogle, 'generateContent', { ...bodies.generateContent, generationConfig: config }),
+    ['spliced', 'generationConfig.topK'],
+  );
+  t.strictSame(await lost(onGoogle, 'messages', { ...bodies.messages, top_k: 5 }), ['translated', 'top_k']);
+});
+
+test('a model that adapts its thinking is never told to turn it off', async (t) => {
+  const off = { ...bodies.messages, thinking: { type: 'disabled' } };
+  const stageOf = (more: object): Promise<TranslatedStage> =>
+    startTranslated(t, {
+      kind: 'messages',
+      answer: jsonAnswer(200, answers.messages ?? ''),
+      target: { translation: { thinking: 'adaptive' }, ...more },
+    });
+  for (const more of [{}, { rules: { drop: ['top_k'] } }]) {
+    const running = await stageOf(more);
+    t.equal(Reflect.get(await sent(running, 'messages', off), 'thinking'), undefined);
+    t.strictSame(await lost(running, 'messages', off), ['spliced', 'thinking']);
+    const enabled = { type: 'enabled', budget_tokens: 1024, display: 'disabled' };
+    const body = { ...bodies.messages, model: 'real', thinking: enabled };
+    t.match(await sent(running, 'messages', { ...body, model: 'm' }), { thinking: enabled });
+  }
+  const kept = await stageOf({ rules: { keep: ['thinking'] } });
+  t.match(await sent(kept, 'messages', off), { thinking: { type: 'disabled' } });
+});
+
 test('bodies of embeddings, rerank and images are changed as well, and counts get no new members', async (t) => {
   const answer = (request: RawRequest): string =>
     jsonAnswer(

@@ -1,6 +1,7 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { estimateTokens } from '../../conversation/token-count.js';
+import { needleOf } from '../../wire/json-skip.js';
 import { queryParameter } from '../../wire/query.js';
 import { messagesEffects, noEffects } from '../effects.js';
 import {
@@ -67,6 +68,7 @@ const translation: Translation = {
   schema: messagesRequest,
   carriedMarks,
   mayLackSignature,
+  thinkingOff: needleOf('"disabled"'),
   restore,
 };
 

@@ -30,7 +30,7 @@ function hasOnlyId(body: Buffer): boolean {
 /** A reference without its type has an id and no role, by which a message without its type is known. */
 export function isReference({ type, id, role }: JsonObject): boolean {
   if (typeof id !== 'string') return false;
-  return type === referenceType || ((type ?? role ?? null) === null);
+  return type === referenceType || (type ?? role ?? null) === null;
 }
 
 /** Longer items are none that have an id alone. */

@@ -1,4 +1,4 @@
-import type { Protocol, TargetRules, ThinkingForm } from '../../config/types.js';
+import type { Protocol, TargetRules } from '../../config/types.js';
 import type { TextProtocolName } from '../../conversation/request.js';
 import { parseJson, parseObject, textOrNull } from '../../wire/json.js';
 import {
@@ -141,10 +141,17 @@ function wordOf(json: string): string | null {
   return json.startsWith('"') ? (textOrNull(parseJson(json))?.toLowerCase() ?? null) : null;
 }
 
-function addThinking(edits: ObjectEdits, form: ThinkingForm, protocol: Protocol): void {
+function addThinking(
+  edits: ObjectEdits,
+  form: NonNullable<TargetRules['thinking']>,
+  protocol: Protocol,
+): void {
   if (protocol === 'messages' && form === 'adaptive')
     editAt(edits, ['thinking'], sameName).change = adaptiveThinking;
-  if (protocol !== 'chat' || form === 'adaptive') return;
+  if (protocol === 'messages' && form === 'never_off')
+    editAt(edits, ['thinking'], sameName).change = (json) =>
+      parseObject(json)?.type === 'disabled' ? null : json;
+  if (protocol !== 'chat' || form === 'adaptive' || form === 'never_off') return;
   editAt(edits, ['reasoning_effort'], sameName).become = form === 'enable_thinking' ? toSwitch : toType;
 }
 
