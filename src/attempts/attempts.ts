@@ -1,26 +1,16 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
-import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
+import { type AttemptFailure, GatewayError, guard } from '../errors.js';
 import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
-import {
-  isVendorAccountError,
-  type VendorAccountError,
-} from '../protocols/error-formats/vendor-account-error.js';
-import { Gather } from '../stream/gather.js';
-import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import type { EventRuns } from '../wire/sse.js';
-import { carriesAccount, type ErrorAnswer, readErrorAnswer, toldStatus } from './error-answer.js';
+import type { VendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
+import type { ResponseHead, UpstreamExchange } from '../upstream/client.js';
+import { carriesAccount, type ErrorAnswer, toldStatus } from './error-answer.js';
 import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';
-import { statusError } from './told-error.js';
 import { type FailedAttempt, isOfUpstreamKey, verdict } from './verdict.js';
 
-/** Error answers are read up to this size to see what they are about. */
-const judgedErrorBytes = 256 * 1024;
-/** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
-const mostDiscarded = 64 * 1024;
 /** Before the first try again, in milliseconds; twice as long before each that follows. */
 const baseMs = 100;
 const longestMs = 2000;
@@ -383,184 +373,6 @@ export function noteVendorAccountRefused(
     new Attempt(services, start).endedAs(error.vendorAccountStatus);
   }
   services.reportVendorAccount(call, { upstream, key, error });
-}
-
-/**
- * The call's side of its attempts: hears what becomes of them, and decides what follows. Of an attempt that failed, and of
- * an error answer, another one may follow while nothing of an answer was relayed.
- */
-export interface AttemptOwner {
-  /**
-   * @param status by which the error answer is judged
-   * @param body of it, as much as has come
-   * @returns true when it is given up, and `onPassedOver` follows
-   */
-  passOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
-  /** @param error that the answer has told */
-  onPassedOver(error: GatewayError): void;
-  /**
-   * An error answer takes up so many bytes of memory until it is judged.
-   * @returns false when there is no room for them
-   */
-  tryHold(bytes: number): boolean;
-  /** The head of a good answer has come. Of a stream beside which another may be asked it says little: see `onStreamBegun`. */
-  onTaken(attempt: RelayedAttempt): void;
-  /** The first event of a stream has come that was held back until then: it will be handed on. */
-  onStreamBegun(attempt: RelayedAttempt): void;
-  /**
-   * The stream of one of two attempts is of no use.
-   * @param error why; null where that of the other would only be better
-   * @returns true when it was given up for the other, which is under way
-   */
-  giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean;
-  /** @returns true when another attempt of the call is still under way, and takes the place of this one */
-  leaveToOther(attempt: RelayedAttempt): boolean;
-  /** The call has ended, or all of its answer was there: how the upstream's connection ends is of no interest any more. */
-  readonly hasWholeAnswer: boolean;
-  /** What the upstream's own error means that has ended its answer; null where none has. */
-  readonly toldFailure: GatewayError | null;
-  /**
-   * The upstream answered, and its answer is an error that only the caller's error format can say.
-   * @param head null where nothing of it may be passed on
-   */
-  onErrorAnswer(error: GatewayError, head: ResponseHead | null): void;
-  /**
-   * @param cause how the upstream failed or, where it answered, why its answer was given up
-   * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
-   */
-  onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void;
-  /**
-   * An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it.
-   * @param error what its caller is told
-   */
-  onGivenUp(reason: GivenUpBy, error: GatewayError): void;
-  /** The client has left before anything of an answer passed: of two attempts under way, one goes on alone. */
-  onClientLeft(): void;
-  /** A good answer turns out to say that our account is not accepted. */
-  onVendorAccountRefused(error: VendorAccountError): void;
-}
-
-/** An error answer that is not judged yet, and what has come of it. */
-interface ErrorAnswerSoFar {
-  readonly head: ResponseHead;
-  readonly body: Gather;
-}
-
-/** An attempt whose answer is handed on while it comes. */
-export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
-  exchange: UpstreamExchange | null = null;
-  readonly #owner: AttemptOwner;
-  #handler: UpstreamHandler;
-  /** A good answer has begun. */
-  isAnswered = false;
-  /** Of a good answer that is kept back until its first event, what has come. */
-  held: { readonly head: ResponseHead; readonly runs: EventRuns } | null = null;
-  /** Its answer has been given up, and the call goes on without it. */
-  #isPassedOver = false;
-  /** Until it is judged. */
-  #errorAnswer: ErrorAnswerSoFar | null = null;
-
-  constructor(services: Services, attempts: Attempts, owner: AttemptOwner, handler: UpstreamHandler) {
-    super(services, attempts);
-    this.#owner = owner;
-    this.#handler = handler;
-  }
-
-  get sentAt(): number {
-    return this.exchange?.sentAt ?? 0;
-  }
-
-  get bodyReleased(): boolean {
-    return this.exchange?.bodyReleased ?? false;
-  }
-
-  /** Its answer is an error, of which not all has come. */
-  get isErrorComing(): boolean {
-    return this.#errorAnswer !== null;
-  }
-
-  onHead(head: ResponseHead): void {
-    const { status } = head;
-    if (status < 400) {
-      this.isAnswered = true;
-      this.answered();
-      this.#owner.onTaken(this);
-      this.#handler.onHead(head);
-      return;
-    }
-    const errorAnswer = { head, body: new Gather(judgedErrorBytes) };
-    this.#errorAnswer = errorAnswer;
-    // The upstream's own failure is one whatever its body says. Of any other the body tells whose it is.
-    if (status >= 500) this.#decide(errorAnswer);
-  }
-
-  onData(chunk: Buffer): boolean {
-    if (this.#isPassedOver) return true;
-    const errorAnswer = this.#errorAnswer;
-    if (errorAnswer === null) return this.#handler.onData(chunk);
-    const { body, head } = errorAnswer;
-    const room = body.roomFor(chunk.length, head.contentLength);
-    if (room !== -1 && this.#owner.tryHold(room) && body.add(chunk, head.contentLength)) return true;
-    if (this.#decide(errorAnswer)) this.exchange?.cancel();
-    return this.#isPassedOver || this.#handler.onData(chunk);
-  }
-
-  onEnd(): void {
-    if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
-    // It may find that the answer is of no use, and cancel.
-    if (!this.#isPassedOver) this.#handler.onEnd();
-    this.succeeded();
-  }
-
-  onFailure(failure: UpstreamFailure): void {
-    if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
-    const told = this.#owner.toldFailure;
-    if (told !== null) this.unusable(told);
-    else if (this.#owner.hasWholeAnswer) this.succeeded();
-    else this.failed(failure.reason, failure.headSeen);
-    if (!this.#isPassedOver && !this.#owner.leaveToOther(this)) this.#handler.onFailure(failure);
-  }
-
-  onFault(where: FaultPlace, fault: unknown): void {
-    this.leave();
-    this.#handler.onFault?.(where, fault);
-  }
-
-  /** Judges an error answer by what has come of it, and hands it on or gives it up. @returns whether it was given up */
-  #decide({ head, body }: ErrorAnswerSoFar): boolean {
-    this.#errorAnswer = null;
-    const come = body.take();
-    // Whoever it is handed to counts it anew.
-    if (come.length > 0) this.#owner.tryHold(0);
-    const answered = readErrorAnswer(this.target.upstream, head, come);
-    const { status, error } = answered;
-    this.answeredError(head, answered);
-    if (isVendorAccountError(error)) this.report(error);
-    if (this.#owner.passOver(this, status, come)) {
-      this.#isPassedOver = true;
-      const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);
-      if (isUnread) this.exchange?.cancel();
-      this.#owner.onPassedOver(error ?? statusError(head, come));
-      return true;
-    }
-    this.#handler.onHead(head);
-    if (come.length > 0) this.#handler.onData(come);
-    return false;
-  }
-
-  /** What is still to come of its answer is for another handler. */
-  handOver(handler: UpstreamHandler): void {
-    this.#handler = handler;
-  }
-
-  resume(): void {
-    this.exchange?.resume();
-  }
-
-  cancel(): void {
-    this.leave();
-    this.exchange?.cancel();
-  }
 }
 
 /**

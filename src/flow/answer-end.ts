@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import type { AttemptOwner } from '../attempts/attempts.js';
 import { givenUpBy } from '../attempts/outcome.js';
+import type { AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
 import { GatewayError, type GivenUpBy } from '../errors.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
@@ -35,6 +35,8 @@ export interface RelayedAnswer {
   readonly owner: AttemptOwner;
   /** The attempt that answers, or what stands in its place until there is one. */
   upstream: UpstreamExchange | null;
+  /** The attempt, where `upstream` is one. */
+  readonly attempt: RelayedAttempt | null;
   /** Of the attempt. */
   transform: AnswerTransform | null;
   /** The upstream's. */
@@ -82,7 +84,7 @@ export function giveUp(
 ): void {
   const { owner, phase } = answer;
   answer.phase = over;
-  if (isVendorAccountError(error)) owner.onVendorAccountRefused(error);
+  if (isVendorAccountError(error)) answer.attempt?.accountRefused(error);
   if (answer.relayed) breakOff(answer, error, reason, phase);
   else {
     cancelAttempt(answer, reason, error);
@@ -112,9 +114,9 @@ export function failByUs(answer: RelayedAnswer, fault: unknown): void {
 }
 
 /** Nothing more is read of the present attempt's answer. */
-function cancelAttempt({ owner, upstream }: RelayedAnswer, reason: GivenUpBy, error: GatewayError): void {
-  owner.onGivenUp(reason, error);
-  upstream?.cancel();
+function cancelAttempt({ attempt, upstream }: RelayedAnswer, reason: GivenUpBy, error: GatewayError): void {
+  if (attempt === null) upstream?.cancel();
+  else attempt.giveUp(reason, error);
 }
 
 /** The upstream's connection has broken in the middle of an answer of which some was relayed. */
@@ -162,7 +164,7 @@ export function writeLastWords(
 
 /** Ends a stream whose upstream has told of an error in it: its words have left with what was passed last. */
 export function endFailed(answer: RelayedAnswer, error: GatewayError): void {
-  if (isVendorAccountError(error)) answer.owner.onVendorAccountRefused(error);
+  if (isVendorAccountError(error)) answer.attempt?.accountRefused(error);
   cancelAttempt(answer, givenUpBy(error), error);
   answer.call.error = error;
   endFailedStream(answer.call);

@@ -5,7 +5,7 @@ import { type CallOutcome, type OtherAttempt, unknownCost } from '../metrics/cal
 import { targetName } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { ResponseHead } from '../upstream/client.js';
+import type { ResponseHead, UpstreamExchange } from '../upstream/client.js';
 import { costOf } from '../usage/cost.js';
 import type { Running } from './running.js';
 
@@ -108,23 +108,32 @@ interface WithAttempts {
   otherAttempts: Map<object, OtherAttempt> | null;
 }
 
-/** Notes what an attempt is thought to have used that was sent and is cancelled for another one, before it is. */
-export function noteGivenUp(
-  call: WithAttempts,
-  attempt: { readonly target: Target },
-  transform: AnswerTransform | null,
-): void {
-  const usage = transform?.usageAtEnd('client') ?? null;
+/** An attempt that another one takes the place of. */
+interface OtherAttemptParts extends Pick<UpstreamExchange, 'sentAt'> {
+  readonly target: Target;
+  readonly transform: AnswerTransform;
+  /** Nobody says any more what it came to. */
+  readonly isErrorComing: boolean;
+}
+
+/** Notes what an attempt is thought to have used that is cancelled by us, before it is: its input has been read. */
+export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): void {
+  if (attempt.sentAt === 0 || attempt.isErrorComing) return;
+  const usage = attempt.transform.usageAtEnd('client');
   noteAttempt(call, attempt, usage);
   if (usage === null) return;
   const { input, output } = call.givenUp ?? { input: 0, output: 0 };
   call.givenUp = { input: input + usage.input, output: output + usage.output };
 }
 
-/** Notes an attempt that was sent, and is followed by another one. @param usage null for one that has failed */
-export function noteAttempt(
+/** Notes an attempt that has failed, and is followed by another one. */
+export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void {
+  if (attempt.sentAt > 0) noteAttempt(call, attempt, null);
+}
+
+function noteAttempt(
   call: Pick<WithAttempts, 'otherAttempts'>,
-  attempt: { readonly target: Target },
+  attempt: OtherAttemptParts,
   usage: Usage | null,
 ): void {
   call.otherAttempts ??= new Map();

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { RelayedAttempt } from '../attempts/attempts.js';
+import type { RelayedAttempt } from '../attempts/relayed-attempt.js';
 import { tokensOf } from '../conversation/estimate-usage.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -13,6 +13,7 @@ import { isEventStream, isMedia, lastEvent, type Phase } from './answer-phase.js
 import type { RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import type { Draining } from './drain-list.js';
+import { Hedge } from './hedge.js';
 import { releaseBody, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
@@ -29,15 +30,11 @@ const mostHeld = 64 * 1024;
  * @returns whether it is read on for the call, which is accounted for when that ends
  */
 export function leaveUpstream(answer: RelayedAnswer): boolean {
-  answer.owner.onClientLeft();
-  const { services, call, upstream, transform, phase } = answer;
+  if (answer.upstream instanceof Hedge) answer.upstream.onClientLeft();
+  const { services, call, upstream, attempt, transform, phase } = answer;
   // Else there is a pause between two attempts.
-  if (
-    transform !== null &&
-    upstream instanceof RelayedAttempt &&
-    isWorthReading(services, call, upstream, phase)
-  ) {
-    new Drain(answer, upstream, transform).begin(phase);
+  if (transform !== null && attempt !== null && isWorthReading(services, call, attempt, phase)) {
+    new Drain(answer, attempt, transform).begin(phase);
     return true;
   }
   if (phase.name !== 'over' && phase.name !== 'sent') upstream?.cancel();

@@ -8,6 +8,7 @@ import type { Downloaded } from '../upstream/download.js';
 import type { Waiter } from './ask.js';
 import type { Call } from './call.js';
 import { fetchFiles } from './fetch-files.js';
+import { holdInAll } from './memory-budget.js';
 import { mediaHosts } from './own-address.js';
 import { translatedEndpoint } from './prepare.js';
 import type { Services } from './services.js';
@@ -15,7 +16,7 @@ import type { Services } from './services.js';
 /** Bytes of all media of a call. */
 const mostFetched = 20 * 1024 * 1024;
 /** They are in memory in base64, and in the text and the bytes of the body that is made of them. */
-export const fetchedCopies = 3;
+const fetchedCopies = 3;
 /** As many bytes as came, in base64. */
 const fetchCopies = (fetchedCopies * 4) / 3;
 /** One call may not take more than this part of what a worker may hold. */
@@ -29,31 +30,40 @@ interface MediaFetching {
   readonly target: Target;
   /** What `mediaToFetch` has found in it, at least one. */
   readonly wanted: readonly RemotePart[];
-  /** See `fetchFiles`. */
-  readonly hold: (bytes: number) => void;
   readonly waiting: Waiter;
 }
 
 /**
- * Fetches the media of a conversation that are given by URL, for an upstream that takes them only as bytes.
+ * Fetches the media of a conversation that are given by URL, for an upstream that takes them only as bytes. The call holds
+ * as much memory beside its body as they take up, and in the end as the body will that is written with them.
  * @returns the conversation with the bytes in it; never settles where `fetchFiles` does not
  * @throws {GatewayError} for the first that cannot be had
  */
 export async function fetchMedia(
   services: Services,
   call: Call,
-  { request, target, wanted, hold, waiting }: MediaFetching,
+  { request, target, wanted, waiting }: MediaFetching,
 ): Promise<ConversationRequest> {
   const excess = wanted[mostMedia];
   if (excess !== undefined) throw tooManyMedia(excess);
   const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
   const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
   const files = wanted.map(({ at, source: { url, mediaType } }) => ({ url, at, mediaType }));
+  const body = call.body?.length ?? 0;
+  let held = 0;
+  const hold = (bytes: number): void => {
+    held = bytes;
+    holdInAll(services, call, body + bytes);
+  };
   const bounds = { maxBytes, longestMs, hosts: mediaHosts(call, target.upstream), hold };
-  return withMedia(
-    request,
-    await fetchFiles(services, call, { wanted: files, bounds, waiting, keep: inBase64 }),
-  );
+  try {
+    const fetched = await fetchFiles(services, call, { wanted: files, bounds, waiting, keep: inBase64 });
+    if (!call.accounted) holdInAll(services, call, body + fetchedCopies * held);
+    return withMedia(request, fetched);
+  } catch (fault) {
+    if (!call.accounted) holdInAll(services, call, body);
+    throw fault;
+  }
 }
 
 /** The bytes of a file become base64. */

@@ -73,6 +73,12 @@ export function keepMemory(services: WithMemory, call: MemoryHolder, bytes: numb
   if (call.gathered > bytes) call.gathered = bytes;
 }
 
+/** The call is about to hold so many bytes in all. @throws {GatewayError} as `takeMemory` does */
+export function holdInAll(services: WithMemory, call: MemoryHolder, bytes: number): void {
+  if (bytes > call.heldBytes) takeMemory(services, call, bytes - call.heldBytes);
+  else keepMemory(services, call, bytes);
+}
+
 /**
  * Says how much of its upstream's answer a call is about to hold. A small answer counts, and is never refused: the
  * upstream has done its work.

@@ -1,3 +1,4 @@
+import type { RelayedAttempt } from '../attempts/relayed-attempt.js';
 import type { Protocol, Target, TargetRules } from '../config/types.js';
 import type { AnswerContext } from '../conversation/codec.js';
 import { inWordsOf } from '../conversation/effort.js';
@@ -15,7 +16,7 @@ import type { AnswerTransform } from '../stream/answer-transform.js';
 import { ObservedTransform } from '../stream/observe.js';
 import { ArrayTransform } from '../stream/reframe.js';
 import { TranslatedTransform } from '../stream/translate.js';
-import type { RequestBodySource } from '../upstream/client.js';
+import type { Deadlines, RequestBodySource, UpstreamExchange } from '../upstream/client.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { contains } from '../wire/json-skip.js';
@@ -33,7 +34,7 @@ import {
 } from './conversation/keeps-turns.js';
 import { bareName } from './resolve.js';
 import type { Services } from './services.js';
-import type { HeadParts } from './upstream-head.js';
+import { type HeadParts, upstreamHead } from './upstream-head.js';
 
 /** One attempt at a target, ready to be sent. */
 export interface Prepared extends HeadParts {
@@ -53,6 +54,21 @@ export function writtenBytes({ body }: Prepared): number {
   let bytes = 0;
   for (const piece of body) bytes += piece.length;
   return bytes;
+}
+
+/** Sends what was prepared for an attempt, as a request of its own. @throws {GatewayError} for a head that cannot be written */
+export function postAttempt(
+  services: Services,
+  call: Call,
+  attempt: RelayedAttempt,
+  prepared: Prepared,
+  deadlines: Deadlines,
+): UpstreamExchange {
+  const { target, key } = attempt;
+  const { body, source, hasEffects } = prepared;
+  const head = upstreamHead(call, target, key, prepared);
+  const request = { method: 'POST', head, body, source, hasEffects };
+  return services.upstream.send(target.upstream.origin, request, deadlines, attempt);
 }
 
 const json = 'application/json';

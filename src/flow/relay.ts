@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
+import { type AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
 import { failureError, statusError } from '../attempts/told-error.js';
 import type { OwnSecrets } from '../config/types.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
@@ -113,10 +113,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     this.call.answeredAt = 0;
   }
 
-  /** Another target is asked in place of the present one, unless it has begun to answer. */
-  giveUpSilent(): void {
-    if (this.relayed || !silentPhases.has(this.phase.name)) return;
-    giveUp(this, new GatewayError('upstream_timeout'), null, 'first_token_timeout');
+  /** The upstream has shown nothing of the stream that it is asked for. */
+  get isSilent(): boolean {
+    return !this.relayed && silentPhases.has(this.phase.name);
+  }
+
+  get attempt(): RelayedAttempt | null {
+    return this.upstream instanceof RelayedAttempt ? this.upstream : null;
   }
 
   get #secrets(): OwnSecrets {
@@ -344,10 +347,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   #tellError(head: ResponseHead, error: GatewayError): void {
     this.phase = over;
     // Of one below, the attempt has read the body.
-    if (head.status >= 500 && isVendorAccountError(error)) this.owner.onVendorAccountRefused(error);
+    if (head.status >= 500 && isVendorAccountError(error)) this.attempt?.accountRefused(error);
     this.upstream?.cancel();
     // Of an answer about our account nothing passes, its headers included.
-    this.owner.onErrorAnswer(error, isVendorAccountError(error) ? null : head);
+    this.refuse(error, isVendorAccountError(error) ? null : head);
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
@@ -388,13 +391,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       return true;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
-      const { upstream } = this;
       // What was asked of the target was answered: it has not failed, and no other is asked.
       if (this.committed) breakOff(this, fault, 'no_room');
       else {
-        this.owner.onGivenUp('no_room', fault);
+        this.attempt?.giveUp('no_room', fault);
         this.refuse(fault, null);
-        upstream?.cancel();
       }
       return false;
     }

@@ -76,6 +76,24 @@ test('of a hedged call, the attempt that was given up is in the ledger with what
   t.match((await stage.report()).total, { calls: 1, costNanoUsd: cost, inputTokens: 3 });
 });
 
+test('of a hedged call one of whose attempts gets an error, that one alone is in the ledger beside the answer', async (t) => {
+  const { first, second, usage } = await start(t, '', 10, '');
+  const asked = usage.post('/v1/chat/completions', chatBody('How are you?'));
+  const [failing, answering] = await Promise.all([first.request(0), second.request(0)]);
+  failing.socket.end(jsonAnswer(500, '{}'));
+  await eventually(() => first.sockets.size === 0);
+  answering.socket.write(good);
+  const answer = await asked;
+  t.equal(answer.status, 200);
+  await answer.text();
+  const id = answer.headers.get('x-request-id');
+  await usage.linesOf(id);
+  const [call, attempt, ...more] = (await usage.lines()).filter(({ requestId }) => requestId === id);
+  t.match(call, answered);
+  t.match(attempt, { outcome: 'attempt', target: 'one/a', costNanoUsd: 0 });
+  t.strictSame(more, []);
+});
+
 test('of a hedged call whose client leaves, the attempt that is not read on for is in the ledger, and the client pays for one', async (t) => {
   const { first, second, usage } = await start(t, '', 10, '');
   const leaving = new AbortController();

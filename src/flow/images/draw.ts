@@ -14,7 +14,6 @@ import type { Next } from '../admit.js';
 import { WaitingClient } from '../attend.js';
 import { answerId, type ResolvedCall, type RoutedCall } from '../call.js';
 import { Forwarding } from '../forward.js';
-import type { Relay } from '../relay.js';
 import { aimAt } from '../resolve.js';
 import type { Services } from '../services.js';
 import { type AskedImages, attemptsFor, Conversion, lazy } from './convert.js';
@@ -49,11 +48,10 @@ class Drawing implements Asker {
   readonly #call: RoutedCall;
   readonly #attempts: Attempts;
   readonly #asked: AskedImages;
+  /** Its relay has the client's side, whatever is asked: a stream gets keep-alives while images are made, too. */
   readonly #forwarding: Forwarding;
   readonly #conversion: Conversion;
   readonly #waiting = { cancel: () => {} };
-  /** It has the client's side, whatever is asked: a stream gets keep-alives while images are made, too. */
-  #relay: Relay | null = null;
 
   constructor(services: Services, call: RoutedCall, attempts: Attempts, asked: AskedImages) {
     this.#call = call;
@@ -66,7 +64,7 @@ class Drawing implements Asker {
       attempts,
       waiting: this.#waiting,
       onAnswer: () => {
-        this.#relay?.leave();
+        this.#forwarding.relay.leave();
         call.exchange.listener = new WaitingClient(services, call);
       },
     });
@@ -78,7 +76,7 @@ class Drawing implements Asker {
       this.#call.units = 1;
       this.#forwarding.ask();
     } else {
-      this.#relay = this.#forwarding.standBy(() => this.#waiting.cancel());
+      this.#forwarding.standBy(() => this.#waiting.cancel());
       this.#conversion.ask();
     }
   }

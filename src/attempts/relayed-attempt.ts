@@ -1,0 +1,216 @@
+import type { FaultPlace, GatewayError, GivenUpBy } from '../errors.js';
+import type { Call, GatewayPath, ResolvedCall } from '../flow/call.js';
+import type { Services } from '../flow/services.js';
+import {
+  isVendorAccountError,
+  type VendorAccountError,
+} from '../protocols/error-formats/vendor-account-error.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
+import { Gather } from '../stream/gather.js';
+import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import type { EventRuns } from '../wire/sse.js';
+import { Attempt, type Attempts } from './attempts.js';
+import { readErrorAnswer } from './error-answer.js';
+import { statusError } from './told-error.js';
+
+/** Error answers are read up to this size to see what they are about. */
+const judgedErrorBytes = 256 * 1024;
+/** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
+const mostDiscarded = 64 * 1024;
+
+/**
+ * The call's side of its attempts: hears what becomes of them, and decides what follows. Of an attempt that failed, and of
+ * an error answer, another one may follow while nothing of an answer was relayed.
+ */
+export interface AttemptOwner {
+  /** The head of a good answer has come. */
+  onTaken(attempt: RelayedAttempt): void;
+  /** An error answer has come, as far as it is read. Where another attempt follows, this one is told to `discard` it. */
+  onErrorAnswer(attempt: RelayedAttempt, answer: JudgedErrorAnswer): void;
+  /**
+   * An error answer takes up so many bytes of memory until it is judged.
+   * @returns false when there is no room for them
+   */
+  tryHold(bytes: number): boolean;
+  /** @returns true when another attempt of the call is still under way, and takes the place of this one */
+  leaveToOther(attempt: RelayedAttempt): boolean;
+  /**
+   * @param cause how the upstream failed or, where it answered, why its answer was given up
+   * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
+   */
+  onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void;
+}
+
+/** An error answer, and how it is judged. */
+export interface JudgedErrorAnswer {
+  readonly head: ResponseHead;
+  /** As much of it as has come. */
+  readonly body: Buffer;
+  /** By which it is judged. */
+  readonly status: number;
+  /** What it tells. */
+  readonly error: GatewayError;
+}
+
+/** How an attempt was prepared, as far as its answer is concerned. */
+interface AttemptParts {
+  readonly transform: AnswerTransform;
+  readonly gatewayPath: GatewayPath;
+  readonly leftOut: Call['leftOut'];
+}
+
+/** An error answer that is not judged yet, and what has come of it. */
+interface ErrorAnswerSoFar {
+  readonly head: ResponseHead;
+  readonly body: Gather;
+}
+
+/** An attempt whose answer is handed on while it comes. */
+export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
+  readonly transform: AnswerTransform;
+  readonly gatewayPath: GatewayPath;
+  readonly leftOut: Call['leftOut'];
+  exchange: UpstreamExchange | null = null;
+  readonly #call: ResolvedCall;
+  readonly #owner: AttemptOwner;
+  #handler: UpstreamHandler;
+  /** A good answer has begun. */
+  isAnswered = false;
+  /** Of a good answer that is kept back until its first event, what has come. */
+  held: { readonly head: ResponseHead; readonly runs: EventRuns } | null = null;
+  /** Its answer has been given up, and the call goes on without it. */
+  #isDiscarded = false;
+  /** Until it is judged. */
+  #errorAnswer: ErrorAnswerSoFar | null = null;
+
+  constructor(
+    services: Services,
+    attempts: Attempts,
+    owner: AttemptOwner,
+    handler: UpstreamHandler,
+    { transform, gatewayPath, leftOut }: AttemptParts,
+  ) {
+    super(services, attempts);
+    this.transform = transform;
+    this.gatewayPath = gatewayPath;
+    this.leftOut = leftOut;
+    this.#call = attempts.call;
+    this.#owner = owner;
+    this.#handler = handler;
+  }
+
+  get sentAt(): number {
+    return this.exchange?.sentAt ?? 0;
+  }
+
+  get bodyReleased(): boolean {
+    return this.exchange?.bodyReleased ?? false;
+  }
+
+  /** Its answer is an error, of which not all has come. */
+  get isErrorComing(): boolean {
+    return this.#errorAnswer !== null;
+  }
+
+  onHead(head: ResponseHead): void {
+    const { status } = head;
+    if (status < 400) {
+      this.isAnswered = true;
+      this.answered();
+      this.#owner.onTaken(this);
+      this.#handler.onHead(head);
+      return;
+    }
+    const errorAnswer = { head, body: new Gather(judgedErrorBytes) };
+    this.#errorAnswer = errorAnswer;
+    // The upstream's own failure is one whatever its body says. Of any other the body tells whose it is.
+    if (status >= 500) this.#decide(errorAnswer);
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#isDiscarded) return true;
+    const errorAnswer = this.#errorAnswer;
+    if (errorAnswer === null) return this.#handler.onData(chunk);
+    const { body, head } = errorAnswer;
+    const room = body.roomFor(chunk.length, head.contentLength);
+    if (room !== -1 && this.#owner.tryHold(room) && body.add(chunk, head.contentLength)) return true;
+    this.#decide(errorAnswer);
+    if (this.#isDiscarded) this.exchange?.cancel();
+    return this.#isDiscarded || this.#handler.onData(chunk);
+  }
+
+  onEnd(): void {
+    if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
+    // It may find that the answer is of no use, and cancel.
+    if (!this.#isDiscarded) this.#handler.onEnd();
+    this.succeeded();
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
+    const told = this.transform.passedError;
+    // All of its answer was there, or nobody waits for it: how the connection ends is of no interest any more.
+    const isWhole = this.#call.accounted || this.transform.isComplete;
+    if (told !== null) this.unusable(told);
+    else if (isWhole) this.succeeded();
+    else this.failed(failure.reason, failure.headSeen);
+    if (!this.#isDiscarded && !this.#owner.leaveToOther(this)) this.#handler.onFailure(failure);
+  }
+
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.leave();
+    this.#handler.onFault?.(where, fault);
+  }
+
+  /** Judges an error answer by what has come of it: it is handed on, unless the call goes on without it. */
+  #decide({ head, body: gathered }: ErrorAnswerSoFar): void {
+    this.#errorAnswer = null;
+    const body = gathered.take();
+    // Whoever it is handed to counts it anew.
+    if (body.length > 0) this.#owner.tryHold(0);
+    const answered = readErrorAnswer(this.target.upstream, head, body);
+    const { status, error } = answered;
+    this.answeredError(head, answered);
+    if (isVendorAccountError(error)) this.report(error);
+    this.#owner.onErrorAnswer(this, { head, body, status, error: error ?? statusError(head, body) });
+    if (this.#isDiscarded) return;
+    this.#handler.onHead(head);
+    if (body.length > 0) this.#handler.onData(body);
+  }
+
+  /** Reads no more of an error answer than its connection may still be used after. */
+  discard({ status, contentLength }: ResponseHead): void {
+    this.#isDiscarded = true;
+    if (status >= 500 && (contentLength < 0 || contentLength > mostDiscarded)) this.exchange?.cancel();
+  }
+
+  /** What began as a good answer says that our account is not accepted. */
+  accountRefused(error: VendorAccountError): void {
+    this.endedAs(error.vendorAccountStatus);
+    this.report(error);
+  }
+
+  /**
+   * Cancels an answer that had begun: only what the upstream has done counts against it.
+   * @param error what its caller is told
+   */
+  giveUp(reason: GivenUpBy, error: GatewayError): void {
+    if (reason === 'unusable_answer') this.unusable(error);
+    else this.failed(reason, true);
+    this.cancel();
+  }
+
+  /** What is still to come of its answer is for another handler. */
+  handOver(handler: UpstreamHandler): void {
+    this.#handler = handler;
+  }
+
+  resume(): void {
+    this.exchange?.resume();
+  }
+
+  cancel(): void {
+    this.leave();
+    this.exchange?.cancel();
+  }
+}

@@ -1,0 +1,68 @@
+import type { RelayedAttempt } from '../../attempts/relayed-attempt.js';
+import { GatewayError } from '../../errors.js';
+import { warmUpAnswer } from '../../protocols/responses/socket-message.js';
+import type { Deadlines, UpstreamExchange } from '../../upstream/client.js';
+import { answerId, type RoutedCall } from '../call.js';
+import { type Prepared, postAttempt } from '../prepare.js';
+import type { Services } from '../services.js';
+import { socketRequest } from '../upstream-head.js';
+import type { SocketCall } from './upstream-session.js';
+
+const atPrevious = { param: 'previous_response_id' };
+
+/**
+ * Sends an attempt of a call that came as a message: over a WebSocket where its upstream has one, else as a request.
+ * @param answerHere hands an answer out that the gateway itself has made
+ * @returns null when it has
+ */
+export function sendSocketCall(
+  services: Services,
+  call: RoutedCall,
+  socketCall: SocketCall,
+  attempt: RelayedAttempt,
+  prepared: Prepared,
+  deadlines: Deadlines,
+  answerHere: (json: string) => void,
+): UpstreamExchange | null {
+  const { target, key } = attempt;
+  const { upstreamPath, protocol, body, hasEffects } = prepared;
+  const { isWarmUp, upstreamSession } = socketCall;
+  const isTranslated = prepared.gatewayPath === 'translated';
+  const otherwise = (): UpstreamExchange | null => {
+    socketCall.madeBy = isTranslated || isWarmUp ? 'gateway' : 'request';
+    if (!isWarmUp) return postAttempt(services, call, attempt, prepared, deadlines);
+    attempt.leave();
+    answerHere(warmUpText(call));
+    return null;
+  };
+  if (!upstreamSession.takes(target, isTranslated)) return otherwise();
+  socketCall.madeBy = 'session';
+  const vendor = call.exchange.head;
+  return upstreamSession.send({
+    target,
+    key,
+    body,
+    hasEffects,
+    socketRequest: () => socketRequest(call, target, upstreamPath, { protocol, vendor, key }),
+    deadlines,
+    handler: attempt,
+    isWarmUp,
+    otherwise,
+  });
+}
+
+/**
+ * Begins a call that came as a message and is translated.
+ * @returns the answer to one that has nothing generated: the gateway remembers what it held, where no upstream can
+ * @throws {GatewayError} for what goes on from a response that only another upstream can know
+ */
+export function beginTranslatedMessage(call: RoutedCall, socketCall: SocketCall): string | null {
+  socketCall.madeBy = 'gateway';
+  if (socketCall.previousId !== null && call.recalled?.turn == null)
+    throw new GatewayError('previous_response_not_found', undefined, atPrevious);
+  return socketCall.isWarmUp ? warmUpText(call) : null;
+}
+
+function warmUpText(call: RoutedCall): string {
+  return warmUpAnswer(call.model.name, answerId(call), Math.floor(Date.now() / 1000));
+}
