@@ -268,8 +268,8 @@ class StreamTranslation {
       at = this.#decode(run, at);
       for (const step of this.#steps) {
         if (step.kind === 'error') return step.error;
-        // A start says only that the upstream is there: what follows may still be an error with a status of its own.
-        if (step.kind === 'start') continue;
+        // These say only that the upstream is there: what follows may still be an error with a status of its own.
+        if (step.kind === 'start' || step.kind === 'usage') continue;
         this.#judgedTo = at;
         return 'meaningful';
       }

@@ -175,6 +175,44 @@ const cases: readonly Case[] = [
     record: { tokensKnown: 'estimated', inputTokens: 100, outputTokens: 3 },
   },
   {
+    name: 'the same with a first token of output',
+    kind: 'messages',
+    asks: inStreams,
+    answer: messageStream({ input_tokens: 100, output_tokens: 1 }, {}),
+    record: { tokensKnown: 'estimated', inputTokens: 100, outputTokens: 3 },
+  },
+  {
+    name: 'a stream of messages that says at its end what it has said at its start',
+    kind: 'messages',
+    asks: inStreams,
+    answer: messageStream({ input_tokens: 100, output_tokens: 1 }, { usage: { output_tokens: 1 } }),
+    record: { tokensKnown: 'exact', inputTokens: 100, outputTokens: 1 },
+  },
+  {
+    name: 'a response that has failed',
+    kind: 'responses',
+    asks: [streamed(askResponses), ...inStreams],
+    answer: stream([
+      named({
+        type: 'response.created',
+        response: { ...response(hundred), status: 'in_progress', usage: null },
+      }),
+      named({ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'hello there' }),
+      named({
+        type: 'response.failed',
+        response: { ...response(reasoned, 'failed'), error: { code: 'server_error', message: 'broken' } },
+      }),
+    ]),
+    record: { tokensKnown: 'exact', inputTokens: 100, outputTokens: 50 },
+  },
+  {
+    name: "the sources of xAI's search",
+    kind: 'chat',
+    asks: inText,
+    answer: chatAnswer({ ...hundred, num_sources_used: 3 }),
+    record: { ...exact, searches: 3 },
+  },
+  {
     name: "input alone, at the start of Google's stream",
     kind: 'generateContent',
     asks: inStreams,

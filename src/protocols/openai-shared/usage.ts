@@ -57,8 +57,8 @@ const scopes: readonly NumberScope[] = [
   { objects: outputDetails, names: kinds },
   { objects: cachedObjects, names: kinds },
 ];
-/** Perplexity counts its queries, and others their requests as messages do. */
-const searchNames = ['web_search_requests', 'num_search_queries'];
+/** Perplexity counts its queries, xAI the sources that it bills, and others their requests as messages do. */
+const searchNames = ['web_search_requests', 'num_search_queries', 'num_sources_used'];
 
 /** Makes a reader of the usage of answers that have output. */
 export function createUsageReader(
@@ -167,11 +167,13 @@ function hasCharges(numbers: readonly number[]): boolean {
 }
 
 function withNumbers(usage: Usage, numbers: readonly number[], outputKind: OutputKind): Usage {
-  const [requests = -1, queries = -1, audioIn = -1, imageIn = -1, ...more] = numbers.slice(firstCharge);
-  const [audioOut = -1, imageOut = -1, cachedAudio = -1, cachedImage = -1] = more;
+  const searches = Math.max(0, ...numbers.slice(firstCharge, firstCharge + searchNames.length));
+  const ofKinds = numbers.slice(firstCharge + searchNames.length);
+  const [audioIn = -1, imageIn = -1, audioOut = -1, imageOut = -1, cachedAudio = -1, cachedImage = -1] =
+    ofKinds;
   const isTold = audioOut !== -1 || imageOut !== -1;
   return withCharges(usage, {
-    searches: Math.max(0, requests, queries),
+    searches,
     parts: {
       ...noParts,
       audioInput: Math.max(0, audioIn),
@@ -204,7 +206,8 @@ export function partsOf(usage: JsonObject): TokenParts | null {
 /** The searches that a parsed `usage` object of chat counts. */
 export function searchesIn(usage: JsonObject): number {
   const tools = objectOf(usage, searchObjects);
-  return Math.max(countOf(usage.num_search_queries), countOf(tools.web_search_requests));
+  const counts = [usage.num_search_queries, usage.num_sources_used, tools.web_search_requests];
+  return Math.max(...counts.map(countOf));
 }
 
 const nothing: JsonObject = {};

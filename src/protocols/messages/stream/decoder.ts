@@ -35,6 +35,8 @@ export class MessagesDecoder implements StreamDecoder {
   #heldInput = 0;
   #calls = 0;
   #usage: Usage | null = null;
+  /** An event behind the first one has told it. */
+  #isCounted = false;
   #isStarted = false;
   #isFinished = false;
   #isOver = false;
@@ -73,6 +75,7 @@ export class MessagesDecoder implements StreamDecoder {
         return;
       case 'message_stop':
         this.#finish(null, null, out);
+        this.#endUsage(out);
         this.#isOver = true;
         out.push({ kind: 'end' });
         return;
@@ -200,11 +203,18 @@ export class MessagesDecoder implements StreamDecoder {
   #messageDelta({ delta, usage }: JsonObject, out: StreamEvent[]): void {
     this.#start(out);
     if (isObject(usage)) {
+      this.#isCounted ||= decodeUsage(usage) !== null;
       this.#usage = decodeUsage(usage, this.#usage);
       if (this.#usage !== null) out.push({ kind: 'usage', usage: this.#usage });
     }
     const reason = isObject(delta) ? textOrNull(delta.stop_reason) : null;
     if (isObject(delta) && reason !== null) this.#finish(reason, textOrNull(delta.stop_sequence), out);
+  }
+
+  /** The first event's few tokens of output are none of the answer's, which nobody has counted. */
+  #endUsage(out: StreamEvent[]): void {
+    if (this.#isCounted || this.#usage === null) return;
+    out.push({ kind: 'usage', usage: { ...this.#usage, output: 0 } });
   }
 
   #finish(reason: string | null, stopSequence: string | null, out: StreamEvent[]): void {

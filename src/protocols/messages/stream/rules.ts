@@ -31,14 +31,18 @@ function judgeEvent(event: string | null, data: string): StreamVerdict {
 export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnding {
   const usage = lastUsage(tail, usageAtStart);
   let state: StreamEnding['state'] = 'incomplete';
+  let isTold = usageAtStart === null;
   for (const { start, end } of lastEvents(tail)) {
     const { event, data } = parseEvent(tail.toString('utf8', start, end));
     const type = event ?? typeOf(data);
     if (type === 'error')
       return { state: 'failed', usage, error: upstreamError(parseObject(data ?? '') ?? {}) };
     if (type === 'message_stop') state = 'complete';
+    isTold ||= type !== 'message_start' && lastUsage(tail.subarray(start, end)) !== null;
   }
-  return { state, usage, error: null };
+  // The first event's few tokens of output are none of the answer's, which nobody has counted.
+  const isCounted = isTold || state !== 'complete' || usage === null;
+  return { state, usage: isCounted ? usage : { ...usage, output: 0 }, error: null };
 }
 
 function typeOf(data: string | null): string | null {

@@ -56,9 +56,13 @@ export class ResponseDecoder implements StreamDecoder {
     switch (standingOf(type, body)) {
       case 'silence':
         break;
-      case 'failure':
+      case 'failure': {
+        // What a response that has failed has used is charged all the same.
+        const usage = isObject(body.response) ? decodeUsage(body.response, this.#searches) : null;
+        if (usage !== null && this.#isStarted) out.push({ kind: 'usage', usage });
         this.#fail(upstreamError(body), out);
         break;
+      }
       case 'foreign':
         this.#fail(foreignEvent('responses', type), out);
         break;

@@ -182,7 +182,12 @@ test('the end says why and with what', async (t) => {
     { kind: 'finish', reason: 'length' },
     { kind: 'end' },
   ]);
-  t.match(decodeStream(start, stop), [began, { kind: 'finish', reason: 'other' }, { kind: 'end' }]);
+  t.match(decodeStream(start, stop), [
+    began,
+    { kind: 'finish', reason: 'other' },
+    { kind: 'usage', usage: { input: 5, output: 0 } },
+    { kind: 'end' },
+  ]);
 });
 
 test('an error event ends the stream', async (t) => {
