@@ -1,6 +1,6 @@
 import { type ErrorKind, GatewayError, type UpstreamFailureReason } from '../errors.js';
 import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
-import { isObject, type JsonObject, parseJson, textOrNull } from '../wire/json.js';
+import { isObject, type JsonObject, parseJson, textOf, textOrNull } from '../wire/json.js';
 
 const longestMessage = 2000;
 /** Milliseconds as they are written in a header. */
@@ -96,7 +96,7 @@ function retryDelayMsOf(parsed: unknown): number | null {
   const error = firstObject(parsed)?.error;
   const details = isObject(error) && Array.isArray(error.details) ? error.details : [];
   for (const detail of details) {
-    const [, seconds] = retryDelay.exec(isObject(detail) ? (textOrNull(detail.retryDelay) ?? '') : '') ?? [];
+    const [, seconds] = retryDelay.exec(isObject(detail) ? textOf(detail.retryDelay) : '') ?? [];
     if (seconds !== undefined) return Number(seconds) * 1000;
   }
   return null;

@@ -5,6 +5,7 @@ import {
   listOf,
   numberOrNull,
   parseJson as parseJsonText,
+  textOf,
   textOrNull,
 } from '../wire/json.js';
 import { parseJson } from './load.js';
@@ -173,7 +174,7 @@ const imageMembers = ['output_cost_per_image', 'input_cost_per_image'];
 
 /** Those of models of images may have it as if it were of the input; of other models that is the price of reading one. */
 function perImageOf(entry: JsonObject): { readonly member: string; readonly usd: number } | null {
-  const isOfImages = imageModes.includes(textOrNull(entry.mode) ?? '');
+  const isOfImages = imageModes.includes(textOf(entry.mode));
   for (const member of imageMembers) {
     const usd = numberOrNull(entry[member]);
     if (usd !== null && usd > 0 && (isOfImages || member === 'output_cost_per_image')) return { member, usd };
@@ -323,9 +324,9 @@ interface ModelName {
 function namesOf(model: string, settings: unknown, upstreams: unknown): readonly ModelName[] {
   const targets = propertyOf(settings, 'targets');
   const ofTargets = (Array.isArray(targets) ? targets : []).map((target: unknown): ModelName => {
-    const upstream = propertyOf(upstreams, textOrNull(propertyOf(target, 'upstream')) ?? '');
+    const upstream = propertyOf(upstreams, textOf(propertyOf(target, 'upstream')));
     const name = textOrNull(propertyOf(target, 'model')) ?? model;
-    return { name, host: hostOf(textOrNull(propertyOf(upstream, 'baseUrl')) ?? '') };
+    return { name, host: hostOf(textOf(propertyOf(upstream, 'baseUrl'))) };
   });
   return [...ofTargets, { name: model, host: '' }];
 }

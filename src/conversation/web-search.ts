@@ -1,4 +1,4 @@
-import { isObject, listOf, textOrNull } from '../wire/json.js';
+import { isObject, listOf, textOf, textOrNull } from '../wire/json.js';
 
 /*
  * A search of the web that the upstream runs itself: what a client says of it, and what an answer tells of it.
@@ -82,7 +82,7 @@ export function textsIn(value: unknown): string[] {
 export function resultsIn(value: unknown): SearchResult[] {
   return listOf(value).flatMap((result) => {
     const url = isObject(result) ? textOrNull(result.url) : null;
-    return isObject(result) && url !== null ? [{ url, title: textOrNull(result.title) ?? '' }] : [];
+    return isObject(result) && url !== null ? [{ url, title: textOf(result.title) }] : [];
   });
 }
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import { textOrNull } from '../wire/json.js';
+import { textOf } from '../wire/json.js';
 import { heldBy, placeOf } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 import { unsayable } from './unsayable.js';
@@ -116,7 +116,7 @@ export function resolutionOf(
   const sides = new Set<string>();
   if (width !== null && height !== null) sides.add(shorterSide({ width, height }));
   for (const { name, value } of heldBy(request, sizeNames)) {
-    const text = (textOrNull(value) ?? '').toLowerCase();
+    const text = textOf(value).toLowerCase();
     const size = name === 'size' ? parseSize(text.replace(times, 'x')) : null;
     if (size !== null) sides.add(shorterSide(size));
     else if (name === 'resolution' ? text !== '' && text.length <= longest : word.test(text)) named.add(text);

@@ -81,6 +81,11 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
+/** The text, or an empty one in the place of anything else. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /** The value when it is true or false, else null. */
 export function flagOrNull(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null;

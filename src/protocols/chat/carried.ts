@@ -2,7 +2,7 @@ import { cutId, tokensIn } from '../../conversation/carrying-id.js';
 import type { AssistantPart, ReasoningPart } from '../../conversation/request.js';
 import { signatureFor } from '../../conversation/signature.js';
 import { tagUnsigned } from '../../conversation/unsigned-reasoning.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
 import { reasoningName } from './answer/decode.js';
 
 /*
@@ -34,7 +34,7 @@ export function cutIdOf(id: unknown): string | null {
 
 /** The reasoning whose signatures a call carries. It stands before the call. */
 export function carriedReasoning(call: JsonObject): ReasoningPart[] {
-  const { tokens } = cutId(textOrNull(call.id) ?? '');
+  const { tokens } = cutId(textOf(call.id));
   const beside = signatureBeside(call);
   const carried = tokens.length > 0 || beside === null ? tokens : tokensIn(beside);
   return carried.map((signature) => ({ kind: 'reasoning', text: '', signature }));

@@ -1,7 +1,7 @@
 import type { UrlCitation } from '../../conversation/answer.js';
 import type { AnswerSource } from '../../conversation/codec.js';
 import { type SearchPart, type SearchResult, textsIn } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, listOf, placeOf, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, placeOf, textOf, textOrNull } from '../../wire/json.js';
 import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
 /*
@@ -132,5 +132,5 @@ export class GroundingReader {
 function sourceOf(chunk: unknown): SearchResult | null {
   const web = isObject(chunk) ? chunk.web : null;
   const url = isObject(web) ? textOrNull(web.uri) : null;
-  return isObject(web) && url !== null ? { url, title: textOrNull(web.title) ?? '' } : null;
+  return isObject(web) && url !== null ? { url, title: textOf(web.title) } : null;
 }

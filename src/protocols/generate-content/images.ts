@@ -3,7 +3,7 @@ import type { MediaPart } from '../../conversation/request.js';
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOf } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import type { ImagesTranslation, MadeImages, Placed, WantedImages } from '../images-translation.js';
 import { unreadMembers } from '../unread.js';
@@ -122,7 +122,7 @@ function placed(
   holderAt: string,
   read: (text: string, at: string) => number,
 ): Placed<number> | null {
-  const text = textOrNull(memberOf(holder, name)) ?? '';
+  const text = textOf(memberOf(holder, name));
   const at = `${holderAt}.${keyOf(holder, name)}`;
   return text === '' ? null : { value: read(text, at), at };
 }

@@ -1,7 +1,7 @@
 import type { TargetOptions } from '../../conversation/codec.js';
 import { effortOfBudget, effortOfWord, knownEffort } from '../../conversation/effort.js';
 import type { Effort, EffortWord, Reasoning } from '../../conversation/request.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, numberOrNull, textOf } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { keyOf, memberOf } from './spelling.js';
 
@@ -38,7 +38,7 @@ export function decodeReasoning(config: unknown, at: string): Reasoning | null {
   const show = memberOf(config, 'includeThoughts') === true;
   const tokens = numberOrNull(memberOf(config, 'thinkingBudget'));
   const budget = tokens !== null && tokens >= 0 ? tokens : null;
-  const level = textOrNull(memberOf(config, 'thinkingLevel')) ?? '';
+  const level = textOf(memberOf(config, 'thinkingLevel'));
   let effort: EffortWord | null = budget === null ? null : effortOfBudget(budget);
   if (level !== '' && level !== 'THINKING_LEVEL_UNSPECIFIED') {
     effort = effortOfWord(level);

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
-import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
 import { missingValue, wrongValue } from '../../wire/reading.js';
 import {
   type ImageOperation,
@@ -84,7 +84,7 @@ export function promptRequest(
     ...decodeSettings(fields, null),
     operation,
     form: 'prompt',
-    prompt: requirePrompt(textOrNull(fields.prompt) ?? '', 'prompt'),
+    prompt: requirePrompt(textOf(fields.prompt), 'prompt'),
     images: requireImages(operation, images, imagesAt),
     mask,
     otherFiles,

@@ -1,5 +1,5 @@
 import type { Tool } from '../../conversation/request.js';
-import { type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { type JsonObject, numberOrNull, textOf } from '../../wire/json.js';
 
 /*
  * Tools whose schemas the vendor's models know and which the client runs itself
@@ -81,8 +81,8 @@ const tools: readonly ClientTool[] = [
 
 /** @returns the function that stands for a tool of such a type, or null for one of any other type */
 export function clientFunctionOf(tool: JsonObject): Tool | null {
-  const type = textOrNull(tool.type) ?? '';
-  const name = textOrNull(tool.name) ?? '';
+  const type = textOf(tool.type);
+  const name = textOf(tool.name);
   const known = tools.find(({ prefix }) => type.startsWith(prefix));
   if (known === undefined || name === '') return null;
   const most = numberOrNull(tool.max_characters);

@@ -22,6 +22,7 @@ import {
   type JsonObject,
   parseJson,
   parseObject,
+  textOf,
   textOrNull,
 } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
@@ -426,8 +427,8 @@ export class StreamedMessage {
 
   #start(block: JsonObject): void {
     if (this.#isTooLong) return;
-    const [text, thinking] = [textOrNull(block.text) ?? '', textOrNull(block.thinking) ?? ''];
-    const signature = textOrNull(block.signature) ?? '';
+    const [text, thinking] = [textOf(block.text), textOf(block.thinking)];
+    const signature = textOf(block.signature);
     this.#blocks.push({ start: block, text, thinking, signature, input: '', citations: [] });
     this.#hold(blockWeight + JSON.stringify(block).length);
   }

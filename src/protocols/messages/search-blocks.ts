@@ -1,7 +1,7 @@
 import type { UrlCitation } from '../../conversation/answer.js';
 import { searchToken } from '../../conversation/signature.js';
 import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
 import { needleOf } from '../../wire/json-skip.js';
 
 /*
@@ -18,14 +18,14 @@ export function isSearchCall({ type, name }: JsonObject): boolean {
 
 /** What a call of the search asks for. @param input the call's input, parsed */
 export function queryOf(input: unknown): string {
-  return isObject(input) ? (textOrNull(input.query) ?? '') : '';
+  return isObject(input) ? textOf(input.query) : '';
 }
 
 /** The source that a citation names, or null for one of another type: of documents, which are not translated. */
 export function sourceOf(citation: unknown): SearchResult | null {
   if (!isObject(citation) || citation.type !== 'web_search_result_location') return null;
   const url = textOrNull(citation.url);
-  return url === null ? null : { url, title: textOrNull(citation.title) ?? '' };
+  return url === null ? null : { url, title: textOf(citation.title) };
 }
 
 const ownId = 'srvtoolu_gw1_';

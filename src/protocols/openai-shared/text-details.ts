@@ -1,5 +1,5 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
-import { isList, isObject, listOf, numberOrNull, placeOf, textOrNull } from '../../wire/json.js';
+import { isList, isObject, listOf, numberOrNull, placeOf, textOf } from '../../wire/json.js';
 
 /** The source that a URL citation names, or null for what is none. */
 export function citationIn(cited: unknown): UrlCitation | null {
@@ -8,7 +8,7 @@ export function citationIn(cited: unknown): UrlCitation | null {
     start: placeOf(cited.start_index),
     end: placeOf(cited.end_index),
     url: cited.url,
-    title: textOrNull(cited.title) ?? '',
+    title: textOf(cited.title),
   };
 }
 

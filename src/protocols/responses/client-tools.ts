@@ -1,5 +1,13 @@
 import type { Tool } from '../../conversation/request.js';
-import { isObject, type JsonObject, listOf, numberOrNull, parseJson, textOrNull } from '../../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  parseJson,
+  textOf,
+  textOrNull,
+} from '../../wire/json.js';
 
 /*
  * Tools of the client's own for which this protocol has types of items: the search for more tools, and what works on
@@ -131,7 +139,7 @@ function inputOf(members: JsonObject): string {
  */
 export function clientOutputOf({ type, output, status }: JsonObject): string | null {
   if (type === 'apply_patch_call_output')
-    return [status === 'failed' ? 'Failed.' : 'Done.', textOrNull(output) ?? ''].join(' ').trim();
+    return [status === 'failed' ? 'Failed.' : 'Done.', textOf(output)].join(' ').trim();
   if (type !== 'shell_call_output') return null;
   return listOf(output).filter(isObject).map(resultOf).join('\n');
 }
@@ -181,8 +189,8 @@ function commandsOf({ commands, timeout_ms, max_output_length }: JsonObject): Js
 /** An empty path, which the client refuses, where the model has written none. */
 function operationOf({ type, path, diff }: JsonObject): JsonObject {
   const known = patchTypes.find((each) => each === type) ?? 'update_file';
-  const operation = { type: known, path: textOrNull(path) ?? '' };
-  return known === 'delete_file' ? operation : { ...operation, diff: textOrNull(diff) ?? '' };
+  const operation = { type: known, path: textOf(path) };
+  return known === 'delete_file' ? operation : { ...operation, diff: textOf(diff) };
 }
 
 /** What is not as it should be is left out: a command without words runs nothing. */

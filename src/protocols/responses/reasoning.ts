@@ -1,5 +1,5 @@
 import { carriedSignature, signatureFor, tagSignature, tokenIn } from '../../conversation/signature.js';
-import { type JsonObject, textOrNull } from '../../wire/json.js';
+import { type JsonObject, textOf } from '../../wire/json.js';
 
 /*
  * Reasoning that an upstream of this protocol encrypted belongs to the item's id: the upstream refuses it under
@@ -27,11 +27,11 @@ export function tagReasoning({ id, content }: EncryptedReasoning, model: string)
  * protocol gave it. Null for an item that is not encrypted.
  */
 export function carriedReasoning(item: JsonObject): string | null {
-  const content = textOrNull(item.encrypted_content) ?? '';
+  const content = textOf(item.encrypted_content);
   const carried = carriedSignature('responses', content, true);
   return carried === null || tokenIn(content) !== null
     ? carried
-    : tagReasoning({ id: textOrNull(item.id) ?? '', content }, '');
+    : tagReasoning({ id: textOf(item.id), content }, '');
 }
 
 /** What a token holds, or null when it was not made by an upstream of this protocol. */

@@ -1,6 +1,6 @@
 import { carryingMark, withBareId } from '../../conversation/carrying-id.js';
 import { tokenMarks, untagSignature } from '../../conversation/signature.js';
-import { changedObjects, type JsonObject, textOrNull } from '../../wire/json.js';
+import { changedObjects, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
 import { answerOfItem, ownItemMark } from './made-id.js';
@@ -28,7 +28,7 @@ export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
 
 /** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
 function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
-  const isOwn = answerOfItem(textOrNull(item.id) ?? '') !== null;
+  const isOwn = answerOfItem(textOf(item.id)) !== null;
   if (item.type === 'web_search_call' && isOwn) return null;
   if (typeof item.call_id === 'string') return withBareId(item, 'call_id');
   const carried = textOrNull(item.encrypted_content);

@@ -1,5 +1,5 @@
 import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOf } from '../../wire/json.js';
 import type { EventWriter } from './event-writer.js';
 
 /*
@@ -21,7 +21,7 @@ export function isSearch(item: unknown): boolean {
 export function searchesOf({ action }: JsonObject): SearchPart[] {
   if (!isObject(action) || (action.type ?? 'search') !== 'search') return [];
   const queries = textsIn(action.queries).slice(0, mostQueries);
-  const [query = textOrNull(action.query) ?? '', ...more] = queries;
+  const [query = textOf(action.query), ...more] = queries;
   const searches = [query, ...more].map((each): SearchPart => ({ kind: 'search', query: each, results: [] }));
   // Nothing says which of the pages was found by which query.
   const last = searches.pop() as SearchPart;

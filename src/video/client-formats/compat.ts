@@ -4,7 +4,7 @@ import { type ImageSource, readImageFile } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOf } from '../../wire/json.js';
 import type { FormPart } from '../../wire/multipart.js';
 import type { PartRules } from '../../wire/part-names.js';
 import { noFile, wrongValue } from '../../wire/reading.js';
@@ -135,7 +135,7 @@ function formReference(body: JsonObject, files: readonly FormPart[]): ImageSourc
 }
 
 function referenceText(value: unknown, at: string): ImageSource | null {
-  const given = textOrNull(value) ?? '';
+  const given = textOf(value);
   return given === '' ? null : readImageText(given, at);
 }
 

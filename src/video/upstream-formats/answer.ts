@@ -2,7 +2,7 @@ import { isHttpUrl } from '../../conversation/media-source.js';
 import { GatewayError } from '../../errors.js';
 import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../../protocols/error-formats/vendor-account.js';
-import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, numberOrNull, parseObject, textOf, textOrNull } from '../../wire/json.js';
 import type { TaskFailure, TaskUpdate, UpstreamFormat, VideoResult, VideoTask } from '../task.js';
 
 /*
@@ -143,8 +143,8 @@ export function failureOrNull(code: unknown, message: unknown, type?: unknown): 
   const ofVendorAccount = vendorAccountErrorIn({ code, message, type });
   // The account is the gateway's, and none of its clients' business.
   if (ofVendorAccount !== null) return { code: 'generation_failed', message: ofVendorAccount.message };
-  const word = typeof code === 'number' ? String(code) : (textOrNull(code) ?? '');
-  const words = textOrNull(message) ?? '';
+  const word = typeof code === 'number' ? String(code) : textOf(code);
+  const words = textOf(message);
   if (word === '' && words === '') return null;
   return {
     code: word.slice(0, longestCode) || 'generation_failed',

@@ -1,6 +1,6 @@
 import { type ImageSource, imageExtension } from '../../media/image.js';
 import { type FormField, writeForm } from '../../wire/form-data.js';
-import { isObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { isObject, numberOrNull, textOf } from '../../wire/json.js';
 import { parseSize, sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
@@ -63,7 +63,7 @@ function create(request: VideoRequest, model: string): VideoCall {
 const answers: PlainAnswers = {
   idIn: ({ id }) => id,
   resultIn({ size: text, seconds, metadata }) {
-    const size = parseSize(textOrNull(text) ?? '');
+    const size = parseSize(textOf(text));
     return resultOf({
       duration: positiveOrNull(seconds),
       width: size?.width ?? null,

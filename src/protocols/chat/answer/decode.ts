@@ -3,7 +3,7 @@ import type { AnswerSource } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { type ReasoningName, reasoningNames, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOf, textOrNull } from '../../../wire/json.js';
 import { upstreamError } from '../../error-formats/upstream-error.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
 import { decodeFinish } from './finish.js';
@@ -65,7 +65,7 @@ function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice
       logprobs: decodeLogprobs(choice.logprobs),
     });
   }
-  const refusal = textOrNull(message.refusal) ?? '';
+  const refusal = textOf(message.refusal);
   if (refusal !== '') parts.push({ kind: 'refusal', text: refusal });
   const calls = decodeCalls(message);
   parts.push(...calls);
@@ -78,7 +78,7 @@ function decodeCalls(message: JsonObject): ToolCallPart[] {
   const parts: ToolCallPart[] = [];
   for (const call of calls) {
     if (!isObject(call)) continue;
-    const id = textOrNull(call.id) ?? '';
+    const id = textOf(call.id);
     if (isObject(call.custom)) addCall(parts, id, call.custom, true);
     else if (isObject(call.function)) addCall(parts, id, call.function, false);
   }

@@ -26,6 +26,7 @@ import {
   numberOrNull,
   objectOf,
   objectsOf,
+  textOf,
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
@@ -166,12 +167,12 @@ function userPart(part: JsonObject, at: string): TextPart | MediaPart {
 
 function assistantPart(part: JsonObject, at: string): TextPart | RefusalPart {
   if (part.type !== 'refusal') return textPart(part, at);
-  return { kind: 'refusal', text: textOrNull(part.refusal) ?? '' };
+  return { kind: 'refusal', text: textOf(part.refusal) };
 }
 
 function textPart(part: JsonObject, at: string): TextPart {
   if (part.type !== 'text') throw untranslatable(at, ofType(part.type));
-  return { kind: 'text', text: textOrNull(part.text) ?? '' };
+  return { kind: 'text', text: textOf(part.text) };
 }
 
 function imagePart(part: JsonObject, at: string): MediaPart {
@@ -180,14 +181,14 @@ function imagePart(part: JsonObject, at: string): MediaPart {
     return { kind: 'image', source, detail: null, name: null, at };
   }
   const image = objectOf(part.image_url);
-  const source = decodeMediaUrl(textOrNull(image.url) ?? '', `${at}.image_url.url`);
+  const source = decodeMediaUrl(textOf(image.url), `${at}.image_url.url`);
   return { kind: 'image', source, detail: textOrNull(image.detail), name: null, at };
 }
 
 function audioPart(part: JsonObject, at: string): MediaPart {
   const audio = objectOf(part.input_audio);
-  const data = textOrNull(audio.data) ?? '';
-  const format = (textOrNull(audio.format) ?? '').toLowerCase();
+  const data = textOf(audio.data);
+  const format = textOf(audio.format).toLowerCase();
   const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`;
   return { kind: 'audio', source: { kind: 'data', mediaType, data }, detail: null, name: null, at };
 }
@@ -334,7 +335,7 @@ function decodeCall(call: JsonObject, at: string, spareId: string): ToolCallPart
   if (type === 'custom') {
     if (!isObject(call.custom)) throw wrongValue(`${at}.custom`, 'an object');
     const name = requireName(call.custom, `${at}.custom`);
-    return { kind: 'toolCall', id, name, input: textOrNull(call.custom.input) ?? '', custom: true, at };
+    return { kind: 'toolCall', id, name, input: textOf(call.custom.input), custom: true, at };
   }
   if (type !== 'function') throw untranslatable(at, ofType(type));
   if (!isObject(call.function)) throw wrongValue(`${at}.function`, 'an object');
@@ -343,7 +344,7 @@ function decodeCall(call: JsonObject, at: string, spareId: string): ToolCallPart
 
 function functionCall(call: JsonObject, id: string, at: string, nameAt = at): ToolCallPart {
   const name = requireName(call, nameAt);
-  const input = textOrNull(call.arguments) ?? '';
+  const input = textOf(call.arguments);
   return { kind: 'toolCall', id, name, input: input.trim() === '' ? '{}' : input, custom: false, at };
 }
 
@@ -409,7 +410,7 @@ function chosenName(choice: JsonObject, type: 'function' | 'custom', at: string)
 }
 
 function decodeTool(definition: JsonObject, type: 'function' | 'custom'): Tool {
-  const name = textOrNull(definition.name) ?? '';
+  const name = textOf(definition.name);
   const description = textOrNull(definition.description);
   if (type === 'custom') {
     const custom = { format: inputFormat(definition.format) };

@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type ReasoningName, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, textOf } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { emptyStream, readChoiceEvent } from '../../openai-shared/choice-stream.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
@@ -128,7 +128,7 @@ function decodeChoice(progress: Progress, value: JsonObject, out: StreamEvent[])
     if (error !== null) return error;
   }
   // Some upstreams have an empty reason in every chunk.
-  const reason = textOrNull(value.finish_reason) ?? '';
+  const reason = textOf(value.finish_reason);
   if (reason !== '') finishChoice(progress, choice, index, reason, out);
   return null;
 }
@@ -166,7 +166,7 @@ function addTexts(index: number, delta: JsonObject, logprobs: unknown, out: Stre
   const tokens = decodeLogprobs(logprobs);
   if (tokens !== undefined) out.push({ kind: 'text', choice: index, text, logprobs: tokens });
   else if (text !== '') out.push({ kind: 'text', choice: index, text });
-  const refusal = textOrNull(delta.refusal) ?? '';
+  const refusal = textOf(delta.refusal);
   if (refusal !== '') out.push({ kind: 'refusal', choice: index, text: refusal });
   for (const citation of decodeCitations(delta.annotations))
     out.push({ kind: 'citation', choice: index, citation });

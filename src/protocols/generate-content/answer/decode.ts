@@ -3,7 +3,7 @@ import type { AnswerSource } from '../../../conversation/codec.js';
 import { tagSignature } from '../../../conversation/signature.js';
 import { withCharges } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOf, textOrNull } from '../../../wire/json.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
 import { upstreamError } from '../upstream-error.js';
@@ -63,7 +63,7 @@ export function callOf(
   const call = part.functionCall;
   if (!isObject(call) || typeof call.name !== 'string' || call.name === '') return null;
   const input = isObject(call.args) ? JSON.stringify(call.args) : '{}';
-  return { id: textOrNull(call.id) ?? '', name: call.name, input };
+  return { id: textOf(call.id), name: call.name, input };
 }
 
 function decodeCandidate(candidate: JsonObject, source: AnswerSource): AnswerChoice {
@@ -71,7 +71,7 @@ function decodeCandidate(candidate: JsonObject, source: AnswerSource): AnswerCho
   const grounding = new GroundingReader(source);
   for (const part of partsOf(candidate)) {
     addPart(parts, part, source);
-    grounding.addPart(part.thought === true ? '' : (textOrNull(part.text) ?? ''));
+    grounding.addPart(part.thought === true ? '' : textOf(part.text));
   }
   addLogprobs(parts, candidate.logprobsResult);
   const citations = grounding.read(candidate.groundingMetadata);
@@ -83,7 +83,7 @@ function decodeCandidate(candidate: JsonObject, source: AnswerSource): AnswerCho
 
 function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): void {
   const signature = signatureOf(part, source);
-  const text = textOrNull(part.text) ?? '';
+  const text = textOf(part.text);
   if (part.thought === true) {
     addReasoning(parts, text, signature);
     return;

@@ -21,6 +21,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  textOf,
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, wholeOrNull, wrongValue } from '../../../wire/reading.js';
@@ -182,7 +183,7 @@ function isNoText(modality: unknown): boolean {
 }
 
 function decodeFormat(config: JsonObject, given: JsonObject, at: string): OutputFormat | null {
-  const mediaType = textOrNull(config.responseMimeType) ?? '';
+  const mediaType = textOf(config.responseMimeType);
   const schema = outputSchema(config);
   const isWord = mediaType === enumType && schema !== null;
   if (!isWord && mediaType !== '' && mediaType !== 'text/plain' && mediaType !== 'application/json')
@@ -234,7 +235,7 @@ function inlineMedia(blob: JsonObject, at: string): MediaPart {
   const mediaType = mediaTypeOf(blob);
   if (mediaType === null)
     throw wrongValue(`${at}.${keyOf(blob, 'mimeType')}`, "a media type such as 'image/png'");
-  const source: MediaSource = { kind: 'data', mediaType, data: standardBase64(textOrNull(blob.data) ?? '') };
+  const source: MediaSource = { kind: 'data', mediaType, data: standardBase64(textOf(blob.data)) };
   return { kind: kindOfType(mediaType), source, detail: null, name: nameOf(blob), at };
 }
 
@@ -254,7 +255,7 @@ function isPublic(url: string): boolean {
 }
 
 function mediaTypeOf(blob: JsonObject): string | null {
-  const mediaType = textOrNull(memberOf(blob, 'mimeType'))?.trim() ?? '';
+  const mediaType = textOf(memberOf(blob, 'mimeType')).trim();
   return mediaType === '' ? null : registeredType(mediaType);
 }
 
@@ -358,13 +359,9 @@ function addModelParts(turn: ModelTurn, { content, at, ids }: ModelContent): voi
   const { parts } = turn;
   let goesOn = parts.at(-1)?.kind === 'text';
   for (const [part, partAt] of repeated(content.parts, `${at}.parts`)) {
-    const signature = carriedSignature(
-      'generateContent',
-      textOrNull(memberOf(part, 'thoughtSignature')) ?? '',
-      false,
-    );
+    const signature = carriedSignature('generateContent', textOf(memberOf(part, 'thoughtSignature')), false);
     if (part.thought === true) {
-      addReasoning(parts, textOrNull(part.text) ?? '', signature);
+      addReasoning(parts, textOf(part.text), signature);
       if (signature !== null) turn.settled = parts.length;
       continue;
     }
@@ -437,14 +434,14 @@ function spokenPart(part: JsonObject, at: string): TextPart | MediaPart | null {
 }
 
 function decodeCall(call: JsonObject, at: string, ids: CallIds): ToolCallPart {
-  const name = textOrNull(call.name) ?? '';
+  const name = textOf(call.name);
   const id = ids.ofCall(name, textOrNull(call.id) || null);
   const input = isObject(call.args) ? JSON.stringify(call.args) : '{}';
   return { kind: 'toolCall', id, name, input, custom: false, at };
 }
 
 function decodeResult(result: JsonObject, at: string, ids: CallIds): ToolResultPart {
-  const name = textOrNull(result.name) ?? '';
+  const name = textOf(result.name);
   const callId = ids.ofResult(name, textOrNull(result.id) || null);
   const response = isObject(result.response) ? result.response : null;
   const content: (TextPart | MediaPart)[] = [];
@@ -519,7 +516,7 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
 
 function decodeFunction(declaration: JsonObject): Tool {
   return {
-    name: textOrNull(declaration.name) ?? '',
+    name: textOf(declaration.name),
     description: textOrNull(declaration.description),
     parameters: decodeParameters(declaration),
     strict: null,

@@ -3,7 +3,7 @@ import type { AnswerSource } from '../../../conversation/codec.js';
 import { tagSignature } from '../../../conversation/signature.js';
 import { resultsIn } from '../../../conversation/web-search.js';
 import { GatewayError } from '../../../errors.js';
-import { isList, isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
+import { isList, isObject, type JsonObject, listOf, textOf, textOrNull } from '../../../wire/json.js';
 import { isSearchCall, queryOf, sourceOf } from '../search-blocks.js';
 import { nameOfBlock } from '../server-blocks.js';
 import { upstreamError } from '../upstream-error.js';
@@ -56,27 +56,27 @@ function decodeBlock(
 ): AnswerPart | null {
   switch (block.type) {
     case 'text': {
-      const text = textOrNull(block.text) ?? '';
+      const text = textOf(block.text);
       return text === ''
         ? null
         : { kind: 'text', text, citations: citationsOn(text, block.citations, source) };
     }
     case 'thinking': {
-      const text = textOrNull(block.thinking) ?? '';
-      const value = textOrNull(block.signature) ?? '';
+      const text = textOf(block.thinking);
+      const value = textOf(block.signature);
       if (text === '' && value === '') return null;
       return { kind: 'reasoning', text, signature: value === '' ? null : tagOwn(value, false, source) };
     }
     case 'redacted_thinking': {
-      const value = textOrNull(block.data) ?? '';
+      const value = textOf(block.data);
       return value === '' ? null : { kind: 'reasoning', text: '', signature: tagOwn(value, true, source) };
     }
     case 'tool_use': {
       // A call without a name is none: nobody could answer it.
-      const name = textOrNull(block.name) ?? '';
+      const name = textOf(block.name);
       if (name === '') return null;
       const input = inputText(block.input) || '{}';
-      return { kind: 'toolCall', id: textOrNull(block.id) ?? '', name, input, custom: false, at: '' };
+      return { kind: 'toolCall', id: textOf(block.id), name, input, custom: false, at: '' };
     }
     case 'web_search_tool_result':
       return {

@@ -32,6 +32,7 @@ import {
   numberOrNull,
   objectOf,
   objectsOf,
+  textOf,
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
@@ -100,7 +101,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   };
   if (compaction === null) return request;
   const echo = { tool_changes: changes.map(({ block }) => block) };
-  return { ...asCompaction(request, 'block', textOrNull(compaction.instructions) ?? ''), echo };
+  return { ...asCompaction(request, 'block', textOf(compaction.instructions)), echo };
 }
 
 /** What lives at the vendor, or is reached from there, is not in the conversation. */
@@ -177,7 +178,7 @@ function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside):
   return blocksOf(content)
     .map((block, index) => {
       const blockAt = `${at}[${index}]`;
-      if (block.type === 'text') return textOrNull(block.text) ?? '';
+      if (block.type === 'text') return textOf(block.text);
       if (noteToolChange(block, blockAt, changes)) return '';
       if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
       throw untranslatable(blockAt, ofType(block.type));
@@ -195,7 +196,7 @@ function decodeTexts(content: unknown, at: string, { leftOut, changes }: Aside):
 function decodeBlock(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   switch (block.type) {
     case 'text':
-      parts.push({ kind: 'text', text: textOrNull(block.text) ?? '' });
+      parts.push({ kind: 'text', text: textOf(block.text) });
       return;
     case 'image':
       parts.push(decodeImage(block, at));
@@ -222,10 +223,10 @@ function decodeImage(block: JsonObject, at: string): MediaPart {
 
 function decodeDocument(block: JsonObject, at: string, parts: ContentPart[], aside: Aside): void {
   const source = objectOf(block.source);
-  const title = textOrNull(block.title) ?? '';
-  const context = textOrNull(block.context) ?? '';
+  const title = textOf(block.title);
+  const context = textOf(block.context);
   if (source.type === 'text') {
-    const text = textOrNull(source.data) ?? '';
+    const text = textOf(source.data);
     parts.push({ kind: 'text', text: titled([title, context], text) });
   } else if (source.type === 'content') {
     const head = titled([title, context], '');
@@ -253,7 +254,7 @@ function decodeSearchResult(block: JsonObject, at: string, aside: Aside): TextPa
   const text = decodeTexts(block.content, `${at}.content`, aside).join('\n\n');
   return {
     kind: 'text',
-    text: titled([textOrNull(block.title) ?? '', textOrNull(block.source) ?? ''], text),
+    text: titled([textOf(block.title), textOf(block.source)], text),
   };
 }
 
@@ -268,11 +269,11 @@ function decodeSource(source: JsonObject, at: string, spareType: string | null):
     return { kind: 'url', url: requireUrl(source, `${at}.source`), mediaType: spareType };
   if (source.type !== 'base64') throw untranslatable(`${at}.source`, ofType(source.type));
   const mediaType = registeredType(textOrNull(source.media_type) ?? spareType ?? '');
-  return { kind: 'data', mediaType, data: textOrNull(source.data) ?? '' };
+  return { kind: 'data', mediaType, data: textOf(source.data) };
 }
 
 function requireUrl(source: JsonObject, at: string): string {
-  const url = textOrNull(source.url) ?? '';
+  const url = textOf(source.url);
   if (!isHttpUrl(url)) throw wrongValue(`${at}.url`, 'an http(s) URL');
   return url;
 }
@@ -333,7 +334,7 @@ function decodeUser(
 }
 
 function decodeResult(block: JsonObject, at: string, history: History): ToolResultPart {
-  const callId = originalCallId(cutId(textOrNull(block.tool_use_id) ?? '').id);
+  const callId = originalCallId(cutId(textOf(block.tool_use_id)).id);
   const content: (TextPart | MediaPart)[] = [];
   blocksOf(block.content).forEach((inner, index) => {
     decodeBlock(inner, `${at}.content[${index}]`, content, history);
@@ -351,11 +352,11 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, history: His
       case 'text':
         // An empty text is none: some clients put one beside their calls.
         if (block.text === '') return;
-        parts.push(textBehind(parts, textOrNull(block.text) ?? '', isApart));
+        parts.push(textBehind(parts, textOf(block.text), isApart));
         isApart = false;
         return;
       case 'tool_use': {
-        const { id, tokens } = cutId(textOrNull(block.id) ?? '');
+        const { id, tokens } = cutId(textOf(block.id));
         for (const signature of tokens) parts.push({ kind: 'reasoning', text: '', signature });
         const call = decodeCall(block, originalCallId(id), blockAt);
         history.toolNames.set(call.id, call.name);
@@ -402,12 +403,12 @@ function decodeReasoningPart(block: JsonObject): ReasoningPart {
     return {
       kind: 'reasoning',
       text: '',
-      signature: carriedSignature('messages', textOrNull(block.data) ?? '', true),
+      signature: carriedSignature('messages', textOf(block.data), true),
     };
   return {
     kind: 'reasoning',
-    text: textOrNull(block.thinking) ?? '',
-    signature: carriedSignature('messages', textOrNull(block.signature) ?? '', false),
+    text: textOf(block.thinking),
+    signature: carriedSignature('messages', textOf(block.signature), false),
   };
 }
 
@@ -468,7 +469,7 @@ function decodeToolChoice(choice: unknown): ToolChoice | null {
     case 'any':
       return { mode: 'required' };
     case 'tool':
-      return { mode: 'named', name: textOrNull(choice.name) ?? '' };
+      return { mode: 'named', name: textOf(choice.name) };
     default:
       throw untranslatable('tool_choice', ofType(choice.type));
   }

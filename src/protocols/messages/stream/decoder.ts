@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, parseObject, textOf, textOrNull } from '../../../wire/json.js';
 import { brokenEvent } from '../../error-formats/upstream-error.js';
 import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
@@ -135,7 +135,7 @@ export class MessagesDecoder implements StreamDecoder {
   }
 
   #callStart(block: JsonObject, index: unknown, out: StreamEvent[]): void {
-    const name = textOrNull(block.name) ?? '';
+    const name = textOf(block.name);
     // A call without a name is none: nobody could answer it.
     if (name === '') return;
     this.#blockStop(index, out);
@@ -152,7 +152,7 @@ export class MessagesDecoder implements StreamDecoder {
       return;
     }
     this.#openCalls.set(index, { call, input, hasDeltas: false });
-    out.push({ kind: 'callStart', choice: 0, call, id: textOrNull(block.id) ?? '', name, custom: false });
+    out.push({ kind: 'callStart', choice: 0, call, id: textOf(block.id), name, custom: false });
   }
 
   #delta({ delta, index }: JsonObject, out: StreamEvent[]): void {
@@ -173,7 +173,7 @@ export class MessagesDecoder implements StreamDecoder {
         return;
       case 'input_json_delta': {
         const open = this.#openCalls.get(index);
-        const piece = textOrNull(delta.partial_json) ?? '';
+        const piece = textOf(delta.partial_json);
         // Without an open call they are arguments of a tool that the upstream runs.
         if (open === undefined) this.#searches.input(index, piece);
         if (open === undefined || piece === '') return;

@@ -1,7 +1,7 @@
 import type { Answer, AnswerPart, AnswerText, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, textOf, textOrNull } from '../../../wire/json.js';
 import { citationIn, logprobsIn } from '../../openai-shared/text-details.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
@@ -49,7 +49,7 @@ export function partsOfItem(item: unknown, source: AnswerSource, at: string): An
     case 'function_call':
     case 'custom_tool_call': {
       const custom = item.type === 'custom_tool_call';
-      const name = textOrNull(item.name) ?? '';
+      const name = textOf(item.name);
       return [{ kind: 'toolCall', id: givenCallId(item), name, input: inputOf(item), custom, at }];
     }
     case 'reasoning': {
@@ -67,14 +67,14 @@ export function partsOfItem(item: unknown, source: AnswerSource, at: string): An
 
 function contentParts(part: unknown, source: AnswerSource): AnswerPart[] {
   if (!isObject(part)) return [];
-  if (part.type === 'refusal') return [{ kind: 'refusal', text: textOrNull(part.refusal) ?? '' }];
-  return part.type === 'output_text' ? [textOf(part, source)] : [];
+  if (part.type === 'refusal') return [{ kind: 'refusal', text: textOf(part.refusal) }];
+  return part.type === 'output_text' ? [answerText(part, source)] : [];
 }
 
-function textOf(part: JsonObject, source: AnswerSource): AnswerText {
+function answerText(part: JsonObject, source: AnswerSource): AnswerText {
   return {
     kind: 'text',
-    text: textOrNull(part.text) ?? '',
+    text: textOf(part.text),
     citations: citationsOf(part.annotations, source),
     logprobs: logprobsIn(part.logprobs),
   };
@@ -82,19 +82,19 @@ function textOf(part: JsonObject, source: AnswerSource): AnswerText {
 
 /** Id of a call; empty where the upstream gave none. */
 export function givenCallId(item: JsonObject): string {
-  return textOrNull(item.call_id) ?? textOrNull(item.id) ?? '';
+  return textOrNull(item.call_id) ?? textOf(item.id);
 }
 
 /** Arguments of a function's call, `{}` for none, or the free text of a custom tool's. */
 export function inputOf(item: JsonObject): string {
-  if (item.type === 'custom_tool_call') return textOrNull(item.input) ?? '';
+  if (item.type === 'custom_tool_call') return textOf(item.input);
   return textOrNull(item.arguments) || '{}';
 }
 
 /** The token for a reasoning item that came encrypted, or null. */
 export function signatureOf(item: JsonObject, model: string): string | null {
-  const content = textOrNull(item.encrypted_content) ?? '';
-  return content === '' ? null : tagReasoning({ id: textOrNull(item.id) ?? '', content }, model);
+  const content = textOf(item.encrypted_content);
+  return content === '' ? null : tagReasoning({ id: textOf(item.id), content }, model);
 }
 
 /** The source that an annotation names, or null when it is of another type. */

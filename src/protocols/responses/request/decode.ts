@@ -25,6 +25,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  textOf,
   textOrNull,
 } from '../../../wire/json.js';
 import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
@@ -242,8 +243,8 @@ function decodeContent(content: unknown, at: string, leftOut: Set<string>): (Tex
 function decodeAssistantContent(content: unknown, at: string, leftOut: Set<string>): AssistantPart[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return takenParts<AssistantPart>(content, at, leftOut, (part) => {
-    if (isText(part)) return { kind: 'text', text: textOrNull(part.text) ?? '' };
-    return part.type === 'refusal' ? { kind: 'refusal', text: textOrNull(part.refusal) ?? '' } : null;
+    if (isText(part)) return { kind: 'text', text: textOf(part.text) };
+    return part.type === 'refusal' ? { kind: 'refusal', text: textOf(part.refusal) } : null;
   });
 }
 
@@ -285,7 +286,7 @@ function isText({ type }: JsonObject): boolean {
 
 /** @returns null for a part of an unknown type */
 function decodePart(part: JsonObject, at: string): TextPart | MediaPart | null {
-  if (isText(part)) return { kind: 'text', text: textOrNull(part.text) ?? '' };
+  if (isText(part)) return { kind: 'text', text: textOf(part.text) };
   switch (part.type) {
     case 'input_image':
       return {
@@ -303,15 +304,15 @@ function decodePart(part: JsonObject, at: string): TextPart | MediaPart | null {
 }
 
 function imageSource(part: JsonObject, at: string): MediaSource {
-  const url = textOrNull(part.image_url) ?? '';
+  const url = textOf(part.image_url);
   if (url === '') throw noSource(part, at, 'image_url');
   return decodeMediaUrl(url, `${at}.image_url`);
 }
 
 function fileSource(part: JsonObject, at: string): MediaSource {
-  const data = textOrNull(part.file_data) ?? '';
+  const data = textOf(part.file_data);
   if (data !== '') return decodeFileData(data, textOrNull(part.filename), `${at}.file_data`);
-  const url = textOrNull(part.file_url) ?? '';
+  const url = textOf(part.file_url);
   if (url === '') throw noSource(part, at, 'file_data');
   return decodeMediaUrl(url, `${at}.file_url`);
 }
@@ -390,7 +391,7 @@ class InputReader {
         this.#call(item, { input: textOrNull(item.arguments) || '{}', custom: false, at });
         break;
       case 'custom_tool_call':
-        this.#call(item, { input: textOrNull(item.input) ?? '', custom: true, at });
+        this.#call(item, { input: textOf(item.input), custom: true, at });
         break;
       case 'function_call_output':
       case 'custom_tool_call_output':
@@ -543,7 +544,7 @@ function userTurn(parts: UserPart[]): Turn {
 /** The texts of a reasoning item's parts, with a blank line between them. */
 export function joinedTexts(parts: unknown): string {
   if (!Array.isArray(parts)) return '';
-  const texts = parts.map((part) => (isObject(part) ? (textOrNull(part.text) ?? '') : ''));
+  const texts = parts.map((part) => (isObject(part) ? textOf(part.text) : ''));
   return texts.filter((text) => text !== '').join('\n\n');
 }
 

@@ -9,6 +9,7 @@ import {
   listOf,
   numberOrNull,
   parseObject,
+  textOf,
   textOrNull,
 } from '../../../wire/json.js';
 import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js';
@@ -206,13 +207,13 @@ export class ResponseDecoder implements StreamDecoder {
   /** Begins a call, when its name is known. */
   #add(state: ItemState, item: JsonObject, out: StreamEvent[]): void {
     if (kindOf(item) !== 'call' || state.call !== -1 || state.isDone) return;
-    const name = textOrNull(item.name) ?? '';
+    const name = textOf(item.name);
     if (name !== '') this.#startCall(state, item, out);
   }
 
   #startCall(state: ItemState, item: JsonObject, out: StreamEvent[]): void {
     state.call = this.#calls++;
-    const name = textOrNull(item.name) ?? '';
+    const name = textOf(item.name);
     const custom = item.type === 'custom_tool_call';
     out.push({ kind: 'callStart', choice: 0, call: state.call, id: givenCallId(item), name, custom });
     if (state.early !== '')
