@@ -375,10 +375,10 @@ function byLengthOf(names: readonly (readonly [name: string, index: number])[]):
 }
 
 /**
- * Reads whole numbers out of an object by their names, at any depth inside it, without making a value of it: a parse
- * of a usage object costs several times as much. Where a name occurs twice the first counts.
+ * Reads counts out of an object by their names, at any depth inside it, without making a value of it: a parse of a usage
+ * object costs several times as much. Where a name occurs twice the first counts.
  * @param start where the object opens
- * @param values filled with the numbers found, -1 for those that are missing or no whole numbers
+ * @param values filled with the numbers found, floored; -1 for those that are missing or are no digits
  * @returns offset after the object, or -1 when it does not close
  */
 export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): number {
@@ -416,7 +416,7 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
       } else {
         let index = scope === -1 ? -1 : indexOfName(inScope[scope] as NamesByLength, bytes, from, at);
         if (index === -1) index = indexOfName(byLength, bytes, from, at);
-        if (index !== -1 && values[index] === -1) values[index] = wholeNumber(bytes, first);
+        if (index !== -1 && values[index] === -1) values[index] = wholeNumber(bytes, first, true);
       }
       at = value;
     }
@@ -445,8 +445,11 @@ function indexOfName(byLength: NamesByLength, bytes: Buffer, from: number, to: n
   return -1;
 }
 
-/** The digits at `from` as a number, or -1 when there are none or something else than the end of a value follows. */
-export function wholeNumber(bytes: Buffer, from: number): number {
+/**
+ * The digits at `from` as a number, or -1 when there are none or something else than the end of a value follows.
+ * @param isFloored a fraction may follow, and is left out
+ */
+export function wholeNumber(bytes: Buffer, from: number, isFloored = false): number {
   let value = 0;
   let at = from;
   for (; at < from + 16; at++) {
@@ -454,9 +457,11 @@ export function wholeNumber(bytes: Buffer, from: number): number {
     if (!(digit >= 0 && digit <= 9)) break;
     value = value * 10 + digit;
   }
+  const hasDigits = at > from;
+  if (isFloored && bytes[at] === DOT) at = endOfDigits(bytes, at + 1);
   const after = bytes[at] as number;
-  const ended = after === 0x2c || after === CLOSE_BRACE || after <= 0x20;
-  return at > from && ended && Number.isSafeInteger(value) ? value : -1;
+  const ended = after === COMMA || after === CLOSE_BRACE || after <= 0x20;
+  return hasDigits && ended && Number.isSafeInteger(value) ? value : -1;
 }
 
 /**

@@ -97,22 +97,18 @@ export function numberOrNull(value: unknown): number | null {
 }
 
 /**
- * The value when it is a finite number above zero, else 0: for counts that an upstream may leave out or null. One that is
- * larger than any count is cut, so that no sum of several is infinite, which JSON has no word for.
+ * The value floored when it is a number that may count something, else -1, as `readNumbers` has it: for counts that an
+ * upstream may leave out or null. So is one that is larger than any count: no sum of several is infinite, which JSON has no
+ * word for.
  */
+export function countOrNone(value: unknown): number {
+  const isCount = typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+  return isCount ? Math.floor(value) : -1;
+}
+
+/** The same, but 0 where there is none. */
 export function countOf(value: unknown): number {
-  if (typeof value !== 'number' || !(value > 0) || value === Number.POSITIVE_INFINITY) return 0;
-  return Math.min(value, Number.MAX_SAFE_INTEGER);
-}
-
-/** Whether a value is a number that may count something: not below zero, nor larger than any count. */
-export function isCount(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
-}
-
-/** A place in a text: the value floored when it is a number above zero, else 0. */
-export function placeOf(value: unknown): number {
-  return Math.floor(countOf(value));
+  return Math.max(0, countOrNone(value));
 }
 
 /** Shorter texts gain nothing. */

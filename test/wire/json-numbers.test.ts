@@ -17,8 +17,29 @@ test('whole numbers are read by name, at any depth', async (t) => {
 });
 
 test('what is no whole number is not read', async (t) => {
-  for (const value of ['-1', '1.5', '1e3', '"1"', 'null', 'true', '{}', '[1]', '99999999999999999'])
+  for (const value of [
+    '-1',
+    '-1.5',
+    '1.5e3',
+    '1.',
+    '1e3',
+    '"1"',
+    'null',
+    'true',
+    '{}',
+    '[1]',
+    '99999999999999999',
+  ])
     t.same(read(`{"a":${value}}`), [-1, -1], value);
+});
+
+test('of a fraction the whole number below it is read', async (t) => {
+  for (const [value, whole] of [
+    ['1.5', 1],
+    ['12.0', 12],
+    ['0.25', 0],
+  ] as const)
+    t.same(read(`{"a":${value},"bc":3}`), [whole, 3], value);
 });
 
 test('names inside strings are no names', async (t) => {

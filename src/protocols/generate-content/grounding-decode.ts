@@ -1,7 +1,7 @@
 import type { UrlCitation } from '../../conversation/answer.js';
 import type { AnswerSource } from '../../conversation/codec.js';
 import { type SearchPart, type SearchResult, textsIn } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, listOf, placeOf, textOf, textOrNull } from '../../wire/json.js';
+import { countOf, isObject, type JsonObject, listOf, textOf, textOrNull } from '../../wire/json.js';
 import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
 /*
@@ -104,10 +104,10 @@ export class GroundingReader {
    */
   #placeOf(segment: JsonObject): Pick<UrlCitation, 'start' | 'end'> | null {
     if (this.#source.searches !== true) return null;
-    const from = placeOf(segment.startIndex);
-    const to = placeOf(segment.endIndex);
+    const from = countOf(segment.startIndex);
+    const to = countOf(segment.endIndex);
     const words = textOrNull(segment.text);
-    const bases = [this.#starts[placeOf(segment.partIndex)] ?? 0, 0];
+    const bases = [this.#starts[countOf(segment.partIndex)] ?? 0, 0];
     const places = bases.map((base) => ({
       start: this.#offsets.toUnit(base + from),
       end: this.#offsets.toUnit(base + to),

@@ -1,12 +1,12 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
-import { isList, isObject, listOf, numberOrNull, placeOf, textOf } from '../../wire/json.js';
+import { countOf, isList, isObject, listOf, numberOrNull, textOf } from '../../wire/json.js';
 
 /** The source that a URL citation names, or null for what is none. */
 export function citationIn(cited: unknown): UrlCitation | null {
   if (!isObject(cited) || typeof cited.url !== 'string') return null;
   return {
-    start: placeOf(cited.start_index),
-    end: placeOf(cited.end_index),
+    start: countOf(cited.start_index),
+    end: countOf(cited.end_index),
     url: cited.url,
     title: textOf(cited.title),
   };

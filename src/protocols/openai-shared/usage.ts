@@ -1,5 +1,5 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
-import { countOf, isCount, isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import {
   lastMemberAt,
   lastObjectStart,
@@ -76,11 +76,11 @@ export function createUsageReader(
     ...searchNames,
   ];
   return readerOf(usageMember, numberNames(plain, scopes), (numbers, told) => {
-    const [input = -1, output = -1] = numbers;
-    // One of the two is missing, or is no whole number.
+    const { 0: input = -1, 1: output = -1 } = numbers;
+    // One of the two is missing, or is written as `1e3`.
     const counts =
       input === -1 || output === -1
-        ? countsIn(parseObject(told.toString('utf8')) ?? nothing, names)
+        ? countsIn(parseObject(told.toString('utf8')) ?? {}, names)
         : { input, output };
     return counts === null ? null : usageOfNumbers(counts, numbers, outputKind);
   });
@@ -90,17 +90,34 @@ export function createUsageReader(
 const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens'];
 const otherWrittenName = 'cache_creation_input_tokens';
 
-/** Tokens read from the cache in a parsed `usage` of chat by their other names; 0 where there are none. */
-export function otherCached({
-  prompt_cache_hit_tokens: hit,
-  cache_read_input_tokens: read,
-}: JsonObject): number {
-  return Math.floor(Math.max(countOf(hit), countOf(read)));
-}
-
-/** The same of those written to the cache. */
-export function otherWritten({ cache_creation_input_tokens: created }: JsonObject): number {
-  return Math.floor(countOf(created));
+/**
+ * Reads the `usage` of a parsed answer or chunk; null when it is none or names no tokens.
+ * @param searches of which its other members tell
+ */
+export function decodeUsage(
+  { usage, service_tier }: JsonObject,
+  names: TokenNames = olderNames,
+  searches = 0,
+): Usage | null {
+  if (!isObject(usage)) return null;
+  const counts = countsIn(usage, names);
+  if (counts === null) return null;
+  const { cached_tokens, cache_write_tokens } = objectOf(usage, inputDetails) ?? usage;
+  const { reasoning_tokens } = objectOf(usage, outputDetails) ?? usage;
+  const { prompt_cache_hit_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage;
+  const hit = Math.max(countOf(prompt_cache_hit_tokens), countOf(cache_read_input_tokens));
+  const counted = withReasoning(countOf(usage.total_tokens), {
+    input: counts.input,
+    output: counts.output,
+    cached: Math.max(countOf(cached_tokens), hit),
+    cacheWritten: Math.max(countOf(cache_write_tokens), countOf(cache_creation_input_tokens)),
+    reasoning: countOf(reasoning_tokens),
+  });
+  return withCharges(counted, {
+    searches: Math.max(searches, searchesIn(usage)),
+    parts: partsOf(usage),
+    tier: tierOf(service_tier),
+  });
 }
 
 /** All tokens of the input and of the output. */
@@ -110,21 +127,15 @@ interface TokenCounts {
 }
 
 /** The tokens of a parsed `usage`; what only its total tells of is told by that. @returns null where it names neither */
-export function countsIn(
-  usage: JsonObject,
-  [inputName, outputName]: TokenNames = olderNames,
-): TokenCounts | null {
-  const [input, output] = [wholeCount(usage[inputName]), wholeCount(usage[outputName])];
+function countsIn(usage: JsonObject, [inputName, outputName]: TokenNames): TokenCounts | null {
+  const input = countOrNone(usage[inputName]);
+  const output = countOrNone(usage[outputName]);
   if (input === -1 && output === -1) return null;
-  const total = wholeCount(usage.total_tokens);
+  const total = countOrNone(usage.total_tokens);
   return {
     input: input === -1 ? Math.max(0, total - output) : input,
     output: output === -1 ? Math.max(0, total - input) : output,
   };
-}
-
-function wholeCount(value: unknown): number {
-  return isCount(value) ? Math.floor(value) : -1;
 }
 
 /** @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing */
@@ -133,8 +144,9 @@ function usageOfNumbers(
   numbers: readonly number[],
   outputKind: OutputKind,
 ): Usage {
-  const [, , cached = -1, reasoning = -1, written = -1, total = -1, hit = -1, read = -1, created = -1] =
-    numbers;
+  // By their places: an iterator over them takes a tenth of the whole.
+  const { 2: cached = -1, 3: reasoning = -1, 4: written = -1, 5: total = -1 } = numbers;
+  const { 6: hit = -1, 7: read = -1, 8: created = -1 } = numbers;
   const usage = withReasoning(total, {
     input,
     output,
@@ -152,9 +164,9 @@ const firstCharge = 9;
 /**
  * Usage whose output has its reasoning in it. xAI counts that beside the output, of which its total alone tells
  * (https://docs.x.ai/docs/key-information/consumption-and-rate-limits); OpenAI's total is input and output.
- * @param total as the upstream has counted it, or -1
+ * @param total as the upstream has counted it; not above zero where it has not
  */
-export function withReasoning(total: number, usage: Usage): Usage {
+function withReasoning(total: number, usage: Usage): Usage {
   const { input, output, reasoning } = usage;
   if (reasoning === 0 || total !== input + output + reasoning) return usage;
   return { ...usage, output: output + reasoning };
@@ -186,38 +198,36 @@ function withNumbers(usage: Usage, numbers: readonly number[], outputKind: Outpu
   });
 }
 
-/** The same parts of a parsed `usage` object; null where it has no details. */
-export function partsOf(usage: JsonObject): TokenParts | null {
+/** The tokens of a parsed `usage` that are of other kinds; null where it has no details. */
+function partsOf(usage: JsonObject): TokenParts | null {
   const input = objectOf(usage, inputDetails);
   const output = objectOf(usage, outputDetails);
-  if (input === nothing && output === nothing) return null;
-  const cached = objectOf(input, cachedObjects);
+  if (input === null && output === null) return null;
+  const cached = input === null ? null : objectOf(input, cachedObjects);
   return {
     ...noParts,
-    audioInput: countOf(input.audio_tokens),
-    imageInput: countOf(input.image_tokens),
-    cachedAudio: countOf(cached.audio_tokens),
-    cachedImage: countOf(cached.image_tokens),
-    audioOutput: countOf(output.audio_tokens),
-    imageOutput: countOf(output.image_tokens),
+    audioInput: countOf(input?.audio_tokens),
+    imageInput: countOf(input?.image_tokens),
+    cachedAudio: countOf(cached?.audio_tokens),
+    cachedImage: countOf(cached?.image_tokens),
+    audioOutput: countOf(output?.audio_tokens),
+    imageOutput: countOf(output?.image_tokens),
   };
 }
 
-/** The searches that a parsed `usage` object of chat counts. */
-export function searchesIn(usage: JsonObject): number {
+/** The searches that a parsed `usage` counts. */
+function searchesIn(usage: JsonObject): number {
   const tools = objectOf(usage, searchObjects);
-  const counts = [usage.num_search_queries, usage.num_sources_used, tools.web_search_requests];
+  const counts = [usage.num_search_queries, usage.num_sources_used, tools?.web_search_requests];
   return Math.max(...counts.map(countOf));
 }
 
-const nothing: JsonObject = {};
-
-function objectOf(holder: JsonObject, names: readonly string[]): JsonObject {
+function objectOf(holder: JsonObject, names: readonly string[]): JsonObject | null {
   for (const name of names) {
     const value = holder[name];
     if (isObject(value)) return value;
   }
-  return nothing;
+  return null;
 }
 
 /**
@@ -230,7 +240,7 @@ export function createInputUsageReader(
   names: readonly [prompt: string, total: string] = ['prompt_tokens', 'total_tokens'],
 ): UsageReader {
   const wanted = numberNames(names);
-  return readerOf(member, wanted, ([prompt = -1, total = -1]) => {
+  return readerOf(member, wanted, ({ 0: prompt = -1, 1: total = -1 }) => {
     const input = prompt === -1 ? total : prompt;
     return input === -1 ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
   });

@@ -1,5 +1,5 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
+import { countOf, countOrNone, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
 import { lastMemberAt, numberNames, objectAfterKey, readNumbers } from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usageMetadata"');
@@ -25,31 +25,24 @@ export function lastUsage(bytes: Buffer): Usage | null {
   const start = at === -1 ? -1 : objectAfterKey(bytes, at, needle.length);
   const end = start === -1 ? -1 : readNumbers(bytes, start, wanted, found);
   if (end === -1) return null;
-  const [prompt = -1, toolUse = -1, candidates = -1, thoughts = -1, cached = -1] = found;
-  if (prompt === -1 && candidates === -1 && thoughts === -1) return null;
+  const { 0: prompt = -1, 1: toolUse = -1, 2: candidates = -1, 3: thoughts = -1, 4: cached = -1 } = found;
   const told = bytes.subarray(start, end);
   if (charging.some((mark) => told.includes(mark))) return decodeUsage(parseObject(told.toString('utf8')));
-  return usageOf({
-    prompt: Math.max(0, prompt),
-    toolUse: Math.max(0, toolUse),
-    candidates: Math.max(0, candidates),
-    thoughts: Math.max(0, thoughts),
-    cached: Math.max(0, cached),
-  });
+  return usageOf({ prompt, toolUse, candidates, thoughts, cached });
 }
 
 /** Reads a parsed `usageMetadata`; null for what is none, or names no tokens. */
 export function decodeUsage(usage: unknown): Usage | null {
   if (!isObject(usage)) return null;
-  const counts = {
-    prompt: countOf(usage.promptTokenCount),
-    toolUse: countOf(usage.toolUsePromptTokenCount),
-    candidates: countOf(usage.candidatesTokenCount),
-    thoughts: countOf(usage.thoughtsTokenCount),
-    cached: countOf(usage.cachedContentTokenCount),
-  };
-  if (counts.prompt + counts.candidates + counts.thoughts === 0) return null;
-  return withCharges(usageOf(counts), {
+  const counted = usageOf({
+    prompt: countOrNone(usage.promptTokenCount),
+    toolUse: countOrNone(usage.toolUsePromptTokenCount),
+    candidates: countOrNone(usage.candidatesTokenCount),
+    thoughts: countOrNone(usage.thoughtsTokenCount),
+    cached: countOrNone(usage.cachedContentTokenCount),
+  });
+  if (counted === null) return null;
+  return withCharges(counted, {
     parts: partsOf(usage),
     tier: tierOf(usage.serviceTier) ?? tierOf(usage.trafficType),
   });
@@ -99,6 +92,7 @@ export function encodeInputUsage({ input, cached }: Usage): string {
   return `{"promptTokenCount":${input}${ofCache},"totalTokenCount":${input}}`;
 }
 
+/** The numbers of a `usageMetadata`, each -1 where it is missing. */
 interface Counts {
   readonly prompt: number;
   readonly toolUse: number;
@@ -107,12 +101,15 @@ interface Counts {
   readonly cached: number;
 }
 
-function usageOf({ prompt, toolUse, candidates, thoughts, cached }: Counts): Usage {
+/** @returns null where it names no tokens */
+function usageOf({ prompt, toolUse, candidates, thoughts, cached }: Counts): Usage | null {
+  if (prompt === -1 && candidates === -1 && thoughts === -1) return null;
+  const reasoning = Math.max(0, thoughts);
   return {
-    input: prompt + toolUse,
-    output: candidates + thoughts,
-    cached,
+    input: Math.max(0, prompt) + Math.max(0, toolUse),
+    output: Math.max(0, candidates) + reasoning,
+    cached: Math.max(0, cached),
     cacheWritten: 0,
-    reasoning: thoughts,
+    reasoning,
   };
 }

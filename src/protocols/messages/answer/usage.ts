@@ -6,7 +6,7 @@ import {
   type Usage,
   withCharges,
 } from '../../../conversation/usage.js';
-import { isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
+import { countOrNone, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
 import {
   endOfValue,
   lastMemberAt,
@@ -78,10 +78,10 @@ function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   if (end === -1) return null;
   const told = bytes.subarray(at, end);
   if (told.includes(iterations)) return decodedAt(told, start);
-  const [plain = -1, output = -1, cached = -1, all = -1, reasoning = -1, ...more] = found;
+  const { 0: plain = -1, 1: output = -1, 2: cached = -1, 3: all = -1, 4: reasoning = -1 } = found;
   // Both are there, if perhaps as no whole numbers, but for the input in a stream's last events.
   if (output === -1 || (plain === -1 && start === null)) return decodedAt(told, start);
-  const [searches = -1, writtenHour = -1, writtenMinutes = -1] = more;
+  const { 5: searches = -1, 6: writtenHour = -1, 7: writtenMinutes = -1 } = found;
   const cacheWritten = allWritten(all, writtenMinutes, writtenHour);
   const tier = tierIn(told);
   return charged(
@@ -98,7 +98,7 @@ function decodedAt(told: Buffer, start: Usage | null): Usage | null {
 }
 
 function namesTokens({ input_tokens: plain, output_tokens: output }: JsonObject): boolean {
-  return wholeNumber(plain) !== -1 || wholeNumber(output) !== -1;
+  return countOrNone(plain) !== -1 || countOrNone(output) !== -1;
 }
 
 /** What was written to the cache in all, where only its parts are told. */
@@ -121,8 +121,8 @@ function tierIn(bytes: Buffer): ServiceTier | null {
  */
 export function decodeUsage(usage: unknown, start: Usage | null = null): Usage | null {
   if (!isObject(usage)) return start;
-  const plain = wholeNumber(usage.input_tokens);
-  const output = wholeNumber(usage.output_tokens);
+  const plain = countOrNone(usage.input_tokens);
+  const output = countOrNone(usage.output_tokens);
   if (plain === -1 && output === -1) return start;
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : usage;
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : usage;
@@ -130,14 +130,14 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
   const counts: Counts = {
     plain,
     output,
-    cached: wholeNumber(usage.cache_read_input_tokens),
+    cached: countOrNone(usage.cache_read_input_tokens),
     cacheWritten: allWritten(
-      wholeNumber(usage.cache_creation_input_tokens),
+      countOrNone(usage.cache_creation_input_tokens),
       writtenFor(usage, 'ephemeral_5m_input_tokens'),
       writtenHour,
     ),
-    reasoning: wholeNumber(details.thinking_tokens),
-    searches: wholeNumber(tools.web_search_requests),
+    reasoning: countOrNone(details.thinking_tokens),
+    searches: countOrNone(tools.web_search_requests),
     writtenHour,
     tier: tierOf(usage.speed) ?? tierOf(usage.service_tier),
   };
@@ -179,7 +179,7 @@ function charged(counts: Counts, told: Usage | null, start: Usage | null): Usage
 }
 
 function writtenFor({ cache_creation: written }: JsonObject, name: string): number {
-  return isObject(written) ? wholeNumber(written[name]) : -1;
+  return isObject(written) ? countOrNone(written[name]) : -1;
 }
 
 /** Input that is zero at the end of a stream is input that was left out: it does not shrink. */
@@ -219,12 +219,6 @@ export function encodeUsage(usage: Usage | null, searches = 0): string {
 /** The protocol counts input apart from what the cache had a part in. */
 function plainInput(usage: Usage | null): number {
   return usage === null ? 0 : Math.max(0, usage.input - usage.cached - usage.cacheWritten);
-}
-
-/** A count, or -1 for what is none: `1e400` parses as infinity, which JSON cannot say. */
-function wholeNumber(value: unknown): number {
-  const whole = typeof value === 'number' ? Math.floor(value) : -1;
-  return Number.isSafeInteger(whole) && whole >= 0 ? whole : -1;
 }
 
 /** Of an answer with searches, for its usage; with its comma. */

@@ -1,11 +1,9 @@
-import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { countOf, isObject, type JsonObject } from '../../../wire/json.js';
+import type { Usage } from '../../../conversation/usage.js';
+import type { JsonObject } from '../../../wire/json.js';
 import {
-  countsIn,
   createUsageReader,
-  partsOf,
+  decodeUsage as decodeOpenaiUsage,
   tokenNames,
-  withReasoning,
 } from '../../openai-shared/usage.js';
 
 const { lastUsageWithin } = createUsageReader(tokenNames);
@@ -32,20 +30,8 @@ export function usageOfStream(bytes: Buffer): Usage | null {
  * @param searches among the response's items, which alone tell of them
  * @returns null when it is none or names no tokens
  */
-export function decodeUsage({ usage: value, service_tier }: JsonObject, searches = 0): Usage | null {
-  if (!isObject(value)) return null;
-  const counts = countsIn(value, tokenNames);
-  if (counts === null) return null;
-  const input = isObject(value.input_tokens_details) ? value.input_tokens_details : {};
-  const output = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
-  const usage = withReasoning(countOf(value.total_tokens), {
-    input: counts.input,
-    output: counts.output,
-    cached: countOf(input.cached_tokens),
-    cacheWritten: countOf(input.cache_write_tokens),
-    reasoning: countOf(output.reasoning_tokens),
-  });
-  return withCharges(usage, { searches, parts: partsOf(value), tier: tierOf(service_tier) });
+export function decodeUsage(response: JsonObject, searches = 0): Usage | null {
+  return decodeOpenaiUsage(response, tokenNames, searches);
 }
 
 /** The JSON text of a response's `usage`. Clients want the object: for what is not known it is all zeros. */

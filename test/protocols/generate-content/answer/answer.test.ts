@@ -218,7 +218,10 @@ test('counts that no upstream can mean make no answer that is no JSON', async (t
     candidatesTokenCount: 1e308,
     thoughtsTokenCount: 1e308,
   };
-  const decoded = decode({ candidates: [candidate({ text: 'x' })], usageMetadata });
-  t.ok(Number.isFinite(decoded.usage?.input));
-  t.match(encode(decoded).usageMetadata, { promptTokenCount: Number, candidatesTokenCount: Number });
+  const decodedWith = (usage: object) =>
+    decode({ candidates: [candidate({ text: 'x' })], usageMetadata: usage });
+  t.equal(decodedWith(usageMetadata).usage, null);
+  const decoded = decodedWith({ ...usageMetadata, promptTokenCount: 5 });
+  t.match(decoded.usage, { input: 5, output: 0 });
+  t.match(encode(decoded).usageMetadata, { promptTokenCount: 5, candidatesTokenCount: 0 });
 });

@@ -1,0 +1,111 @@
+import { test } from 'tap';
+import type { Usage } from '../../src/conversation/usage.js';
+import { decodeUsage as decodeChat, lastUsage as lastOfChat } from '../../src/protocols/chat/answer/usage.js';
+import {
+  decodeUsage as decodeGenerateContent,
+  lastUsage as lastOfGenerateContent,
+} from '../../src/protocols/generate-content/answer/usage.js';
+import {
+  decodeUsage as decodeMessages,
+  lastUsage as lastOfMessages,
+} from '../../src/protocols/messages/answer/usage.js';
+import {
+  decodeUsage as decodeResponses,
+  usageOfAnswer as lastOfResponses,
+} from '../../src/protocols/responses/answer/usage.js';
+import { fc } from '../support/seed.js';
+
+/** What upstreams have been seen to write for a count, and what none should. */
+const count = fc.oneof(
+  fc.nat(10_000),
+  fc.constantFrom(0.5, 1.5, 12.25, -1, -0.5, 1e20, null, undefined, '7', true, []),
+);
+
+/** An object with any of these members. */
+function counts(...names: readonly string[]) {
+  return fc.record(Object.fromEntries(names.map((name) => [name, count])));
+}
+
+const openaiNames = ['cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens'];
+
+interface Protocol {
+  readonly member: string;
+  readonly usages: fc.Arbitrary<object>;
+  /** Of the bytes of an answer. */
+  readonly read: (bytes: Buffer) => Usage | null;
+  readonly decode: (usage: unknown) => Usage | null;
+}
+
+const protocols: Readonly<Record<string, Protocol>> = {
+  chat: {
+    member: 'usage',
+    usages: fc
+      .tuple(
+        counts('prompt_tokens', 'completion_tokens', 'total_tokens', 'prompt_cache_hit_tokens'),
+        counts(...openaiNames),
+        counts('reasoning_tokens', 'audio_tokens'),
+      )
+      .map(([top, input, output]) => ({
+        ...top,
+        prompt_tokens_details: input,
+        completion_tokens_details: output,
+      })),
+    read: lastOfChat,
+    decode: (usage) => decodeChat({ usage }),
+  },
+  responses: {
+    member: 'usage',
+    usages: fc
+      .tuple(
+        counts('input_tokens', 'output_tokens', 'total_tokens'),
+        counts(...openaiNames),
+        counts('reasoning_tokens', 'audio_tokens'),
+      )
+      .map(([top, input, output]) => ({
+        ...top,
+        input_tokens_details: input,
+        output_tokens_details: output,
+      })),
+    read: lastOfResponses,
+    decode: (usage) => decodeResponses({ usage }),
+  },
+  messages: {
+    member: 'usage',
+    usages: fc
+      .tuple(
+        counts('input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'),
+        counts('ephemeral_1h_input_tokens', 'ephemeral_5m_input_tokens'),
+        counts('thinking_tokens'),
+      )
+      .map(([top, written, output]) => ({ ...top, cache_creation: written, output_tokens_details: output })),
+    read: (bytes) => lastOfMessages(bytes),
+    decode: (usage) => decodeMessages(usage),
+  },
+  generateContent: {
+    member: 'usageMetadata',
+    usages: counts(
+      'promptTokenCount',
+      'toolUsePromptTokenCount',
+      'candidatesTokenCount',
+      'thoughtsTokenCount',
+      'cachedContentTokenCount',
+    ),
+    read: lastOfGenerateContent,
+    decode: decodeGenerateContent,
+  },
+};
+
+for (const [name, { member, usages, read, decode }] of Object.entries(protocols)) {
+  test(`${name}: the usage in the bytes of an answer is that of its value`, async (t) => {
+    fc.assert(
+      fc.property(usages, (usage) => {
+        const text = JSON.stringify({ [member]: usage });
+        const parsed: unknown = JSON.parse(text);
+        const told = (parsed as Record<string, unknown>)[member];
+        t.same(read(Buffer.from(text)), decode(told), text);
+        return t.passing();
+      }),
+    );
+    t.pass();
+  });
+}
