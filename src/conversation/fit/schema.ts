@@ -1,4 +1,4 @@
-import { isList, isObject, type JsonObject } from '../../wire/json.js';
+import { isList, isObject, type JsonObject, objectOf } from '../../wire/json.js';
 
 /** Members whose value is a schema, or a list of them. */
 const nested: ReadonlySet<string> = new Set([
@@ -62,7 +62,7 @@ function mapValue(value: unknown, change: (schema: JsonObject) => JsonObject): u
 export function isRecursive({ $defs, definitions, ...root }: JsonObject): boolean {
   const references = new Map([['#', referencesIn(root)]]);
   for (const [keyword, list] of Object.entries({ $defs, definitions }))
-    for (const [name, schema] of Object.entries(isObject(list) ? list : {}))
+    for (const [name, schema] of Object.entries(objectOf(list)))
       references.set(`#/${keyword}/${name}`, referencesIn(schema));
   const users = new Map<string, string[]>();
   const open = new Map<string, number>();

@@ -10,7 +10,7 @@ import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../..
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
 import type { CompiledSchema } from '../../schema/compile.js';
-import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { type JsonObject, objectOf, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { isMultipart } from '../../wire/multipart-type.js';
 import { parseBody } from '../../wire/skeleton.js';
@@ -72,7 +72,7 @@ function read(call: Call, { operation, endpoint, schema }: ImageRoute): Outlined
   call.validated = validateBody(call.jsonBody(), schema, call.running.snapshot.limits.bodyValues);
   call.steering = call.validated.members.steering;
   const skeleton = parseBody(body, scanBody(body));
-  const outline = outlineOfBody(operation, isObject(skeleton) ? skeleton : {}, () => parsed(body));
+  const outline = outlineOfBody(operation, objectOf(skeleton), () => parsed(body));
   return askedOf(endpoint, outline, () => decodeImageBody(operation, parsed(body)));
 }
 

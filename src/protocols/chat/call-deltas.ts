@@ -1,6 +1,6 @@
 import type { StreamEvent } from '../../conversation/events.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../wire/json.js';
 import { argumentsText } from './answer/decode.js';
 
 /** Calls that an answer may have; SDKs take no more. */
@@ -72,7 +72,7 @@ function readFragment(
 ): GatewayError | null {
   const custom = isObject(fragment.custom);
   const inner = isObject(fragment.custom) ? fragment.custom : fragment.function;
-  const body = isObject(inner) ? inner : {};
+  const body = objectOf(inner);
   const id = textOf(fragment.id);
   const name = textOf(body.name);
   const text = argumentsText(custom ? body.input : body.arguments);

@@ -1,7 +1,7 @@
 import type { UrlCitation } from '../../conversation/answer.js';
 import type { AnswerSource } from '../../conversation/codec.js';
 import { type SearchPart, type SearchResult, textsIn } from '../../conversation/web-search.js';
-import { countOf, isObject, type JsonObject, listOf, textOf, textOrNull } from '../../wire/json.js';
+import { countOf, isObject, type JsonObject, listOf, objectOf, textOf, textOrNull } from '../../wire/json.js';
 import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
 /*
@@ -83,7 +83,7 @@ export class GroundingReader {
       .map((index) => (typeof index === 'number' ? chunks[index] : null))
       .filter((result) => result != null);
     if (results.length === 0) return [];
-    const place = this.#placeOf(isObject(support.segment) ? support.segment : {});
+    const place = this.#placeOf(objectOf(support.segment));
     const citations: UrlCitation[] = [];
     for (const result of results) {
       if (place === null || this.#told.size >= most) {

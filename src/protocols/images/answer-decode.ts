@@ -7,6 +7,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  objectOf,
   parseObject,
   textOrNull,
 } from '../../wire/json.js';
@@ -44,8 +45,8 @@ export function readDashscopeAnswer(body: Buffer): ImageAnswer {
   const answer = parseAnswer(body);
   const failure = failureOf(answer);
   if (failure !== null) throw failure;
-  const output = isObject(answer.output) ? answer.output : {};
-  const usage = isObject(answer.usage) ? answer.usage : {};
+  const output = objectOf(answer.output);
+  const usage = objectOf(answer.usage);
   const width = countOf(usage.width);
   const height = countOf(usage.height);
   return {
@@ -81,7 +82,7 @@ function parseAnswer(body: Buffer): JsonObject {
 }
 
 function imagesOfChoice(choice: unknown): readonly AnswerImage[] {
-  const message = isObject(choice) && isObject(choice.message) ? choice.message : {};
+  const message = objectOf(objectOf(choice).message);
   return listOf(message.content).flatMap((item) => (isObject(item) ? imageOf({ url: item.image }) : []));
 }
 

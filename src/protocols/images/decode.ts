@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
-import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../wire/json.js';
 import { missingValue, wrongValue } from '../../wire/reading.js';
 import {
   type ImageOperation,
@@ -33,7 +33,7 @@ function decodeInputForm(operation: ImageOperation, body: JsonObject): ImageRequ
   if (stray !== undefined)
     throw notWithInput(stray, "Put images into 'input.messages', or send the text as 'prompt'.");
   const { prompt, images } = decodeInput(operation, body.input);
-  const settings = decodeSettings(body, isObject(body.parameters) ? body.parameters : {});
+  const settings = decodeSettings(body, objectOf(body.parameters));
   if (settings.stream) throw notWithInput('stream', "Leave it out, or send the text as 'prompt'.");
   return {
     ...settings,
@@ -107,7 +107,7 @@ function referencesIn(body: JsonObject, member: string): readonly ImageSource[] 
 
 function decodeReference(reference: unknown, at: string): ImageSource {
   if (typeof reference === 'string') return readImageText(reference, at);
-  const { image_url: url, file_id: file }: JsonObject = isObject(reference) ? reference : {};
+  const { image_url: url, file_id: file } = objectOf(reference);
   if ((file ?? null) !== null) {
     throw new GatewayError(
       'unsupported_parameter',
@@ -166,7 +166,7 @@ function decodeInput(operation: ImageOperation, input: unknown): DecodedInput {
   for (const [index, message] of listOf(isObject(input) ? input.messages : null).entries()) {
     for (const [place, item] of listOf(isObject(message) ? message.content : null).entries()) {
       const at = `input.messages[${index}].content[${place}]`;
-      const { text, image }: JsonObject = isObject(item) ? item : {};
+      const { text, image } = objectOf(item);
       if (typeof text !== 'string' && typeof image !== 'string')
         throw wrongValue(at, "an object with 'text' or 'image'");
       if (typeof text === 'string' && text !== '') texts.push(text);

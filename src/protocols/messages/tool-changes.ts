@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf, textOrNull } from '../../wire/json.js';
 
 /*
  * Which tools the model has may change in the middle of a conversation: blocks of its messages bring further tools, whole or
@@ -55,7 +55,7 @@ export function changedTools(
   const known = new Map(tools.map((given) => [nameOf(given), given]));
   const offered = new Map(known);
   for (const { block, at } of changes) {
-    const named = isObject(block.tool) ? block.tool : {};
+    const named = objectOf(block.tool);
     const isAddition = block.type === 'tool_addition';
     if (isAddition && named.type === 'tool_definition') {
       const given = { tool: named.definition, at: `${at}.tool.definition` };

@@ -1,5 +1,5 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
-import { countOf, isList, isObject, listOf, numberOrNull, textOf } from '../../wire/json.js';
+import { countOf, isList, isObject, listOf, numberOrNull, objectOf, textOf } from '../../wire/json.js';
 
 /** The source that a URL citation names, or null for what is none. */
 export function citationIn(cited: unknown): UrlCitation | null {
@@ -24,7 +24,7 @@ export function logprobsIn(list: unknown): TokenLogprob[] | undefined {
 }
 
 function tokenIn(value: unknown): Omit<TokenLogprob, 'top_logprobs'> | null {
-  const { token, logprob: given, bytes } = isObject(value) ? value : {};
+  const { token, logprob: given, bytes } = objectOf(value);
   const logprob = numberOrNull(given);
   if (typeof token !== 'string' || logprob === null) return null;
   return { token, logprob, bytes: isList(bytes) && bytes.every(isNumber) ? bytes : null };

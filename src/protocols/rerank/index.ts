@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type AnswerCharges, inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import type { Usage } from '../../conversation/usage.js';
-import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, numberOrNull, objectOf, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import {
   lastMemberAt,
@@ -143,7 +143,7 @@ function missingOf(answer: JsonObject, model: string | null): JsonObject {
   if (typeof answer.object !== 'string') missing.object = 'list';
   if (typeof answer.model !== 'string' && model !== null) missing.model = model;
   const tokens = tokensOf(answer);
-  const usage = isObject(answer.usage) ? answer.usage : {};
+  const usage = objectOf(answer.usage);
   const total = numberOrNull(usage.total_tokens);
   const prompt = numberOrNull(usage.prompt_tokens);
   if (total === null || prompt === null)

@@ -1,6 +1,6 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
 import { noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
-import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../wire/json.js';
+import { countOf, isObject, listOf, objectOf, parseObject } from '../../wire/json.js';
 import {
   contains,
   endOfValue,
@@ -81,17 +81,13 @@ function usageOfTools(run: Buffer, levels: number): Usage | null {
     reasoning: 0,
   };
   if (usage.input + usage.output === 0) return null;
-  const { image_tokens: ofOutput = usage.output } = detailsOf(images.output_tokens_details);
+  const { image_tokens: ofOutput = usage.output } = objectOf(images.output_tokens_details);
   return withCharges(usage, {
     parts: {
       ...noParts,
-      imageInput: countOf(detailsOf(images.input_tokens_details).image_tokens),
-      cachedImage: countOf(detailsOf(images.cached_tokens_details).cached_image_tokens),
+      imageInput: countOf(objectOf(images.input_tokens_details).image_tokens),
+      cachedImage: countOf(objectOf(images.cached_tokens_details).cached_image_tokens),
       imageOutput: countOf(ofOutput),
     },
   });
-}
-
-function detailsOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
 }

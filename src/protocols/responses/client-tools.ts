@@ -4,6 +4,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  objectOf,
   parseJson,
   textOf,
   textOrNull,
@@ -105,7 +106,7 @@ interface ClientCall {
 export function clientCallOf(item: JsonObject): ClientCall | null {
   const id = callIdOf(item);
   if (id === null) return null;
-  const action = isObject(item.action) ? item.action : {};
+  const action = objectOf(item.action);
   switch (item.type) {
     case 'tool_search_call': {
       const { arguments: given } = item;
@@ -121,7 +122,7 @@ export function clientCallOf(item: JsonObject): ClientCall | null {
       return { type: 'shell', id, input: inputOf({ commands, timeout_ms, max_output_length }) };
     }
     case 'apply_patch_call': {
-      const { type, path, diff } = isObject(item.operation) ? item.operation : {};
+      const { type, path, diff } = objectOf(item.operation);
       return { type: 'apply_patch', id, input: inputOf({ type, path, diff }) };
     }
     default:
@@ -145,7 +146,7 @@ export function clientOutputOf({ type, output, status }: JsonObject): string | n
 }
 
 function resultOf({ stdout, stderr, outcome }: JsonObject): string {
-  const { type, exit_code } = isObject(outcome) ? outcome : {};
+  const { type, exit_code } = objectOf(outcome);
   const end = type === 'timeout' ? '[timed out]' : `[exit code ${numberOrNull(exit_code) ?? 'unknown'}]`;
   return [textOrNull(stdout), textOrNull(stderr), end]
     .filter((text) => text !== null && text !== '')
@@ -170,7 +171,7 @@ export function clientCallMembers(type: ClientToolType, input: string): string {
     const given = isObject(parsed) ? parsed : input === '' ? {} : { input };
     return `,"execution":"client","arguments":${JSON.stringify(given)}`;
   }
-  const given = isObject(parsed) ? parsed : {};
+  const given = objectOf(parsed);
   if (type === 'local_shell') return `,"action":${JSON.stringify(actionOf(given))}`;
   if (type === 'shell') return `,"action":${JSON.stringify(commandsOf(given))},"environment":null`;
   return `,"operation":${JSON.stringify(operationOf(given))}`;
@@ -201,9 +202,7 @@ function actionOf({ command, workdir, working_directory, timeout_ms, env, user }
   return {
     type: 'exec',
     command: wordsOf(command),
-    env: Object.fromEntries(
-      Object.entries(isObject(env) ? env : {}).filter(([, value]) => typeof value === 'string'),
-    ),
+    env: Object.fromEntries(Object.entries(objectOf(env)).filter(([, value]) => typeof value === 'string')),
     ...(folder === null ? {} : { working_directory: folder }),
     ...(timeout === null ? {} : { timeout_ms: timeout }),
     ...(name === null ? {} : { user: name }),

@@ -1,5 +1,5 @@
 import { locationIn, plainSearch, saidOf, textsIn, type WebSearch } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, objectOf, textOrNull } from '../../wire/json.js';
 
 /*
  * The search of the web as a tool of this protocol: https://developers.openai.com/api/docs/guides/tools-web-search
@@ -12,7 +12,7 @@ export function isSearchTool(type: unknown): boolean {
 
 /** @param choice the body's `tool_choice` */
 export function decodeSearch(tool: JsonObject, at: string, choice: unknown): WebSearch {
-  const filters = isObject(tool.filters) ? tool.filters : {};
+  const filters = objectOf(tool.filters);
   return {
     ...plainSearch(String(tool.type), at),
     forced: isObject(choice) && isSearchTool(choice.type),

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
+import { type JsonObject, numberOrNull, objectOf } from '../../wire/json.js';
 import { sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';
@@ -59,7 +59,7 @@ function amend({ body, seconds, count }: VideoRequest, model: string): JsonObjec
 export const genericAnswers: PlainAnswers = {
   idIn: ({ task_id, id }) => task_id ?? id,
   resultIn({ url, metadata: given }) {
-    const metadata: JsonObject = isObject(given) ? given : {};
+    const metadata = objectOf(given);
     return resultOf({
       url: urlOrNull(url),
       duration: positiveOrNull(metadata.duration),

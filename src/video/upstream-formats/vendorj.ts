@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, objectOf } from '../../wire/json.js';
 import { failureKind } from '../failure-codes.js';
 import { framesOf, numberIn } from '../members.js';
 import { aspectRatioFor } from '../shape.js';
@@ -77,7 +77,7 @@ function isFailure(code: number, data: JsonObject): boolean {
 }
 
 function readPolled(answer: JsonObject): TaskUpdate {
-  const data: JsonObject = isObject(answer.data) ? answer.data : {};
+  const data = objectOf(answer.data);
   const code = codeBeside(answer, success);
   if (code !== null) {
     if (!isFailure(code, data)) throw vendorjError(code, answer.message);

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
-import { isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf } from '../../wire/json.js';
 import { failureKind } from '../failure-codes.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
@@ -123,7 +123,7 @@ export const vendorkUpstreamFormat: UpstreamFormat = {
     const answer = parseAnswer(body);
     const code = codeBeside(answer, success);
     if (code !== null) throw vendorkError(code, answer.message);
-    const data: JsonObject = isObject(answer.data) ? answer.data : {};
+    const data = objectOf(answer.data);
     const id = idOrNull(data.task_id);
     if (id === null) return plainCreated(genericAnswers, answer);
     const state = stateOrNull(data.task_status);
@@ -132,7 +132,7 @@ export const vendorkUpstreamFormat: UpstreamFormat = {
   poll: (task) => getCall(`${pathOf(task)}/${encodeURIComponent(upstreamId(task))}`),
   readPolled(body) {
     const answer = parseAnswer(body);
-    const data: JsonObject = isObject(answer.data) ? answer.data : {};
+    const data = objectOf(answer.data);
     const code = codeBeside(answer, success);
     if (code !== null) {
       const refusal = readRefusal(code, data, answer);

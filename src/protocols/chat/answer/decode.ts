@@ -3,7 +3,15 @@ import type { AnswerSource } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { type ReasoningName, reasoningNames, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, numberOrNull, textOf, textOrNull } from '../../../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  objectOf,
+  textOf,
+  textOrNull,
+} from '../../../wire/json.js';
 import { upstreamError } from '../../error-formats/upstream-error.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
 import { decodeFinish } from './finish.js';
@@ -53,7 +61,7 @@ function messageChoices(choices: unknown): JsonObject[] {
 }
 
 function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice {
-  const message = isObject(choice.message) ? choice.message : {};
+  const message = objectOf(choice.message);
   const parts: AnswerPart[] = [];
   const name = reasoningName(message);
   if (name !== null)

@@ -21,6 +21,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  objectOf,
   textOf,
   textOrNull,
 } from '../../../wire/json.js';
@@ -122,7 +123,7 @@ function decodeSearch(key: string, value: unknown, at: string): WebSearch {
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
   if (textOrNull(memberOf(body, 'cachedContent'))) throw untranslatable(keyOf(body, 'cachedContent'));
   const named = memberOf(body, 'generationConfig');
-  const given = isObject(named) ? named : {};
+  const given = objectOf(named);
   const config = inCamelCase(given);
   const configAt = keyOf(body, 'generationConfig');
   requireText(config, given, configAt);

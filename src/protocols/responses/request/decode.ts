@@ -25,6 +25,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  objectOf,
   textOf,
   textOrNull,
 } from '../../../wire/json.js';
@@ -126,7 +127,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const list = listTools(toolSources(body));
   const leftOut = new Set<string>();
   const input = decodeInput(body.input, { list, sealer, leftOut });
-  const text = isObject(body.text) ? body.text : {};
+  const text = objectOf(body.text);
   const toolChoice = decodeToolChoice(body.tool_choice, list, leftOut);
   const request: ConversationRequest = {
     from: 'responses',

@@ -8,6 +8,7 @@ import {
   type JsonObject,
   listOf,
   numberOrNull,
+  objectOf,
   parseObject,
   textOf,
   textOrNull,
@@ -109,7 +110,7 @@ export class ResponseDecoder implements StreamDecoder {
         break;
       case 'response.completed':
       case 'response.incomplete':
-        this.#end(isObject(body.response) ? body.response : {}, type, out);
+        this.#end(objectOf(body.response), type, out);
         break;
       default:
         this.#whole(type, body, out);
