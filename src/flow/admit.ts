@@ -3,7 +3,7 @@ import { GatewayError, retrySeconds } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/admission.js';
 import type { Demand, PoolKind } from '../limits/pool.js';
-import { demandsOf, ownerOf, type PoolOwner, poolsOfKey } from '../limits/pools.js';
+import { type CallPools, demandsOf, ownerOf, type PoolOwner, poolsOfKey } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { backgroundMember } from '../wire/routed-members.js';
@@ -17,7 +17,7 @@ import {
   limitsOutput,
   presumeSeconds,
 } from './expected-usage.js';
-import { budgetsOf, LimitedCall, type PeriodBudget, Taking } from './limited-call.js';
+import { budgetsOf, LimitedCall, type PeriodBudget } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
@@ -71,34 +71,34 @@ export function admit(
 ): boolean {
   const { key } = call;
   if (key.limits === null && key.groupLimits.length === 0) return true;
-  const pools = poolsOfKey(key)[needed];
-  const limited = new LimitedCall(services.limits, pools.rateLines);
+  const { demands, rateLines } = poolsOfKey(key)[needed];
+  const limited = new LimitedCall(services.limits, rateLines);
   call.limited = limited;
-  if (pools.demands.length === 0) return true;
-  const first = new Taking(services.limits, pools);
-  limited.first = first;
-  if (first.take(pools.demands, services.hostClock.at(call.authenticatedAt))) return true;
-  return admitOrWait(services, { limited, taking: first, demands: pools.demands, waiter });
+  if (demands.length === 0) return true;
+  limited.first = services.limits.take(demands, services.hostClock.at(call.authenticatedAt));
+  return limited.first !== null || admitOrWait(services, { limited, part: 'first', demands, waiter });
 }
+
+/** What a call takes together: before its body is read, and once its model is known. */
+type Part = 'first' | 'rest';
 
 /** What a worker has too little of to let a call in by itself. */
 interface Short {
   readonly limited: LimitedCall;
-  readonly taking: Taking;
+  readonly part: Part;
   readonly demands: readonly Demand[];
   readonly waiter: AdmissionListener;
 }
 
 /** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `applyDecision` does */
-function admitOrWait(services: Services, { limited, taking, demands, waiter }: Short): boolean {
+function admitOrWait(services: Services, { limited, part, demands, waiter }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
-    taking.pending = null;
-    if (taking.isOver) {
+    if (limited.isOver) {
       if (later.outcome === 'admitted') later.release();
       return;
     }
     try {
-      applyDecision(limited, taking, later);
+      applyDecision(limited, part, later);
     } catch (fault) {
       waiter.onNotAdmitted(fault);
       return;
@@ -106,10 +106,10 @@ function admitOrWait(services: Services, { limited, taking, demands, waiter }: S
     waiter.onAdmitted();
   });
   if (decision.outcome !== 'pending') {
-    applyDecision(limited, taking, decision);
+    applyDecision(limited, part, decision);
     return true;
   }
-  taking.pending = decision;
+  limited[part] = decision;
   return false;
 }
 
@@ -149,15 +149,14 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
     next(services, call);
     return;
   }
-  const rest = new Taking(services.limits, pools);
-  limited.rest = rest;
   const demands =
     price === null
       ? demandsOf(pools, pools.tokenIndexes.length > 0 ? expectedTokens(call) : 0)
-      : demandsWithBudgets(call, limited, rest, price);
-  if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
+      : demandsWithBudgets(call, limited, pools, price);
+  limited.rest = services.limits.take(demands, services.hostClock.at(call.validatedAt));
+  if (limited.rest === null) {
     const queued = new Queued(services, call, next);
-    if (!admitOrWait(services, { limited, taking: rest, demands, waiter: queued })) {
+    if (!admitOrWait(services, { limited, part: 'rest', demands, waiter: queued })) {
       call.exchange.listener = queued;
       return;
     }
@@ -184,7 +183,7 @@ function priceToPay({ key, model }: ResolvedCall, unpriced: UnpricedRule): Price
 function demandsWithBudgets(
   call: ResolvedCall,
   limited: LimitedCall,
-  { pools }: Taking,
+  pools: CallPools,
   price: Price,
 ): readonly Demand[] {
   const usage = expectedUsage(call);
@@ -201,11 +200,9 @@ function demandsWithBudgets(
  * Gives a call what was decided for it, at once or after a wait: the units that it holds from now on.
  * @throws {GatewayError} for a call that is not let in
  */
-function applyDecision(limited: LimitedCall, taking: Taking, decision: Decision): void {
-  if (decision.outcome === 'admitted') {
-    taking.admission = decision;
-    return;
-  }
+function applyDecision(limited: LimitedCall, part: Part, decision: Decision): void {
+  limited[part] = decision.outcome === 'admitted' ? decision : null;
+  if (decision.outcome === 'admitted') return;
   if (decision.reason === 'unknown') throw undecided;
   const { pool } = decision;
   const budget = limited.budgets.find((each) => each.pool === pool);

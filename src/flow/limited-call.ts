@@ -2,8 +2,8 @@ import type { Budget, Key, Model } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
 import type { Admission } from '../limits/admission.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
-import type { Demand, Pool } from '../limits/pool.js';
-import { budgetPool, type CallPools } from '../limits/pools.js';
+import type { Pool } from '../limits/pool.js';
+import { budgetPool } from '../limits/pools.js';
 import { type RateLines, rateWord } from '../limits/rate-headers.js';
 import type { WaitingCall } from '../limits/waiting-line.js';
 import type { CallOutcome } from '../metrics/call-record.js';
@@ -13,53 +13,8 @@ import { budgetPeriod } from '../usage/budget.js';
 import { type Consumption, costOfCall } from './consumption.js';
 import type { Running } from './running.js';
 
-/** What a call takes of limits whose units are taken together. */
-export class Taking {
-  /** Null until it is let in. */
-  admission: Admission | null = null;
-  /** While it waits to be. */
-  pending: WaitingCall | null = null;
-  /** The call has ended while it waited: it counts all the same, and gives its place to others once it gets one. */
-  isOver = false;
-  readonly pools: CallPools;
-  readonly #limits: LeaseHolder;
-
-  constructor(limits: LeaseHolder, pools: CallPools) {
-    this.#limits = limits;
-    this.pools = pools;
-  }
-
-  /**
-   * Takes the units of all demands where its worker holds enough of them, without asking anybody.
-   * @param now by the holder's clock
-   * @returns whether the call is let in; else its worker has too little, and nothing was taken
-   */
-  take(demands: readonly Demand[], now: number): boolean {
-    this.admission = this.#limits.take(demands, now);
-    return this.admission !== null;
-  }
-
-  /** Says what was really used and gives the call's place to others. @param used tokens, or null where nobody knows */
-  end(used: number | null): void {
-    this.pending?.cancel();
-    const { admission } = this;
-    if (admission === null) return;
-    if (used !== null) for (const index of this.pools.tokenIndexes) admission.settleAt(index, used);
-    admission.release();
-  }
-
-  /** The same of requests and calls at once, which count however early the call has ended. */
-  endRequests(): void {
-    if (this.pending !== null) this.isOver = true;
-    else this.admission?.release();
-  }
-
-  /** In place of `end`: the call does not count. */
-  undo(): void {
-    this.pending?.cancel();
-    this.admission?.undo();
-  }
-}
+/** What a call has of limits whose units are taken together: what lets it in, or, before that, its place in a line. */
+type Taken = Admission | WaitingCall | null;
 
 /** What may be spent in a period. */
 export interface PeriodBudget {
@@ -86,10 +41,12 @@ interface EndedCall extends Consumption {
 
 /** A call that falls under limits: what it holds of them, and what its client is told of them. */
 export class LimitedCall {
-  /** What it took before its body was read; null where nothing is limited that is known by then. */
-  first: Taking | null = null;
-  /** What it took once its model was known. */
-  rest: Taking | null = null;
+  /** What it takes before its body is read: requests and calls at once, as far as any are limited. */
+  first: Taken = null;
+  /** What it takes once its model is known. */
+  rest: Taken = null;
+  /** It has ended while it waited for `first`: it counts all the same, and gives its place to others once it gets one. */
+  isOver = false;
   /** The budgets that pay for the call; none for a model that costs nothing. */
   budgets: readonly PeriodBudget[] = none;
   /** All of its limits have let it in. */
@@ -115,13 +72,18 @@ export class LimitedCall {
 
   /** Its client has left: its place is for others, and what it has used is told by `end`. */
   leave(): void {
-    this.first?.endRequests();
-    this.rest?.admission?.freeSlots();
+    this.#endRequests();
+    this.admission?.freeSlots();
+  }
+
+  /** What it holds of the limits of its tokens and its model, and of budgets; null before it is let in. */
+  get admission(): Admission | null {
+    return this.rest?.outcome === 'admitted' ? this.rest : null;
   }
 
   /** What it holds of budgets. */
   reserved(): readonly ReservedBudget[] {
-    const demands = this.rest?.admission?.demands ?? [];
+    const demands = this.admission?.demands ?? [];
     return demands
       .filter(({ pool }) => pool.kind === 'budget')
       .map(({ pool, amount }) => ({ pool: pool.name, limit: pool.limit, amount }));
@@ -129,25 +91,48 @@ export class LimitedCall {
 
   /** In place of `end`, for a call of which nobody knows yet what it will use: the estimate stands. */
   endLater(): void {
-    this.first?.endRequests();
-    this.rest?.end(null);
+    this.#endRequests();
+    end(this.rest, null);
   }
 
   /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */
   end(call: EndedCall): void {
     const { first, rest, budgets } = this;
     if (isOurFailure(call)) {
-      first?.undo();
-      rest?.undo();
+      undo(first);
+      undo(rest);
       return;
     }
-    for (const { pool } of budgets) rest?.admission?.settle(pool, costOfCall(call));
-    const used = usedTokens(call);
+    for (const { pool } of budgets) this.admission?.settle(pool, costOfCall(call));
     // Who leaves before the decision has had nothing, and was told nothing.
-    if (call.outcome === 'client_gone') first?.end(null);
-    else first?.endRequests();
-    rest?.end(used);
+    if (call.outcome === 'client_gone') end(first, null);
+    else this.#endRequests();
+    end(rest, usedTokens(call));
   }
+
+  /** Requests and calls at once count however early the call has ended. */
+  #endRequests(): void {
+    if (this.first?.outcome === 'pending') this.isOver = true;
+    else end(this.first, null);
+  }
+}
+
+/** Says what was really used and gives the call's place to others. @param used tokens, or null where nobody knows */
+function end(taken: Taken, used: number | null): void {
+  if (taken?.outcome !== 'admitted') {
+    taken?.cancel();
+    return;
+  }
+  const { demands } = taken;
+  for (let i = 0; used !== null && i < demands.length; i++)
+    if (demands[i]?.pool.kind === 'tokens') taken.settleAt(i, used);
+  taken.release();
+}
+
+/** In place of `end`: the call does not count. */
+function undo(taken: Taken): void {
+  if (taken?.outcome === 'admitted') taken.undo();
+  else taken?.cancel();
 }
 
 /**

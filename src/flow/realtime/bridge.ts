@@ -87,8 +87,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#place = place;
     this.#waiting = place.part();
     this.#unfinished = place.part();
-    const { budgets, rest } = call.limited ?? { budgets: [], rest: null };
-    const held = rest?.admission ?? null;
+    const { budgets, admission: held } = call.limited ?? { budgets: [], admission: null };
     const pools = budgets.map(({ pool }) => pool);
     this.#funds =
       pools.length === 0 || held === null
