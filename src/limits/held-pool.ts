@@ -1,7 +1,7 @@
 import { WideMap } from '../wire/wide-map.js';
 import type { Denial } from './admission.js';
 import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
-import { type Demand, type Pool, sliceOf, windowMsOf } from './pool.js';
+import { type Demand, type Pool, type PoolView, sliceOf, untouched, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -202,6 +202,20 @@ export class HeldPool {
     const own = this.window?.backAt(missing) ?? Number.POSITIVE_INFINITY;
     const at = Math.min(own, this.asked?.retryAt(now) ?? Number.POSITIVE_INFINITY);
     return at === Number.POSITIVE_INFINITY ? unknownRetryMs : Math.max(1, Math.ceil(at - now));
+  }
+
+  /** What a caller may be told of it. @param pool as the config has it by now */
+  view(pool: Pool, now: number): PoolView {
+    const { limit } = pool;
+    this.collect(now);
+    const used = this.inUse + (this.window?.total ?? 0);
+    const freeElsewhere = this.asked?.freeElsewhere ?? null;
+    const known = freeElsewhere === null ? limit : this.available + freeElsewhere;
+    const remaining = Math.max(0, Math.min(known, limit - used));
+    if (remaining >= limit) return untouched(pool);
+    const lastAt = this.window?.lastAt() ?? null;
+    const resetMs = lastAt === null ? this.retryAfterMs(1, now) : Math.max(1, Math.ceil(lastAt - now));
+    return { limit, remaining, resetMs };
   }
 
   /** Its numbers. */

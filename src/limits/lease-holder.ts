@@ -27,8 +27,7 @@ import {
   type PoolRecalled,
   someOf,
 } from './messages.js';
-import { type Demand, isGivenBack, type Pool } from './pool.js';
-import { type PoolView, poolViewOf, untouched } from './pool-view.js';
+import { type Demand, isGivenBack, type Pool, type PoolView, untouched } from './pool.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
 import { DecidedCalls, WaitingCall } from './waiting-line.js';
 
@@ -208,7 +207,7 @@ export class LeaseHolder {
   /** What a caller may be told of a limit, as it was a moment ago. */
   peek(pool: Pool): PoolView {
     const held = this.#pools.seen(pool);
-    return held === null ? untouched(pool) : poolViewOf(pool, held, this.#seenAt);
+    return held === null ? untouched(pool) : held.view(pool, this.#seenAt);
   }
 
   /** The pools of which this worker has used anything lately, or has other units than its slice. */

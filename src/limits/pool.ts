@@ -22,6 +22,20 @@ export interface Demand {
   readonly amount: number;
 }
 
+/** What a caller may be told of a limit. */
+export interface PoolView {
+  readonly limit: number;
+  /** An estimate: what this worker has, and what was free at the primary when that last spoke. From 0 to `limit`. */
+  readonly remaining: number;
+  /** Milliseconds until the pool is full again, as far as this worker knows; 0 when it is. */
+  readonly resetMs: number;
+}
+
+/** A pool of which a worker knows nothing: it has not used any lately. */
+export function untouched({ limit }: Pool): PoolView {
+  return { limit, remaining: limit, resetMs: 0 };
+}
+
 /** Milliseconds after which a used unit of each kind may be used again; null where time does not bring it back. */
 export const windowMsOf: Readonly<Record<PoolKind, number | null>> = {
   requests: 60_000,

@@ -1,8 +1,7 @@
 import type { RateFamily, VendorWords } from '../config/types.js';
 import { inOnePiece } from '../wire/head.js';
 import type { LeaseHolder } from './lease-holder.js';
-import type { Pool } from './pool.js';
-import { type PoolView, tighter } from './pool-view.js';
+import type { Pool, PoolView } from './pool.js';
 
 /** What an answer tells of its caller's limits; null where there is none. */
 interface RateViews {
@@ -191,4 +190,9 @@ function tightest(pools: Pools, holder: Pick<LeaseHolder, 'peek'>): PoolView | n
 /** Nobody counts on the last unit of what there is a lot of. */
 function isPlenty(view: PoolView | null, least: number): boolean {
   return view === null || (view.remaining >= least && view.remaining * 10 >= view.limit);
+}
+
+/** The view of which the least share remains: what a caller meets first. The first of two with the same. */
+export function tighter(one: PoolView | null, other: PoolView): PoolView {
+  return one === null || other.remaining * one.limit < one.remaining * other.limit ? other : one;
 }

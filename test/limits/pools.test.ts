@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
-import type { Pool } from '../../src/limits/pool.js';
-import { untouched } from '../../src/limits/pool-view.js';
+import { type Pool, untouched } from '../../src/limits/pool.js';
 import { allPools, type CallPools, demandsOf, findPool, poolsOfKey } from '../../src/limits/pools.js';
 
 const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({

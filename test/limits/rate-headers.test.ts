@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { tighter } from '../../src/limits/pool-view.js';
-import { chatRateLines, durationText, messagesRateLines } from '../../src/limits/rate-headers.js';
+import { chatRateLines, durationText, messagesRateLines, tighter } from '../../src/limits/rate-headers.js';
 
 const requests = { limit: 600, remaining: 599, resetMs: 59_900 };
 const tokens = { limit: 1000, remaining: 0, resetMs: 360_000 };

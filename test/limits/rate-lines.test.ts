@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import type { Pool } from '../../src/limits/pool.js';
-import type { PoolView } from '../../src/limits/pool-view.js';
+import type { Pool, PoolView } from '../../src/limits/pool.js';
 import { RateLines } from '../../src/limits/rate-headers.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10_000 };
