@@ -4,8 +4,9 @@ import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../protocols/endpoint.js';
 import type { OutputSpans } from '../schema/accept.js';
+import { wholeNumber } from '../wire/json-numbers.js';
 import { findValues, type Span } from '../wire/json-scan.js';
-import { endOfValue, mostDepth, skipSpace, wholeNumber } from '../wire/json-skip.js';
+import { endOfValue, mostDepth, skipSpace } from '../wire/json-skip.js';
 import { usualRate } from '../wire/recording.js';
 import type { Call, ResolvedCall } from './call.js';
 

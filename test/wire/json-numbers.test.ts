@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { lastObjectStart, lastWordOf, needleOf, numberNames, readNumbers } from '../../src/wire/json-skip.js';
+import { numberNames, readNumbers } from '../../src/wire/json-numbers.js';
+import { lastObjectStart, lastWordOf, needleOf } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 
 const wanted = numberNames(['a', 'bc']);

@@ -1,16 +1,13 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
 import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { type NumberNames, type NumberScope, numberNames, readNumbers } from '../../wire/json-numbers.js';
 import {
   lastMemberAt,
   lastObjectStart,
   lastWordOf,
   lastWordWithin,
-  type NumberNames,
-  type NumberScope,
   needleOf,
-  numberNames,
   objectAfterKey,
-  readNumbers,
 } from '../../wire/json-skip.js';
 
 /*

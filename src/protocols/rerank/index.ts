@@ -2,14 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { type AnswerCharges, inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import type { Usage } from '../../conversation/usage.js';
 import { isObject, type JsonObject, numberOrNull, objectOf, parseObject } from '../../wire/json.js';
+import { type NumberNames, numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { scanBody } from '../../wire/json-scan.js';
-import {
-  lastMemberAt,
-  type NumberNames,
-  numberNames,
-  objectAfterKey,
-  readNumbers,
-} from '../../wire/json-skip.js';
+import { lastMemberAt, objectAfterKey } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';

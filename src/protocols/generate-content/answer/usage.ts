@@ -1,6 +1,7 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { countOf, countOrNone, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
-import { lastMemberAt, numberNames, objectAfterKey, readNumbers } from '../../../wire/json-skip.js';
+import { numberNames, readNumbers } from '../../../wire/json-numbers.js';
+import { lastMemberAt, objectAfterKey } from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usageMetadata"');
 const wanted = numberNames([

@@ -7,15 +7,14 @@ import {
   withCharges,
 } from '../../../conversation/usage.js';
 import { countOrNone, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
+import { numberNames, readNumbers } from '../../../wire/json-numbers.js';
 import {
   endOfValue,
   lastMemberAt,
   lastWordOf,
   mostDepth,
   needleOf,
-  numberNames,
   objectAfterKey,
-  readNumbers,
 } from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usage"');

@@ -5,7 +5,8 @@ import {
   type StreamVerdict,
 } from '../../../conversation/stream-rules.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
-import { afterColon, wholeNumber, withoutMembers } from '../../../wire/json-skip.js';
+import { wholeNumber } from '../../../wire/json-numbers.js';
+import { afterColon, withoutMembers } from '../../../wire/json-skip.js';
 import { eventEnd, eventStart, finalEvents, parseEvent } from '../../../wire/sse.js';
 import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js';
 import { usageOfStream } from '../answer/usage.js';

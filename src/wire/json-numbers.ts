@@ -1,0 +1,142 @@
+import { endOfDigits, skipSpace, stringEnd } from './json-skip.js';
+
+/*
+ * Numbers of a JSON object by their names, read out of its bytes.
+ */
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const DOT = 0x2e;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** Names of numbers to look for; their values go into `values`, in the same order: those of the scopes come last. */
+export interface NumberNames {
+  readonly count: number;
+  /** By their length, of which few names have the same. */
+  readonly byLength: NamesByLength;
+  /** Names of the objects that are scopes, and the names that count inside each of them. */
+  readonly scopes: NamesByLength;
+  readonly inScope: readonly NamesByLength[];
+}
+
+type NamesByLength = readonly (readonly NumberName[])[];
+
+interface NumberName {
+  readonly index: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Names that count only inside of certain objects: elsewhere they mean something else. */
+export interface NumberScope {
+  /** What such an object may be called. */
+  readonly objects: readonly string[];
+  readonly names: readonly string[];
+}
+
+/**
+ * All names are plain ASCII, as the keys of an object, without quotes.
+ * @param names which count at any depth
+ * @param scopes in which others count, in front of these; one may lie in another
+ */
+export function numberNames(names: readonly string[], scopes: readonly NumberScope[] = []): NumberNames {
+  let count = 0;
+  const indexed = (list: readonly string[]): NamesByLength =>
+    byLengthOf(list.map((name) => [name, count++] as const));
+  const byLength = indexed(names);
+  const inScope = scopes.map((scope) => indexed(scope.names));
+  const objects = scopes.flatMap((scope, index) => scope.objects.map((name) => [name, index] as const));
+  return { count, byLength, scopes: byLengthOf(objects), inScope };
+}
+
+function byLengthOf(names: readonly (readonly [name: string, index: number])[]): NamesByLength {
+  const all = names.map(([name, index]) => ({ index, bytes: Uint8Array.from(Buffer.from(name)) }));
+  const longest = Math.max(0, ...names.map(([name]) => name.length));
+  return Array.from({ length: longest + 1 }, (_, length) =>
+    all.filter(({ bytes }) => bytes.length === length),
+  );
+}
+
+/**
+ * Reads counts out of an object by their names, at any depth inside it, without making a value of it: a parse of a usage
+ * object costs several times as much. Where a name occurs twice the first counts.
+ * @param start where the object opens
+ * @param values filled with the numbers found, floored; -1 for those that are missing or are no digits
+ * @returns offset after the object, or -1 when it does not close
+ */
+export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): number {
+  const { count, byLength, scopes, inScope } = wanted;
+  for (let i = 0; i < count; i++) values[i] = -1;
+  let depth = 0;
+  // The scope around and the one around that, with the depth in each; -1 for none.
+  let scope = -1;
+  let scopeDepth = -1;
+  let outer = -1;
+  let outerDepth = -1;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth++;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (--depth === 0) return at + 1;
+      if (depth >= scopeDepth) continue;
+      scope = outer;
+      scopeDepth = outerDepth;
+      outer = -1;
+      outerDepth = -1;
+    } else if (byte === QUOTE) {
+      const from = at + 1;
+      at = stringEnd(bytes, from);
+      const value = skipSpace(bytes, at + 1);
+      if (bytes[value] !== COLON) continue;
+      const first = skipSpace(bytes, value + 1);
+      const opened = bytes[first] === OPEN_BRACE ? indexOfName(scopes, bytes, from, at) : -1;
+      if (opened !== -1) {
+        outer = scope;
+        outerDepth = scopeDepth;
+        scope = opened;
+        scopeDepth = depth + 1;
+      } else {
+        let index = scope === -1 ? -1 : indexOfName(inScope[scope] as NamesByLength, bytes, from, at);
+        if (index === -1) index = indexOfName(byLength, bytes, from, at);
+        if (index !== -1 && values[index] === -1) values[index] = wholeNumber(bytes, first, true);
+      }
+      at = value;
+    }
+  }
+  return -1;
+}
+
+function indexOfName(byLength: NamesByLength, bytes: Buffer, from: number, to: number): number {
+  const length = to - from;
+  if (length >= byLength.length) return -1;
+  const names = byLength[length] as readonly NumberName[];
+  next: for (let i = 0; i < names.length; i++) {
+    const name = names[i] as NumberName;
+    for (let j = 0; j < length; j++) if (name.bytes[j] !== bytes[from + j]) continue next;
+    return name.index;
+  }
+  return -1;
+}
+
+/**
+ * The digits at `from` as a number, or -1 when there are none or something else than the end of a value follows.
+ * @param isFloored a fraction may follow, and is left out
+ */
+export function wholeNumber(bytes: Buffer, from: number, isFloored = false): number {
+  let value = 0;
+  let at = from;
+  for (; at < from + 16; at++) {
+    const digit = (bytes[at] as number) - 0x30;
+    if (!(digit >= 0 && digit <= 9)) break;
+    value = value * 10 + digit;
+  }
+  const hasDigits = at > from;
+  if (isFloored && bytes[at] === DOT) at = endOfDigits(bytes, at + 1);
+  const after = bytes[at] as number;
+  const ended = after === COMMA || after === CLOSE_BRACE || after <= 0x20;
+  return hasDigits && ended && Number.isSafeInteger(value) ? value : -1;
+}
