@@ -82,6 +82,9 @@ const directBytes = 16 * 1024;
 const keepAliveLine = '\r\nkeep-alive: timeout=7';
 const closeLine = '\r\nconnection: close';
 const blank = Buffer.from('\n');
+/** Header lines of answers behind which white space means nothing. */
+const isText = /\r\ncontent-type:\s*(?:text\/event-stream|application\/json)/i;
+const isEncoded = /\r\ncontent-encoding:/i;
 const noop = (): void => {};
 /** Code and reason as a status line has them, by code. */
 const statusLines: string[] = [];
@@ -108,6 +111,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   #ending = false;
   /** It ends with its connection. */
   #isBreaking = false;
+  /** Header lines of a streamed answer. */
+  #lines = '';
   /** An answer of known length that does not leave in one go. */
   #sized: SizedAnswer | null = null;
 
@@ -220,6 +225,7 @@ export class UwsResponse implements ClientLink, TurnSink {
   /** In a drain the head asks the client to close: at the end of a stream uWS would write that line into the body. */
   begin(head: AnswerHead, contentLength: number): void {
     this.#head = head;
+    this.#lines = head.lines;
     if (contentLength >= 0) this.#sized = new SizedAnswer(this.#response, contentLength);
     this.#hearWritable();
   }
@@ -395,10 +401,19 @@ export class UwsResponse implements ClientLink, TurnSink {
       }
     }
     this.#blocked = false;
-    if (this.#ending) this.end();
+    if (this.#ending && this.#mayKeepSome() && !this.#writeNow(blank)) owner.onProgress();
+    else if (this.#ending) this.end();
     else if (this.#isBreaking) this.breakOff();
     else owner.onDrained();
     return true;
+  }
+
+  /**
+   * uWS may still keep some of the piece that was written last, and only another byte tells: one of white space, which
+   * means nothing behind the events of a stream or behind JSON. What is of any other kind ends without being asked.
+   */
+  #mayKeepSome(): boolean {
+    return this.#backlog && isText.test(this.#lines) && !isEncoded.test(this.#lines);
   }
 
   #onSizedWritable(owner: LinkOwner, state: SizedState): boolean {

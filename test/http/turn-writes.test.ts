@@ -131,6 +131,50 @@ test('a client is told to stop that blocks with the last small piece, and later 
   await once(answer, 'end');
 });
 
+for (const [type, isKept] of [
+  ['text/event-stream; charset=utf-8', true],
+  ['application/json', true],
+  ['audio/mpeg', false],
+] as const)
+  test(`an answer of ${type} whose client stops within its last piece ${isKept ? 'has not ended' : 'ends'}`, async (t) => {
+    // More than the sockets of both sides take, twice.
+    const last = noise(64 * MB);
+    let asked: Exchange | null = null;
+    const answer = await ask(t, (exchange) => {
+      asked = exchange;
+      hear(exchange);
+      exchange.begin(200, `\r\ncontent-type: ${type}`);
+      exchange.write(last);
+      exchange.end();
+    });
+    const exchange = asked as unknown as Exchange;
+    const taken: Buffer[] = [];
+    let bytes = 0;
+    const take = (until: number) =>
+      new Promise<void>((resolve) => {
+        const onData = (data: Buffer): void => {
+          taken.push(data);
+          bytes += data.length;
+          if (bytes < until) return;
+          answer.pause();
+          answer.off('data', onData);
+          resolve();
+        };
+        answer.on('data', onData);
+        answer.resume();
+      });
+    await take(last.length / 2);
+    await turns(20);
+    t.equal(exchange.alive, isKept);
+    taken.push(await bodyOf(answer));
+    const body = Buffer.concat(taken);
+    t.equal(hashOf(body.subarray(0, last.length)), hashOf(last));
+    // Blank lines mean nothing there.
+    t.match(body.toString('latin1', last.length), isKept ? /^\n+$/ : /^$/);
+    t.ok(answer.complete);
+    t.notOk(exchange.alive);
+  });
+
 test('what was written before an answer breaks off reaches its client', async (t) => {
   const answer = await ask(t, (exchange) => {
     hear(exchange);
