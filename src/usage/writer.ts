@@ -60,14 +60,18 @@ const defaultMostWaitingBytes = 64 * 1024 * 1024;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 
-/** A batch that takes no more, and whoever waits for it. */
-interface Chunk {
+/** A batch that takes no more calls: pages of them in the form that its store takes, and their sums. */
+interface SealedBatch {
   readonly records: number;
   /** Unix milliseconds: when its first call ended. */
   readonly since: number;
+  /** That it takes up in memory. */
   readonly bytes: number;
-  readonly content: UsageBatchContent;
-  readonly settled: (() => void)[];
+  readonly lines: readonly LedgerLine[];
+  readonly calls: readonly CallRows[];
+  readonly sums: ReturnType<SumCollector['sums']>;
+  /** Whoever waits for it. */
+  readonly onSettled: (() => void)[];
 }
 
 /** Writes the usage of a worker to the ledger, in batches, after the calls have ended. */
@@ -82,18 +86,19 @@ export class UsageWriter {
   readonly #pauses: ReturnType<typeof createPauses>;
   readonly #writer = randomUUID();
   /** The oldest first. */
-  readonly #full: Chunk[] = [];
+  readonly #sealed: SealedBatch[] = [];
   readonly #table = new CallTable();
-  #filling: UsageBatch;
-  #current: Chunk | null = null;
-  /** Records of all chunks but the current one. */
+  #open: OpenBatch;
+  /** The one that is under way to the store. */
+  #current: SealedBatch | null = null;
+  /** Records of all batches but that one. */
   #count = 0;
-  /** Bytes of the full ones. */
+  /** Bytes of the sealed ones. */
   #bytes = 0;
   #lastNumber = 0;
   #isRunning = false;
   #timer: NodeJS.Timeout | null = null;
-  /** What is being filled has waited long enough. */
+  /** The open one has waited long enough. */
   #isDue = false;
   #closing: Promise<void> | null = null;
   #hasEnded = false;
@@ -107,7 +112,7 @@ export class UsageWriter {
     this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
     this.#mostWaitingBytes = options.mostWaitingBytes ?? defaultMostWaitingBytes;
     this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
-    this.#filling = new UsageBatch(this.#table, options.record, this.#form);
+    this.#open = new OpenBatch(this.#table, options.record, this.#form);
   }
 
   /**
@@ -116,16 +121,16 @@ export class UsageWriter {
    * @returns false for one that is given up, and not counted either
    */
   add(call: CallRecord, at: number): boolean {
-    if (this.#closing !== null || !this.#filling.add(call, at)) {
+    if (this.#closing !== null || !this.#open.add(call, at)) {
       this.#options.onDropped(1);
       return false;
     }
     this.#count++;
-    if (this.#filling.records >= this.#batchRecords || this.#filling.sums >= this.#batchSums) {
+    if (this.#open.records >= this.#batchRecords || this.#open.sums >= this.#batchSums) {
       this.#seal();
       this.#start();
     }
-    while (this.#isTooMuch && this.#full.length > 0) this.#dropOldest();
+    while (this.#isTooMuch && this.#sealed.length > 0) this.#dropOldest();
     this.#timer ??= setTimeout(() => this.#onDue(), this.#flushMs).unref();
     return true;
   }
@@ -136,7 +141,7 @@ export class UsageWriter {
 
   /** Has all calls counted that were added: the metrics are about to be read. */
   count(): void {
-    this.#filling.count();
+    this.#open.count();
   }
 
   /** Records that are not in the ledger yet. */
@@ -146,21 +151,21 @@ export class UsageWriter {
 
   /** For how long the oldest of them has waited, in milliseconds; 0 without any. @param now Unix milliseconds */
   lagMs(now: number): number {
-    const oldest = this.#current ?? this.#full[0] ?? this.#filling;
+    const oldest = this.#current ?? this.#sealed[0] ?? this.#open;
     return oldest.records === 0 ? 0 : Math.max(0, now - oldest.since);
   }
 
   /** What they take up in memory, but for those of the last second. */
   waitingBytes(): number {
-    return this.#bytes + this.#filling.bytes + (this.#current?.bytes ?? 0);
+    return this.#bytes + this.#open.bytes + (this.#current?.bytes ?? 0);
   }
 
   /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
   flush(): Promise<void> {
     this.#seal();
-    const last = this.#full.at(-1) ?? this.#current;
+    const last = this.#sealed.at(-1) ?? this.#current;
     if (last === null) return Promise.resolve();
-    const done = new Promise<void>((resolve) => last.settled.push(resolve));
+    const done = new Promise<void>((resolve) => last.onSettled.push(resolve));
     this.#start();
     this.#pauses.end();
     return done;
@@ -199,25 +204,24 @@ export class UsageWriter {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
-      this.#current = chunk;
-      this.#count -= chunk.records;
-      this.#bytes -= chunk.bytes;
-      this.#lastNumber++;
-      const number = this.#lastNumber;
+    for (let batch = this.#nextBatch(); batch !== undefined; batch = this.#nextBatch()) {
+      this.#current = batch;
+      this.#count -= batch.records;
+      this.#bytes -= batch.bytes;
+      const number = ++this.#lastNumber;
       const isTaken = await this.#append(
-        batchOf(chunk.content, this.#writer, number, this.#options.retention()),
+        ledgerBatchOf(batch, this.#writer, number, this.#options.retention()),
       );
       this.#current = null;
-      this.#settle(chunk, isTaken ? 0 : chunk.records);
+      this.#settle(batch, isTaken ? 0 : batch.records);
     }
     this.#isRunning = false;
   }
 
   /** None that has room is closed while another is under way: a slow store would get many small ones. */
-  #nextChunk(): Chunk | undefined {
-    if (this.#full.length === 0 && this.#isDue) this.#seal();
-    return this.#full.shift();
+  #nextBatch(): SealedBatch | undefined {
+    if (this.#sealed.length === 0 && this.#isDue) this.#seal();
+    return this.#sealed.shift();
   }
 
   /** @returns false when the batch is given up */
@@ -239,22 +243,20 @@ export class UsageWriter {
 
   #seal(): void {
     this.#isDue = false;
-    const filled = this.#filling;
-    if (filled.records === 0) return;
-    const { records, since } = filled;
-    const content = filled.end();
-    this.#bytes += filled.bytes;
-    this.#full.push({ records, since, bytes: filled.bytes, content, settled: [] });
-    this.#filling = new UsageBatch(this.#table, this.#options.record, this.#form);
+    if (this.#open.records === 0) return;
+    const batch = this.#open.seal();
+    this.#bytes += batch.bytes;
+    this.#sealed.push(batch);
+    this.#open = new OpenBatch(this.#table, this.#options.record, this.#form);
   }
 
-  #settle(chunk: Chunk, dropped: number): void {
+  #settle({ onSettled }: SealedBatch, dropped: number): void {
     if (dropped > 0) this.#options.onDropped(dropped);
-    for (const settled of chunk.settled) settled();
+    for (const tell of onSettled) tell();
   }
 
   #dropOldest(): void {
-    const oldest = this.#full.shift();
+    const oldest = this.#sealed.shift();
     if (oldest === undefined) return;
     this.#count -= oldest.records;
     this.#bytes -= oldest.bytes;
@@ -265,7 +267,7 @@ export class UsageWriter {
     this.#hasEnded = true;
     this.#pauses.end();
     this.#seal();
-    while (this.#full.length > 0) this.#dropOldest();
+    while (this.#sealed.length > 0) this.#dropOldest();
   }
 }
 
@@ -296,16 +298,9 @@ function formOf({ calls }: Pick<Ledger, 'calls'>): CallForm {
   return calls === null ? 'pages' : 'rows';
 }
 
-/** What a batch adds to the ledger: pages of calls in one form, and the sums of their calls. */
-interface UsageBatchContent {
-  readonly lines: readonly LedgerLine[];
-  readonly calls: readonly CallRows[];
-  readonly sums: ReturnType<SumCollector['sums']>;
-}
-
-/** What a ledger is to take of a batch that has ended. */
-function batchOf(
-  { lines, calls, sums }: UsageBatchContent,
+/** A batch as a ledger takes it. */
+function ledgerBatchOf(
+  { lines, calls, sums }: SealedBatch,
   writer: string,
   number: number,
   { lineMs, sumMs }: UsageRetention,
@@ -329,16 +324,19 @@ export function appendOnce(
     readonly retention: UsageRetention;
   },
 ): Promise<boolean> {
-  const batch = new UsageBatch(new CallTable(), told.record, formOf(store));
+  const batch = new OpenBatch(new CallTable(), told.record, formOf(store));
   for (const { call, at } of told.calls) batch.add(call, at);
-  return store.append(usageLedger, batchOf(batch.end(), name, 1, told.retention));
+  return store.append(usageLedger, ledgerBatchOf(batch.seal(), name, 1, told.retention));
 }
 
 /** Calls are counted at the latest when there are so many: those of as many keys take a millisecond for every few hundred. */
 const mostUncounted = 125;
 
-/** Calls that go to the ledger together. Each page is written when it is full, so that of those that wait only texts are kept. */
-export class UsageBatch {
+/**
+ * Calls that go to the ledger together, as they end. Each page is written when it is full, so that of those that wait only
+ * texts are kept.
+ */
+export class OpenBatch {
   readonly #lines: LedgerLine[] = [];
   readonly #calls: CallRows[] = [];
   readonly #form: CallForm;
@@ -346,12 +344,12 @@ export class UsageBatch {
   readonly #table: CallTable;
   readonly #record: Recorder['recordSums'];
   #records = 0;
-  /** Of the pages that are written, and, when it has ended, of its sums. */
+  /** Of the pages that are written. */
   bytes = 0;
   #since = 0;
 
   /**
-   * @param table of no other batch until this one has ended
+   * @param table of no other batch until this one is sealed
    * @param record counts calls in the metrics, and gives what counts their times
    */
   constructor(table: CallTable, record: Recorder['recordSums'], form: CallForm = 'pages') {
@@ -399,12 +397,20 @@ export class UsageBatch {
   }
 
   /** Writes what is left, and has it counted; nothing is added from then on. */
-  end(): UsageBatchContent {
+  seal(): SealedBatch {
     this.#endPage();
     const sums = this.#sums.sums();
-    this.bytes += sums.values.length * Float64Array.BYTES_PER_ELEMENT;
-    for (const id of sums.ids) this.bytes += id.length;
-    return { lines: this.#lines, calls: this.#calls, sums };
+    let bytes = this.bytes + sums.values.length * Float64Array.BYTES_PER_ELEMENT;
+    for (const id of sums.ids) bytes += id.length;
+    return {
+      records: this.#records,
+      since: this.#since,
+      bytes,
+      lines: this.#lines,
+      calls: this.#calls,
+      sums,
+      onSettled: [],
+    };
   }
 
   readonly #countGroup = (sums: CallGroupSums): CallTimes => {

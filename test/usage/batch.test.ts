@@ -1,20 +1,20 @@
 import { test } from 'tap';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import { readPage } from '../../src/usage/queries.js';
-import { UsageBatch } from '../../src/usage/writer.js';
+import { OpenBatch } from '../../src/usage/writer.js';
 import { sumsById } from '../suites/ledger-sums.js';
 import { addUsage, uncounted } from './records.js';
 
 const midnight = Date.UTC(2026, 2, 10);
 
 test('a batch has pages of calls that ended within a second, each with the time of its first', async (t) => {
-  const batch = new UsageBatch(new CallTable(), uncounted);
+  const batch = new OpenBatch(new CallTable(), uncounted);
   const times = [0, 5, 3, tableSpanMs - 1, tableSpanMs, tableSpanMs + 1, 0, 1].map(
     (after) => midnight + after,
   );
   for (const at of times) t.ok(addUsage(batch, { at }));
   t.equal(batch.records, times.length);
-  const { lines } = batch.end();
+  const { lines } = batch.seal();
   t.same(
     lines.map(({ at }) => at - midnight),
     [0, tableSpanMs, 0],
@@ -27,9 +27,9 @@ test('a batch has pages of calls that ended within a second, each with the time 
 });
 
 test('many calls of one moment are on several pages', async (t) => {
-  const batch = new UsageBatch(new CallTable(), uncounted);
+  const batch = new OpenBatch(new CallTable(), uncounted);
   for (let call = 0; call < 2200; call++) addUsage(batch, { requestId: `${call}` });
-  const pages = batch.end().lines.map(({ value }) => readPage(value));
+  const pages = batch.seal().lines.map(({ value }) => readPage(value));
   t.same(
     pages.map(({ length }) => length),
     [500, 500, 500, 500, 200],
@@ -41,9 +41,9 @@ test('many calls of one moment are on several pages', async (t) => {
 });
 
 test('calls around midnight count for their days, in whatever order they come', async (t) => {
-  const batch = new UsageBatch(new CallTable(), uncounted);
+  const batch = new OpenBatch(new CallTable(), uncounted);
   for (const after of [-1, 0, -1, 1, 1]) addUsage(batch, { at: midnight + after });
-  const calls = [...sumsById(batch.end().sums)].map(([id, { calls }]) => [id, calls]);
+  const calls = [...sumsById(batch.seal().sums)].map(([id, { calls }]) => [id, calls]);
   t.same(calls, [
     ['2026-03-09/nteam-a/nsim-text', 2],
     ['2026-03-10/nteam-a/nsim-text', 3],
@@ -52,22 +52,22 @@ test('calls around midnight count for their days, in whatever order they come', 
 
 test('the sums are the same, however often calls were counted in between', async (t) => {
   const sums = (asks: boolean) => {
-    const batch = new UsageBatch(new CallTable(), uncounted);
+    const batch = new OpenBatch(new CallTable(), uncounted);
     for (let call = 0; call < 10; call++) {
       addUsage(batch, { keyId: `${call % 3}`, inputTokens: call, mediaSeconds: 1.0004, outcome: 'refused' });
       if (asks) batch.count();
     }
-    return [...sumsById(batch.end().sums)];
+    return [...sumsById(batch.seal().sums)];
   };
   t.same(sums(true), sums(false));
   t.match(sums(true)[0]?.[1], { calls: 4, refused: 4, inputTokens: 18, mediaMs: 4000 });
 });
 
 test('a call without a time is not taken', async (t) => {
-  const batch = new UsageBatch(new CallTable(), uncounted);
+  const batch = new OpenBatch(new CallTable(), uncounted);
   for (const at of [Number.NaN, -1, 0.5, 1e300]) t.notOk(addUsage(batch, { at }));
   t.equal(batch.records, 0);
-  const { lines, sums } = batch.end();
+  const { lines, sums } = batch.seal();
   t.same(lines, []);
   t.same(sums.ids, []);
 });

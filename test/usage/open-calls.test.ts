@@ -14,7 +14,7 @@ import {
 } from '../../src/usage/open-calls.js';
 import { readPage, reportUsage } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
-import { UsageBatch } from '../../src/usage/writer.js';
+import { OpenBatch } from '../../src/usage/writer.js';
 import { callRecord } from '../support/call-record.js';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
@@ -136,9 +136,9 @@ async function lines(store: WholeStore): Promise<LedgerRecord[]> {
 
 /** Writes the line of a call that has ended. */
 async function appendLine(store: WholeStore, id: string, at: number): Promise<void> {
-  const batch = new UsageBatch(new CallTable(), uncounted);
+  const batch = new OpenBatch(new CallTable(), uncounted);
   batch.add(callRecord({ id }), at);
-  const { lines, sums } = batch.end();
+  const { lines, sums } = batch.seal();
   const append = { writer: `of ${id}`, number: 1, lines, lineTtlMs: dayMs, sums: { ...sums, ttlMs: dayMs } };
   await store.append(usageLedger, append);
 }

@@ -14,7 +14,7 @@ import {
   type UsageExport,
 } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
-import { UsageBatch, UsageWriter } from '../../src/usage/writer.js';
+import { OpenBatch, UsageWriter } from '../../src/usage/writer.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { addRecord, addUsage, ledgerRecord, recordOfLine, uncounted } from './records.js';
 
@@ -159,10 +159,10 @@ test('an export of what several workers wrote at once is in the order of time', 
   const lines: LedgerLine[] = [];
   for (let second = 0; second < seconds; second++) {
     for (let worker = 0; worker < workers; worker++) {
-      const batch = new UsageBatch(new CallTable(), uncounted);
+      const batch = new OpenBatch(new CallTable(), uncounted);
       const first = start + second * 1000 + worker * 100;
       for (let call = 0; call < 10; call++) addUsage(batch, { at: first + call * 99 });
-      lines.push(...batch.end().lines);
+      lines.push(...batch.seal().lines);
     }
   }
   await store.append(usageLedger, {
@@ -186,9 +186,9 @@ test('an export of what several workers wrote at once is in the order of time', 
 
 test('a damaged page is passed over', async (t) => {
   const at = Date.UTC(2026, 6, 1);
-  const batch = new UsageBatch(new CallTable(), uncounted);
+  const batch = new OpenBatch(new CallTable(), uncounted);
   addUsage(batch, { at });
-  const good = batch.end().lines[0]?.value ?? '';
+  const good = batch.seal().lines[0]?.value ?? '';
   const values = ['', '{', good, good.slice(1), '{"v":2}', '{"v":1}'];
   const lines = values.map((value) => ({ at, value }));
   await store.append(usageLedger, {
