@@ -60,9 +60,8 @@ import { createDialer, type Dialer } from './upstream/dial.js';
 import type { StaleNames } from './upstream/names.js';
 import { BackgroundCalls } from './usage/background-calls.js';
 import { startInterruptedSearch } from './usage/interrupted.js';
-import { createLedger, retentionOf } from './usage/ledger.js';
 import { OpenCalls } from './usage/open-calls.js';
-import { appendOnce, type UsageWriter } from './usage/writer.js';
+import { appendOnce, createUsageWriter, retentionOf, type UsageWriter } from './usage/writer.js';
 import { TaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
 import { requestSeries } from './wire/request-id.js';
@@ -103,7 +102,7 @@ export class Gateway {
   readonly #health: HealthTable;
   readonly #recorder: Recorder;
   readonly #accessLog: AccessLog;
-  readonly #ledger: UsageWriter;
+  readonly #usageWriter: UsageWriter;
   /** Calls that wait to be noted together. */
   readonly #recordQueue: RecordQueue;
   readonly #services: Services;
@@ -141,7 +140,7 @@ export class Gateway {
     this.#accessLog = createAccessLog(lines, log, (dropped) =>
       this.#recorder.count('gateway_log_dropped_total', dropped),
     );
-    this.#ledger = createLedger({
+    this.#usageWriter = createUsageWriter({
       store: this.#store,
       settings: () => this.#services.running.snapshot.usage,
       recorder: this.#recorder,
@@ -240,7 +239,7 @@ export class Gateway {
         writer: thisProcess(),
         soFar: recordSoFar,
         unixTime: (time) => this.#unixTime.at(time),
-        lagMs: () => this.#ledger.lagMs(this.#unixTime.at(performance.now())),
+        lagMs: () => this.#usageWriter.lagMs(this.#unixTime.at(performance.now())),
         onFault: (fault) => this.reportFault('timer', fault),
       }),
       memory: new MemoryBudget(),
@@ -298,9 +297,9 @@ export class Gateway {
         gateway_buffered_bytes: memory.bytes,
         gateway_socket_counted_bytes: sockets.bytes,
         gateway_socket_unseen_bytes: sockets.unseenBytes,
-        gateway_ledger_waiting_entries: this.#ledger.waiting(),
-        gateway_ledger_waiting_bytes: this.#ledger.waitingBytes(),
-        gateway_ledger_lag_seconds: this.#ledger.lagMs(this.#unixTime.at(now)) / 1000,
+        gateway_ledger_waiting_entries: this.#usageWriter.waiting(),
+        gateway_ledger_waiting_bytes: this.#usageWriter.waitingBytes(),
+        gateway_ledger_lag_seconds: this.#usageWriter.lagMs(this.#unixTime.at(now)) / 1000,
         gateway_log_waiting_lines: this.#accessLog.waiting(),
         gateway_resident_memory_bytes: residentBytes,
         gateway_heap_used_bytes: heapBytes,
@@ -333,7 +332,7 @@ export class Gateway {
   #meter(call: CallRecord): void {
     if (call.endsLater) return;
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
-    if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
+    if (!call.isMetered || !this.#usageWriter.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);
   }
 
@@ -435,7 +434,7 @@ export class Gateway {
 
   #countAll(): void {
     this.#recordQueue.flush();
-    this.#ledger.count();
+    this.#usageWriter.count();
   }
 
   /** The last calls, and how the targets are. */
@@ -475,7 +474,7 @@ export class Gateway {
     this.#recordQueue.flush();
     for (const { record } of this.#services.background.close()) this.#meter(record);
     const lines = this.#accessLog.close();
-    await this.#ledger.close(lastEntriesMs);
+    await this.#usageWriter.close(lastEntriesMs);
     await this.#services.openCalls.close(lastEntriesMs);
     await this.#store
       .close()

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { test } from 'tap';
-import { createLedger } from '../../src/usage/ledger.js';
+import { createUsageWriter } from '../../src/usage/writer.js';
 import { eventually } from '../support/eventually.js';
 import { ledgerDouble, unreachable } from './ledger-double.js';
 import { addUsage, uncounted } from './records.js';
@@ -17,7 +17,7 @@ function stage() {
   const counted = { failures: 0, dropped: 0 };
   const store = ledgerDouble();
   const settings = { ledger: true, lineDays: 2, sumDays: 3 };
-  const ledger = createLedger({
+  const writer = createUsageWriter({
     store,
     settings: () => settings,
     recorder: {
@@ -29,16 +29,16 @@ function stage() {
     },
     log: pino({ base: null }, { write: (text: string) => void told.push(JSON.parse(text) as Told) }),
   });
-  return { store, ledger, told, counted, settings };
+  return { store, writer, told, counted, settings };
 }
 
 test('records are kept for as many days as the config says at that moment', async (t) => {
-  const { store, ledger, settings } = stage();
-  addUsage(ledger);
-  await ledger.flush();
+  const { store, writer, settings } = stage();
+  addUsage(writer);
+  await writer.flush();
   settings.lineDays = 5;
-  addUsage(ledger);
-  await ledger.flush();
+  addUsage(writer);
+  await writer.flush();
   t.match(
     store.taken.map(({ lineTtlMs, sums }) => [lineTtlMs, sums.ttlMs]),
     [
@@ -49,35 +49,35 @@ test('records are kept for as many days as the config says at that moment', asyn
 });
 
 test('failures are counted each time, and told as they begin and end', async (t) => {
-  const { store, ledger, told, counted } = stage();
+  const { store, writer, told, counted } = stage();
   store.failure = unreachable;
-  addUsage(ledger);
-  void ledger.flush();
+  addUsage(writer);
+  void writer.flush();
   await eventually(() => counted.failures >= 3, { everyMs: 10 });
   t.equal(told.length, 1);
   t.match(told[0]?.msg, 'the store does not take the usage of calls');
   store.failure = null;
   // Its own timers keep no process from ending.
   await eventually(() => store.taken.length > 0, { everyMs: 10 });
-  t.equal(ledger.waiting(), 0);
+  t.equal(writer.waiting(), 0);
   t.strictSame(
     told.slice(1).map(({ msg }) => msg),
     ['the store takes the usage of calls again'],
   );
-  addUsage(ledger);
-  await ledger.flush();
+  addUsage(writer);
+  await writer.flush();
   t.equal(told.length, 2);
 });
 
 test('what is lost is counted and told', async (t) => {
-  const { store, ledger, told, counted } = stage();
+  const { store, writer, told, counted } = stage();
   store.failure = unreachable;
-  addUsage(ledger);
-  addUsage(ledger);
-  await ledger.close(50);
-  addUsage(ledger);
+  addUsage(writer);
+  addUsage(writer);
+  await writer.close(50);
+  addUsage(writer);
   t.equal(counted.dropped, 3);
-  t.equal(ledger.waiting(), 0);
+  t.equal(writer.waiting(), 0);
   t.match(
     told.filter(({ entries }) => entries !== undefined),
     [{ msg: 'the usage of calls was lost', entries: 2 }],
