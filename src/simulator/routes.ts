@@ -15,12 +15,12 @@ import { rerankRoutes } from './rerank/route.js';
 import { responsesRoutes } from './responses/route.js';
 import { compatVideoRoutes } from './video/compat.js';
 import { genericVideoRoutes } from './video/generic.js';
-import type { VideoLedger } from './video/task.js';
+import type { VideoBook } from './video/task.js';
 import { vendorjRoutes } from './video/vendorj.js';
 import { vendorkRoutes } from './video/vendork.js';
 
 /** The whole HTTP surface but the simulator's own state; the first that fits a request has it. */
-export function routesOf(ledger: VideoLedger): readonly Route[] {
+export function routesOf(book: VideoBook): readonly Route[] {
   return [
     ...chatRoutes,
     ...responsesRoutes,
@@ -35,10 +35,10 @@ export function routesOf(ledger: VideoLedger): readonly Route[] {
     ...speechRoutes,
     ...imageRoutes,
     ...dashScopeRoutes,
-    ...compatVideoRoutes(ledger),
-    ...genericVideoRoutes(ledger),
-    ...vendorkRoutes(ledger),
-    ...vendorjRoutes(ledger),
+    ...compatVideoRoutes(book),
+    ...genericVideoRoutes(book),
+    ...vendorkRoutes(book),
+    ...vendorjRoutes(book),
     ...resultRoutes,
   ];
 }

@@ -15,7 +15,7 @@ import { messagesFormat } from './messages/route.js';
 import { openaiFormat } from './openai/format.js';
 import { routesOf } from './routes.js';
 import { socketUpgrades } from './sockets/upgrades.js';
-import { newLedger } from './video/task.js';
+import { newVideoBook } from './video/task.js';
 import { vendorjFormat } from './video/vendorj.js';
 import { vendorkFormat } from './video/vendork.js';
 
@@ -72,8 +72,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const settings = { latencyMs: options.latencyMs ?? 0, tokensPerSecond: options.tokensPerSecond ?? 0 };
   const spoiled = new WeakSet<Socket>();
   const counts = { openRequests: 0, totalRequests: 0, cancelledRequests: 0 };
-  const ledger = newLedger(options.videoPace ?? { queuedMs: 500, runningMs: 1500 });
-  const routes = routesOf(ledger);
+  const book = newVideoBook(options.videoPace ?? { queuedMs: 500, runningMs: 1500 });
+  const routes = routesOf(book);
   const isDue = directivesDue();
   let last: SimulatorRequest | null = null;
   const lastBy = new Map<string, SimulatorRequest>();
@@ -90,8 +90,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const state = (): SimulatorState => ({
     ...counts,
     ...upgrades.counts(),
-    videosMade: ledger.made,
-    polls: ledger.polls,
+    videosMade: book.made,
+    polls: book.polls,
   });
 
   function own(path: string): Reply {

@@ -26,7 +26,7 @@ import {
   noteQuestion,
   statusOf,
   taskOfKey,
-  type VideoLedger,
+  type VideoBook,
   type VideoStatus,
   type VideoTask,
   type VideoWish,
@@ -41,13 +41,13 @@ const keptMs = 24 * 60 * 60 * 1000;
 const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size', 'input_reference']);
 
 /** The routes under `/v1/videos`, as OpenAI has them. */
-export function compatVideoRoutes(ledger: VideoLedger): Route[] {
+export function compatVideoRoutes(book: VideoBook): Route[] {
   return [
-    ...routes({ path: '/v1/videos', answer: (asked) => create(asked, ledger) }),
+    ...routes({ path: '/v1/videos', answer: (asked) => create(asked, book) }),
     ...routes({
       methods: ['GET'],
       path: /^\/v1\/videos\/[^/]+$/,
-      answer: (asked) => retrieve(asked, ledger),
+      answer: (asked) => retrieve(asked, book),
     }),
     ...routes({
       methods: ['GET', 'HEAD'],
@@ -57,17 +57,17 @@ export function compatVideoRoutes(ledger: VideoLedger): Route[] {
   ];
 }
 
-async function create(asked: RouteRequest, ledger: VideoLedger): Promise<Reply> {
+async function create(asked: RouteRequest, book: VideoBook): Promise<Reply> {
   const wish = readWish(await readFields(asked, ['form', 'json']));
   const key = asked.header('idempotency-key');
   const keyed =
     key === undefined
-      ? { id: makeTask(wish, ledger).id, counted: false }
-      : taskOfKey(ledger, key, () => makeTask(wish, ledger).id);
+      ? { id: makeTask(wish, book).id, counted: false }
+      : taskOfKey(book, key, () => makeTask(wish, book).id);
   return {
     ...jsonReply(asked, shown(taskOf(keyed.id), firstStatus), wish.wishes.faults),
     effect() {
-      ledger.made += keyed.counted ? 0 : 1;
+      book.made += keyed.counted ? 0 : 1;
       keyed.counted = true;
     },
   };
@@ -119,9 +119,9 @@ function readReference(fields: Fields): string | null {
   return refuseNoImageUrl(value.image_url, 'input_reference.image_url');
 }
 
-function retrieve(asked: RouteRequest, ledger: VideoLedger): Reply {
+function retrieve(asked: RouteRequest, book: VideoBook): Reply {
   const task = taskOf(asked.path.split('/')[3] ?? '');
-  return jsonReply(asked, shown(task, statusOf(task, Date.now())), noteQuestion(task, ledger));
+  return jsonReply(asked, shown(task, statusOf(task, Date.now())), noteQuestion(task, book));
 }
 
 function taskOf(id: string): VideoTask {

@@ -24,7 +24,7 @@ import {
   makeTask,
   noteQuestion,
   statusOf,
-  type VideoLedger,
+  type VideoBook,
   type VideoTask,
   type VideoWish,
 } from './task.js';
@@ -36,25 +36,25 @@ const mostSeconds = 60;
 const mostFrameRate = 60;
 
 /** The routes under `/v1/video/generations`. */
-export function genericVideoRoutes(ledger: VideoLedger): Route[] {
+export function genericVideoRoutes(book: VideoBook): Route[] {
   const path = '/v1/video/generations';
   return [
-    ...routes({ path, answer: (asked) => create(asked, ledger) }),
+    ...routes({ path, answer: (asked) => create(asked, book) }),
     ...routes({
       methods: ['GET'],
       path: /^\/v1\/video\/generations\/[^/]+$/,
-      answer: (asked) => query(asked, ledger),
+      answer: (asked) => query(asked, book),
     }),
   ];
 }
 
-async function create(asked: RouteRequest, ledger: VideoLedger): Promise<Reply> {
+async function create(asked: RouteRequest, book: VideoBook): Promise<Reply> {
   const wish = readWish((await readFields(asked, ['json'])).body);
-  const task = makeTask(wish, ledger);
+  const task = makeTask(wish, book);
   return {
     ...jsonReply(asked, { task_id: task.id, status: firstStatus.state }, wish.wishes.faults),
     effect() {
-      ledger.made += 1;
+      book.made += 1;
     },
   };
 }
@@ -87,13 +87,13 @@ function readWish(body: JsonObject): VideoWish {
   };
 }
 
-function query(asked: RouteRequest, ledger: VideoLedger): Reply {
+function query(asked: RouteRequest, book: VideoBook): Reply {
   const id = asked.path.split('/')[4] ?? '';
   const task = findTask(id, 'generic');
   if (task === null) {
     throw new RequestError(404, `Task '${id}' not found.`, null, 'task_not_found');
   }
-  return jsonReply(asked, shown(asked, task), noteQuestion(task, ledger));
+  return jsonReply(asked, shown(asked, task), noteQuestion(task, book));
 }
 
 function shown(asked: RouteRequest, task: VideoTask): object {

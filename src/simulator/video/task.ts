@@ -5,7 +5,7 @@ import { packName, unpackName, type VideoResult } from '../media/result.js';
 const mostNames = 10_000;
 
 /** What one simulator counts and remembers of tasks; the tasks themselves are in their ids. */
-export interface VideoLedger {
+export interface VideoBook {
   /** How tasks go that do not ask for something else. */
   readonly queuedMs: number;
   readonly runningMs: number;
@@ -24,25 +24,25 @@ interface KeyedTask {
   counted: boolean;
 }
 
-/** A ledger in which nothing happened yet. */
-export function newLedger(pace: { readonly queuedMs: number; readonly runningMs: number }): VideoLedger {
+/** A book in which nothing happened yet. */
+export function newVideoBook(pace: { readonly queuedMs: number; readonly runningMs: number }): VideoBook {
   return { ...pace, made: 0, polls: 0, byKey: new Map(), byExternalId: new Map() };
 }
 
 /** The task of a key; the first request with the key makes it. */
-export function taskOfKey(ledger: VideoLedger, key: string, make: () => string): KeyedTask {
-  const known = ledger.byKey.get(key);
+export function taskOfKey(book: VideoBook, key: string, make: () => string): KeyedTask {
+  const known = book.byKey.get(key);
   if (known !== undefined) {
     return known;
   }
   const made = { id: make(), counted: false };
-  remember(ledger.byKey, key, made);
+  remember(book.byKey, key, made);
   return made;
 }
 
 /** Keeps what a task is called by its maker. */
-export function rememberExternalId(ledger: VideoLedger, externalId: string, id: string): void {
-  remember(ledger.byExternalId, externalId, id);
+export function rememberExternalId(book: VideoBook, externalId: string, id: string): void {
+  remember(book.byExternalId, externalId, id);
 }
 
 function remember<Value>(map: Map<string, Value>, name: string, value: Value): void {
@@ -137,7 +137,7 @@ type Packed = readonly [
 ];
 
 /** Makes a task that begins now. */
-export function makeTask(wish: VideoWish, ledger: VideoLedger): VideoTask {
+export function makeTask(wish: VideoWish, book: VideoBook): VideoTask {
   const { format, operation, model, wishes, width, height, seconds, fps, images, externalId } = wish;
   const number = (name: string): number | null => {
     const text = wishes.video.get(name);
@@ -153,8 +153,8 @@ export function makeTask(wish: VideoWish, ledger: VideoLedger): VideoTask {
     Date.now(),
     [width, height, seconds, fps, digest.toString('hex', 0, 6), number('bytes')],
     wish.seed ?? digest.readUInt32BE(6) >>> 1,
-    number('queued') ?? ledger.queuedMs,
-    number('running') ?? ledger.runningMs,
+    number('queued') ?? book.queuedMs,
+    number('running') ?? book.runningMs,
     wishes.video.get('fail') ?? null,
     number('http'),
     wishes.poll,
@@ -194,8 +194,8 @@ function unpacked(id: string, format: VideoFormat, packed: Packed): VideoTask {
 }
 
 /** Counts a question how a task is. @returns the faults that its answer is to have */
-export function noteQuestion({ pollFaults, id }: VideoTask, ledger: VideoLedger): Directive[] {
-  ledger.polls += 1;
+export function noteQuestion({ pollFaults, id }: VideoTask, book: VideoBook): Directive[] {
+  book.polls += 1;
   return laterFaults(pollFaults, id);
 }
 

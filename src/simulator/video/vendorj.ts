@@ -11,7 +11,7 @@ import {
   makeTask,
   noteQuestion,
   statusOf,
-  type VideoLedger,
+  type VideoBook,
   type VideoTask,
   type VideoWish,
 } from './task.js';
@@ -121,7 +121,7 @@ export function vendorjFormat(digest: string): AnswerFormat {
 }
 
 /** The native route of the vendor: one path, and the action in the query. */
-export function vendorjRoutes(ledger: VideoLedger): Route[] {
+export function vendorjRoutes(book: VideoBook): Route[] {
   return routes({
     path: /^\/vendorj\/?$/,
     answerFormat: vendorjFormat,
@@ -129,10 +129,10 @@ export function vendorjRoutes(ledger: VideoLedger): Route[] {
       const action = asked.query.get('Action');
       if (asked.query.get('Version') === version) {
         if (action === 'CVSync2AsyncSubmitTask') {
-          return submit(asked, ledger);
+          return submit(asked, book);
         }
         if (action === 'CVSync2AsyncGetResult') {
-          return result(asked, ledger);
+          return result(asked, book);
         }
       }
       return noAction(asked);
@@ -140,18 +140,18 @@ export function vendorjRoutes(ledger: VideoLedger): Route[] {
   });
 }
 
-function submit(asked: RouteRequest, ledger: VideoLedger): Reply {
+function submit(asked: RouteRequest, book: VideoBook): Reply {
   const wish = readVendorjWish(vendorBody(asked, wrongRequest));
-  const task = makeTask(wish, ledger);
+  const task = makeTask(wish, book);
   return {
     ...success(asked, { task_id: task.id }, wish.wishes.faults),
     effect() {
-      ledger.made += 1;
+      book.made += 1;
     },
   };
 }
 
-function result(asked: RouteRequest, ledger: VideoLedger): Reply {
+function result(asked: RouteRequest, book: VideoBook): Reply {
   const body = vendorBody(asked, wrongRequest);
   readReqKey(body);
   const { task_id: id } = body;
@@ -163,7 +163,7 @@ function result(asked: RouteRequest, ledger: VideoLedger): Reply {
   if (task === null) {
     return success(asked, shown('not_found', ''), []);
   }
-  const faults = noteQuestion(task, ledger);
+  const faults = noteQuestion(task, book);
   const { state } = statusOf(task, Date.now());
   if (state === 'failed') {
     return refusal(failureOf(task), asked.answerFormat, [...asked.directives, ...faults]);

@@ -13,7 +13,7 @@ import {
   noteQuestion,
   rememberExternalId,
   statusOf,
-  type VideoLedger,
+  type VideoBook,
   type VideoTask,
   type VideoWish,
 } from './task.js';
@@ -137,32 +137,32 @@ export function vendorkFormat(digest: string): AnswerFormat {
 }
 
 /** The native routes of the vendor under `/vendork`. */
-export function vendorkRoutes(ledger: VideoLedger): Route[] {
+export function vendorkRoutes(book: VideoBook): Route[] {
   return (['text', 'image'] as const).flatMap((operation) => {
     const path = `/vendork/v1/videos/${operation}2video`;
     return [
       ...routes({
         path,
         answerFormat: vendorkFormat,
-        answer: (asked) => create(asked, operation, ledger),
+        answer: (asked) => create(asked, operation, book),
       }),
       ...routes({
         methods: ['GET'],
         path: new RegExp(`^${path}/[^/]+$`),
         answerFormat: vendorkFormat,
-        answer: (asked) => query(asked, operation, ledger),
+        answer: (asked) => query(asked, operation, book),
       }),
     ];
   });
 }
 
-function create(asked: RouteRequest, operation: 'text' | 'image', ledger: VideoLedger): Reply {
+function create(asked: RouteRequest, operation: 'text' | 'image', book: VideoBook): Reply {
   const wish = readVendorkWish(vendorBody(asked, wrongBody), operation);
   const { externalId } = wish;
-  if (externalId !== null && ledger.byExternalId.has(externalId)) {
+  if (externalId !== null && book.byExternalId.has(externalId)) {
     throw refused(`external_task_id '${externalId}' is in use already`);
   }
-  const task = makeTask(wish, ledger);
+  const task = makeTask(wish, book);
   const { id, createdAt } = task;
   const data = {
     task_id: id,
@@ -174,21 +174,21 @@ function create(asked: RouteRequest, operation: 'text' | 'image', ledger: VideoL
   return {
     ...enveloped(asked, data, wish.wishes.faults),
     effect() {
-      ledger.made += 1;
+      book.made += 1;
       if (externalId !== null) {
-        rememberExternalId(ledger, externalId, id);
+        rememberExternalId(book, externalId, id);
       }
     },
   };
 }
 
-function query(asked: RouteRequest, operation: 'text' | 'image', ledger: VideoLedger): Reply {
+function query(asked: RouteRequest, operation: 'text' | 'image', book: VideoBook): Reply {
   const name = decoded(asked.path.split('/').at(-1) ?? '');
-  const task = findTask(ledger.byExternalId.get(name) ?? name, 'vendork');
+  const task = findTask(book.byExternalId.get(name) ?? name, 'vendork');
   if (task === null || task.operation !== operation) {
     throw new RequestError(404, `task '${name}' not found`, null, missing);
   }
-  return enveloped(asked, shown(asked, task), noteQuestion(task, ledger));
+  return enveloped(asked, shown(asked, task), noteQuestion(task, book));
 }
 
 /** Of a path segment with a percent sign that means nothing, the segment itself. */

@@ -3,7 +3,7 @@ import { promptWishes } from '../../../src/simulator/faults/directives.js';
 import {
   findTask,
   makeTask,
-  newLedger,
+  newVideoBook,
   statusOf,
   type VideoTask,
 } from '../../../src/simulator/video/task.js';
@@ -24,7 +24,7 @@ function taskOf(prompt: string): VideoTask {
     images: [],
     externalId: null,
   } as const;
-  return makeTask(wish, newLedger(pace));
+  return makeTask(wish, newVideoBook(pace));
 }
 
 test('the state follows from the clock', async (t) => {
