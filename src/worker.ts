@@ -142,7 +142,7 @@ async function reload(order: OrderOf<'reload'>, told: JoinedParts): Promise<void
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error);
   }
-  report({ type: 'reloaded', generation: order.generation, problem });
+  report({ type: 'reloaded', number: order.number, problem });
 }
 
 function takeKeys({ keys }: OrderOf<'keys'>): void {

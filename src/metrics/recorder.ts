@@ -125,19 +125,20 @@ class KnownTarget {
   /** Place of the series of its attempts that went well, as nearly all do, and of that of their times. */
   ok = noPlace;
   firstByte = noPlace;
-  #generation = 0;
-  #firstByteGeneration = 0;
+  /** Of the series that are counted in, when the places were noted. */
+  #renewals = 0;
+  #firstByteRenewals = 0;
 
   constructor(name: string) {
     this.name = name;
   }
 
-  /** Takes note of the generations of the series that are counted in: places of others hold no more. */
-  forgetPlaces(generation: number, firstByteGeneration: number): void {
-    if (generation !== this.#generation) this.ok = noPlace;
-    if (firstByteGeneration !== this.#firstByteGeneration) this.firstByte = noPlace;
-    this.#generation = generation;
-    this.#firstByteGeneration = firstByteGeneration;
+  /** Forgets places that hold no more, for the series that are counted in have been renewed. */
+  forgetPlaces(renewals: number, firstByteRenewals: number): void {
+    if (renewals !== this.#renewals) this.ok = noPlace;
+    if (firstByteRenewals !== this.#firstByteRenewals) this.firstByte = noPlace;
+    this.#renewals = renewals;
+    this.#firstByteRenewals = firstByteRenewals;
   }
 }
 
@@ -242,7 +243,7 @@ function targetRecorder({
       known = new KnownTarget(targetName(target));
       knownTargets.set(target, known);
     }
-    known.forgetPlaces(attempts.series.generation, firstBytes.series.generation);
+    known.forgetPlaces(attempts.series.renewals, firstBytes.series.renewals);
     return known;
   };
   return {

@@ -52,8 +52,8 @@ export class SeriesTable {
   readonly labels: string[] = [];
   /** How often something was found to have no series of its own. */
   overflowed = 0;
-  /** Changes when places that were told before are no longer those of their series. */
-  generation = 0;
+  /** How often places that were told before have ceased to be those of their series. */
+  renewals = 0;
   readonly #names: readonly string[];
   readonly #limitOfOwn: number;
   readonly #root: Level = new Map();
@@ -94,7 +94,7 @@ export class SeriesTable {
   }
 
   /**
-   * The place of a series, which stays the same until `generation` changes, so that nobody need look it up again: its
+   * The place of a series, which stays the same until `renewals` grows, so that nobody need look it up again: its
    * number, or what stands for the number that it shares with others.
    */
   placeOf(a: LabelValue = '', b: LabelValue = '', c: LabelValue = '', d: LabelValue = ''): number {
@@ -175,7 +175,7 @@ export class SeriesTable {
     this.#sharingRoot = new Map();
     this.#untold.clear();
     for (const { labels, number, uses } of kept) this.#addSharing(labels, number, uses);
-    this.generation++;
+    this.renewals++;
   }
 
   /** @returns the place of a series that is to share a number */

@@ -141,13 +141,13 @@ export class NumberTable {
    */
   renew(): boolean {
     const { series, values } = this;
-    const { generation } = series;
+    const { renewals } = series;
     for (const { number, shared } of series.renew()) {
       if (number === shared) continue;
       (values[shared] as number) += values[number] as number;
       values[number] = 0;
     }
-    return series.generation !== generation;
+    return series.renewals !== renewals;
   }
 }
 
@@ -179,13 +179,13 @@ export class HistogramTable {
 
   renew(): boolean {
     const { series } = this;
-    const { generation } = series;
+    const { renewals } = series;
     for (const { number, shared } of series.renew()) {
       if (number === shared) continue;
       this.numbered(shared).add(this.numbered(number));
       this.numbered(number).clear();
     }
-    return series.generation !== generation;
+    return series.renewals !== renewals;
   }
 }
 

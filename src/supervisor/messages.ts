@@ -34,7 +34,7 @@ export type WorkerOrder =
     }
   | {
       readonly type: 'reload';
-      readonly generation: number;
+      readonly number: number;
       readonly simulatorUrl: string | null;
     }
   /** It is to take no more connections, and serves on those that it has. */
@@ -65,7 +65,7 @@ export type WorkerReport =
   | { readonly type: 'stopped-listening'; readonly number: number }
   /** Its event loop turns: told every `heartbeatMs` while it serves. */
   | { readonly type: 'alive' }
-  | { readonly type: 'reloaded'; readonly generation: number; readonly problem: string | null }
+  | { readonly type: 'reloaded'; readonly number: number; readonly problem: string | null }
   /** It leaves of its own accord: it was signalled directly. */
   | { readonly type: 'draining' }
   /** It cannot start, and ends. */

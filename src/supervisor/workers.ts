@@ -243,7 +243,7 @@ export class WorkerPool {
       case 'reloaded':
         if (report.problem !== null)
           this.#log.error({ worker: child.pid, reason: report.problem }, 'worker did not reload');
-        this.#reloads.onAnswer(child, report.generation, report.problem);
+        this.#reloads.onAnswer(child, report.number, report.problem);
         break;
       case 'draining':
         this.#log.info({ worker: child.pid }, 'worker drains on its own');
@@ -403,11 +403,10 @@ export class WorkerPool {
    */
   async #spread(next: RunningConfig): Promise<void> {
     const before = this.#current;
-    const { number, answers } = await this.#tellConfig(next);
+    const { answers } = await this.#tellConfig(next);
     const problem = answers.find((answer) => answer !== null);
     if (problem === undefined) {
-      if (before !== null)
-        this.#log.info({ generation: number, workers: this.#serving.size }, 'config reloaded');
+      if (before !== null) this.#log.info({ workers: this.#serving.size }, 'config reloaded');
       return;
     }
     if (before !== null) await this.#tellConfig(before);
@@ -417,7 +416,7 @@ export class WorkerPool {
   #tellConfig(next: RunningConfig) {
     this.#current = next;
     const { config, simulatorUrl } = next;
-    const answered = this.#reloads.begin((generation) => {
+    const answered = this.#reloads.begin((number) => {
       // Nearly always all have been told the same.
       const changes = new Map<ResolvedConfig, Promise<ConfigChange>>();
       for (const child of this.#started) {
@@ -425,7 +424,7 @@ export class WorkerPool {
         const change = changes.get(before) ?? changeFrom(before, config);
         changes.set(before, change);
         this.#told.set(child, config);
-        this.#tellInTurn(child, change, { type: 'reload', generation, simulatorUrl });
+        this.#tellInTurn(child, change, { type: 'reload', number, simulatorUrl });
       }
       return [...this.#started];
     });

@@ -69,10 +69,10 @@ test('a series without a number takes that of one that is used less, and nobody 
   for (let i = 0; i < 13; i++) table.numberAt(table.placeOf('chat', `model-${i}`, 200, 'complete'), 10 + i);
   const other = table.find('chat', 'model-13', 200, 'complete');
   t.same(table.renew(), [], 'one use is not enough');
-  t.equal(table.generation, 0, 'places hold');
+  t.equal(table.renewals, 0, 'places hold');
   table.numberAt(table.placeOf('chat', 'model-13', 200, 'complete'), 100);
   t.same(table.renew(), [{ number: 0, shared: other }]);
-  t.equal(table.generation, 1);
+  t.equal(table.renewals, 1);
   t.same(rows(table)[0], ['chat', 'model-13', '200', 'complete']);
   t.equal(table.find('chat', 'model-13', 200, 'complete'), 0);
   t.equal(table.find('chat', 'model-0', 200, 'complete'), other);
@@ -84,7 +84,7 @@ test('of those that have no number, so many are told apart as there may be serie
   const table = new SeriesTable(['key'], 16);
   for (let i = 0; i < 1000; i++) table.find(`key-${i}`);
   table.renew();
-  t.equal(table.generation, 1, 'half of them are forgotten');
+  t.equal(table.renewals, 1, 'half of them are forgotten');
   for (let i = 0; i < 50; i++) table.find('key-999');
   t.equal(table.renew().length, 1);
   t.equal(table.find('key-999') < 13, true);
