@@ -328,7 +328,7 @@ export class Attempt {
   }
 
   /** Nobody waits for its answer any more, which says nothing about its target. */
-  leave(): void {
+  withdraw(): void {
     if (!this.#isOver) this.#end(this.#beganAt, 'uncounted');
   }
 

@@ -33,7 +33,7 @@ export interface AttemptOwner {
    */
   tryHold(bytes: number): boolean;
   /** @returns true when another attempt of the call is still under way, and takes the place of this one */
-  leaveToOther(attempt: RelayedAttempt): boolean;
+  yieldToOther(attempt: RelayedAttempt): boolean;
   /**
    * @param cause how the upstream failed or, where it answered, why its answer was given up
    * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
@@ -77,7 +77,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   /** A good answer has begun. */
   isAnswered = false;
   /** Of a good answer that is kept back until its first event, what has come. */
-  held: { readonly head: ResponseHead; readonly runs: EventRuns } | null = null;
+  heldBack: { readonly head: ResponseHead; readonly runs: EventRuns } | null = null;
   /** Its answer has been given up, and the call goes on without it. */
   #isDiscarded = false;
   /** Until it is judged. */
@@ -154,11 +154,11 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (told !== null) this.unusable(told);
     else if (isWhole) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
-    if (!this.#isDiscarded && !this.#owner.leaveToOther(this)) this.#handler.onFailure(failure);
+    if (!this.#isDiscarded && !this.#owner.yieldToOther(this)) this.#handler.onFailure(failure);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
-    this.leave();
+    this.withdraw();
     this.#handler.onFault?.(where, fault);
   }
 
@@ -210,7 +210,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   cancel(): void {
-    this.leave();
+    this.withdraw();
     this.exchange?.cancel();
   }
 }

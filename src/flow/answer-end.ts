@@ -4,7 +4,7 @@ import type { AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.j
 import { GatewayError, type GivenUpBy } from '../errors.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
-import type { AnswerTransform, HeldEnd } from '../stream/answer-transform.js';
+import type { AnswerTransform, WaitingEnd } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure } from '../upstream/client.js';
 import { account } from './account.js';
 import { over, type Phase } from './answer-phase.js';
@@ -47,7 +47,7 @@ export interface RelayedAnswer {
   /** The client takes what is written as fast as it comes. */
   flowing: boolean;
   /** Nothing of this call is due any more. */
-  leave(): void;
+  stopTimers(): void;
 }
 
 /** How a call ended whose upstream's answer was handed on whole. */
@@ -66,7 +66,7 @@ export function settle(
 ): void {
   const { services, call, upstream, transform } = answer;
   answer.phase = over;
-  answer.leave();
+  answer.stopTimers();
   releaseBody(services, call, upstream, transform);
   if (upstream?.sentAt) noteUsage(call, transform, answer.head, outcome, isBroken);
   answer.upstream = null;
@@ -182,23 +182,23 @@ export function endComplete(answer: RelayedAnswer, transform: AnswerTransform): 
 }
 
 /** Ends a stream of which all has left but what is held until it is kept. */
-export function endGood(answer: RelayedAnswer, { held }: AnswerTransform): void {
-  whenKept(answer, held, (result) => settle(answer, sendStreamEnd(answer.call, result, held)));
+export function endGood(answer: RelayedAnswer, { waitingEnd }: AnswerTransform): void {
+  whenKept(answer, waitingEnd, (result) => settle(answer, sendStreamEnd(answer.call, result, waitingEnd)));
 }
 
-/** @param leave hears what is to leave, or why nothing may: at once where nothing is kept (null) */
+/** @param send hears what is to leave, or why nothing may: at once where nothing is kept (null) */
 export function whenKept(
   answer: RelayedAnswer,
-  end: HeldEnd | null,
-  leave: (result: Buffer | GatewayError | null) => void,
+  end: WaitingEnd | null,
+  send: (result: Buffer | GatewayError | null) => void,
 ): void {
   if (end === null) {
-    leave(null);
+    send(null);
     return;
   }
   const { services, call, phase } = answer;
   const behind = phase.name === 'events' && call.gatewayPath !== 'translated' ? phase : null;
   const keeping: Phase = { name: 'keeping', isStream: end.isStream, behind };
   answer.phase = keeping;
-  keepEnd(services, call, end, (result) => answer.phase === keeping && leave(result));
+  keepEnd(services, call, end, (result) => answer.phase === keeping && send(result));
 }

@@ -129,7 +129,7 @@ const keptMicros = 2000;
 class Step {
   readonly #name: string;
   readonly #end: string;
-  readonly #kept: string[] = Array.from({ length: keptMicros }, () => '');
+  readonly #cache: string[] = Array.from({ length: keptMicros }, () => '');
 
   /** @param end what follows the time */
   constructor(name: string, end: string) {
@@ -140,14 +140,14 @@ class Step {
   /** @returns `name;dur=` and the milliseconds with three decimals, which no client needs finer */
   text(ms: number): string {
     const micros = Math.max(0, Math.round(ms * 1000));
-    const kept = this.#kept[micros];
+    const kept = this.#cache[micros];
     if (kept === undefined) return this.#write(micros);
-    return kept === '' ? this.#keep(micros) : kept;
+    return kept === '' ? this.#cached(micros) : kept;
   }
 
-  #keep(micros: number): string {
+  #cached(micros: number): string {
     const text = this.#write(micros);
-    this.#kept[micros] = text;
+    this.#cache[micros] = text;
     return text;
   }
 

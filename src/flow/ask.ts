@@ -93,7 +93,7 @@ export function ask(
     );
     collector.exchange = exchange;
     collector.cancel = () => {
-      attempt?.leave();
+      attempt?.withdraw();
       exchange.cancel();
     };
     waiter.cancel = collector.cancel;
@@ -105,7 +105,7 @@ function headFor(call: Asking, request: CollectedRequest): HeadLines {
   try {
     return oneOffHead(call, request.upstream, request);
   } catch (fault) {
-    request.attempt?.leave();
+    request.attempt?.withdraw();
     throw fault;
   }
 }
@@ -218,7 +218,7 @@ class Collector implements UpstreamHandler {
   /** The call ends by it, and whoever waits for the answer hears that none comes. */
   onFault(where: FaultPlace, fault: unknown): void {
     this.#call.onFault(where, fault);
-    this.#request.attempt?.leave();
+    this.#request.attempt?.withdraw();
     this.#finish({
       reason: 'malformed_answer',
       detail: 'its answer could not be dealt with',

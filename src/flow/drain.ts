@@ -29,7 +29,7 @@ const mostHeld = 64 * 1024;
  * already.
  * @returns whether it is read on for the call, which is accounted for when that ends
  */
-export function leaveUpstream(answer: RelayedAnswer): boolean {
+export function drainOrCancel(answer: RelayedAnswer): boolean {
   if (answer.upstream instanceof Hedge) answer.upstream.onClientLeft();
   const { services, call, upstream, attempt, transform, phase } = answer;
   // Else there is a pause between two attempts.
@@ -55,7 +55,7 @@ function isWorthReading(
   if ((call.route.endpoint?.metering.estimates ?? 'none') === 'none') return false;
   switch (phase.name) {
     case 'waiting':
-      return !attempt.isAnswered || attempt.held !== null;
+      return !attempt.isAnswered || attempt.heldBack !== null;
     case 'events':
     case 'whole':
     case 'bytes':
@@ -99,13 +99,13 @@ class Drain implements UpstreamHandler, Draining {
     const call = this.#call;
     call.leftAt = performance.now();
     this.#services.drains.add(this);
-    call.limited?.leave();
+    call.limited?.freeSlots();
     releaseBody(this.#services, call, this.#attempt, this.#transform);
     this.#attempt.handOver(this);
-    const { held } = this.#attempt;
-    if (held !== null) {
-      this.#head = held.head;
-      this.#runs = held.runs;
+    const { heldBack } = this.#attempt;
+    if (heldBack !== null) {
+      this.#head = heldBack.head;
+      this.#runs = heldBack.runs;
     }
     if ('head' in phase) this.#head = phase.head;
     if (phase.name === 'events') this.#runs = phase.runs;
@@ -194,7 +194,7 @@ class Drain implements UpstreamHandler, Draining {
     }
     transform.pass(run, this.#runs?.overlong);
     this.#tokens += tokensOf(streamedWeight(run, run.length));
-    if (transform.toldError !== null || transform.withheldError !== null) this.#stop(true);
+    if (transform.encodedError !== null || transform.withheldError !== null) this.#stop(true);
     else if (transform.endsItself && transform.isComplete) this.#endComplete();
     else if (this.#tokens > mostTokens) this.stop();
   }

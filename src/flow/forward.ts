@@ -95,7 +95,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       if (prepared !== null) this.#send(prepared);
     } catch (fault) {
       // Nothing was sent where its head could not be written.
-      this.#attempt?.leave();
+      this.#attempt?.withdraw();
       throw fault;
     }
   }
@@ -132,7 +132,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
 
   #answerHere(json: string): null {
     const { call } = this;
-    this.relay.leave();
+    this.relay.stopTimers();
     call.exchange.respond(200, ownLines(call) + timingLine(call), json);
     account(this.services, call, 'complete');
     return null;
@@ -148,7 +148,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       })
       .catch((fault: unknown) => {
         if (call.accounted) return;
-        this.#attempt?.leave();
+        this.#attempt?.withdraw();
         this.attempts.cannot(fault);
       })
       .catch((fault: unknown) => call.onFault('promise', fault));
@@ -157,7 +157,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
 
   /**
    * Has the relay wait for what is not its own attempt at an upstream: until then its client gets keep-alives. Whoever
-   * answers in its place tells it to `leave`.
+   * answers in its place tells it to `stopTimers`.
    * @param cancel ends that, once the client has left
    */
   standBy(cancel: () => void): void {
@@ -220,8 +220,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     if (this.call.validated?.stream !== true) this.#hedge?.onAnswered(attempt);
   }
 
-  leaveToOther(attempt: RelayedAttempt): boolean {
-    return this.#hedge?.leaveToOther(attempt) ?? false;
+  yieldToOther(attempt: RelayedAttempt): boolean {
+    return this.#hedge?.yieldToOther(attempt) ?? false;
   }
 
   adopt(attempt: RelayedAttempt): void {
@@ -258,7 +258,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #onSilent(): void {
     const attempt = this.#attempt;
     if (attempt === null) return;
-    if (this.leaveToOther(attempt)) {
+    if (this.yieldToOther(attempt)) {
       noteGivenUp(this.call, attempt);
       attempt.failed('first_token_timeout', false);
       attempt.cancel();
@@ -274,7 +274,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   onErrorAnswer(attempt: RelayedAttempt, { head, body, status, error }: JudgedErrorAnswer): void {
-    if (this.leaveToOther(attempt)) {
+    if (this.yieldToOther(attempt)) {
       attempt.discard(head);
       return;
     }
@@ -345,7 +345,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   abandon(fault: unknown): void {
-    this.#attempt?.leave();
+    this.#attempt?.withdraw();
     this.relay.upstream?.cancel();
     this.relay.refuse(fault, null);
   }

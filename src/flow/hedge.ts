@@ -95,7 +95,7 @@ export class Hedge implements UpstreamExchange {
   }
 
   /** An attempt has failed. @returns true when the other one is under way, and takes its place */
-  leaveToOther(attempt: RelayedAttempt): boolean {
+  yieldToOther(attempt: RelayedAttempt): boolean {
     if (this.#isOver) return false;
     const other = this.#endWithout(attempt);
     if (other !== null) {
@@ -110,8 +110,8 @@ export class Hedge implements UpstreamExchange {
 
   /** As `StreamChooser` of `held-stream` has it. */
   giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean {
-    if (!this.leaveToOther(attempt)) return false;
-    if (error === null) attempt.leave();
+    if (!this.yieldToOther(attempt)) return false;
+    if (error === null) attempt.withdraw();
     else attempt.unusable(error);
     if (isVendorAccountError(error)) attempt.report(error);
     attempt.cancel();
@@ -159,7 +159,7 @@ export class Hedge implements UpstreamExchange {
       services.recorder.count('gateway_hedges_total', 1, call.model.name, 'sent');
     } catch (fault) {
       // The first is still under way.
-      this.#second?.leave();
+      this.#second?.withdraw();
       this.#second = null;
       if (!(fault instanceof GatewayError)) services.reportFault('timer', fault, call);
     }
@@ -169,7 +169,7 @@ export class Hedge implements UpstreamExchange {
 /** How far an attempt is that no answer of has been handed on: an error whose end has not come is behind silence. */
 function progressOf(attempt: RelayedAttempt): number {
   if (attempt.isErrorComing) return 0;
-  return attempt.held === null ? 1 : 2;
+  return attempt.heldBack === null ? 1 : 2;
 }
 
 /** Whether a call may go to two targets at once: its body is at hand, and it is known whether its answer is a stream. */

@@ -50,7 +50,7 @@ export class HeldStream implements UpstreamHandler {
     if (refusal === null && head.status < 400 && isEventStream(head)) {
       this.#head = head;
       this.#state = 'held';
-      this.#attempt.held = { head, runs: this.#runs };
+      this.#attempt.heldBack = { head, runs: this.#runs };
       // What is not called a stream may be handed on all the same, where there is no better one.
     } else if (head.status >= 400 || !this.#isLost(refusal)) {
       this.#choose(head.status < 400 && refusal === null);
@@ -96,7 +96,7 @@ export class HeldStream implements UpstreamHandler {
   /** @param isAnswer what is no answer is handed on when no other attempt is left, and has overtaken none */
   #choose(isAnswer: boolean): void {
     this.#state = 'passed';
-    this.#attempt.held = null;
+    this.#attempt.heldBack = null;
     if (isAnswer) this.#chooser.onAnswered(this.#attempt);
   }
 

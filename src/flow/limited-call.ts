@@ -71,7 +71,7 @@ export class LimitedCall {
   }
 
   /** Its client has left: its place is for others, and what it has used is told by `end`. */
-  leave(): void {
+  freeSlots(): void {
     this.#endRequests();
     this.admission?.freeSlots();
   }

@@ -49,7 +49,7 @@ import {
 } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { addBehind, wholeEnd } from './conversation/keep.js';
-import { leaveUpstream } from './drain.js';
+import { drainOrCancel } from './drain.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, outcomeOf, refuse } from './refuse.js';
 import type { Services } from './services.js';
@@ -226,9 +226,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   }
 
   onClientGone(): void {
-    if (leaveUpstream(this)) {
+    if (drainOrCancel(this)) {
       this.phase = over;
-      this.leave();
+      this.stopTimers();
     } else settle(this, 'client_gone');
   }
 
@@ -267,7 +267,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     const { upstream } = this;
     const phase = this.phase;
     this.phase = over;
-    this.leave();
+    this.stopTimers();
     try {
       if (!this.call.exchange.isAnswered) refuse(this.services, this.call, error);
       else if (phase.name === 'events' || phase.name === 'undecided' || phase.name === 'waiting')
@@ -281,7 +281,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   }
 
   /** Leaves the sweep list: nothing of this call is due any more. */
-  leave(): void {
+  stopTimers(): void {
     clearTimeout(this.firstTokenTimer);
     this.services.sweepList.remove(this);
   }
@@ -294,7 +294,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       return;
     }
     this.phase = over;
-    this.leave();
+    this.stopTimers();
     refuse(this.services, this.call, fault, head);
   }
 
@@ -456,7 +456,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   #onEvents(events: Events, chunk: Buffer): boolean {
     const { transform, runs } = events;
     const run = runs.push(chunk);
-    const held = runs.held + transform.kept;
+    const held = runs.held + transform.gatheredBytes;
     if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holdOrEnd(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
@@ -489,7 +489,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       this.#heardAt = performance.now();
       this.flowing = this.call.exchange.write(passed);
     }
-    if (transform.toldError !== null) endFailed(this, transform.toldError);
+    if (transform.encodedError !== null) endFailed(this, transform.encodedError);
     else if (transform.withheldError !== null) giveUp(this, transform.withheldError);
     else if (transform.endsItself && transform.isComplete) endComplete(this, transform);
     return this.flowing;
@@ -507,8 +507,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       return;
     }
     const { last, error } = transform.end();
-    if (!this.relayed && transform.toldError !== null) {
-      giveUnbegun(this, transform.toldError);
+    if (!this.relayed && transform.encodedError !== null) {
+      giveUnbegun(this, transform.encodedError);
       return;
     }
     this.#commitStream();

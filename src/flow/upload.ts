@@ -239,7 +239,7 @@ export class Upload
   }
 
   onDiscarded(): void {
-    this.#leave();
+    this.#finish();
   }
 
   holdWaiting(bytes: number): boolean {
@@ -260,7 +260,7 @@ export class Upload
   }
 
   onClientGone(): void {
-    this.#leave();
+    this.#finish();
     account(this.#services, this.#call, 'client_gone');
   }
 
@@ -478,11 +478,11 @@ export class Upload
 
   /** A call may have ended without this, while its client still has to take the rest of the answer. */
   #isOver(): boolean {
-    if (this.#mode !== 'over' && this.#call.accounted) this.#leave();
+    if (this.#mode !== 'over' && this.#call.accounted) this.#finish();
     return this.#mode === 'over';
   }
 
-  #leave(): void {
+  #finish(): void {
     this.#mode = 'over';
     this.#isSpent = true;
     this.#services.sweepList.remove(this);
@@ -497,7 +497,7 @@ export class Upload
   #end(fault: unknown): void {
     if (this.#isOver()) return;
     const sending = this.#sending;
-    this.#leave();
+    this.#finish();
     if (!(fault instanceof GatewayError)) this.#call.onFault('request', fault);
     else if (sending !== null) sending.abandon(fault);
     else refuse(this.#services, this.#call, fault);

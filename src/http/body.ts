@@ -104,7 +104,7 @@ export class BodyCollector implements ChunkReceiver {
   resume(): void {
     this.#waits = false;
     this.#go();
-    if (this.#complete) this.#tell();
+    if (this.#complete) this.#deliver();
   }
 
   /** @returns whether the socket may be read */
@@ -146,7 +146,7 @@ export class BodyCollector implements ChunkReceiver {
     if (isLast) {
       this.#complete = true;
       exchange.bodyComplete();
-      if (!this.#waits) this.#tell();
+      if (!this.#waits) this.#deliver();
       return;
     }
     exchange.bodyExpected();
@@ -162,7 +162,7 @@ export class BodyCollector implements ChunkReceiver {
     receiver?.onBodyRefused(shredded());
   }
 
-  #tell(): void {
+  #deliver(): void {
     const receiver = this.#receiver;
     const body = this.#body;
     this.drop();

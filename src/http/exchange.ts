@@ -249,12 +249,12 @@ export class Exchange extends Swept implements LinkOwner {
    * its socket has drained or its body has ended. A reader that takes nothing for very long is given up.
    */
   override onSweep(): void {
-    if (this.#blocked && ++this.#stalledSweeps > mostStalledSweeps) this.giveUp();
+    if (this.#blocked && ++this.#stalledSweeps > mostStalledSweeps) this.cut();
     else if (this.#bodyStream?.mayRead() ?? true) this.#client?.rearm();
   }
 
   /** Cuts the connection of a client that will not come to an end, which has then left. */
-  giveUp(): void {
+  cut(): void {
     const { listener } = this;
     this.abort();
     listener?.onClientGone();

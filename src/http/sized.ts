@@ -56,7 +56,7 @@ export class SizedAnswer {
   }
 
   /** Keeps what uWS has not taken of the whole answer, which was offered to it before. */
-  keep(body: Buffer): void {
+  queue(body: Buffer): void {
     this.#offset = this.#response.getWriteOffset();
     this.#rest = Buffer.from(body.subarray(this.#offset));
   }

@@ -198,7 +198,7 @@ export class UwsResponse implements ClientLink, TurnSink {
       return true;
     }
     this.#sized = new SizedAnswer(response, body.length);
-    this.#sized.keep(body);
+    this.#sized.queue(body);
     this.#blocked = true;
     this.#hearWritable();
     return false;

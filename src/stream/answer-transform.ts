@@ -13,7 +13,7 @@ export interface TransformEnd {
 }
 
 /** The last events of a stream, or a whole answer, which wait until what a client may go on from by their word is kept. */
-export interface HeldEnd {
+export interface WaitingEnd {
   readonly keep: Keep;
   /** At least one. */
   readonly records: readonly KeptRecord[];
@@ -44,12 +44,12 @@ export interface AnswerTransform {
   /** The client's stream has ended in the middle of the upstream's, which is left there. */
   readonly isCut: boolean;
   /** Bytes that it keeps of a stream that has passed, with what is gathered of it to be kept under an id. */
-  readonly kept: number;
+  readonly gatheredBytes: number;
   /**
    * The error with which a translation has ended the client's stream, the upstream's or its own: `pass` has given out the
    * error event. Null until then, and always where answers are not translated.
    */
-  readonly toldError: GatewayError | null;
+  readonly encodedError: GatewayError | null;
   /**
    * Why `pass` has cut the stream: an event would tell the client of the gateway's account, and neither it nor what is
    * behind it was given out. Null where nothing is withheld.
@@ -57,13 +57,13 @@ export interface AnswerTransform {
   readonly withheldError: GatewayError | null;
   /**
    * What the error event of the upstream means with which the stream has ended, as far as it has come: the client has got
-   * it, or, where it is translated, that of `toldError`. Null for a stream that has not ended with one.
+   * it, or, where it is translated, that of `encodedError`. Null for a stream that has not ended with one.
    */
   readonly passedError: GatewayError | null;
   /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `held`. */
   readonly keep: Keep | null;
   /** Set by the `pass` or `end` that comes to the end of a stream of which something is kept; else null. */
-  readonly held: HeldEnd | null;
+  readonly waitingEnd: WaitingEnd | null;
   /** What the upstream has said of the answer's usage so far, or null. */
   readonly usage: Usage | null;
   /** Number of the event that follows those that have passed, in protocols that number them; else 0. */

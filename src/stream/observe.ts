@@ -24,7 +24,7 @@ import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
 import { parseObject } from '../wire/json.js';
 import { textStart } from '../wire/json-skip.js';
 import { lastEventEnd } from '../wire/sse.js';
-import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
+import type { AnswerTransform, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { OpenJson } from './open-json.js';
 import { OutputEstimate } from './output-estimate.js';
 import { writtenWeight } from './streamed-text.js';
@@ -91,8 +91,8 @@ export class ObservedTransform implements AnswerTransform {
   readonly exactErrors: boolean;
   readonly isCut = false;
   readonly keep: Keep | null;
-  held: HeldEnd | null = null;
-  readonly toldError = null;
+  waitingEnd: WaitingEnd | null = null;
+  readonly encodedError = null;
   withheldError: GatewayError | null = null;
   readonly streamsUnasked: boolean;
   readonly #observed: Observed;
@@ -141,13 +141,13 @@ export class ObservedTransform implements AnswerTransform {
     this.exactErrors = observed.exactErrors ?? true;
   }
 
-  get kept(): number {
+  get gatheredBytes(): number {
     return this.keep?.gathered?.() ?? 0;
   }
 
   /** What follows the last event would come behind what waits. */
   get endsItself(): boolean {
-    return this.held !== null;
+    return this.waitingEnd !== null;
   }
 
   get usage(): Usage | null {
@@ -251,17 +251,17 @@ export class ObservedTransform implements AnswerTransform {
 
   /** Keeps back the run that ends an answer of which something is to be kept, and what comes behind it. */
   #keepBack(keep: Keep, run: Buffer): boolean {
-    if (this.held !== null) {
+    if (this.waitingEnd !== null) {
       this.#behind += run.length;
-      if (this.#behind <= mostBehind) this.held.end = Buffer.concat([this.held.end, run]);
+      if (this.#behind <= mostBehind) this.waitingEnd.end = Buffer.concat([this.waitingEnd.end, run]);
       return true;
     }
     keep.see?.(run);
     // Where nobody else notes the end, the records tell that it has come.
     if ((!this.#ended && this.#rules.marksEnd !== null) || this.withheldError !== null) return false;
     const records = keep.records(run, true);
-    if (records.length > 0) this.held = { keep, records, end: Buffer.from(run), isStream: true };
-    return this.held !== null;
+    if (records.length > 0) this.waitingEnd = { keep, records, end: Buffer.from(run), isStream: true };
+    return this.waitingEnd !== null;
   }
 
   get isComplete(): boolean {

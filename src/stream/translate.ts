@@ -27,7 +27,7 @@ import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
 import { eventEnd, parseEvent } from '../wire/sse.js';
 import { rawTextWeight, textWeight } from '../wire/text-weight.js';
-import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
+import type { AnswerTransform, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
 
@@ -85,7 +85,7 @@ export class TranslatedTransform implements AnswerTransform {
     this.#parts = parts;
   }
 
-  get toldError(): GatewayError | null {
+  get encodedError(): GatewayError | null {
     return this.#stream?.error ?? null;
   }
 
@@ -97,8 +97,8 @@ export class TranslatedTransform implements AnswerTransform {
     return this.#parts.keep;
   }
 
-  get held(): HeldEnd | null {
-    return this.#stream?.held ?? null;
+  get waitingEnd(): WaitingEnd | null {
+    return this.#stream?.waitingEnd ?? null;
   }
 
   get lost(): readonly string[] {
@@ -110,13 +110,13 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get isComplete(): boolean {
-    return this.toldError === null && this.#stream !== null && this.#stream.isOver;
+    return this.encodedError === null && this.#stream !== null && this.#stream.isOver;
   }
 
-  get kept(): number {
+  get gatheredBytes(): number {
     const stream = this.#stream;
-    const kept = stream === null ? 0 : stream.kept + (stream.encoder.kept ?? 0);
-    return kept + (this.#parts.keep?.gathered?.() ?? 0);
+    const bytes = stream === null ? 0 : stream.gatheredBytes + (stream.encoder.kept ?? 0);
+    return bytes + (this.#parts.keep?.gathered?.() ?? 0);
   }
 
   judge(run: Buffer): StreamVerdict {
@@ -133,7 +133,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get passedError(): GatewayError | null {
-    return this.toldError;
+    return this.encodedError;
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -223,7 +223,7 @@ class StreamTranslation {
   isOver = false;
   /** The end is the gateway's own. */
   isCut = false;
-  held: HeldEnd | null = null;
+  waitingEnd: WaitingEnd | null = null;
   /** The last that the encoder said of an answer of which something may be kept. */
   #end: string | null = null;
   readonly #keep: Keep | null;
@@ -236,7 +236,7 @@ class StreamTranslation {
   /** Of texts and arguments that passed, in quarters of a token. */
   weight = 0;
   /** Bytes of events that may be in memory still, beside their texts. */
-  kept = 0;
+  gatheredBytes = 0;
   /** What was judged to be part of an answer has left. */
   hasPassed = false;
   /** What is known of the usage is all of it. */
@@ -297,7 +297,7 @@ class StreamTranslation {
       this.#learn(bytes, start, at);
       out += this.#encode();
     }
-    return this.#leave(out);
+    return this.#emit(out);
   }
 
   #breakOff(error: GatewayError): Buffer {
@@ -348,7 +348,7 @@ class StreamTranslation {
       this.#decoder.finish(this.#decoded);
       this.#order();
     }
-    return this.#leave(this.#encode());
+    return this.#emit(this.#encode());
   }
 
   /** Decodes one event. @returns where the next one begins */
@@ -381,8 +381,8 @@ class StreamTranslation {
     let more = characters - usualEventBytes;
     for (const event of this.#decoded) if ('text' in event) more -= event.text.length;
     if (more <= 0) return;
-    this.kept += more;
-    if (this.kept <= mostKept) return;
+    this.gatheredBytes += more;
+    if (this.gatheredBytes <= mostKept) return;
     this.#decoded.length = 0;
     this.#decoded.push({
       kind: 'error',
@@ -472,7 +472,7 @@ class StreamTranslation {
    * What leaves for a text, without the end of an answer of which something is to be kept.
    * @param text one byte a character
    */
-  #leave(text: string): Buffer {
+  #emit(text: string): Buffer {
     const bytes = writeOut(text);
     const keep = this.#keep;
     if (keep === null) return bytes;
@@ -482,7 +482,7 @@ class StreamTranslation {
     this.#end = null;
     const records = keep.records(end, true);
     if (records.length === 0) return Buffer.concat([bytes, end]);
-    this.held = { keep, records, end, isStream: true };
+    this.waitingEnd = { keep, records, end, isStream: true };
     return bytes;
   }
 

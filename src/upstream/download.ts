@@ -125,11 +125,11 @@ class Transfer implements Guarded {
     clearTimeout(this.#timer);
     clearInterval(this.#looks);
     if (this.#immediate !== null) clearImmediate(this.#immediate);
-    this.#leave();
+    this.#drop();
   }
 
   /** Gives up the request, and its way there. */
-  #leave(): void {
+  #drop(): void {
     this.#request?.destroy();
     this.#request = null;
     this.#tunnel?.destroy();
@@ -213,7 +213,7 @@ class Transfer implements Guarded {
   }
 
   #redirect(from: URL, location: string): void {
-    this.#leave();
+    this.#drop();
     if (++this.#redirects > maxRedirects) this.#fail(new Refusal('there are too many redirects'));
     else if (!URL.canParse(location, from.href)) this.#fail(new Refusal('it redirects to no valid URL'));
     else this.#ask(new URL(location, from.href));
@@ -238,7 +238,7 @@ class Transfer implements Guarded {
     const onEnd = (): void => {
       // The blocks are there until they have been put together.
       if (!response.complete || this.#over || !this.#hold(2 * this.#size)) return;
-      this.#tell({ bytes: Buffer.concat(blocks.pieces(), this.#size), mediaType: mediaTypeOf(response) });
+      this.#settle({ bytes: Buffer.concat(blocks.pieces(), this.#size), mediaType: mediaTypeOf(response) });
     };
     response.on('data', this.#guard(onData));
     response.on(
@@ -256,7 +256,7 @@ class Transfer implements Guarded {
       return true;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
-      this.#tell(fault);
+      this.#settle(fault);
       return false;
     }
   }
@@ -274,14 +274,14 @@ class Transfer implements Guarded {
   #fail(error: unknown): void {
     const what =
       this.#first === null ? 'The file' : `The file at ${this.#first.host || this.#first.protocol}`;
-    this.#tell(
+    this.#settle(
       new GatewayError('invalid_value', `${what} cannot be fetched: ${refusalReason(error)}.`, {
         cause: error,
       }),
     );
   }
 
-  #tell(result: Downloaded | GatewayError): void {
+  #settle(result: Downloaded | GatewayError): void {
     if (this.#over) return;
     this.end();
     this.#done(result);

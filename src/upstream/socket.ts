@@ -154,7 +154,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   }
 
   terminate(): void {
-    this.#leave();
+    this.#release();
     this.raw?.destroy();
   }
 
@@ -416,7 +416,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       frames.flush();
       this.#writeControl('close', closePayload(code, reason));
     }
-    this.#leave();
+    this.#release();
     this.raw.end();
     wheel.set(this, performance.now() + closeMs);
     this.#listener.onClosed(code, reason, fault);
@@ -449,7 +449,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     wheel.set(this, now + pingMs / 4);
   }
 
-  #leave(): void {
+  #release(): void {
     if (this.#state === 'open' || this.#state === 'closing') this.#listener.hold(0);
     this.#state = 'over';
     this.#held = null;

@@ -141,7 +141,7 @@ test('a client that sends on while it neither takes its answer nor is wanted to 
   wire.socket.pause();
   wire.send(head(200 * MB));
   const { exchange, heard } = await streamed;
-  receiver.onFull = () => exchange.giveUp();
+  receiver.onFull = () => exchange.cut();
   exchange.begin(200, '');
   while (exchange.alive && exchange.write(Buffer.alloc(65_536)));
   wire.send(Buffer.alloc(64 * MB));

@@ -101,9 +101,9 @@ test('what is gathered of a stream to be kept counts as kept of it', async (t) =
   });
   each.judge(event('a'));
   each.pass(event('a'));
-  t.equal(each.kept, '<a>'.length);
+  t.equal(each.gatheredBytes, '<a>'.length);
   each.pass(event('bc'));
-  t.equal(each.kept, '<a><bc>'.length);
+  t.equal(each.gatheredBytes, '<a><bc>'.length);
 });
 
 test('an error before anything else is an error, not a stream', async (t) => {
@@ -117,7 +117,7 @@ test('an error in the middle is told in the stream, and nothing after it', async
   each.judge(event('a'));
   t.equal(each.pass(event('a')).toString(), '<a>');
   t.equal(each.pass(Buffer.concat([event('fail'), event('b')])).toString(), '!full!');
-  t.equal(each.toldError?.kind, 'overloaded');
+  t.equal(each.encodedError?.kind, 'overloaded');
 });
 
 test('a stream that ends early says so', async (t) => {

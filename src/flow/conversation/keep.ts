@@ -1,7 +1,7 @@
 import type { Keep } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
-import type { HeldEnd } from '../../stream/answer-transform.js';
+import type { WaitingEnd } from '../../stream/answer-transform.js';
 import type { ResponseHead } from '../../upstream/client.js';
 import type { Events } from '../answer-phase.js';
 import type { Call } from '../call.js';
@@ -15,7 +15,7 @@ const longestMs = 5000;
 const mostUnderWay = 64 * 1024 * 1024;
 
 /** A whole answer of which something is to be kept before it leaves; null for every other. @param answer copied */
-export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | string): HeldEnd | null {
+export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | string): WaitingEnd | null {
   if (status >= 300) return null;
   const end = Buffer.from(answer as Buffer);
   const records = keep.records(end, false);
@@ -25,17 +25,17 @@ export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | 
 /**
  * Ends a stream that is whole.
  * @param end its last events, or why they cannot be vouched for; null where they have left
- * @param held what waited
+ * @param waitingEnd what waited
  * @returns how its call ended
  */
 export function sendStreamEnd(
   call: Call,
   end: Buffer | GatewayError | null,
-  held: HeldEnd | null,
+  waitingEnd: WaitingEnd | null,
 ): CallOutcome {
   if (end instanceof GatewayError) {
     // In the place of the event that was held back.
-    const number = (held === null ? null : call.route?.endpoint?.lastNumber?.(held.end)) ?? 0;
+    const number = (waitingEnd === null ? null : call.route?.endpoint?.lastNumber?.(waitingEnd.end)) ?? 0;
     refuseStream(call, end, { number, insideEvent: false, words: () => null });
     return outcomeOf(end);
   }
@@ -57,11 +57,11 @@ export function addBehind({ transform, runs }: Events, chunk: Buffer): void {
 export function keepEnd(
   services: Services,
   call: Call,
-  held: HeldEnd,
+  waitingEnd: WaitingEnd,
   done: (result: Buffer | GatewayError) => void,
 ): void {
   const { owned, keeping } = services;
-  const { keep, records, isStream } = held;
+  const { keep, records, isStream } = waitingEnd;
   const settings = call.running.snapshot.conversations;
   let isOver = false;
   const finish = guard('promise', call, (isKept: boolean, fault: unknown): void => {
@@ -70,9 +70,9 @@ export function keepEnd(
     clearTimeout(timer);
     if (fault !== null) tellStoreFault(services, fault);
     if (call.accounted) return;
-    if (isKept) done(held.end);
+    if (isKept) done(waitingEnd.end);
     else if (keep.isAsked && fault !== null) done(unavailable(fault));
-    else done(keep.unkept(held.end, isStream));
+    else done(keep.unkept(waitingEnd.end, isStream));
   });
   const timer = setTimeout(() => finish(false, 'the store took too long'), longestMs);
   const bytes = records.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);

@@ -144,7 +144,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
   #finish(): void {
     const call = this.#call;
     const { passedError } = this.#transform;
-    this.#leave();
+    this.#stopSweeps();
     call.error = passedError;
     if (passedError === null) call.exchange.end();
     else endFailedStream(call);
@@ -154,7 +154,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
   #fail(error: GatewayError): void {
     const call = this.#call;
     const transform = this.#transform;
-    this.#leave();
+    this.#stopSweeps();
     this.#waiting.cancel();
     this.#shown.onError(error);
     if (!this.#hasBegun) {
@@ -169,7 +169,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     account(this.#services, call, outcomeOf(error));
   }
 
-  #leave(): void {
+  #stopSweeps(): void {
     this.#services.sweepList.remove(this);
     this.#isFlowing = true;
   }
@@ -183,7 +183,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
   }
 
   onClientGone(): void {
-    this.#leave();
+    this.#stopSweeps();
     this.#waiting.onClientGone();
   }
 

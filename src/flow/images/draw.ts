@@ -64,7 +64,7 @@ class Drawing implements Asker {
       attempts,
       waiting: this.#waiting,
       onAnswer: () => {
-        this.#forwarding.relay.leave();
+        this.#forwarding.relay.stopTimers();
         call.exchange.listener = new WaitingClient(services, call);
       },
     });

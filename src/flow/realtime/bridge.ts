@@ -87,12 +87,12 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#place = place;
     this.#waiting = place.part();
     this.#unfinished = place.part();
-    const { budgets, admission: held } = call.limited ?? { budgets: [], admission: null };
+    const { budgets, admission } = call.limited ?? { budgets: [], admission: null };
     const pools = budgets.map(({ pool }) => pool);
     this.#funds =
-      pools.length === 0 || held === null
+      pools.length === 0 || admission === null
         ? null
-        : new SessionFunds(services, call, pools, held, () => this.#endUnpaid());
+        : new SessionFunds(services, call, pools, admission, () => this.#endUnpaid());
   }
 
   /**
@@ -134,7 +134,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     exchange.bytesIn += data.length;
     const upstream = this.#upstream;
     if (upstream.waitingBytes > running.snapshot.sockets.waitingBytes) {
-      this.#giveUpUpstream();
+      this.#cutUpstream();
       return;
     }
     const event = judgeEvent(data, isBinary, this.#model);
@@ -146,11 +146,11 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       return;
     }
     if (mayAskForResponse(event, isBinary)) this.#openUsage.ask();
-    if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#giveUpUpstream();
+    if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#cutUpstream();
   }
 
   /** A close frame would stand behind all that waits, and that would stay in memory for as long. */
-  #giveUpUpstream(): void {
+  #cutUpstream(): void {
     this.#upstream.terminate();
     this.#refuse(tooSlow, closeCode.tryLater);
   }
@@ -193,7 +193,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     this.#leftAs = outcome;
     this.#call.leftAt = performance.now();
     this.#services.drains.add(this);
-    this.#call.limited?.leave();
+    this.#call.limited?.freeSlots();
     this.#upstream.resume();
     if (this.#openUsage.mayMakeResponse) this.#upstream.send(cancelResponse, false);
     return true;

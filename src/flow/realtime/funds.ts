@@ -22,7 +22,7 @@ export class SessionFunds {
   readonly #call: PaidCall;
   readonly #pools: readonly Pool[];
   /** What pays for the next response: at first what the session was let in with. */
-  #held: Admission | null;
+  #admission: Admission | null;
   /** While more is asked for. */
   #pending: WaitingCall | null = null;
   /** In nano-dollars. */
@@ -40,7 +40,7 @@ export class SessionFunds {
     this.#services = services;
     this.#call = call;
     this.#pools = pools;
-    this.#held = held;
+    this.#admission = held;
     this.#onSpent = onSpent;
   }
 
@@ -49,7 +49,7 @@ export class SessionFunds {
     const cost = costSoFar(this.#call) - this.#paid;
     if (cost <= 0 || this.#pending !== null || this.isSpent) return;
     // Else nobody could tell the last time, and it is paid from what is reserved now.
-    if (this.#held !== null) this.#settle(this.#held, cost);
+    if (this.#admission !== null) this.#settle(this.#admission, cost);
     const decided = this.#acquire(cost, (decision) => this.#decide(decision, true));
     if (decided.outcome === 'pending') this.#pending = decided;
     else this.#decide(decided, false);
@@ -59,7 +59,7 @@ export class SessionFunds {
   end(): void {
     this.#pending?.cancel();
     const rest = costSoFar(this.#call) - this.#paid;
-    const held = this.#held;
+    const held = this.#admission;
     if (held !== null) {
       if (this.#paid > 0) this.#settle(held, rest);
       return;
@@ -82,13 +82,13 @@ export class SessionFunds {
     for (const pool of this.#pools) held.settle(pool, cost);
     if (this.#paid > 0) held.release();
     this.#paid += cost;
-    this.#held = null;
+    this.#admission = null;
   }
 
   #decide(decision: Decision, isLater: boolean): void {
     this.#pending = null;
     if (decision.outcome === 'admitted') {
-      this.#held = decision;
+      this.#admission = decision;
       // What was used while it was asked for.
       this.pay();
     }

@@ -163,7 +163,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 
   /** The client left before its side was open. */
   onClientGone(): void {
-    this.#attempt?.leave();
+    this.#attempt?.withdraw();
     this.#backoff?.cancel();
     this.#upstream?.terminate();
     account(this.#services, this.#call, 'client_gone');

@@ -31,7 +31,7 @@ export function sendSocketCall(
   const otherwise = (): UpstreamExchange | null => {
     socketCall.madeBy = isTranslated || isWarmUp ? 'gateway' : 'request';
     if (!isWarmUp) return postAttempt(services, call, attempt, prepared, deadlines);
-    attempt.leave();
+    attempt.withdraw();
     answerHere(warmUpText(call));
     return null;
   };
