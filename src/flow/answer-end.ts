@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { givenUpBy } from '../attempts/outcome.js';
 import type { AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
-import { GatewayError, type GivenUpBy } from '../errors.js';
+import { asGatewayError, type GatewayError, type GivenUpBy } from '../errors.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform, WaitingEnd } from '../stream/answer-transform.js';
@@ -110,7 +110,7 @@ function unbegun(error: GatewayError, sentMs: number): UpstreamFailure {
 /** A mistake of ours costs its own call and nothing else. */
 export function failByUs(answer: RelayedAnswer, fault: unknown): void {
   answer.services.reportFault('upstream', fault, answer.call);
-  giveUp(answer, new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
+  giveUp(answer, asGatewayError(fault), null, 'gateway_fault');
 }
 
 /** Nothing more is read of the present attempt's answer. */

@@ -9,6 +9,7 @@ import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../c
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { type EffectRule, noEffects } from '../protocols/effects.js';
 import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../protocols/endpoint.js';
+import { bareName, resourceName } from '../protocols/model-path.js';
 import { bodyEdits, type RuledBody } from '../protocols/target-rules/body-edits.js';
 import { ruledOut } from '../protocols/target-rules/ruled-out.js';
 import { textEndpoints } from '../protocols/text.js';
@@ -32,7 +33,6 @@ import {
   nothingKept,
   turnKeeping,
 } from './conversation/keeps-turns.js';
-import { bareName } from './resolve.js';
 import type { Services } from './services.js';
 import { type HeadParts, upstreamHead } from './upstream-head.js';
 
@@ -202,7 +202,7 @@ function nativeKind({ protocol, translation }: Endpoint, edits: BodyEdits): Rule
 function modelToWrite({ modelInBody }: Endpoint, named: string, model: string): string | null {
   if (modelInBody) return named === model ? null : model;
   if (named === '' || bareName(named) === bareName(model)) return null;
-  return named === bareName(named) ? model : `models/${bareName(model)}`;
+  return named === bareName(named) ? model : resourceName(model);
 }
 
 /**
@@ -213,7 +213,7 @@ function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target)
   const { noted } = call.checkedBody().members;
   if (modelInBody || noted.length === 0 || bareName(call.params.model ?? '') === bareName(model)) return null;
   const body = call.wholeBody();
-  const name = Buffer.from(JSON.stringify(`models/${bareName(model)}`));
+  const name = Buffer.from(JSON.stringify(resourceName(model)));
   const pieces: Buffer[] = [];
   let from = 0;
   for (const { start, end } of noted) {

@@ -6,6 +6,7 @@ import { parseWishes, type TargetWishes } from '../attempts/wishes.js';
 import type { Protocol, Target } from '../config/types.js';
 import { GatewayError, retrySeconds } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
+import { bareName } from '../protocols/model-path.js';
 import { scanBody } from '../wire/json-scan.js';
 import { spliceBody } from '../wire/splice.js';
 import type { SteeringMember } from '../wire/steering-members.js';
@@ -13,9 +14,6 @@ import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.j
 import { keepsTurns } from './conversation/keeps-turns.js';
 import { keyMark } from './key-mark.js';
 import type { Services } from './services.js';
-
-/** SDKs of generateContent put the resource's collection before its name. */
-const collection = 'models/';
 
 /**
  * Finds the model that a call is for: the one in its path, or in its body, or the config's for calls that name none.
@@ -43,11 +41,6 @@ export function findModel(call: AuthenticatedCall, protocol: Protocol, name: str
       'GET /v1/models lists what is.',
     { param: 'model' },
   );
-}
-
-/** A model's name without the collection that it is in. */
-export function bareName(name: string): string {
-  return name.startsWith(collection) ? name.slice(collection.length) : name;
 }
 
 /**

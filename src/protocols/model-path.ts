@@ -1,3 +1,5 @@
+const collection = 'models/';
+
 /** Path of a model of generateContent upstreams, whose name may begin with the collection that it is in. */
 export function modelPath(model: string): string {
   const path = model.split('/').map(encodeURIComponent).join('/');
@@ -6,9 +8,14 @@ export function modelPath(model: string): string {
 
 /** The name of a model with the collection that it is in, as bodies have it. */
 export function resourceName(model: string): string {
-  return isInCollection(model) ? model : `models/${model}`;
+  return isInCollection(model) ? model : collection + model;
+}
+
+/** A model's name without the collection that SDKs put before it. */
+export function bareName(name: string): string {
+  return name.startsWith(collection) ? name.slice(collection.length) : name;
 }
 
 function isInCollection(model: string): boolean {
-  return model.startsWith('models/') || model.startsWith('tunedModels/');
+  return model.startsWith(collection) || model.startsWith('tunedModels/');
 }

@@ -157,6 +157,12 @@ test('a call goes to an upstream of its own form as it came, but for the names o
   t.strictSame(aliased.sent(), { requests: [{ ...first, model }, second, { ...third, model }] });
   await post(aliased.port, onePath, { model: 'models/m', content: content('a') });
   t.strictSame(aliased.sent(), { model, content: content('a') });
+  const tuned = await stage(t, 'generateContent', google, 'tunedModels/own');
+  await post(tuned.port, batchPath, { requests: requests.slice(0, 1) });
+  t.match(tuned.upstream.requests[0]?.head, /^POST \/v1\/tunedModels\/own:batchEmbedContents HTTP/);
+  t.strictSame(tuned.sent(), { requests: [{ ...first, model: 'tunedModels/own' }] });
+  await post(tuned.port, onePath, { model: 'models/m', content: content('a') });
+  t.strictSame(tuned.sent(), { model: 'tunedModels/own', content: content('a') });
 });
 
 test('/v1/embeddings is served by an upstream that has :batchEmbedContents', async (t) => {

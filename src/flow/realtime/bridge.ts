@@ -3,7 +3,7 @@ import type { Attempt } from '../../attempts/attempts.js';
 import { masked } from '../../attempts/secrets.js';
 import type { Key, Upstream } from '../../config/types.js';
 import { addUsage } from '../../conversation/usage.js';
-import { type AttemptFailure, type FaultPlace, GatewayError, guard } from '../../errors.js';
+import { type AttemptFailure, asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
   acceptSocket,
   type ClientSocket,
@@ -329,7 +329,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   override onFault(where: FaultPlace, fault: unknown): void {
     this.#services.reportFault(where, fault, this.#call);
     if (this.#over) return;
-    const error = new GatewayError('internal_error', null, { cause: fault });
+    const error = asGatewayError(fault);
     try {
       this.#call.error = error;
       // Its request may not have become a socket yet.

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Key } from '../../config/types.js';
-import { type FaultPlace, GatewayError, guard } from '../../errors.js';
+import { asGatewayError, type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type MessageClient, type MessageWords, serveMessage } from '../../http/message-response.js';
 import { RequestHead } from '../../http/request-head.js';
@@ -298,7 +298,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
   override onFault(where: FaultPlace, fault: unknown): void {
     this.#services.reportFault(where, fault, this.#call);
     if (this.#over) return;
-    const error = new GatewayError('internal_error', null, { cause: fault });
+    const error = asGatewayError(fault);
     this.#call.error = error;
     const [client, running] = [this.#client, this.#running];
     this.#client = null;

@@ -6,6 +6,7 @@ import { anthropic } from '../error-formats/anthropic.js';
 import type { ErrorFormat } from '../error-formats/error-format.js';
 import { google } from '../error-formats/google.js';
 import { openai } from '../error-formats/openai.js';
+import { bareName } from '../model-path.js';
 
 interface ListFormat {
   readonly errorFormat: ErrorFormat;
@@ -67,7 +68,7 @@ export function modelList(
  */
 export function modelObject(format: ModelListFormat, models: ReadonlyMap<string, Model>, id: string): string {
   const listFormat = listFormats[format];
-  const name = format === 'generateContent' ? bareModelName(id) : id;
+  const name = format === 'generateContent' ? bareName(id) : id;
   const model = models.get(name);
   if (model === undefined || !listFormat.offers(model)) {
     throw new GatewayError(
@@ -77,11 +78,6 @@ export function modelObject(format: ModelListFormat, models: ReadonlyMap<string,
     );
   }
   return listFormat.one(model);
-}
-
-/** A generateContent model id without the `models/` that its SDKs may write before it. */
-function bareModelName(id: string): string {
-  return id.startsWith('models/') ? id.slice('models/'.length) : id;
 }
 
 const defaultPageSize = 50;
