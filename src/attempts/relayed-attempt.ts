@@ -8,7 +8,6 @@ import {
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import type { EventRuns } from '../wire/sse.js';
 import { Attempt, type Attempts } from './attempts.js';
 import { readErrorAnswer } from './error-answer.js';
 import { statusError } from './told-error.js';
@@ -73,11 +72,10 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   exchange: UpstreamExchange | null = null;
   readonly #call: ResolvedCall;
   readonly #owner: AttemptOwner;
-  #handler: UpstreamHandler;
+  /** For what is still to come of its answer. */
+  handler: UpstreamHandler;
   /** A good answer has begun. */
   isAnswered = false;
-  /** Of a good answer that is kept back until its first event, what has come. */
-  heldBack: { readonly head: ResponseHead; readonly runs: EventRuns } | null = null;
   /** Its answer has been given up, and the call goes on without it. */
   #isDiscarded = false;
   /** Until it is judged. */
@@ -96,7 +94,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     this.leftOut = leftOut;
     this.#call = attempts.call;
     this.#owner = owner;
-    this.#handler = handler;
+    this.handler = handler;
   }
 
   get sentAt(): number {
@@ -118,7 +116,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
       this.isAnswered = true;
       this.answered();
       this.#owner.onTaken(this);
-      this.#handler.onHead(head);
+      this.handler.onHead(head);
       return;
     }
     const errorAnswer = { head, body: new Gather(judgedErrorBytes) };
@@ -130,19 +128,19 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   onData(chunk: Buffer): boolean {
     if (this.#isDiscarded) return true;
     const errorAnswer = this.#errorAnswer;
-    if (errorAnswer === null) return this.#handler.onData(chunk);
+    if (errorAnswer === null) return this.handler.onData(chunk);
     const { body, head } = errorAnswer;
     const room = body.roomFor(chunk.length, head.contentLength);
     if (room !== -1 && this.#owner.tryHold(room) && body.add(chunk, head.contentLength)) return true;
     this.#decide(errorAnswer);
     if (this.#isDiscarded) this.exchange?.cancel();
-    return this.#isDiscarded || this.#handler.onData(chunk);
+    return this.#isDiscarded || this.handler.onData(chunk);
   }
 
   onEnd(): void {
     if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
     // It may find that the answer is of no use, and cancel.
-    if (!this.#isDiscarded) this.#handler.onEnd();
+    if (!this.#isDiscarded) this.handler.onEnd();
     this.succeeded();
   }
 
@@ -154,12 +152,12 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (told !== null) this.unusable(told);
     else if (isWhole) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
-    if (!this.#isDiscarded && !this.#owner.yieldToOther(this)) this.#handler.onFailure(failure);
+    if (!this.#isDiscarded && !this.#owner.yieldToOther(this)) this.handler.onFailure(failure);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
     this.withdraw();
-    this.#handler.onFault?.(where, fault);
+    this.handler.onFault?.(where, fault);
   }
 
   /** Judges an error answer by what has come of it: it is handed on, unless the call goes on without it. */
@@ -174,8 +172,8 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (isVendorAccountError(error)) this.report(error);
     this.#owner.onErrorAnswer(this, { head, body, status, error: error ?? statusError(head, body) });
     if (this.#isDiscarded) return;
-    this.#handler.onHead(head);
-    if (body.length > 0) this.#handler.onData(body);
+    this.handler.onHead(head);
+    if (body.length > 0) this.handler.onData(body);
   }
 
   /** Reads no more of an error answer than its connection may still be used after. */
@@ -198,11 +196,6 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (reason === 'unusable_answer') this.unusable(error);
     else this.failed(reason, true);
     this.cancel();
-  }
-
-  /** What is still to come of its answer is for another handler. */
-  handOver(handler: UpstreamHandler): void {
-    this.#handler = handler;
   }
 
   resume(): void {

@@ -38,10 +38,31 @@ export interface Bytes extends Answering {
   readonly beginning: Beginning;
 }
 
-/** It is passed on in whole events. */
-export interface Events extends Answering {
-  readonly name: 'events';
+/** It is passed on in whole events, or, before it is known whether it will be, collected and judged in them. */
+export class Events implements Answering {
+  readonly name = 'events';
+  readonly transform: AnswerTransform;
+  readonly head: ResponseHead;
   readonly runs: EventRuns;
+
+  constructor(transform: AnswerTransform, head: ResponseHead) {
+    this.transform = transform;
+    this.head = head;
+    this.runs = new EventRuns(transform.eventBytes);
+  }
+
+  /**
+   * Judges the beginning of a stream of which nothing has passed. Part of an event cannot be judged; one so large is taken
+   * for what was asked for.
+   */
+  judge(run: Buffer): StreamVerdict {
+    return this.runs.overlong ? 'meaningful' : this.transform.judge(run);
+  }
+
+  /** What follows those that were whole, at the stream's end: see `lastEvent`. */
+  last(): Buffer | null {
+    return lastEvent(this.runs);
+  }
 }
 
 /** All of it is there, and its end waits until what it promises is kept. */
@@ -79,16 +100,6 @@ export function mayKeepAlive(phase: Phase, transform: AnswerTransform | null): b
 /** An answer that has not shown by so many bytes what it is, is neither a stream nor JSON. */
 const decidingBytes = 4096;
 
-/** A stream whose beginning was judged before it was chosen. */
-export interface BegunStream {
-  readonly head: ResponseHead;
-  /** Holds the part of an event that has come behind `run`. */
-  readonly runs: EventRuns;
-  /** The events that were judged last; null where none is whole. */
-  readonly run: Buffer | null;
-  readonly verdict: StreamVerdict;
-}
-
 /** How an answer is taken that is of use, by its head. */
 export function takenAs(
   transform: AnswerTransform,
@@ -97,12 +108,8 @@ export function takenAs(
 ): Phase {
   if (head.status >= 400) return { name: 'whole', transform, head, gathered: new Gather(wholeErrorBytes) };
   if (!streamed) return unstreamed(transform, head, secrets);
-  if (isEventStream(head)) return eventsOf(transform, head);
+  if (isEventStream(head)) return new Events(transform, head);
   return { name: 'undecided', transform, head, gathered: new Gather(decidingBytes) };
-}
-
-function eventsOf(transform: AnswerTransform, head: ResponseHead): Events {
-  return { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
 }
 
 function unstreamed(transform: AnswerTransform, head: ResponseHead, secrets: OwnSecrets): Phase {
@@ -125,7 +132,7 @@ export function decide(
   const isHeld = gathered.add(chunk, -1);
   const first = isHeld ? gathered.take() : chunk;
   const kind = isHeld ? kindOfAnswer(first, isWhole) : 'other';
-  if (kind === 'events') return { phase: eventsOf(transform, head), first };
+  if (kind === 'events') return { phase: new Events(transform, head), first };
   if (kind === 'json' && mayBeJson) return { phase: unstreamed(transform, head, secrets), first };
   if (kind !== null) return { phase: null, first };
   gathered.add(first, -1);

@@ -6,14 +6,14 @@ import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import { streamedWeight } from '../stream/streamed-text.js';
 import type { ResponseHead, UpstreamHandler } from '../upstream/client.js';
-import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
 import type { RelayedAnswer } from './answer-end.js';
-import { isEventStream, isMedia, lastEvent, type Phase } from './answer-phase.js';
+import { Events, isEventStream, isMedia, type Phase } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import type { Draining } from './drain-list.js';
 import { Hedge } from './hedge.js';
+import { heldBackOf } from './held-stream.js';
 import { releaseBody, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
@@ -31,10 +31,10 @@ const mostHeld = 64 * 1024;
  */
 export function drainOrCancel(answer: RelayedAnswer): boolean {
   if (answer.upstream instanceof Hedge) answer.upstream.onClientLeft();
-  const { services, call, upstream, attempt, transform, phase } = answer;
+  const { services, call, upstream, attempt, phase } = answer;
   // Else there is a pause between two attempts.
-  if (transform !== null && attempt !== null && isWorthReading(services, call, attempt, phase)) {
-    new Drain(answer, attempt, transform).begin(phase);
+  if (attempt !== null && isWorthReading(services, call, attempt, phase)) {
+    new Drain(answer, attempt).begin(phase);
     return true;
   }
   if (phase.name !== 'over' && phase.name !== 'sent') upstream?.cancel();
@@ -55,7 +55,7 @@ function isWorthReading(
   if ((call.route.endpoint?.metering.estimates ?? 'none') === 'none') return false;
   switch (phase.name) {
     case 'waiting':
-      return !attempt.isAnswered || attempt.heldBack !== null;
+      return !attempt.isAnswered || heldBackOf(attempt) !== null;
     case 'events':
     case 'whole':
     case 'bytes':
@@ -75,21 +75,17 @@ class Drain implements UpstreamHandler, Draining {
   #hasBegun: boolean;
   #head: ResponseHead | null = null;
   /** Of a stream. */
-  #runs: EventRuns | null = null;
+  #events: Events | null = null;
   /** Of an answer that is understood only as a whole. */
   #whole: Gather | null = null;
   #tokens = 0;
   #isOver = false;
 
-  constructor(
-    { services, call, relayed }: RelayedAnswer,
-    attempt: RelayedAttempt,
-    transform: AnswerTransform,
-  ) {
+  constructor({ services, call, relayed }: RelayedAnswer, attempt: RelayedAttempt) {
     this.#services = services;
     this.#call = call;
     this.#attempt = attempt;
-    this.#transform = transform;
+    this.#transform = attempt.transform;
     this.#hasBegun = relayed;
     this.keyId = call.key.id;
   }
@@ -101,14 +97,9 @@ class Drain implements UpstreamHandler, Draining {
     this.#services.drains.add(this);
     call.limited?.freeSlots();
     releaseBody(this.#services, call, this.#attempt, this.#transform);
-    this.#attempt.handOver(this);
-    const { heldBack } = this.#attempt;
-    if (heldBack !== null) {
-      this.#head = heldBack.head;
-      this.#runs = heldBack.runs;
-    }
-    if ('head' in phase) this.#head = phase.head;
-    if (phase.name === 'events') this.#runs = phase.runs;
+    this.#events = phase.name === 'events' ? phase : heldBackOf(this.#attempt);
+    this.#head = 'head' in phase ? phase.head : (this.#events?.head ?? null);
+    this.#attempt.handler = this;
     if (phase.name === 'whole') {
       this.#beginWhole();
       this.onData(phase.gathered.take());
@@ -122,7 +113,7 @@ class Drain implements UpstreamHandler, Draining {
     this.#head = head;
     this.#call.answeredAt = performance.now();
     if (head.status >= 300 || isMedia(head)) this.#stop(true);
-    else if (isEventStream(head)) this.#runs = new EventRuns(this.#transform.eventBytes);
+    else if (isEventStream(head)) this.#events = new Events(this.#transform, head);
     else this.#beginWhole();
   }
 
@@ -169,22 +160,22 @@ class Drain implements UpstreamHandler, Draining {
   }
 
   #take(chunk: Buffer): void {
-    if (this.#runs !== null) this.#onEvents(this.#runs, chunk);
+    if (this.#events !== null) this.#onEvents(this.#events, chunk);
     else if (this.#whole === null) this.#transform.note(chunk);
     else if (!this.#whole.add(chunk, -1)) this.stop();
   }
 
-  #onEvents(runs: EventRuns, chunk: Buffer): void {
-    const run = runs.push(chunk);
-    if (run !== null) this.#pass(run);
-    if (runs.held > mostHeld) this.stop();
+  #onEvents(events: Events, chunk: Buffer): void {
+    const run = events.runs.push(chunk);
+    if (run !== null) this.#pass(events, run);
+    if (events.runs.held > mostHeld) this.stop();
   }
 
-  #pass(run: Buffer): void {
-    const transform = this.#transform;
+  #pass(events: Events, run: Buffer): void {
+    const { transform, runs } = events;
     if (this.#isOver) return;
     if (!this.#hasBegun) {
-      const verdict = transform.judge(run);
+      const verdict = events.judge(run);
       if (verdict === 'silence') return;
       if (verdict !== 'meaningful') {
         this.#stop(true);
@@ -192,7 +183,7 @@ class Drain implements UpstreamHandler, Draining {
       }
       this.#hasBegun = true;
     }
-    transform.pass(run, this.#runs?.overlong);
+    transform.pass(run, runs.overlong);
     this.#tokens += tokensOf(streamedWeight(run, run.length));
     if (transform.encodedError !== null || transform.withheldError !== null) this.#stop(true);
     else if (transform.endsItself && transform.isComplete) this.#endComplete();
@@ -207,12 +198,13 @@ class Drain implements UpstreamHandler, Draining {
 
   #takeEnd(): void {
     if (this.#isOver) return;
-    if (this.#runs !== null) {
-      const event = lastEvent(this.#runs);
-      if (event !== null) this.#pass(event);
+    const events = this.#events;
+    if (events !== null) {
+      const event = events.last();
+      if (event !== null) this.#pass(events, event);
       if (this.#hasBegun && !this.#isOver) this.#transform.end();
     } else if (this.#whole !== null) this.#readWhole(this.#whole.take());
-    this.#finish(this.#runs !== null && !this.#hasBegun);
+    this.#finish(events !== null && !this.#hasBegun);
   }
 
   /** What is none of its endpoint's is told as that to nobody. */

@@ -9,7 +9,7 @@ import type { UpstreamExchange } from '../upstream/client.js';
 import { type Call, deadlinesLeft, type RoutedCall } from './call.js';
 import { noteFailed, noteGivenUp } from './consumption.js';
 import { mediaToFetch } from './fetch-media.js';
-import { HeldStream, type StreamTaker } from './held-stream.js';
+import { HeldStream, heldBackOf, type StreamTaker } from './held-stream.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import {
   decodeCall,
@@ -137,7 +137,7 @@ export class Hedge implements UpstreamExchange {
   /** Of a stream the head says little: it answers with its first event. */
   #holdBack(attempt: RelayedAttempt): void {
     const { call, relay } = this.#of;
-    if (call.validated?.stream === true) attempt.handOver(new HeldStream(this, relay, attempt));
+    if (call.validated?.stream === true) attempt.handler = new HeldStream(this, relay, attempt);
   }
 
   #askSecond(): void {
@@ -169,7 +169,7 @@ export class Hedge implements UpstreamExchange {
 /** How far an attempt is that no answer of has been handed on: an error whose end has not come is behind silence. */
 function progressOf(attempt: RelayedAttempt): number {
   if (attempt.isErrorComing) return 0;
-  return attempt.heldBack === null ? 1 : 2;
+  return heldBackOf(attempt) === null ? 1 : 2;
 }
 
 /** Whether a call may go to two targets at once: its body is at hand, and it is known whether its answer is a stream. */

@@ -1,8 +1,8 @@
 import type { RelayedAttempt } from '../attempts/relayed-attempt.js';
+import type { StreamVerdict } from '../conversation/stream-rules.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import { EventRuns } from '../wire/sse.js';
-import { answerError, type BegunStream, endedUnbegun, isEventStream, lastEvent } from './answer-phase.js';
+import { answerError, Events, endedUnbegun, isEventStream } from './answer-phase.js';
 
 /** More than this is not held back: what begins so is taken for an answer. */
 const mostHeld = 64 * 1024;
@@ -21,8 +21,11 @@ interface StreamChooser {
 
 /** Takes the answer that was chosen. */
 export interface StreamTaker extends UpstreamHandler {
-  /** In place of `onHead`, for a stream whose beginning was judged. */
-  onBegun(begun: BegunStream): boolean;
+  /**
+   * In place of `onHead`, for a stream whose beginning was judged.
+   * @param run the events that were judged last; null where none is whole
+   */
+  onBegun(events: Events, run: Buffer | null, verdict: StreamVerdict): boolean;
 }
 
 /**
@@ -33,77 +36,77 @@ export class HeldStream implements UpstreamHandler {
   readonly #chooser: StreamChooser;
   readonly #relay: StreamTaker;
   readonly #attempt: RelayedAttempt;
-  readonly #runs: EventRuns;
-  #head: ResponseHead | null = null;
-  /** `waiting` for a head -> `held` -> `passed`, or `lost`. */
-  #state: 'waiting' | 'held' | 'passed' | 'lost' = 'waiting';
+  /** What has come, while it is held back. */
+  events: Events | null = null;
+  /** It was given up for the other. */
+  #isLost = false;
 
   constructor(chooser: StreamChooser, relay: StreamTaker, attempt: RelayedAttempt) {
     this.#chooser = chooser;
     this.#relay = relay;
     this.#attempt = attempt;
-    this.#runs = new EventRuns(attempt.transform.eventBytes);
   }
 
   onHead(head: ResponseHead): void {
     const refusal = answerError(head, true);
     if (refusal === null && head.status < 400 && isEventStream(head)) {
-      this.#head = head;
-      this.#state = 'held';
-      this.#attempt.heldBack = { head, runs: this.#runs };
+      this.events = new Events(this.#attempt.transform, head);
       // What is not called a stream may be handed on all the same, where there is no better one.
-    } else if (head.status >= 400 || !this.#isLost(refusal)) {
+    } else if (head.status >= 400 || !this.#loses(refusal)) {
       this.#choose(head.status < 400 && refusal === null);
       this.#relay.onHead(head);
     }
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#state === 'lost') return true;
-    if (this.#state !== 'held') return this.#relay.onData(chunk);
-    const run = this.#runs.push(chunk);
-    if (run === null) return this.#runs.held <= mostHeld || this.#pass(null, 'silence', true);
-    const verdict = this.#runs.overlong ? 'meaningful' : this.#attempt.transform.judge(run);
+    if (this.#isLost) return true;
+    const events = this.events;
+    if (events === null) return this.#relay.onData(chunk);
+    const run = events.runs.push(chunk);
+    if (run === null) return events.runs.held <= mostHeld || this.#pass(events, null, 'silence', true);
+    const verdict = events.judge(run);
     if (verdict === 'silence') return true;
-    if (verdict !== 'meaningful' && this.#isLost(verdict)) return true;
-    return this.#pass(run, verdict, verdict === 'meaningful');
+    if (verdict !== 'meaningful' && this.#loses(verdict)) return true;
+    return this.#pass(events, run, verdict, verdict === 'meaningful');
   }
 
   onEnd(): void {
-    if (this.#state === 'held') {
-      const run = lastEvent(this.#runs);
-      const verdict = run === null ? 'silence' : this.#attempt.transform.judge(run);
-      if (verdict !== 'meaningful' && this.#isLost(verdict === 'silence' ? endedUnbegun() : verdict)) return;
-      this.#pass(run, verdict, verdict === 'meaningful');
+    const events = this.events;
+    if (events !== null) {
+      const run = events.last();
+      const verdict = run === null ? 'silence' : events.judge(run);
+      if (verdict !== 'meaningful' && this.#loses(verdict === 'silence' ? endedUnbegun() : verdict)) return;
+      this.#pass(events, run, verdict, verdict === 'meaningful');
     }
-    if (this.#state === 'passed') this.#relay.onEnd();
+    if (!this.#isLost) this.#relay.onEnd();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#state !== 'lost') this.#relay.onFailure(failure);
+    if (!this.#isLost) this.#relay.onFailure(failure);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
     this.#relay.onFault?.(where, fault);
   }
 
-  #isLost(error: GatewayError | null): boolean {
-    if (!this.#chooser.giveUpForOther(this.#attempt, error)) return false;
-    this.#state = 'lost';
-    return true;
+  #loses(error: GatewayError | null): boolean {
+    this.#isLost = this.#chooser.giveUpForOther(this.#attempt, error);
+    return this.#isLost;
   }
 
   /** @param isAnswer what is no answer is handed on when no other attempt is left, and has overtaken none */
   #choose(isAnswer: boolean): void {
-    this.#state = 'passed';
-    this.#attempt.heldBack = null;
+    this.events = null;
     if (isAnswer) this.#chooser.onAnswered(this.#attempt);
   }
 
-  #pass(run: Buffer | null, verdict: BegunStream['verdict'], isAnswer: boolean): boolean {
-    const head = this.#head;
-    if (head === null) throw new Error('a stream without a head');
+  #pass(events: Events, run: Buffer | null, verdict: StreamVerdict, isAnswer: boolean): boolean {
     this.#choose(isAnswer);
-    return this.#relay.onBegun({ head, runs: this.#runs, run, verdict });
+    return this.#relay.onBegun(events, run, verdict);
   }
+}
+
+/** What has come of an attempt's good answer that is held back until its first event; null for any other. */
+export function heldBackOf({ handler }: RelayedAttempt): Events | null {
+  return handler instanceof HeldStream ? handler.events : null;
 }

@@ -3,6 +3,7 @@ import { readErrorAnswer } from '../attempts/error-answer.js';
 import { type AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
 import { failureError, statusError } from '../attempts/told-error.js';
 import type { OwnSecrets } from '../config/types.js';
+import type { StreamVerdict } from '../conversation/stream-rules.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
@@ -28,14 +29,12 @@ import { answerLines, streamLines } from './answer-lines.js';
 import {
   type Answering,
   answerError,
-  type BegunStream,
   type Bytes,
   beginningOf,
   decide,
   type Events,
   endedUnbegun,
   isEventStream,
-  lastEvent,
   mayKeepAlive,
   noStream,
   over,
@@ -146,9 +145,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   }
 
   /** In place of `onHead`, for a stream of the present attempt whose beginning the attempt's own transform has judged. */
-  onBegun({ head, runs, run, verdict }: BegunStream): boolean {
-    const transform = this.#noteHead(head);
-    const events: Events = { name: 'events', transform, head, runs };
+  onBegun(events: Events, run: Buffer | null, verdict: StreamVerdict): boolean {
+    this.#noteHead(events.head);
     this.phase = events;
     return run === null || !this.#beginIfGood(verdict) || this.#passRun(events, run);
   }
@@ -463,13 +461,12 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       giveUp(this, tooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
-    // Part of an event cannot be judged; one so large is taken for what was asked for.
-    if (!this.relayed && !this.#beginIfGood(runs.overlong ? 'meaningful' : transform.judge(run))) return true;
+    if (!this.relayed && !this.#beginIfGood(events.judge(run))) return true;
     return this.#passRun(events, run);
   }
 
   /** @returns whether what was judged is the beginning of an answer; what shows to be none is given up */
-  #beginIfGood(verdict: BegunStream['verdict']): boolean {
+  #beginIfGood(verdict: StreamVerdict): boolean {
     if (verdict === 'silence') return false;
     if (verdict !== 'meaningful') {
       if (verdict.unbegun) giveUnbegun(this, verdict);
@@ -497,7 +494,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
 
   #endEvents(events: Events): void {
     const { transform } = events;
-    const event = lastEvent(events.runs);
+    const event = events.last();
     if (event !== null) this.#onEvents(events, event);
     // Judging what was left may have ended the call.
     if (this.phase !== events) return;
