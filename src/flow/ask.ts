@@ -16,7 +16,7 @@ import type {
 } from '../upstream/client.js';
 import type { HeadLines } from '../wire/head.js';
 import { nextRequestNumber, requestIdOf, requestSeries } from '../wire/request-id.js';
-import { isEventStream } from './answer-phase.js';
+import { isEventStream } from './answer-content.js';
 import type { Asking } from './call.js';
 import { keepMemory, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';

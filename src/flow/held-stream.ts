@@ -2,7 +2,8 @@ import type { RelayedAttempt } from '../attempts/relayed-attempt.js';
 import type { StreamVerdict } from '../conversation/stream-rules.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import { answerError, Events, endedUnbegun, isEventStream } from './answer-phase.js';
+import { answerError, endedUnbegun, isEventStream } from './answer-content.js';
+import { Events } from './answer-phase.js';
 
 /** More than this is not held back: what begins so is taken for an answer. */
 const mostHeld = 64 * 1024;

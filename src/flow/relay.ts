@@ -11,6 +11,14 @@ import { isVendorAccountError } from '../protocols/error-formats/vendor-account-
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import {
+  answerError,
+  endedUnbegun,
+  isEventStream,
+  noStream,
+  tooLarge,
+  unfitError,
+} from './answer-content.js';
+import {
   answerOutcome,
   breakOff,
   endComplete,
@@ -28,21 +36,15 @@ import {
 import { answerLines, streamLines } from './answer-lines.js';
 import {
   type Answering,
-  answerError,
   type Bytes,
   beginningOf,
   decide,
   type Events,
-  endedUnbegun,
-  isEventStream,
   mayKeepAlive,
-  noStream,
   over,
   type Phase,
   takenAs,
-  tooLarge,
   type Undecided,
-  unfitError,
   type Whole,
   waiting,
 } from './answer-phase.js';
@@ -64,7 +66,7 @@ const usualEventBytes = 64 * 1024;
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
  * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
  * side at once. What the connection reads comes by way of the attempt (`RelayedAttempt`), which tells the target's health,
- * and, while a second one may be asked, of a `HeldStream`. How the answer ends is in `answer-end`.
+ * and, while a second one may be asked, of a `HeldStream`. Its phases are in `answer-phase`, its ends in `answer-end`.
  */
 export class Relay extends Swept implements UpstreamHandler, ExchangeListener, RelayedAnswer {
   upstream: UpstreamExchange | null = null;

@@ -24,8 +24,8 @@ import {
   satisfiedRange,
 } from '../../wire/range.js';
 import { account } from '../account.js';
+import { beginningError } from '../answer-content.js';
 import { timingLine } from '../answer-lines.js';
-import { beginningError } from '../answer-phase.js';
 import { type AskUpstream, ask, type Waiter } from '../ask.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall } from '../call.js';

@@ -8,7 +8,7 @@ import { beginKept, isKept, isKeptType, type PartFile, sweepKept } from '../../v
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { noLines } from '../../wire/head.js';
-import { beginningError } from '../answer-phase.js';
+import { beginningError } from '../answer-content.js';
 import { askAlone, askingAbout } from '../ask.js';
 import type { Services } from '../services.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
