@@ -150,15 +150,19 @@ export interface StreamRules {
   readonly metering: Metering;
 }
 
-/** The rules of an endpoint that does not stream. */
+/**
+ * The rules of an endpoint that does not stream.
+ * @param judgeStart tells of what stands in place of an answer which error it is, as of the first event of a stream
+ */
 export function wholeAnswers(
   usageOf: (body: Buffer) => Usage | null,
   metering: Metering,
+  judgeStart: StreamRules['judgeStart'],
   marks: readonly string[] = [],
 ): StreamRules {
   return {
     marks: marksOf(...marks),
-    judgeStart: () => 'meaningful',
+    judgeStart,
     usageAtStart: null,
     marksEnd: null,
     lastNumber: null,

@@ -106,3 +106,42 @@ for (const [path, begin] of Object.entries(beside))
     const line = await routed.gateway.line(({ msg }) => msg === 'request');
     t.match(line, { outcome: 'complete', inputTokens: 3, outputTokens: 4 });
   });
+
+const error = '{"error":{"message":"provider returned error","code":502}}';
+/** Calls that have no stream, by their paths; for each its protocol, the kind of its upstream and its body. */
+const unstreamed: Readonly<Record<string, readonly [protocol: string, kind: string, body: object]>> = {
+  '/v1/embeddings': ['embeddings', 'chat', { input: 'a' }],
+  '/v1beta/models/m:embedContent': ['embeddings', 'generateContent', { content: { parts: [{ text: 'a' }] } }],
+  '/v1/rerank': ['rerank', 'chat', { query: 'a', documents: ['b'] }],
+  '/v1/moderations': ['moderations', 'chat', { input: 'a' }],
+  '/v1/messages/count_tokens': ['messages', 'messages', { messages: [user] }],
+  '/v1beta/models/m:countTokens': [
+    'generateContent',
+    'generateContent',
+    { contents: [{ role: 'user', parts: [{ text: 'a' }] }] },
+  ],
+  '/v1/responses/compact': ['responses', 'chat', { input: 'a' }],
+  '/v1/responses/input_tokens': ['responses', 'chat', { input: 'a' }],
+};
+
+for (const [path, [protocol, kind, asked]] of Object.entries(unstreamed)) {
+  const start = (t: Test, answers: readonly string[]) => {
+    const target = protocol === 'responses' ? { responses: true } : {};
+    return startRouted(t, answers, { protocols: [protocol], upstream: { kind }, target });
+  };
+  const body = kind === 'generateContent' ? asked : { model: 'm', ...asked };
+
+  test(`an error in place of an answer without a stream goes to the next target: ${path}`, async (t) => {
+    const routed = await start(t, [jsonAnswer(200, error), jsonAnswer(200, '{"results":[]}')]);
+    t.equal((await post(routed.gateway.port, path, body)).status, 200);
+    t.strictSame(routed.counts(), [1, 1]);
+  });
+
+  test(`an error in place of an answer without a stream costs nothing: ${path}`, async (t) => {
+    const routed = await start(t, [jsonAnswer(200, error)]);
+    t.equal((await post(routed.gateway.port, path, body)).status, 502);
+    const line = await routed.gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { outcome: 'upstream_error' });
+    t.notOk('inputTokens' in line && line.inputTokens);
+  });
+}

@@ -165,7 +165,11 @@ test('the same comes out however the bytes are cut', async () => {
 test('events become the elements of one array', async (t) => {
   const words: string[] = [];
   const each = new ArrayTransform({
-    rules: wholeAnswers(() => null, reportedMetering),
+    rules: wholeAnswers(
+      () => null,
+      reportedMetering,
+      () => 'meaningful',
+    ),
     hideUsage: false,
     streamsUnasked: false,
     amend: null,

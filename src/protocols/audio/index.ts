@@ -131,7 +131,7 @@ export const transcriptions: Endpoint = {
 /** `POST /v1/audio/translations` */
 export const translations: Endpoint = {
   ...audio,
-  ...wholeAnswers(transcriptUsage, ofTranscripts),
+  ...wholeAnswers(transcriptUsage, ofTranscripts, judgeStart),
   marks,
   upstreamPath: () => '/audio/translations',
 };

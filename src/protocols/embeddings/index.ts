@@ -7,6 +7,7 @@ import { afterColon } from '../../wire/json-skip.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, type OtherForm, type OtherFormRequest, plainEndpoint } from '../endpoint.js';
 import { modelPath, resourceName } from '../model-path.js';
+import { judgeError } from '../openai-shared/judge-error.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 import { amendedTo, encodingAmender } from './encoding.js';
 
@@ -28,7 +29,7 @@ const { lastUsage: googleUsage } = createInputUsageReader('"usageMetadata"', [
 /** The vendor refuses a batch of more requests. Each text becomes one, with the model's name and the settings in it. */
 const mostInBatch = 100;
 
-const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, ['"embedding"']);
+const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, judgeError, ['"embedding"']);
 const googleRules: StreamRules = {
   ...openaiRules,
   usageOf: googleUsage,

@@ -132,7 +132,7 @@ export const generateContent: TextEndpoint = {
 /** `POST /v1beta/models/{model}:countTokens`. */
 export const countTokens: Endpoint = {
   ...plainEndpoint,
-  ...wholeAnswers(() => null, reportedMetering),
+  ...wholeAnswers(() => null, reportedMetering, judgeStart),
   protocol: 'generateContent',
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
   modelInBody: false,

@@ -93,7 +93,7 @@ export const messages: TextEndpoint = {
 /** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
 export const countTokens: Endpoint = {
   ...plainEndpoint,
-  ...wholeAnswers(() => null, reportedMetering),
+  ...wholeAnswers(() => null, reportedMetering, judgeStart),
   protocol: 'messages',
   upstreamPath: () => '/messages/count_tokens',
   upstreamQuery: queryOfBeta,

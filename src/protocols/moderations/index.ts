@@ -1,6 +1,7 @@
 import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
+import { judgeError } from '../openai-shared/judge-error.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
 
 /** Finds the `usage` of an answer, which the original does not have; see `UsageReader.lastUsage`. */
@@ -9,7 +10,7 @@ const { lastUsage } = createInputUsageReader();
 /** `POST /v1/moderations` */
 export const moderations: Endpoint = {
   ...plainEndpoint,
-  ...wholeAnswers(lastUsage, reportedMetering, ['"results"']),
+  ...wholeAnswers(lastUsage, reportedMetering, judgeError, ['"results"']),
   protocol: 'moderations',
   upstreamPath: () => '/moderations',
   hasEffects: noEffects,

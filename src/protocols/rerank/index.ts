@@ -8,11 +8,12 @@ import { lastMemberAt, objectAfterKey } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
+import { judgeError } from '../openai-shared/judge-error.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
   ...plainEndpoint,
-  ...wholeAnswers(rerankUsage, inputMetering, ['"results"']),
+  ...wholeAnswers(rerankUsage, inputMetering, judgeError, ['"results"']),
   noteCharges: noteSearchUnits,
   protocol: 'rerank',
   upstreamPath: () => '/rerank',

@@ -90,7 +90,7 @@ export const responses: TextEndpoint = {
 /** `POST /v1/responses/compact`, whose body is the question for a compaction. */
 export const compactResponses: Endpoint = {
   ...plainEndpoint,
-  ...wholeAnswers(usageOfAnswer, conversationMetering),
+  ...wholeAnswers(usageOfAnswer, conversationMetering, judgeStart),
   protocol: 'responses',
   upstreamPath: () => '/responses/compact',
   mayLack: true,
@@ -109,7 +109,7 @@ export const compactResponses: Endpoint = {
  */
 export const countInputTokens: Endpoint = {
   ...plainEndpoint,
-  ...wholeAnswers(() => null, reportedMetering),
+  ...wholeAnswers(() => null, reportedMetering, judgeStart),
   protocol: 'responses',
   upstreamPath: () => '/responses/input_tokens',
   mayLack: true,
