@@ -297,6 +297,27 @@ const cases: readonly Case[] = [
     }),
     record: { mediaSeconds: 203, costNanoUsd: 203_000_000 },
   },
+  {
+    name: 'seconds with an exponent',
+    kind: 'sound',
+    asks: [askTranscript],
+    answer: jsonAnswer(200, '{"text":"hello there","usage":{"type":"duration","seconds":1.5e2}}'),
+    record: { mediaSeconds: 150, costNanoUsd: 150_000_000 },
+  },
+  {
+    name: 'a duration of next to nothing, with an exponent',
+    kind: 'sound',
+    asks: [askTranscript],
+    answer: jsonAnswer(200, '{"text":"hello there","duration":8.5e-05}'),
+    record: { mediaSeconds: 0.000085, costNanoUsd: 0 },
+  },
+  {
+    name: 'seconds beyond any',
+    kind: 'sound',
+    asks: [askTranscript],
+    answer: jsonAnswer(200, '{"text":"hello there","usage":{"type":"duration","seconds":1e+300}}'),
+    record: { mediaSeconds: 2.017, costNanoUsd: 2_017_000 },
+  },
 ];
 
 async function start(t: Test) {

@@ -169,9 +169,9 @@ function speechSeconds(begin: Buffer, length: number): number {
 /** A quoted key cannot occur inside a JSON string, where its quotes would be escaped. */
 const durationKey = Buffer.from('"duration"');
 const usageKey = Buffer.from('"usage"');
-const number = /^\s*:\s*"?(\d+(?:\.\d+)?)/;
+const number = /^\s*:\s*"?(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/;
 /** Mistral calls them seconds of the prompt (https://docs.mistral.ai/capabilities/audio). */
-const secondsNumber = /^\s*:\s*\{[^{}]*"(?:prompt_audio_)?seconds"\s*:\s*(\d+(?:\.\d+)?)/;
+const secondsNumber = /^\s*:\s*\{[^{}]*"(?:prompt_audio_)?seconds"\s*:\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/;
 /** A number, or a usage, with its name and the space around it. */
 const valueBytes = 256;
 
@@ -197,5 +197,7 @@ function numberAfter(bytes: Buffer, at: number, key: Buffer, form: RegExp): numb
   if (at === -1) return null;
   const from = at + key.length;
   const found = form.exec(bytes.toString('latin1', from, from + valueBytes));
-  return found === null ? null : Number(found[1]);
+  const value = found === null ? null : Number(found[1]);
+  // More than any number can count is no length of a sound.
+  return value !== null && value <= Number.MAX_SAFE_INTEGER ? value : null;
 }

@@ -23,7 +23,8 @@ export function usageOfEvent(event: Buffer): Usage | null {
 export function secondsOfEvent(event: Buffer): number {
   if (typeOfEvent(event) !== transcribed) return 0;
   const usage = parseObject(event.toString('utf8'))?.usage;
-  return isObject(usage) ? Math.max(0, numberOrNull(usage.seconds) ?? 0) : 0;
+  const seconds = (isObject(usage) ? numberOrNull(usage.seconds) : null) ?? 0;
+  return seconds >= 0 && seconds <= Number.MAX_SAFE_INTEGER ? seconds : 0;
 }
 
 const begun = 'response.created';
