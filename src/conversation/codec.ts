@@ -39,6 +39,8 @@ export interface RequestRules {
   readonly toolNames: { readonly longest: number; readonly legal: RegExp };
   /** What the schema of an answer may be of. */
   readonly outputRoot: 'any' | 'object';
+  /** Where the word JSON has to stand for an answer that is a JSON object; null for nowhere. */
+  readonly jsonWord: 'anywhere' | 'turns' | null;
   /** What the schema of an answer has to be like to hold a model to it; null where it may be any. */
   readonly answerSchema: AnswerSchemaRules | null;
   /** Keywords that the schema of a tool may not have at its root. */

@@ -1,9 +1,11 @@
 import { type Effort, type EffortWord, efforts, type Reasoning } from './request.js';
 
-/** Highest budget in tokens that still counts as the effort; above the last it is `xhigh`. */
+/**
+ * Highest budget in tokens that still counts as the effort; above the last it is `xhigh`. None is `minimal`, which the
+ * models before and after GPT-5 refuse, as Gemini Pro does (https://platform.openai.com/docs/guides/reasoning).
+ */
 const budgetBounds: readonly (readonly [number, Effort])[] = [
   [0, 'none'],
-  [1024, 'minimal'],
   [4096, 'low'],
   [12_288, 'medium'],
   [20_000, 'high'],

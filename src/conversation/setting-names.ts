@@ -13,7 +13,14 @@ export type Setting =
   | 'detail'
   | 'serving';
 /** More that an encoder may have to leave out for a target. */
-type DroppableSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'topK' | 'stop' | 'signature';
+type DroppableSetting =
+  | Exclude<Setting, 'serving'>
+  | 'temperature'
+  | 'topP'
+  | 'topK'
+  | 'stop'
+  | 'signature'
+  | 'reasoning';
 /** Settings that some protocol cannot say and that may not be dropped. */
 export type RefusableSetting = 'candidates' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
 
@@ -44,6 +51,7 @@ const names: Readonly<Record<TextProtocolName, Names>> = {
     detail: 'detail',
     stop: 'stop',
     signature: 'reasoning_content',
+    reasoning: 'reasoning_effort',
   },
   responses: {
     ...usual,
@@ -54,6 +62,7 @@ const names: Readonly<Record<TextProtocolName, Names>> = {
     parallelCalls: 'parallel_tool_calls',
     detail: 'detail',
     signature: 'encrypted_content',
+    reasoning: 'reasoning.effort',
   },
   messages: {
     ...usual,
@@ -62,6 +71,7 @@ const names: Readonly<Record<TextProtocolName, Names>> = {
     parallelCalls: 'tool_choice.disable_parallel_tool_use',
     stop: 'stop_sequences',
     signature: 'signature',
+    reasoning: 'thinking',
   },
   generateContent: {
     candidates: 'generationConfig.candidateCount',
@@ -70,6 +80,7 @@ const names: Readonly<Record<TextProtocolName, Names>> = {
     toolChoice: 'toolConfig.functionCallingConfig',
     prefill: 'contents',
     signature: 'thoughtSignature',
+    reasoning: 'generationConfig.thinkingConfig',
     stop: 'generationConfig.stopSequences',
     temperature: 'generationConfig.temperature',
     topP: 'generationConfig.topP',

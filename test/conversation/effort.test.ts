@@ -5,8 +5,8 @@ test('a budget stands for an effort', async (t) => {
   const cases: [number, string | null][] = [
     [-1, null],
     [0, 'none'],
-    [1, 'minimal'],
-    [1024, 'minimal'],
+    [1, 'low'],
+    [1024, 'low'],
     [1025, 'low'],
     [4096, 'low'],
     [8192, 'medium'],

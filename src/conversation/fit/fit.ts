@@ -8,6 +8,7 @@ import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, FitContext, Fitted } from './fitted.js';
 import { fitHiddenReasoning } from './hidden-reasoning.js';
+import { fitJsonWord } from './json-word.js';
 import { fitOutputRoot } from './output-root.js';
 import { fitPrefill } from './prefill.js';
 import { fitSettings } from './settings.js';
@@ -39,6 +40,7 @@ const fits: readonly Fit[] = [
   fitTools,
   fitPrefill,
   fitFirstTurn,
+  fitJsonWord,
   // Answers go the other way: tokens have their text before calls carry them.
   fitSignedCalls,
   fitHiddenReasoning,

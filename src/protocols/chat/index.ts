@@ -30,6 +30,7 @@ export const chatCodec: TextCodec = {
     stop: { most: 4, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
+    jsonWord: 'anywhere',
     ...openaiSchemas,
     lacks: [],
     signsWords: false,

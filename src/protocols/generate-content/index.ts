@@ -83,6 +83,7 @@ export const generateContentCodec: TextCodec = {
     stop: { most: 5, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z_][A-Za-z0-9_.:-]*$/ },
     outputRoot: 'any',
+    jsonWord: null,
     ...googleSchemas,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signsWords: false,

@@ -43,6 +43,7 @@ export const messagesCodec: TextCodec = {
     stop: { most: Number.POSITIVE_INFINITY, blank: false },
     toolNames: { longest: 128, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
+    jsonWord: null,
     ...anthropicSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signsWords: true,

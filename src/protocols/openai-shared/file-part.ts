@@ -10,6 +10,19 @@ export function filePartOf(source: MediaSource, name: string | null, at: string)
     : { kind: 'document', source, detail: null, name, at };
 }
 
+/**
+ * A document that is a text, as one: chat takes files of PDF alone, and the contents of others as texts
+ * (https://developers.openai.com/api/docs/guides/file-inputs).
+ * @returns null for one that is none
+ */
+export function textOfDocument({ source, name }: MediaPart): string | null {
+  if (source.kind !== 'data') return null;
+  const { mediaType, data } = source;
+  if (!mediaType.startsWith('text/') && mediaType !== 'application/json') return null;
+  const text = Buffer.from(data, 'base64').toString('utf8');
+  return name === null ? text : `${name}\n\n${text}`;
+}
+
 /** A URL that was taken for base64 has its colon among so many first characters. */
 const schemeCharacters = 16;
 

@@ -40,6 +40,7 @@ export const responsesCodec: TextCodec = {
     stop: { most: 0, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
+    jsonWord: 'turns',
     ...openaiSchemas,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
     signsWords: false,

@@ -18,6 +18,7 @@ export const anything: RequestRules = {
   prefill: 'always',
   stop: { most: 100, blank: true },
   outputRoot: 'any',
+  jsonWord: null,
   answerSchema: null,
   toolRoot: [],
   strictTools: null,

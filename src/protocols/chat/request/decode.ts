@@ -312,7 +312,7 @@ function decodeAssistant(
 ): AssistantPart[] {
   // The sound of an earlier answer is kept by the vendor that made it.
   if (isObject(message.audio)) throw untranslatable(`${at}.audio`);
-  const parts: AssistantPart[] = decodeAssistantContent(message.content, `${at}.content`);
+  const parts: AssistantPart[] = decodeAssistantContent(withoutThoughts(message.content), `${at}.content`);
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal });
   objectsOf(message.tool_calls).forEach((call, number) => {
@@ -327,6 +327,13 @@ function decodeAssistant(
   }
   for (const part of parts) if (part.kind === 'toolCall') progress.toolNames.set(part.id, part.name);
   return withReasoning(message, parts);
+}
+
+/** Mistral's clients return what its models have thought among the texts; no other vendor takes it. */
+function withoutThoughts(content: unknown): unknown {
+  return Array.isArray(content)
+    ? content.filter((part: unknown) => !isObject(part) || part.type !== 'thinking')
+    : content;
 }
 
 function decodeCall(call: JsonObject, at: string, spareId: string): ToolCallPart {

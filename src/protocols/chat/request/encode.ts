@@ -17,6 +17,7 @@ import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
+import { textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { ofType, refuseHostedTools, unsupportedAt } from '../../unsupported.js';
@@ -107,7 +108,6 @@ const audioFormats: Readonly<Record<string, string>> = {
 /** The protocol wants a name beside a file's data; the ending tells some upstreams the type. */
 const spareNames: Readonly<Record<string, string>> = {
   'application/pdf': 'document.pdf',
-  'text/plain': 'document.txt',
 };
 
 /**
@@ -133,6 +133,8 @@ function mediaPart(part: MediaPart): string {
   if (source.kind === 'url')
     throw unsupportedAt(at, 'chat', `(${kind === 'audio' ? 'audio' : 'a document'} by URL)`);
   if (kind === 'document') {
+    const text = textOfDocument(part);
+    if (text !== null) return `{"type":"text","text":${quoted(text)}}`;
     const filename = part.name ?? spareNames[source.mediaType] ?? 'document';
     return `{"type":"file","file":{"filename":${JSON.stringify(filename)},"file_data":${quoted(urlOfMedia(source))}}}`;
   }

@@ -79,7 +79,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     search,
     toolChoice: isOfHosted ? null : choice,
     parallelCalls: decodeParallelCalls(body.tool_choice),
-    format: decodeFormat(body.output_config),
+    format: decodeFormat(body),
     reasoning: decodeReasoning(body),
     // Zero only warms a cache; elsewhere the least is one.
     maxTokens: maxTokens === null ? null : Math.max(1, maxTokens),
@@ -114,10 +114,13 @@ function refuseServerState(body: JsonObject): void {
     throw new GatewayError('thread_unsupported_request', undefined, { param: 'thread' });
 }
 
-function decodeFormat(config: unknown): OutputFormat | null {
-  const format = isObject(config) ? config.format : null;
+/** The beta of structured outputs had the format in the body itself, and the vendor still takes it there. */
+function decodeFormat({ output_config: config, output_format: older }: JsonObject): OutputFormat | null {
+  const newer = isObject(config) ? config.format : null;
+  const format = isObject(newer) ? newer : older;
   if (!isObject(format)) return null;
-  if (format.type !== 'json_schema') throw untranslatable('output_config.format', ofType(format.type));
+  if (format.type !== 'json_schema')
+    throw untranslatable(format === newer ? 'output_config.format' : 'output_format', ofType(format.type));
   return { kind: 'schema', name: null, description: null, schema: objectOf(format.schema), strict: null };
 }
 

@@ -47,6 +47,8 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   const messages = encodeMessages(request);
   const mayThink = target.adaptiveThinking ? !messages.isBegun : messages.mayThink;
   const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
+  if (thinking === undefined && effort === undefined && wantsThinking(request))
+    leaveOut(request, 'reasoning', leftOut);
   const settings = JSON.stringify({
     model: target.model,
     max_tokens: maxTokens,
@@ -162,6 +164,14 @@ function encodeThinking(
   // What is left out of the answer is not to come back either: its signature alone stands for it.
   const display = show ? undefined : 'omitted';
   return { ...without, thinking: { type: 'enabled', budget_tokens: budget, display }, maxTokens: limit };
+}
+
+/** An effort that only its vendor knows leaves it to the model how much it thinks. */
+function wantsThinking({ reasoning }: ConversationRequest): boolean {
+  if (reasoning === null) return false;
+  return reasoning.budget === null
+    ? (knownEffort(reasoning.effort) ?? 'none') !== 'none'
+    : reasoning.budget > 0;
 }
 
 /** The budget must be below the limit. The client's own limit stands; a spare one gives way. */

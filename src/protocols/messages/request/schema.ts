@@ -121,6 +121,7 @@ const conversation = {
   tool_choice: nullable(toolChoice),
   thinking: nullable(thinking),
   output_config: nullable(Type.Object({ effort: text, format: nullable(outputFormat) })),
+  output_format: nullable(outputFormat),
 };
 
 /** Body of `POST /v1/messages/count_tokens`. */

@@ -122,6 +122,16 @@ function contentPart(part: TextPart | MediaPart): string {
   }
 }
 
+/** The ending tells the upstream the type. */
+const spareNames: Readonly<Record<string, string>> = {
+  'application/pdf': 'document.pdf',
+  'application/json': 'document.json',
+  'text/plain': 'document.txt',
+  'text/markdown': 'document.md',
+  'text/csv': 'document.csv',
+  'text/html': 'document.html',
+};
+
 function filePart(part: MediaPart): string {
   const { source, name } = part;
   if (source.kind === 'url') {
@@ -129,7 +139,7 @@ function filePart(part: MediaPart): string {
     return `{"type":"input_file","file_url":${urlOf(part)}${filename}}`;
   }
   // Bytes without a name are refused.
-  const filename = name ?? (source.mediaType === 'application/pdf' ? 'document.pdf' : 'document');
+  const filename = name ?? spareNames[source.mediaType] ?? 'document';
   return `{"type":"input_file","filename":${JSON.stringify(filename)},"file_data":${urlOf(part)}}`;
 }
 

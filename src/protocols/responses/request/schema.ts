@@ -39,7 +39,7 @@ const summaryPart = Type.Object({ type: Type.String() });
 
 const item = Type.Union([
   // Clients leave the type of a message out.
-  Type.Object({ type: Type.Optional(Type.Literal('message')), role: Type.Enum(roles), content }),
+  Type.Object({ type: nullable(Type.Literal('message')), role: Type.Enum(roles), content }),
   Type.Object({
     type: Type.Literal('function_call'),
     call_id: Type.String(),

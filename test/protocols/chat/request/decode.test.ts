@@ -175,3 +175,19 @@ test('settings that cannot be meant or translated are refused by their name', as
       JSON.stringify(more),
     );
 });
+
+test('what a model of Mistral has thought is no part of the history elsewhere', async (t) => {
+  const content = [
+    { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+    { type: 'text', text: 'so' },
+  ];
+  const request = decode({
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: 'and' },
+    ],
+  });
+  t.match(request.turns[1], { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] });
+  t.match(request.leftOut, ['thinking']);
+});

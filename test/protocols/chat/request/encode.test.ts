@@ -79,7 +79,7 @@ test('settings go before the conversation, absent ones not at all', async (t) =>
     '{"model":"up","stream":true,"stream_options":{"include_usage":true},"max_tokens":9,"temperature":0,"top_p":0.5,' +
       '"n":2,"stop":["a","b"],"seed":0,"presence_penalty":0,"frequency_penalty":1,"logit_bias":{"5":1},' +
       '"logprobs":true,"top_logprobs":2,"user":"u","verbosity":"low","reasoning_effort":"high",' +
-      '"response_format":{"type":"json_object"},"messages":[{"role":"user","content":"hi"}]}',
+      '"response_format":{"type":"json_object"},"messages":[{"role":"system","content":"Answer with a single valid JSON object."},{"role":"user","content":"hi"}]}',
   );
   t.match(encode({ maxTokens: 3 }), { max_completion_tokens: 3 });
   t.strictSame(encode({ logprobs: 0 }).top_logprobs, undefined);
@@ -306,6 +306,29 @@ test('media of a result move to the user message after it', async (t) => {
   ]);
 });
 
+test('documents that are texts are told as these', async (t) => {
+  const data = (content: string, mediaType: string) => ({
+    source: { kind: 'data', mediaType, data: Buffer.from(content).toString('base64') },
+  });
+  t.strictSame(
+    said(
+      medium('document', '', { ...data('a,ü', 'text/csv'), name: 'a.csv' }),
+      medium('document', '', data('# a', 'text/markdown')),
+      medium('document', '', data('{}', 'application/json')),
+    ),
+    [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a.csv\n\na,ü' },
+          { type: 'text', text: '# a' },
+          { type: 'text', text: '{}' },
+        ],
+      },
+    ],
+  );
+});
+
 test('what a user shows', async (t) => {
   const url = { kind: 'url', url: 'https://h/x', mediaType: null };
   t.strictSame(
@@ -314,7 +337,7 @@ test('what a user shows', async (t) => {
       medium('image', 'image/png', { detail: 'low' }),
       medium('image', '', { source: url }),
       medium('document', 'application/pdf'),
-      medium('document', 'text/csv', { name: 'a.csv' }),
+      medium('document', 'application/msword', { name: 'a.doc' }),
       medium('audio', 'audio/mpeg'),
       medium('audio', 'audio/x-wav'),
     ),
@@ -326,7 +349,10 @@ test('what a user shows', async (t) => {
           { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==', detail: 'low' } },
           { type: 'image_url', image_url: { url: 'https://h/x' } },
           { type: 'file', file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,AA==' } },
-          { type: 'file', file: { filename: 'a.csv', file_data: 'data:text/csv;base64,AA==' } },
+          {
+            type: 'file',
+            file: { filename: 'a.doc', file_data: 'data:application/msword;base64,AA==' },
+          },
           { type: 'input_audio', input_audio: { data: 'AA==', format: 'mp3' } },
           { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
         ],

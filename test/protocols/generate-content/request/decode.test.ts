@@ -130,7 +130,7 @@ test('reasoning by budget and by level', async (t) => {
   const reasoningOf = (thinkingConfig: JsonObject) =>
     decode({ generationConfig: { thinkingConfig } }).reasoning;
   t.match(reasoningOf({ thinkingBudget: 0 }), { effort: 'none', budget: 0, show: false });
-  t.match(reasoningOf({ thinkingBudget: 1024 }), { effort: 'minimal', budget: 1024 });
+  t.match(reasoningOf({ thinkingBudget: 1024 }), { effort: 'low', budget: 1024 });
   t.equal(reasoningOf({ thinkingBudget: -1 }), null);
   t.match(reasoningOf({ thinkingBudget: -1, includeThoughts: true }), {
     effort: null,

@@ -362,7 +362,7 @@ test('thinking and effort', async (t) => {
     ],
     [
       { thinking: { type: 'enabled', budget_tokens: 1024, display: 'omitted' } },
-      { effort: 'minimal', show: false },
+      { effort: 'low', show: false },
     ],
     [{ thinking: { type: 'adaptive' } }, { effort: null, budget: null, show: true }],
     [
@@ -390,6 +390,17 @@ test('the format of the answer', async (t) => {
     description: null,
     schema: { type: 'object' },
     strict: null,
+  });
+});
+
+test('the format stands in the body itself for clients of its beta', async (t) => {
+  const format = { type: 'json_schema', schema: { type: 'object' } };
+  const older = decode({ output_format: format });
+  t.match(older.format, { kind: 'schema', schema: { type: 'object' } });
+  t.strictSame(older.leftOut, []);
+  const newer = { type: 'json_schema', schema: { type: 'object', title: 'x' } };
+  t.match(decode({ output_format: format, output_config: { format: newer } }).format, {
+    schema: { title: 'x' },
   });
 });
 

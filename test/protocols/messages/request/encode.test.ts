@@ -257,6 +257,23 @@ test('what does not go with thinking is dropped, or thinking is', async (t) => {
   t.notOk(encode({ ...low, turns: begun }).thinking, 'an answer that is begun');
 });
 
+test('thinking that is asked for and left out is told', async (t) => {
+  const told = (changes: Partial<ConversationRequest>, adaptiveThinking = false) => {
+    const leftOut = new LeftOut();
+    writeRequest(messagesCodec, { ...plain, ...changes }, { ...target, adaptiveThinking }, leftOut);
+    return leftOut.names;
+  };
+  const forced = { tools: [f], toolChoice: { mode: 'required' } } as const;
+  t.strictSame(told({ ...reasoning('low'), ...forced }), ['reasoning_effort']);
+  t.strictSame(told({ ...reasoning('low'), ...forced }, true), [], 'the effort is sent');
+  t.strictSame(told({ ...reasoning('high'), maxTokens: 5, from: 'responses' }), ['reasoning.effort']);
+  t.strictSame(told({ ...reasoning('high', 5000), ...forced, from: 'generateContent' }), [
+    'generationConfig.thinkingConfig',
+  ]);
+  for (const none of [reasoning('none'), reasoning('none', 0), reasoning(null), reasoning('low')])
+    t.strictSame(told(none), []);
+});
+
 test('thinking is off where the calls that were answered have none of this protocol', async (t) => {
   const low = reasoning('low');
   const thought = (signature: string | null) =>

@@ -303,3 +303,8 @@ test('the body of a coding agent', async (t) => {
   t.equal(request.system.length, 2);
   t.equal(request.turns.length, 43, 'twenty rounds between a question and the next one');
 });
+
+test('the type of a message may be null, or left out', async (t) => {
+  for (const type of [{}, { type: null }])
+    t.match(decode({ input: [{ ...type, role: 'user', content: 'hi' }] }).turns, [{ role: 'user' }]);
+});
