@@ -167,3 +167,18 @@ test('a session that ends within a response that nobody tells the usage of pays 
     }
   }
 });
+
+test('a response that is done and tells no usage costs what was shown of it, as an estimate', async (t) => {
+  for (const response of [{ usage: null }, {}]) {
+    const { gateway, client, upstream } = await start(t);
+    const untold = JSON.stringify({ type: 'response.done', response });
+    const messages = [created, delta, untold, created, done];
+    for (const message of messages) upstream.socket.send(message);
+    await client.until(messages.length);
+    client.socket.close();
+    await client.closed;
+    const line = await gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { outputTokens: 41, tokensEstimated: true });
+    t.equal(costOf(gateway), 41 * cost);
+  }
+});

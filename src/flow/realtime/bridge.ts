@@ -64,6 +64,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   /** Null for a session that no budget pays for. */
   readonly #funds: SessionFunds | null;
   readonly #openUsage = new OpenUsage();
+  /** A response has ended without telling what it has used. */
+  #isEstimated = false;
   /** How the session ends whose client's side has ended, while its upstream is heard to learn what it has used. */
   #leftAs: CallOutcome | null = null;
   /** The upstream was not read for a while, since the client did not read. */
@@ -236,18 +238,23 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       return;
     }
     const usage = usageOfEvent(event);
-    if (usage !== null) call.usage = addUsage(call.usage, usage);
+    const untold = this.#openUsage.note(event, usage);
+    if (untold !== null) this.#isEstimated = true;
+    const used = usage ?? untold;
+    if (used !== null) call.usage = addUsage(call.usage, used);
     const seconds = usage === null ? secondsOfEvent(event) : 0;
     call.mediaSeconds += seconds;
-    if (usage !== null || seconds > 0) this.#funds?.pay();
-    this.#openUsage.note(event, usage);
+    if (used !== null || seconds > 0) this.#funds?.pay();
   }
 
   /** What is still being made is told by nobody any more: it counts as far as it was shown. */
   #noteOpenUsage(): void {
     const { usage } = this.#call;
     const { isOpen, shown } = this.#openUsage;
-    if (!isOpen) return;
+    if (!isOpen) {
+      if (usage !== null && this.#isEstimated) this.#call.usage = { ...usage, estimated: true };
+      return;
+    }
     const used = shown === null ? usage : addUsage(usage, shown);
     if (used !== null) this.#call.usage = { ...used, partial: true };
   }

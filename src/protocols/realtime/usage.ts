@@ -76,8 +76,12 @@ export class OpenUsage {
     this.#asked++;
   }
 
-  /** Takes note of a server event that may tell of usage, in their order. @param told the usage that it tells of */
-  note(event: Buffer, told: Usage | null): void {
+  /**
+   * Takes note of a server event that may tell of usage, in their order.
+   * @param told the usage that it tells of
+   * @returns what was shown of a response that has ended without telling any; null for nothing
+   */
+  note(event: Buffer, told: Usage | null): Usage | null {
     switch (typeOfEvent(event)) {
       case begun:
         this.#responses++;
@@ -85,8 +89,7 @@ export class OpenUsage {
         this.#bytesPerSecond = audioBytesPerSecond(event);
         break;
       case responseDone:
-        this.#endResponse(told);
-        break;
+        return this.#endResponse(told);
       case transcribing:
         this.#isTranscribing = true;
         break;
@@ -97,6 +100,7 @@ export class OpenUsage {
       default:
         this.noteDelta(event);
     }
+    return null;
   }
 
   /** Takes note of any other server event, for what it shows of a response. */
@@ -114,13 +118,15 @@ export class OpenUsage {
   }
 
   /** What was shown of it is told now, and what is left is of the others. */
-  #endResponse(told: Usage | null): void {
+  #endResponse(told: Usage | null): Usage | null {
     this.#responses = Math.max(0, this.#responses - 1);
+    const untold = told === null && this.#responses === 0 ? this.shown : null;
     const audio = told?.parts?.audioOutput ?? 0;
     const text = (told?.output ?? 0) - audio;
     const isNoneLeft = this.#responses === 0;
     this.#seconds = isNoneLeft ? 0 : Math.max(0, this.#seconds - audio / tokensPerSecond);
     this.#weight = isNoneLeft ? 0 : Math.max(0, this.#weight - weightOfToken * text);
+    return untold;
   }
 }
 

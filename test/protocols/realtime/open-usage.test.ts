@@ -43,10 +43,20 @@ test('of a response, text counts by its script and sound by its seconds', (t) =>
 test('what was shown is nothing more once a response is done, and nothing counts outside of one', (t) => {
   const open = begin();
   open.noteDelta(text('abcd'));
-  open.note(bytes({ type: 'response.done' }), null);
+  t.equal(open.note(bytes({ type: 'response.done' }), outputOf(3)), null);
   open.noteDelta(text('abcd'));
   t.equal(open.shown, null);
   t.notOk(open.isOpen);
+  t.end();
+});
+
+test('a response that ends without telling what it has used leaves what was shown of it', (t) => {
+  const open = begin();
+  open.noteDelta(text('abcd'));
+  open.noteDelta(sound(48_000));
+  t.strictSame(open.note(bytes({ type: 'response.done' }), null), outputOf(21, 20));
+  t.equal(open.shown, null);
+  t.equal(open.note(bytes({ type: 'response.done' }), null), null);
   t.end();
 });
 
