@@ -150,6 +150,14 @@ export interface StreamRules {
   readonly metering: Metering;
 }
 
+/** What holds of a protocol that says nothing else. */
+export const plainRules = {
+  usageAtStart: null,
+  marksEnd: null,
+  lastNumber: null,
+  hideUsage: (run) => run,
+} as const satisfies Partial<StreamRules>;
+
 /**
  * The rules of an endpoint that does not stream.
  * @param judgeStart tells of what stands in place of an answer which error it is, as of the first event of a stream
@@ -161,13 +169,10 @@ export function wholeAnswers(
   marks: readonly string[] = [],
 ): StreamRules {
   return {
+    ...plainRules,
     marks: marksOf(...marks),
     judgeStart,
-    usageAtStart: null,
-    marksEnd: null,
-    lastNumber: null,
     judgeEnd: () => ({ state: 'complete', usage: null, error: null }),
-    hideUsage: (run) => run,
     usageOf,
     metering,
   };

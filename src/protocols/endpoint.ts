@@ -3,13 +3,19 @@ import type { TargetOptions, TextCodec } from '../conversation/codec.js';
 import type { ConversationRules } from '../conversation/kept-turns.js';
 import type { LeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import type { StreamRules } from '../conversation/stream-rules.js';
+import {
+  plainRules,
+  reportedMetering,
+  type StreamRules,
+  wholeAnswers,
+} from '../conversation/stream-rules.js';
+import { estimateTokens } from '../conversation/token-count.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import type { JsonObject } from '../wire/json.js';
 import type { Needle } from '../wire/json-skip.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
-import type { EffectRule } from './effects.js';
+import { type EffectRule, noEffects } from './effects.js';
 
 /** What the flow has to know of an endpoint that calls a model: the protocols' `index.ts` make them. */
 export interface Endpoint extends StreamRules {
@@ -61,6 +67,7 @@ export interface TextEndpoint extends Endpoint {
 
 /** What holds of an endpoint that says nothing else. */
 export const plainEndpoint = {
+  ...plainRules,
   upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
@@ -73,10 +80,6 @@ export const plainEndpoint = {
   amender: null,
   conversation: null,
   answersLater: false,
-  usageAtStart: null,
-  marksEnd: null,
-  lastNumber: null,
-  hideUsage: (run) => run,
 } as const satisfies Partial<Endpoint>;
 
 /** Names of fields of a request body. */
@@ -172,3 +175,35 @@ export const plainTranslation = {
   mayLackSignature: null,
   thinkingOff: null,
 } as const satisfies Partial<Translation>;
+
+/** What an endpoint that counts the tokens of a request has of its own. */
+interface TokenCount {
+  readonly upstreamPath: Endpoint['upstreamPath'];
+  readonly schema: CompiledSchema;
+  /** @returns JSON text */
+  readonly answer: (tokens: number) => string;
+  readonly conversation: ConversationRules | null;
+  readonly unwrap: Translation['unwrap'];
+}
+
+/**
+ * The question how many tokens a request of an endpoint has. Other protocols have no such question: for their models the
+ * answer is an estimate.
+ */
+export function tokenCountOf(
+  { protocol, upstreamQuery, modelInBody, judgeStart, translation }: TextEndpoint,
+  { upstreamPath, schema, answer, conversation, unwrap }: TokenCount,
+): Endpoint {
+  return {
+    ...plainEndpoint,
+    ...wholeAnswers(() => null, reportedMetering, judgeStart),
+    protocol,
+    upstreamPath,
+    upstreamQuery,
+    modelInBody,
+    mayLack: true,
+    translation: { ...translation, schema, unwrap, answerHere: (request) => answer(estimateTokens(request)) },
+    conversation,
+    hasEffects: noEffects,
+  };
+}

@@ -1,25 +1,13 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { tokenMarks } from '../../conversation/signature.js';
-import {
-  type AnswerCharges,
-  growingMetering,
-  reportedMetering,
-  wholeAnswers,
-} from '../../conversation/stream-rules.js';
-import { estimateTokens } from '../../conversation/token-count.js';
+import { type AnswerCharges, growingMetering } from '../../conversation/stream-rules.js';
 import { textsIn } from '../../conversation/web-search.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { textStart } from '../../wire/json-skip.js';
 import { outputMembers } from '../../wire/routed-members.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
-import { generateContentEffects, noEffects } from '../effects.js';
-import {
-  type Endpoint,
-  plainEndpoint,
-  plainTranslation,
-  type TextEndpoint,
-  type Translation,
-} from '../endpoint.js';
+import { generateContentEffects } from '../effects.js';
+import { plainEndpoint, plainTranslation, type TextEndpoint, tokenCountOf } from '../endpoint.js';
 import { modelPath } from '../model-path.js';
 import { googleSchemas } from '../schema-rules.js';
 import { candidatesOf, decodeAnswer } from './answer/decode.js';
@@ -97,15 +85,6 @@ export const generateContentCodec: TextCodec = {
   createEncoder: (context) => new BlockEncoder(context),
 };
 
-const translation: Translation = {
-  ...plainTranslation,
-  codec: generateContentCodec,
-  schema: generateContentRequest,
-  mediaByUrl: false,
-  carriedMarks: tokenMarks,
-  restore,
-};
-
 /** `POST /v1beta/models/{model}:generateContent`, and `:streamGenerateContent` for streams. */
 export const generateContent: TextEndpoint = {
   ...plainEndpoint,
@@ -126,26 +105,25 @@ export const generateContent: TextEndpoint = {
   usageOf: lastUsage,
   noteCharges,
   metering: growingMetering,
-  translation,
+  translation: {
+    ...plainTranslation,
+    codec: generateContentCodec,
+    schema: generateContentRequest,
+    mediaByUrl: false,
+    carriedMarks: tokenMarks,
+    restore,
+  },
   hasEffects: generateContentEffects,
 };
 
-/** `POST /v1beta/models/{model}:countTokens`. */
-export const countTokens: Endpoint = {
-  ...plainEndpoint,
-  ...wholeAnswers(() => null, reportedMetering, judgeStart),
-  protocol: 'generateContent',
+/** `POST /v1beta/models/{model}:countTokens` */
+export const countTokens = tokenCountOf(generateContent, {
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
-  modelInBody: false,
-  mayLack: true,
-  translation: {
-    ...translation,
-    schema: countTokensRequest,
-    answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
-    unwrap: wrappedRequest,
-  },
-  hasEffects: noEffects,
-};
+  schema: countTokensRequest,
+  answer: (tokens) => `{"totalTokens":${tokens}}`,
+  conversation: null,
+  unwrap: wrappedRequest,
+});
 
 /** What a question is about that asks with a whole request in one member. */
 function wrappedRequest(body: JsonObject): JsonObject {

@@ -1,16 +1,14 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
-import { estimateTokens } from '../../conversation/token-count.js';
+import { growingMetering } from '../../conversation/stream-rules.js';
 import { needleOf } from '../../wire/json-skip.js';
 import { queryParameter } from '../../wire/query.js';
-import { messagesEffects, noEffects } from '../effects.js';
+import { messagesEffects } from '../effects.js';
 import {
   bodyOutputLimit,
-  type Endpoint,
   plainEndpoint,
   plainTranslation,
   type TextEndpoint,
-  type Translation,
+  tokenCountOf,
 } from '../endpoint.js';
 import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -63,16 +61,6 @@ export const messagesCodec: TextCodec = {
     context.compaction === null ? new MessagesEncoder(context) : new CompactionEncoder(context),
 };
 
-const translation: Translation = {
-  ...plainTranslation,
-  codec: messagesCodec,
-  schema: messagesRequest,
-  carriedMarks,
-  mayLackSignature,
-  thinkingOff: needleOf('"disabled"'),
-  restore,
-};
-
 /** `POST /v1/messages` */
 export const messages: TextEndpoint = {
   ...plainEndpoint,
@@ -86,27 +74,27 @@ export const messages: TextEndpoint = {
   judgeEnd,
   usageOf: lastUsage,
   metering: growingMetering,
-  translation,
+  translation: {
+    ...plainTranslation,
+    codec: messagesCodec,
+    schema: messagesRequest,
+    carriedMarks,
+    mayLackSignature,
+    thinkingOff: needleOf('"disabled"'),
+    restore,
+  },
   conversation: messagesConversation,
   hasEffects: messagesEffects,
 };
 
-/** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
-export const countTokens: Endpoint = {
-  ...plainEndpoint,
-  ...wholeAnswers(() => null, reportedMetering, judgeStart),
-  protocol: 'messages',
+/** `POST /v1/messages/count_tokens` */
+export const countTokens = tokenCountOf(messages, {
   upstreamPath: () => '/messages/count_tokens',
-  upstreamQuery: queryOfBeta,
-  mayLack: true,
-  translation: {
-    ...translation,
-    schema: countTokensRequest,
-    answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
-  },
+  schema: countTokensRequest,
+  answer: (tokens) => `{"input_tokens":${tokens}}`,
   conversation: countTokensConversation,
-  hasEffects: noEffects,
-};
+  unwrap: null,
+});
 
 /** The SDK's beta client says so in the query too. */
 function queryOfBeta(query: string): string {

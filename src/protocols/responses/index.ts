@@ -1,6 +1,5 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { conversationMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
-import { estimateTokens } from '../../conversation/token-count.js';
+import { conversationMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { noEffects, responsesEffects } from '../effects.js';
 import {
   bodyOutputLimit,
@@ -9,6 +8,7 @@ import {
   plainTranslation,
   type TextEndpoint,
   type Translation,
+  tokenCountOf,
 } from '../endpoint.js';
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -105,21 +105,13 @@ export const compactResponses: Endpoint = {
 };
 
 /**
- * `POST /v1/responses/input_tokens`. Other protocols have no such question: for their models the answer is an estimate.
- * https://platform.openai.com/docs/api-reference/responses/input-tokens
+ * `POST /v1/responses/input_tokens`
+ * (https://platform.openai.com/docs/api-reference/responses/input-tokens).
  */
-export const countInputTokens: Endpoint = {
-  ...plainEndpoint,
-  ...wholeAnswers(() => null, reportedMetering, judgeStart),
-  protocol: 'responses',
+export const countInputTokens = tokenCountOf(responses, {
   upstreamPath: () => '/responses/input_tokens',
-  mayLack: true,
-  translation: {
-    ...translation,
-    schema: inputTokensRequest,
-    answerHere: (request) =>
-      JSON.stringify({ object: 'response.input_tokens', input_tokens: estimateTokens(request) }),
-  },
+  schema: inputTokensRequest,
+  answer: (tokens) => JSON.stringify({ object: 'response.input_tokens', input_tokens: tokens }),
   conversation: compactConversation,
-  hasEffects: noEffects,
-};
+  unwrap: null,
+});
