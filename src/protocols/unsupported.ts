@@ -27,7 +27,7 @@ export function unsupportedSetting(
  * The 400 for something in the client's body that the upstream's protocol cannot say.
  * @param at path in the client's body
  */
-export function unsupportedAt(at: string, to: TextProtocolName, detail = ''): GatewayError {
+export function unsupportedAt(at: string, to: TextProtocolName, detail: string): GatewayError {
   const what = detail === '' ? '' : ` ${detail}`;
   return new GatewayError(
     'unsupported_parameter',

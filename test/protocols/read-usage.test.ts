@@ -67,7 +67,7 @@ const protocols: Readonly<Record<string, Protocol>> = {
         output_tokens_details: output,
       })),
     read: lastOfResponses,
-    decode: (usage) => decodeResponses({ usage }),
+    decode: (usage) => decodeResponses({ usage }, 0),
   },
   messages: {
     member: 'usage',

@@ -30,7 +30,7 @@ export function usageOfStream(bytes: Buffer): Usage | null {
  * @param searches among the response's items, which alone tell of them
  * @returns null when it is none or names no tokens
  */
-export function decodeUsage(response: JsonObject, searches = 0): Usage | null {
+export function decodeUsage(response: JsonObject, searches: number): Usage | null {
   return decodeOpenaiUsage(response, tokenNames, searches);
 }
 
