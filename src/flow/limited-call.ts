@@ -103,7 +103,7 @@ export class LimitedCall {
       undo(rest);
       return;
     }
-    for (const { pool } of budgets) this.admission?.settle(pool, costOfCall(call));
+    if (budgets.length > 0) this.admission?.settle('budget', costOfCall(call));
     // Who leaves before the decision has had nothing, and was told nothing.
     if (call.outcome === 'client_gone') end(first, null);
     else this.#endRequests();
@@ -123,9 +123,7 @@ function end(taken: Taken, used: number | null): void {
     taken?.cancel();
     return;
   }
-  const { demands } = taken;
-  for (let i = 0; used !== null && i < demands.length; i++)
-    if (demands[i]?.pool.kind === 'tokens') taken.settleAt(i, used);
+  if (used !== null) taken.settle('tokens', used);
   taken.release();
 }
 

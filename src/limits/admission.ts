@@ -1,4 +1,4 @@
-import { type Demand, isGivenBack, type Pool } from './pool.js';
+import { type Demand, isGivenBack, type Pool, type PoolKind } from './pool.js';
 
 /** What becomes of a call's demands. */
 export type Decision = Admission | Denial;
@@ -58,21 +58,19 @@ export class Admission {
   }
 
   /**
-   * Tells how much of a window the call really used, once: what it reserved beyond that is available again, and what it
-   * used beyond what it reserved is taken in addition, even if there is none. Does nothing the second time, for a pool
-   * that was not demanded, and for slots.
+   * Tells how much the call really used of each of its pools of a kind, once: what it reserved beyond that is available
+   * again, and what it used beyond what it reserved is taken in addition, even if there is none. Does nothing the second
+   * time, and for slots.
    * @param actual 0 or more; a part of a unit counts as a whole one
    */
-  settle(pool: Pool, actual: number): void {
-    let index = 0;
-    while (index < this.demands.length && this.demands[index]?.pool.name !== pool.name) index++;
-    this.settleAt(index, actual);
+  settle(kind: PoolKind, actual: number): void {
+    for (let index = 0; index < this.demands.length; index++)
+      if (this.demands[index]?.pool.kind === kind) this.#settleAt(index, actual);
   }
 
-  /** The same for the pool that was demanded at an index. */
-  settleAt(index: number, actual: number): void {
-    const demand = this.demands[index];
-    if (demand === undefined || isGivenBack(demand.pool) || !Number.isFinite(actual)) return;
+  #settleAt(index: number, actual: number): void {
+    const demand = this.demands[index] as Demand;
+    if (isGivenBack(demand.pool) || !Number.isFinite(actual)) return;
     this.#used ??= new Array(this.demands.length);
     if (this.#used[index] !== undefined) return;
     const used = Math.max(0, Math.ceil(actual));
@@ -95,14 +93,14 @@ export class Admission {
     this.#isReleased = true;
     for (let index = 0; index < this.demands.length; index++) {
       const { pool, amount } = this.demands[index] as Demand;
-      if (pool.kind === 'budget') this.settleAt(index, amount);
+      if (pool.kind === 'budget') this.#settleAt(index, amount);
     }
     this.freeSlots();
   }
 
   /** The call does not take place: everything goes back that was not settled or released before. */
   undo(): void {
-    for (let index = 0; index < this.demands.length; index++) this.settleAt(index, 0);
+    for (let index = 0; index < this.demands.length; index++) this.#settleAt(index, 0);
     this.release();
   }
 }

@@ -7,7 +7,7 @@ import type { Demand, Pool } from '../../src/limits/pool.js';
 
 /** A token of output costs one. */
 const model = { price: resolvePrice({ output: 0.001 }) } as unknown as Model;
-const pool = { name: 'key:a:budget', limit: 1_000_000 } as unknown as Pool;
+const pool: Pool = { name: 'key:a:budget', kind: 'budget', limit: 1_000_000 };
 const unknown: Denial = { outcome: 'denied', pool, reason: 'unknown', retryAfterMs: 0 };
 
 /** A session whose reservations are decided as the test says: with nothing said they are admitted. */

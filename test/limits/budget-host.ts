@@ -62,7 +62,7 @@ export function admitted(asked: { readonly decision: Decision | null }): Admissi
 }
 
 /** A call has ended, and cost so much. */
-export function finish(admission: Admission | null, pool: Pool, cost: number): void {
-  admission?.settle(pool, cost);
+export function finish(admission: Admission | null, cost: number): void {
+  admission?.settle('budget', cost);
   admission?.release();
 }

@@ -68,7 +68,7 @@ class Stage {
   end(): void {
     const call = this.running.shift();
     if (call === undefined) return;
-    finish(call.admission, budget, call.cost);
+    finish(call.admission, call.cost);
     this.spent += call.cost;
   }
 

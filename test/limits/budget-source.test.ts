@@ -47,7 +47,7 @@ test('all of a budget can be spent, and not a unit more', async (t) => {
     const amount = Math.min(total - spent, 700);
     const admission = await take(i % 2 === 0 ? first : second, amount);
     if (admission === null) break;
-    finish(admission, budget, amount);
+    finish(admission, amount);
     spent += amount;
   }
   t.equal(spent, total);
@@ -62,7 +62,7 @@ test('an account that has too little is left alone for a while, and then asked a
   t.equal(accounts.asked.length, 1);
   accounts.reserved.set(budget.name, 0);
   await wait(1500);
-  finish(await take(first, 100), budget, 100);
+  finish(await take(first, 100), 100);
   await wait(20_000);
   accounts.reserved.set(budget.name, total);
   t.equal(await reason(first, 2 * slice), 'exhausted');
@@ -95,7 +95,7 @@ test('who comes while a slice is on its way is served from it, and the account i
 
 test('what calls cost beyond what they took is told to the account', async (t) => {
   const { first, wait, reserved, take, reason } = start();
-  finish(await take(first, 10), budget, total + 5000);
+  finish(await take(first, 10), total + 5000);
   await wait(1000);
   t.equal(reserved(), total + 5000);
   t.equal(await reason(first, 1), 'exhausted');
@@ -103,7 +103,7 @@ test('what calls cost beyond what they took is told to the account', async (t) =
 
 test('what is free for ten seconds goes back, and nothing is remembered of the budget', async (t) => {
   const { host, first, wait, reserved, take } = start();
-  finish(await take(first, 10), budget, 4);
+  finish(await take(first, 10), 4);
   t.equal(reserved(), slice);
   await wait(20_000);
   t.equal(reserved(), 4);
@@ -117,7 +117,7 @@ test('another total holds with the next reservation', async (t) => {
     host.pools.set(budget.name, { ...budget, limit });
     host.owner.reload([budget]);
   };
-  finish(await take(first, total), budget, total);
+  finish(await take(first, total), total);
   t.equal(await reason(first, 1), 'exhausted');
   await wait(1000);
   reload(2 * total);
@@ -172,7 +172,7 @@ test('nor who comes while a call of the store is under way that fails', async (t
 test('where an outage is to be open calls spend, and the store is told when it is back, whoever calls', async (t) => {
   const { accounts, told, first, second, wait, reserved, take } = start(2, 'open');
   accounts.fate = () => 'failed';
-  for (let i = 0; i < 10; i++) finish(await take(i % 2 === 0 ? first : second, total / 2), budget, total / 2);
+  for (let i = 0; i < 10; i++) finish(await take(i % 2 === 0 ? first : second, total / 2), total / 2);
   t.equal(reserved(), 0);
   await wait(20_000);
   t.ok(accounts.asked.length < 60, 'a store that is gone is not asked all the time');
@@ -189,7 +189,7 @@ test('where an outage is to be open nobody waits for a store that says nothing, 
   let longest = 0;
   for (let i = 0; i < 20; i++) {
     const asked = time.now;
-    finish(await take(i % 2 === 0 ? first : second, total / 2), budget, total / 2);
+    finish(await take(i % 2 === 0 ? first : second, total / 2), total / 2);
     longest = Math.max(longest, time.now - asked);
     await wait(300);
   }
@@ -204,7 +204,7 @@ test('where an outage is to be open nobody waits for a store that says nothing, 
 test('what was spent in an outage is told at the end at the latest', async (t) => {
   const { accounts, source, time, first, reserved, take } = start(1, 'open');
   accounts.fate = () => 'failed';
-  finish(await take(first, 5000), budget, 5000);
+  finish(await take(first, 5000), 5000);
   accounts.fate = () => 'good';
   first.holder.close();
   await pass(time, 10);
@@ -225,7 +225,7 @@ test('a store that is slow refuses nobody, and one that does not answer says tha
 
 test('at the end all goes back that was not spent, also what is on its way', async (t) => {
   const { time, host, source, accounts, first, second, wait, reserved, take } = start();
-  finish(await take(first, 10), budget, 7);
+  finish(await take(first, 10), 7);
   ask(second, budget, 3 * slice);
   accounts.delayMs = 100;
   await wait(5);
@@ -245,7 +245,7 @@ test('a lost answer costs a slice, and no more', async (t) => {
   t.equal(await reason(first, 10), 'unknown');
   accounts.fate = () => 'good';
   await wait(1000);
-  finish(await take(first, 10), budget, 10);
+  finish(await take(first, 10), 10);
   await wait(20_000);
   t.equal(reserved(), slice + 10);
 });
@@ -253,11 +253,11 @@ test('a lost answer costs a slice, and no more', async (t) => {
 test('what was spent beyond what was reserved is taken once, however many answers are lost', async (t) => {
   const { accounts, first, wait, reserved, take } = start(1, 'open');
   accounts.fate = () => 'failed';
-  finish(await take(first, 5000), budget, 5000);
+  finish(await take(first, 5000), 5000);
   accounts.fate = () => 'lost';
   await wait(3000);
   accounts.fate = () => 'failed';
-  finish(await take(first, 2000), budget, 2000);
+  finish(await take(first, 2000), 2000);
   accounts.fate = () => 'good';
   await wait(3000);
   t.equal(reserved(), 7000);
@@ -265,7 +265,7 @@ test('what was spent beyond what was reserved is taken once, however many answer
 
 test('a host that is killed has spent what it had, and its successor goes on from there', async (t) => {
   const { host, begin, first, wait, reserved, take } = start();
-  finish(await take(first, 10), budget, 3);
+  finish(await take(first, 10), 3);
   host.stop();
   await wait(10);
   t.equal(reserved(), slice);
@@ -279,7 +279,7 @@ test('the next period has a budget of its own, and that of the one before goes b
   const { time, host, accounts, first, wait, take } = start();
   const next: Pool = { ...budget, name: 'key:a:budget:2026-12' };
   host.pools.set(next.name, next);
-  finish(await take(first, total), budget, 400);
+  finish(await take(first, total), 400);
   const asked = ask(first, next, total);
   await pass(time, 50);
   t.ok(admitted(asked));
@@ -301,7 +301,7 @@ test('as many budgets as there are keys are asked for and given back a few at a 
     const [worker] = host.workers as [SimulatedWorker];
     const asked = budgets.map((pool) => ask(worker, pool, 10));
     await pass(time, 100);
-    for (const [i, pool] of budgets.entries()) finish(admitted(asked[i] as (typeof asked)[number]), pool, 7);
+    for (const each of asked) finish(admitted(each), 7);
     if (isLeaving) {
       await pass(time, 2000, 50);
       worker.holder.close();
@@ -333,7 +333,7 @@ test('four thousand budgets that wait are lent to when the store is gone, and af
   accounts.fate = () => 'failed';
   const asked = budgets.map((pool) => ask(worker, pool, 10));
   await pass(time, 1000, 20);
-  for (const [i, pool] of budgets.entries()) finish(admitted(asked[i] as (typeof asked)[number]), pool, 7);
+  for (const each of asked) finish(admitted(each), 7);
   t.ok(
     asked.every(({ decision }) => decision?.outcome === 'admitted'),
     'all were lent to',

@@ -295,10 +295,10 @@ test('what was reserved and not used is available again, and slots are freed onc
   const { host, workers } = makeHost(1);
   const [worker] = workers as [SimulatedWorker];
   const admission = admit(t, host, worker, { pool: tokens, amount: 80 }, one(calls));
-  admission.settle(tokens, 29.5);
-  admission.settle(tokens, 0);
-  admission.settle(requests, 5);
-  admission.settle(calls, 0);
+  admission.settle('tokens', 29.5);
+  admission.settle('tokens', 0);
+  admission.settle('requests', 5);
+  admission.settle('concurrent', 0);
   t.match(unitsOf(worker, tokens), { inWindow: 30, held: 80, available: 50 });
   t.equal(unitsOf(worker, calls)?.inUse, 1);
   for (let i = 0; i < 2; i++) admission.release();
@@ -312,7 +312,7 @@ test('an admission that is undone has used nothing', (t) => {
   const { host, workers } = makeHost(1);
   const [worker] = workers as [SimulatedWorker];
   const admission = admit(t, host, worker, { pool: tokens, amount: 80 }, one(requests), one(calls));
-  admission.settle(tokens, 10);
+  admission.settle('tokens', 10);
   admission.undo();
   admission.undo();
   t.equal(unitsOf(worker, tokens)?.inWindow, 10);
@@ -328,7 +328,7 @@ test('a call that is settled after its minute gives nothing back twice', (t) => 
   host.advance(30_000);
   admit(t, host, worker, { pool: tokens, amount: 20 });
   host.advance(31_000);
-  admission.settle(tokens, 0);
+  admission.settle('tokens', 0);
   t.equal(host.fault(), null);
   host.advance(3000);
   admit(t, host, worker, { pool: tokens, amount: 80 });
@@ -342,7 +342,7 @@ test('what was used beyond the reserved is paid before anybody gets more', (t) =
   const admission = admit(t, host, here, { pool: tokens, amount: 60 });
   admit(t, host, there, { pool: tokens, amount: 40 });
   host.advance(30_000);
-  admission.settle(tokens, 90);
+  admission.settle('tokens', 90);
   t.match(unitsOf(here, tokens), { available: 0, inWindow: 90, held: 90 });
   host.advance(5);
   t.match(host.owner.inspect(), [{ free: -30 }]);

@@ -107,7 +107,7 @@ function simulate(scale: number, numRuns: number, sliceDivisor = 0): number {
         const useDecided = (decision: Decision) => {
           if (decision.outcome !== 'admitted') return;
           use({
-            settle: (used) => decision.settle(tokens, used),
+            settle: (used) => decision.settle('tokens', used),
             release: () => {
               decision.release();
               decision.release();

@@ -38,7 +38,7 @@ test('what is spent never comes back, and what was reserved beyond it does', (t)
   const admission = take(host, first, 600);
   t.ok(admission);
   t.equal(take(host, second, 600), null, 'reserved by a call under way');
-  admission?.settle(budget, 100);
+  admission?.settle('budget', 100);
   admission?.release();
   host.advance(2000);
   t.equal(left(host), 900);
@@ -66,7 +66,7 @@ test('what is denied hears of a wait while calls hold enough, wherever they are,
   const [one, other] = [take(host, first, 400), take(host, second, 400)];
   t.match(denialOf(first, 1000), { reason: 'exhausted', retryAfterMs: Number });
   t.match(denialOf(second, 601), { reason: 'exhausted', retryAfterMs: Number });
-  one?.settle(budget, 300);
+  one?.settle('budget', 300);
   one?.release();
   host.advance(2000);
   t.match(denialOf(first, 1000), { reason: 'exhausted', retryAfterMs: null }, 'so much will never be there');
@@ -100,7 +100,7 @@ test('what a call uses beyond what it reserved is spent, too', (t) => {
   const { host, workers } = makeHost(1);
   const [worker] = workers as [SimulatedWorker];
   const admission = take(host, worker, 10);
-  admission?.settle(budget, 1500);
+  admission?.settle('budget', 1500);
   admission?.release();
   host.advance(1000);
   t.equal(left(host), -500);
@@ -125,7 +125,7 @@ test('a worker that ends gives back what it does not need', (t) => {
   const { host, workers } = makeHost(2);
   const [first, second] = workers as [SimulatedWorker, SimulatedWorker];
   const admission = take(host, first, 300);
-  admission?.settle(budget, 7);
+  admission?.settle('budget', 7);
   admission?.release();
   first.holder.close();
   host.advance(10);
@@ -167,7 +167,7 @@ test('whatever happens, no more is spent than reserved, and nothing is spent twi
         } else if (open.length > 2) {
           const ended = open.shift();
           if (ended === undefined || !host.workers.includes(ended.worker)) continue;
-          ended.admission.settle(budget, ended.use);
+          ended.admission.settle('budget', ended.use);
           ended.admission.release();
           spent += ended.use;
         }

@@ -79,7 +79,7 @@ export class SessionFunds {
   }
 
   #settle(held: Admission, cost: number): void {
-    for (const pool of this.#pools) held.settle(pool, cost);
+    held.settle('budget', cost);
     if (this.#paid > 0) held.release();
     this.#paid += cost;
     this.#admission = null;
