@@ -13,12 +13,13 @@ const prices = {
   tokens: { input: 1, output: 10, cached: 0.1, cacheWritten: 2, cacheWrittenHour: 3, reasoning: 11 },
   ranks: { perCall: 0.002 },
   sound: { perSecond: 0.001 },
+  images: { perCall: 0.04 },
 };
 
 interface Case {
   readonly name: string;
   /** Of the upstream. */
-  readonly kind: 'chat' | 'messages' | 'generateContent' | 'responses' | 'ranks' | 'sound';
+  readonly kind: 'chat' | 'messages' | 'generateContent' | 'responses' | 'ranks' | 'sound' | 'images';
   /** What clients ask by, each in turn. */
   readonly asks: readonly Ask[];
   readonly answer: string;
@@ -35,6 +36,10 @@ const askChat: Ask = { path: '/v1/chat/completions', body: { messages: hello } }
 const askMessages: Ask = { path: '/v1/messages', body: { max_tokens: 9, messages: hello } };
 const askResponses: Ask = { path: '/v1/responses', body: { input: 'hi' } };
 const askRanks: Ask = { path: '/v1/rerank', body: { query: 'a', documents: ['b', 'c'] } };
+const askImages: Ask = {
+  path: '/v1/images/generations',
+  body: { prompt: 'a', sequential_image_generation: 'auto' },
+};
 const askTranscript: Ask = {
   path: '/v1/audio/transcriptions',
   body: () => {
@@ -123,6 +128,23 @@ const reasoned = {
 };
 
 const exact = { tokensKnown: 'exact', inputTokens: 100, outputTokens: 10 } as const;
+
+/** What Ark tells of images, one of which has failed. */
+const arkUsage = (images: number) => ({
+  generated_images: images,
+  output_tokens: 4000 * images,
+  total_tokens: 4000 * images,
+});
+const arkAnswer = (images: number): string =>
+  whole({
+    model: 'm',
+    created: 1,
+    data: [
+      ...Array.from({ length: images }, (_, index) => ({ url: `https://a.invalid/${index}` })),
+      { error: { code: 'OutputImageSensitiveContentDetected', message: 'refused' } },
+    ],
+    usage: arkUsage(images),
+  });
 
 const cases: readonly Case[] = [
   {
@@ -298,6 +320,31 @@ const cases: readonly Case[] = [
     record: { mediaSeconds: 203, costNanoUsd: 203_000_000 },
   },
   {
+    name: 'more images than were asked for',
+    kind: 'images',
+    asks: [askImages],
+    answer: arkAnswer(3),
+    record: { units: 3, outputTokens: 12_000, costNanoUsd: 120_000_000 },
+  },
+  {
+    name: 'fewer images than were asked for',
+    kind: 'images',
+    asks: [{ ...askImages, body: { ...askImages.body, n: 4 } }],
+    answer: arkAnswer(3),
+    record: { units: 3, outputTokens: 12_000, costNanoUsd: 120_000_000 },
+  },
+  {
+    name: 'images of a stream',
+    kind: 'images',
+    asks: [streamed(askImages)],
+    answer: stream([
+      named({ type: 'image_generation.partial_succeeded', image_index: 0, url: 'https://a.invalid/0' }),
+      named({ type: 'image_generation.partial_succeeded', image_index: 1, url: 'https://a.invalid/1' }),
+      named({ type: 'image_generation.completed', usage: arkUsage(2) }),
+    ]),
+    record: { units: 2, outputTokens: 8000, costNanoUsd: 80_000_000 },
+  },
+  {
     name: 'seconds with an exponent',
     kind: 'sound',
     asks: [askTranscript],
@@ -345,6 +392,7 @@ async function start(t: Test) {
         generateContent: model('generateContent'),
         ranks: { protocols: ['rerank'], targets: [{ upstream: 'chat' }], price: prices.ranks },
         sound: { protocols: ['audio'], targets: [{ upstream: 'chat' }], price: prices.sound },
+        images: { protocols: ['images'], targets: [{ upstream: 'chat' }], price: prices.images },
       },
     },
   });

@@ -4,10 +4,11 @@ import {
   type StreamEnding,
   type StreamVerdict,
 } from '../../conversation/stream-rules.js';
-import type { MadeMedia } from '../../conversation/usage.js';
+import type { MadeMedia, Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
-import { lastWordOf, needleOf } from '../../wire/json-skip.js';
+import { numberNames, readNumbers } from '../../wire/json-numbers.js';
+import { lastObjectStart, lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { alwaysEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
@@ -99,11 +100,26 @@ function headOf(run: Buffer, start: number): string {
   return run.toString('latin1', start, Math.min(run.length, start + headBytes)).trimStart();
 }
 
+const usageKey = Buffer.from('"usage"');
+const madeKey = Buffer.from('"generated_images"');
+const madeNames = numberNames(['generated_images']);
+
+/** What comes out is images, unless more is said (https://platform.openai.com/docs/api-reference/images/object). */
+const { lastUsage: usageOfTokens } = createUsageReader(tokenNames, 'image');
+
 /**
- * Finds the last `usage` in the bytes of an answer or in the end of a stream. What comes out is images, unless more is
- * said (https://platform.openai.com/docs/api-reference/images/object).
+ * Finds the last `usage` in the bytes of an answer or in the end of a stream. Ark says in it how many images it has made
+ * and bills (`generated_images`): fewer than were asked for, or more where a model may decide.
  */
-export const { lastUsage } = createUsageReader(tokenNames, 'image');
+export function lastUsage(bytes: Buffer): Usage | null {
+  const usage = usageOfTokens(bytes);
+  if (usage === null || !bytes.includes(madeKey)) return usage;
+  const found: number[] = [];
+  const start = lastObjectStart(bytes, usageKey);
+  if (start === -1 || readNumbers(bytes, start, madeNames, found) === -1) return usage;
+  const { 0: calls = -1 } = found;
+  return calls === -1 ? usage : { ...usage, calls };
+}
 
 const sizeKey = needleOf('"size"');
 const qualityKey = needleOf('"quality"');
