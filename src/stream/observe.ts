@@ -22,10 +22,8 @@ import type { MadeMedia, Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
 import { parseObject } from '../wire/json.js';
-import { textStart } from '../wire/json-skip.js';
-import { lastEventEnd } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd, WaitingEnd } from './answer-transform.js';
-import { OpenJson } from './open-json.js';
+import { LargeEvent } from './large-event.js';
 import { OutputEstimate } from './output-estimate.js';
 import { writtenWeight } from './streamed-text.js';
 import { Tail, tailBytes } from './tail.js';
@@ -46,18 +44,10 @@ const beginBytes = 256;
 const mostWatched = 4;
 /** Behind the end of a stream comes a mark, if anything. */
 const mostBehind = 4096;
-const openBrace = 0x7b;
 const nothing = Buffer.alloc(0);
 
 /** Is shown what passes of an answer, from its beginning. @returns true when it wants to see no more */
 export type AnswerWatch = (piece: Buffer, isStream: boolean) => boolean;
-
-/** Nothing begins there that could be taken for an answer of its own. */
-function behindBraces(part: Buffer): Buffer {
-  let rest = part;
-  for (let at = textStart(rest); rest[at] === openBrace; at = textStart(rest)) rest = rest.subarray(at + 1);
-  return rest;
-}
 
 interface Observed {
   readonly rules: StreamRules;
@@ -108,10 +98,8 @@ export class ObservedTransform implements AnswerTransform {
   #number: number | null = null;
   #started = false;
   #ended = false;
-  /** What passed last was a part of an event, whose end is still to come. */
-  #isInside = false;
-  /** What is open in that event. */
-  #open: OpenJson | null = null;
+  /** What passed last was a part of it, and its end is still to come. */
+  #large: LargeEvent | null = null;
   /** How the stream has ended, where its last event was longer than the tail. */
   #long: StreamEnding | null = null;
   /** What is known of its end by what has passed; asked for several times at the end. */
@@ -183,13 +171,15 @@ export class ObservedTransform implements AnswerTransform {
       this.withheldError = withheld.error;
       run = run.subarray(0, withheld.start);
     }
-    const wasInside = this.#isInside;
+    const wasInside = this.#large !== null;
     const before = wasInside && this.#tail !== null ? Buffer.from(this.#tail.bytes()) : nothing;
     this.#tail ??= new Tail();
     this.#tail.add(run);
     // What is cut where something is withheld is cut behind an event.
-    this.#isInside = this.withheldError === null ? isPart : wasInside && run.length === 0;
-    const part = this.#isInside || wasInside ? this.#partOf(before, run, wasInside) : run;
+    const isInside = this.withheldError === null ? isPart : wasInside && run.length === 0;
+    const large = isInside ? (this.#large ?? new LargeEvent()) : this.#large;
+    const part = large === null ? run : large.add(before, run, isInside);
+    this.#large = isInside ? large : null;
     this.#noteCharges(part);
     this.#ending = null;
     this.#usage = null;
@@ -209,20 +199,10 @@ export class ObservedTransform implements AnswerTransform {
     noteCharges(run, this.#charges);
   }
 
-  /** A part of an event with what stood before it, and the ends of all that is open: what stands in it is as deep as in the whole. */
-  #partOf(before: Buffer, run: Buffer, wasInside: boolean): Buffer {
-    if (!wasInside) this.#open = new OpenJson();
-    const from = wasInside ? 0 : lastEventEnd(run, 0, run.length);
-    if (this.#isInside) this.#open?.add(run, from);
-    const ends = this.#isInside ? (this.#open?.ends ?? '') : '';
-    const part = Buffer.concat([before, run, Buffer.from(ends)]);
-    return wasInside ? behindBraces(part) : part;
-  }
-
   /** Some upstreams leave out the blank line behind their last event: where the stream ends well, the event has ended. */
   #endEvent(): void {
-    if (!this.#isInside || this.#open?.isClosed !== true) return;
-    this.#isInside = false;
+    if (this.#large?.isClosed !== true) return;
+    this.#large = null;
     this.#ending = null;
     this.#usage = null;
   }
@@ -231,14 +211,18 @@ export class ObservedTransform implements AnswerTransform {
    * Of a last event that is longer than the tail, its end alone tells neither its usage nor whether it is an error. In
    * one that passes in parts the first one tells the error, and the first or the last one the usage: what a client has sent and the
    * answer repeats is told from the answer's own by how much ends behind it.
-   * @param part the run as `#partOf` makes it
+   * @param part the run as `LargeEvent` makes it
    */
   #noteEnd(run: Buffer, part: Buffer, marksEnd: (run: Buffer) => boolean, wasInside: boolean): void {
-    const isLastPart = this.#ended && wasInside && !this.#isInside;
+    const isLastPart = this.#ended && wasInside && this.#large === null;
     if (!this.#ended) this.#ended = marksEnd(run);
     else if (!isLastPart) return;
     if (!this.#ended || run.length <= tailBytes) return;
-    const { state, error, usage: told } = this.#rules.judgeEnd(this.#isInside ? part : run, this.#facts);
+    const {
+      state,
+      error,
+      usage: told,
+    } = this.#rules.judgeEnd(this.#large === null ? run : part, this.#facts);
     const usage = told ?? this.#long?.usage ?? null;
     if (this.#long?.error != null) this.#long = { ...this.#long, usage };
     else if (error !== null || usage !== null) this.#long = { state, error, usage };
@@ -375,7 +359,7 @@ export class ObservedTransform implements AnswerTransform {
     }
     const ending = this.#rules.judgeEnd(this.#tail?.bytes() ?? nothing, this.#facts);
     // What stands in the middle of an event may be anybody's.
-    const known = this.#isInside ? { ...ending, usage: this.#usageAtStart } : ending;
+    const known = this.#large === null ? ending : { ...ending, usage: this.#usageAtStart };
     this.#ending = long === null ? known : { ...long, usage: known.usage };
     return this.#ending;
   }

@@ -1,4 +1,5 @@
-import { endOfString } from '../wire/json-skip.js';
+import { endOfString, textStart } from '../wire/json-skip.js';
+import { lastEventEnd } from '../wire/sse.js';
 
 const quote = 0x22;
 const openBrace = 0x7b;
@@ -9,8 +10,9 @@ const backslash = 0x5c;
 /** Nothing that is believed of an answer stands deeper; an upstream could open any number of lists. */
 const mostEnds = 1000;
 
-/** What has begun and not ended in a JSON text of which the parts come one by one. */
-export class OpenJson {
+/** An event that is so large that it passes in parts, and what has begun and not ended in its JSON. */
+export class LargeEvent {
+  #hasBegun = false;
   #depth = 0;
   #inText = false;
   /** The last byte is a backslash that says what the next one means. */
@@ -21,15 +23,30 @@ export class OpenJson {
     return this.#depth <= 0 && !this.#inText;
   }
 
+  /**
+   * Takes the next part.
+   * @param before what is known of what stood before it, where it is not the first
+   * @param run it; the first one behind events that are whole
+   * @param goesOn it is not the last
+   * @returns both with the ends of all that is open: what stands in it is as deep as in the whole
+   */
+  add(before: Buffer, run: Buffer, goesOn: boolean): Buffer {
+    const isFirst = !this.#hasBegun;
+    this.#hasBegun = true;
+    if (goesOn) this.#look(run, isFirst ? lastEventEnd(run, 0, run.length) : 0);
+    const part = Buffer.concat([before, run, Buffer.from(goesOn ? this.#ends : '')]);
+    return isFirst ? part : behindBraces(part);
+  }
+
   /** What ends what is open, each object and list as an object: how deep something stands is all that it is for. */
-  get ends(): string {
+  get #ends(): string {
     // The first quote is a part of the text behind such a backslash.
     const ofText = this.#inText ? (this.#isEscaped ? '""' : '"') : '';
     return ofText + '}'.repeat(Math.min(mostEnds, Math.max(0, this.#depth)));
   }
 
   /** @param from where in the part the text begins, or goes on */
-  add(part: Buffer, from: number): void {
+  #look(part: Buffer, from: number): void {
     let at = from;
     if (this.#inText) at = this.#endOfText(part, from + (this.#isEscaped ? 1 : 0)) + 1;
     for (; at < part.length; at++) {
@@ -49,4 +66,11 @@ export class OpenJson {
     this.#isEscaped = (part.length - before) % 2 === 1;
     return part.length;
   }
+}
+
+/** Nothing begins there that could be taken for an answer of its own. */
+function behindBraces(part: Buffer): Buffer {
+  let rest = part;
+  for (let at = textStart(rest); rest[at] === openBrace; at = textStart(rest)) rest = rest.subarray(at + 1);
+  return rest;
 }
