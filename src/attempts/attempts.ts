@@ -313,6 +313,12 @@ export class Attempt {
     this.#services.reportVendorAccount(this.#call, { upstream: target.upstream, key, error });
   }
 
+  /** What began as a good answer says that our account is not accepted. */
+  accountRefused(error: VendorAccountError): void {
+    this.endedAs(error.vendorAccountStatus);
+    this.report(error);
+  }
+
   /** A good answer turns out to be of no use: it counts as what its error stands for, or as the upstream's failure. */
   unusable(error: GatewayError): void {
     const status = toldStatus(error);

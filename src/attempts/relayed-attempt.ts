@@ -1,10 +1,7 @@
 import type { FaultPlace, GatewayError, GivenUpBy } from '../errors.js';
 import type { Call, GatewayPath, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
-import {
-  isVendorAccountError,
-  type VendorAccountError,
-} from '../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
@@ -180,12 +177,6 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   discard({ status, contentLength }: ResponseHead): void {
     this.#isDiscarded = true;
     if (status >= 500 && (contentLength < 0 || contentLength > mostDiscarded)) this.exchange?.cancel();
-  }
-
-  /** What began as a good answer says that our account is not accepted. */
-  accountRefused(error: VendorAccountError): void {
-    this.endedAs(error.vendorAccountStatus);
-    this.report(error);
   }
 
   /**

@@ -154,7 +154,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   /** A close frame would stand behind all that waits, and that would stay in memory for as long. */
   #cutUpstream(): void {
     this.#upstream.terminate();
-    this.#refuse(tooSlow, closeCode.tryLater);
+    this.#refuse(tooSlow, closeCode.tryLater, false);
   }
 
   /** The upstream has taken what waited for it. */
@@ -266,7 +266,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   #endUnpaid(): void {
-    this.#turnAway(budgetSpent, closeCode.policy);
+    this.#refuse(budgetSpent, closeCode.policy, true);
   }
 
   /** What the upstream's side keeps. @returns false when there is no room for so much: that side ends then */
@@ -298,7 +298,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   override onSweep(now: number): void {
     const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     this.#refusals = 0;
-    if (now - this.#call.startedAt > sessionMs) this.#turnAway(expired, closeCode.goingAway);
+    if (now - this.#call.startedAt > sessionMs) this.#refuse(expired, closeCode.goingAway, true);
     else this.#client?.check(now, idleMs);
   }
 
@@ -311,25 +311,13 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   }
 
   expel(error: GatewayError): void {
-    this.#turnAway(error, closeCode.policy);
-  }
-
-  /** Ends the client's side. Its upstream has done nothing wrong, and bills what it was asked for. */
-  #turnAway(error: GatewayError, code: number): void {
-    if (this.#over || this.#leftAs !== null) return;
-    this.#tell(error);
-    const outcome = outcomeOf(error);
-    if (!this.#hearOn(outcome)) this.#end(outcome, closeCode.goingAway, '');
-    this.#closeClient(code, error.message);
+    this.#refuse(error, closeCode.policy, true);
   }
 
   /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
   #refuseFor(error: GatewayError, code: number): void {
-    if (isVendorAccountError(error)) {
-      this.#attempt.endedAs(error.vendorAccountStatus);
-      this.#attempt.report(error);
-    }
-    this.#refuse(error, code);
+    if (isVendorAccountError(error)) this.#attempt.accountRefused(error);
+    this.#refuse(error, code, false);
   }
 
   /** A session whose state may not be what it says is ended, and its client told so. */
@@ -348,22 +336,23 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     }
   }
 
-  /** Ends both sides with an error of the gateway's own; one whose client has left ends as it was to end then. */
-  #refuse(error: GatewayError, code: number): void {
+  /**
+   * Ends the client's side with an error of the gateway's own; one that has ended stays as it is.
+   * @param mayHearOn the upstream has done nothing wrong, and bills what it was asked for: else its side ends, too
+   */
+  #refuse(error: GatewayError, code: number, mayHearOn: boolean): void {
+    if (this.#over) return;
     if (this.#leftAs !== null) {
-      this.stop();
+      if (!mayHearOn) this.stop();
       return;
     }
-    this.#tell(error);
-    this.#end(outcomeOf(error), closeCode.goingAway, '');
-    this.#closeClient(code, error.message);
-  }
-
-  #tell(error: GatewayError): void {
     const { exchange } = this.#call;
     this.#call.error = error;
     if (error.limit !== null) this.#services.reportLimit(error.limit);
     this.#client?.send(errorEvent(error, exchange.id), false);
+    const outcome = outcomeOf(error);
+    if (!mayHearOn || !this.#hearOn(outcome)) this.#end(outcome, closeCode.goingAway, '');
+    this.#closeClient(code, error.message);
   }
 
   /** After what ends the session or hears on, since uWS tells at once that the socket has ended. */
