@@ -25,7 +25,7 @@ import { parseObject } from '../wire/json.js';
 import type { AnswerTransform, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { OutputEstimate } from './output-estimate.js';
-import { writtenWeight } from './streamed-text.js';
+import { writtenMedia, writtenWeight } from './streamed-text.js';
 import { Tail, tailBytes } from './tail.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
@@ -343,8 +343,10 @@ export class ObservedTransform implements AnswerTransform {
     if (this.#watch !== null) this.#show(body, false);
     this.#usage = usage;
     this.#noteCharges(body);
-    if (!hasOutput && estimates === 'conversation')
-      this.#wholeTokens = tokensOf(writtenWeight(parseObject(body.toString('utf8'))));
+    if (!hasOutput && estimates === 'conversation') {
+      const answer = parseObject(body.toString('utf8'));
+      this.#wholeTokens = tokensOf(writtenWeight(answer)) + mediumTokens * writtenMedia(answer);
+    }
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     this.made = this.#rules.madeOf?.(body) ?? null;
     return this.#observed.amend === null ? body : this.#observed.amend(body);

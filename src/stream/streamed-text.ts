@@ -62,6 +62,32 @@ function weightIn(value: unknown, depth: number): number {
   return sum;
 }
 
+/** Members that hold a medium which a model has made: its bytes, or where they are. */
+const mediaObjects: ReadonlySet<string> = new Set(['audio', 'image_url', 'inlineData', 'inline_data']);
+/** Members on the way to them, beside those of texts. */
+const mediaContainers: ReadonlySet<string> = new Set(['images']);
+
+/** How many images and sounds a whole answer has, in any of the text protocols. */
+export function writtenMedia(answer: unknown): number {
+  return mediaIn(answer, 0);
+}
+
+function mediaIn(value: unknown, depth: number): number {
+  if (depth > deepest) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const each of value) count += mediaIn(each, depth + 1);
+  } else if (isObject(value)) {
+    if (value.type === 'image_generation_call' && typeof value.result === 'string') count++;
+    for (const [name, member] of Object.entries(value)) {
+      if (depth > 0 && mediaObjects.has(name) && isObject(member)) {
+        if (typeof member.data === 'string' || typeof member.url === 'string') count++;
+      } else if (containers.has(name) || mediaContainers.has(name)) count += mediaIn(member, depth + 1);
+    }
+  }
+  return count;
+}
+
 /** A stream whose text is in no whole event of what is kept of it counts as text up to this size. */
 const longestUnread = 64 * 1024;
 

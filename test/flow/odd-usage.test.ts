@@ -320,6 +320,25 @@ const cases: readonly Case[] = [
     record: { mediaSeconds: 203, costNanoUsd: 203_000_000 },
   },
   {
+    name: 'an answer that is spoken, of which nothing is told',
+    kind: 'chat',
+    asks: [askChat],
+    answer: whole({
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: null, audio: { id: 'a', data: 'AAAA', transcript: 'hi' } },
+          finish_reason: 'stop',
+        },
+      ],
+    }),
+    record: { tokensKnown: 'estimated', outputTokens: 1500 },
+  },
+  {
     name: 'more images than were asked for',
     kind: 'images',
     asks: [askImages],
