@@ -15,9 +15,12 @@ const budgets: Readonly<Record<Effort, number>> = {
   xhigh: 24_576,
   max: -1,
 };
-/** Models that know levels cannot turn their reasoning off. */
+/**
+ * Models that know levels cannot turn their reasoning off. All of them know `LOW`, some no `MINIMAL`, which is sent where it is
+ * asked for by that word (https://ai.google.dev/gemini-api/docs/thinking#thinking-levels).
+ */
 const levels: Readonly<Record<Effort, string>> = {
-  none: 'MINIMAL',
+  none: 'LOW',
   minimal: 'MINIMAL',
   low: 'LOW',
   medium: 'MEDIUM',

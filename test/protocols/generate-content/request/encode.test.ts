@@ -177,7 +177,8 @@ test('reasoning as a budget or as a level', async (t) => {
   t.same(configOf({ effort: 'xhigh', budget: 31_999 }), { thinkingBudget: 24_576 });
   t.same(configOf({ show: true }), { includeThoughts: true });
   t.equal(configOf({}), undefined);
-  t.same(configOf({ effort: 'none', show: true }, true), { thinkingLevel: 'MINIMAL' });
+  t.same(configOf({ effort: 'none', show: true }, true), { thinkingLevel: 'LOW' });
+  t.same(configOf({ effort: 'minimal' }, true), { thinkingLevel: 'MINIMAL' });
   t.same(configOf({ effort: 'medium', budget: 8192, show: true }, true), {
     includeThoughts: true,
     thinkingLevel: 'MEDIUM',
