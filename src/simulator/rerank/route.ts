@@ -80,7 +80,7 @@ function rank(request: JsonRequest): Reply {
     object: 'list',
     model,
     results,
-    usage: { total_tokens: tokens, prompt_tokens: tokens },
+    usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
     meta: {
       api_version: { version: '1' },
       billed_units: { search_units: 1 },

@@ -25,7 +25,7 @@ test('an answer has the members of both forms, the best result first', async (t)
     id: /^rerank-[0-9a-f]{24}$/,
     object: 'list',
     model: 'sim-rerank',
-    usage: { total_tokens: Number, prompt_tokens: Number },
+    usage: { prompt_tokens: Number, completion_tokens: 0, total_tokens: Number },
     meta: { api_version: { version: '1' }, billed_units: { search_units: 1 } },
   });
   t.strictSame(orderOf(heard.text), [0, 1, 2]);
