@@ -93,11 +93,15 @@ export function createBudgetWatch(options: BudgetWatchOptions) {
       const usd = { budgetUsd: limit / nanosPerDollar, usedUsd: used / nanosPerDollar };
       log.warn({ budget: owner, period, percent: mark, ...usd }, `${mark} % of a budget is used`);
     }
-    seen.set(owner, { account: name, period, ratio, told });
+    // One of a period that has ended may be looked at after that of the next one.
+    const isOver = before !== undefined && before.account !== name && !currentPeriods().has(period);
+    if (!isOver) seen.set(owner, { account: name, period, ratio, told });
   };
 
+  const currentPeriods = (): ReadonlySet<string> =>
+    new Set((['day', 'week', 'month'] as const).map((per) => budgetPeriod(per, now()).id));
   const forgetSome = (): void => {
-    const current = new Set((['day', 'week', 'month'] as const).map((per) => budgetPeriod(per, now()).id));
+    const current = currentPeriods();
     for (const [owner, { period }] of seen) if (!current.has(period)) seen.delete(owner);
     if (seen.size <= mostShown) return;
     const emptiest = [...seen].sort(([, one], [, other]) => one.ratio - other.ratio);

@@ -84,6 +84,24 @@ test('a budget that is used up between two looks is told, though its host holds 
   t.equal(state.reads, 1);
 });
 
+test('a budget of a period that has ended is told, and not shown in place of the one that follows it', async (t) => {
+  const { pools, time, state, watch, told, shown } = stage();
+  time.now = Date.UTC(2026, 11, 1, 0, 1);
+  pools.set('key:team-a:budget:2026-12', { reserved: 1, unspent: 0 });
+  await watch.look();
+  t.same(shown(), [['key', 'team-a', 0.1]]);
+  watch.leave({ name: 'key:team-a:budget:2026-11', limit: 10 * dollar });
+  state.spent = 6;
+  // The new one is not reached by this look.
+  pools.clear();
+  for (let other = 0; other < 300; other++)
+    pools.set(`key:${other}:budget:2026-12`, { reserved: 0, unspent: 0 });
+  pools.set('key:team-a:budget:2026-12', { reserved: 1, unspent: 0 });
+  await watch.look();
+  t.same(told(), ['key:team-a 50']);
+  t.same(shown()[0], ['key', 'team-a', 0.1]);
+});
+
 test('what was reserved of a budget that is in use again before it is looked at does not count as used', async (t) => {
   const { pools, watch, told, shown } = stage();
   const name = 'key:team-a:budget:2026-11';
