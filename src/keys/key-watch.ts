@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Store } from '../store/store.js';
+import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
 import { type Announcements, announcedSince, readAnnouncements } from './key-announcements.js';
 import type { KeyChange, ManagedKey } from './managed-key.js';
 import { type FoundKey, readKeyPage, readKeys } from './stored-keys.js';
@@ -43,6 +44,8 @@ interface KeyWatch {
   stop(): Promise<void>;
 }
 
+/** Keys that are taken over and told of at once: processes that serve calls hear of them. */
+const mostTogether = 32;
 /** Revoked keys whose records are gone are remembered up to so many, the latest. */
 const mostGone = 10_000;
 /** More announced keys than these are not looked at again one by one. */
@@ -191,9 +194,9 @@ class PollingWatch implements KeyWatch {
       if (this.#isStopped) return;
     } while (from !== null);
     // A record can be on no page while its time changes: only its own absence says that it is gone.
-    const missing = [...known.keys()].filter((id) => !seen.has(id));
+    const missing = await inSlices(missingSteps(known.keys(), seen));
     for (const [id, one] of await readKeys(this.#store, missing)) found.set(id, one);
-    this.#learn([...found.keys(), ...missing], found);
+    await this.#learnAll(new Set([...found.keys(), ...missing]), found);
   }
 
   async #readSome(announced: ReadonlySet<string>, now: number): Promise<void> {
@@ -203,7 +206,7 @@ class PollingWatch implements KeyWatch {
       due.push(id);
     }
     const ids = new Set([...due, ...announced]);
-    if (ids.size > 0 || this.#isUntold) this.#learn(ids, await readKeys(this.#store, ids));
+    if (ids.size > 0 || this.#isUntold) await this.#learnAll(ids, await readKeys(this.#store, ids));
     for (const id of due) this.#secondLooks.delete(id);
     for (const id of announced) {
       this.#secondLooks.delete(id);
@@ -212,6 +215,19 @@ class PollingWatch implements KeyWatch {
     if (this.#secondLooks.size > mostSecondLooks) {
       this.#secondLooks.clear();
       this.#wholeAt = Math.min(this.#wholeAt, now + this.#secondLookMs);
+    }
+  }
+
+  /** Takes over what was found under these ids: some at a time, once all that was there at first has been told. */
+  async #learnAll(ids: ReadonlySet<string>, found: ReadonlyMap<string, FoundKey>): Promise<void> {
+    if (this.#isUntold || ids.size <= mostTogether) {
+      this.#learn(ids, found);
+      return;
+    }
+    const all = [...ids];
+    for (let from = 0; from < all.length && !this.#isStopped; from += mostTogether) {
+      await nextSlice();
+      this.#learn(all.slice(from, from + mostTogether), found);
     }
   }
 
@@ -255,6 +271,15 @@ class PollingWatch implements KeyWatch {
     this.#options.onKeys(change);
     this.#isUntold = false;
   }
+}
+
+function* missingSteps(ids: Iterable<string>, seen: ReadonlySet<string>): Steps<string[]> {
+  const missing: string[] = [];
+  for (const id of ids) {
+    if (!seen.has(id)) missing.push(id);
+    yield;
+  }
+  return missing;
 }
 
 function isActive(found: FoundKey | undefined): found is FoundKey & { readonly record: ManagedKey } {

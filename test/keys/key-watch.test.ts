@@ -45,6 +45,39 @@ function makeBook(data: FakeData, options: Parameters<typeof fakeStore>[0] = {})
   return new KeyBook(fakeStore({ ...options, data }), none);
 }
 
+test('of many keys that change at once some are told at a time, and others have their turn between', async (t) => {
+  const data = fakeData();
+  const book = makeBook(data);
+  const ids = Array.from({ length: 400 }, (_, index) => `key-${index}`);
+  await Promise.all(ids.map((id) => book.create({ ...plainInput, id })));
+  const told: number[] = [];
+  let turns = 0;
+  const { watch } = makeWatch(data, {
+    onKeys({ put, removed }) {
+      told.push(put.length + removed.length);
+      const before = told.length;
+      setImmediate(() => {
+        if (told.length === before) turns++;
+      });
+    },
+  });
+  await watch.refresh();
+  t.same(told.splice(0), [400]);
+  await Promise.all(
+    ids.map((id, index) => (index < 200 ? book.revoke(id) : book.update(id, { label: 'x' }))),
+  );
+  turns = 0;
+  await watch.refresh();
+  t.equal(
+    told.reduce((sum, keys) => sum + keys, 0),
+    400,
+  );
+  t.ok(Math.max(...told) <= 32);
+  t.ok(turns >= told.length - 1);
+  t.equal(watch.count(), 200);
+  await watch.stop();
+});
+
 test('the first look tells everything, and later ones only what changed', async (t) => {
   const data = fakeData();
   const book = makeBook(data);
