@@ -76,6 +76,46 @@ test('a gateway with four workers', async (t) => {
     t.strictSame([...(await calls(gone, 40))], [401]);
   });
 
+  await t.test('keys made and revoked while workers die and start count from the answer on', async (t) => {
+    let deaths = 0;
+    let isOver = false;
+    const killer = (async () => {
+      for (; deaths < 6; deaths++) {
+        const pids = gateway.workerPids();
+        process.kill(pids[deaths % pids.length] as number, 'SIGKILL');
+        await gateway.until(
+          () => gateway.workerPids().length === 4 && gateway.workerPids().join() !== pids.join(),
+        );
+      }
+      isOver = true;
+    })();
+    /** Of calls that no dying worker took with it. */
+    const answers = async (key: string): Promise<readonly number[]> => {
+      const all = await Promise.allSettled(Array.from({ length: 12 }, () => started.call(key)));
+      return all.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    };
+    const wrong: string[] = [];
+    const look = async (id: string, key: string, expected: number): Promise<void> => {
+      const strange = (await answers(key)).filter((status) => status !== expected);
+      if (strange.length > 0) wrong.push(`${id}: ${strange} in place of ${expected}`);
+    };
+    let rounds = 0;
+    const keys: [string, string][] = [];
+    for (; !isOver; rounds++) {
+      const id = `raced-${rounds}`;
+      const key = await make(started, id);
+      keys.push([id, key]);
+      await look(id, key, 200);
+      if (rounds % 2 === 1) continue;
+      t.match(await operate('DELETE', `/keys/${id}`), { status: 200, body: { inForce: true } });
+      await look(id, key, 401);
+    }
+    await killer;
+    for (const [index, [id, key]] of keys.entries()) await look(id, key, index % 2 === 1 ? 200 : 401);
+    t.strictSame(wrong, []);
+    t.ok(rounds > deaths, `${rounds} rounds`);
+  });
+
   await t.test('a reload leaves the managed keys alone', async (t) => {
     const key = await make(started, 'through');
     gateway.kill('SIGHUP');
