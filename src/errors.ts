@@ -177,8 +177,8 @@ export function errorCode(fault: unknown): string {
 }
 
 /**
- * An error as data: what happened, and what its caller may know of it. What makes one ends in `Error`; a `Failure` is
- * what has become of an attempt, a connection or a task, of which nobody was told yet.
+ * An error as data: what happened, and what its caller may know of it. A `Failure` is no such error yet, but what has
+ * become of an attempt, a connection or a task, of which nobody was told.
  */
 export class GatewayError extends Error {
   readonly kind: ErrorKind;

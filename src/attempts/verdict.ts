@@ -25,7 +25,7 @@ export interface FailedAttempt {
  * gateway's own, and no part of an answer. Whether another key of the target is asked first is `isOfUpstreamKey`; by which
  * status an error answer is judged, `error-answer.ts`.
  *
- * - Before any of the request was sent: the next candidate.
+ * - Before any of the request was sent: the next candidate, unless the time of the whole call is over.
  * - After that, the next one where the upstream has surely given up: an error of its own, an answer that is none, or a
  *   connection that broke within a second of sending (later, what cuts silent connections may have cut it during the work).
  * - After a deadline: stop, since the work may still go on, and the caller has waited long enough. Only the deadline of the

@@ -253,7 +253,7 @@ interface ImportedPrices {
 const listCost = 50_000_000;
 
 /**
- * Finds prices for the models of a config file in a public list (see `price-list.ts`). Nothing of the file but its models
+ * Finds prices for the models of a config file in a public list. Nothing of the file but its models
  * and upstreams is looked at, and no reference to the environment is followed.
  * @param config text of the file
  * @param list text of the list

@@ -61,7 +61,7 @@ export interface AdmissionListener {
  * @param needed `concurrentOnly` for a download of what an earlier call has made: it is one of the calls at once, and no
  * request
  * @returns whether it is let in at once
- * @throws {GatewayError} as `admitResolved` does
+ * @throws {GatewayError} `rate_limit_exceeded` or `store_unavailable`, where that is known at once
  */
 export function admit(
   services: Services,

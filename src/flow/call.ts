@@ -203,8 +203,9 @@ export class Call implements Guarded, OpenCall<Call> {
 }
 
 /*
- * A call is one object all its life. What a phase has found is never null after it: so each of these phases gives the
- * call on under the narrower of the types below, and is the only place that does.
+ * A call is one object all its life. What a phase has found is never null after it, but for `body` and `validated`, which
+ * go once nothing needs them any more: so each of these phases gives the call on under the narrower of the types below, and
+ * is the only place that does.
  */
 
 /** A call that `authenticate` has let pass. */

@@ -37,8 +37,8 @@ interface HedgedCall extends AttemptOwner {
 }
 
 /**
- * Two attempts of one call: where the first has not answered in time, a second target is asked as well, and the first
- * good answer of either is the call's. Until then it stands for both toward the client's side.
+ * A call that may get a second attempt beside its first: where the first has not answered in time, a second target is
+ * asked as well, and the first good answer of either is the call's. Until then it stands for both toward the client's side.
  */
 export class Hedge implements UpstreamExchange {
   readonly #of: HedgedCall;
@@ -94,7 +94,10 @@ export class Hedge implements UpstreamExchange {
     this.#of.adopt(attempt);
   }
 
-  /** An attempt has failed. @returns true when the other one is under way, and takes its place */
+  /**
+   * An attempt is of no use any more: it has failed, its answer is an error, or nothing has come of it in time.
+   * @returns true where the other one is under way: the call goes on with that
+   */
   yieldToOther(attempt: RelayedAttempt): boolean {
     if (this.#isOver) return false;
     const other = this.#endWithout(attempt);

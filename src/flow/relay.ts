@@ -57,7 +57,7 @@ import type { Services } from './services.js';
 
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
 const heldMs = 500;
-/** Those in which an upstream that is asked for a stream may have shown nothing of it. */
+/** Phases in which an upstream that is asked for a stream may not have sent its first event yet. */
 const silentPhases: ReadonlySet<Phase['name']> = new Set(['waiting', 'undecided', 'events']);
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;

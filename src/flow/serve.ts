@@ -32,8 +32,9 @@ import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
 /**
  * The life of a request, in order: route, authenticate, take its request and slot of the limits of its key (`admit`), take
  * in the body as there is room for it, validate, resolve the model, recall what it goes on from, take what else it needs of
- * its limits, forward, relay, account. A refusal at any step is thrown and ends the call in `endFaulted` of
- * `refuse`, a relayed answer that has begun ends in `answer-end`, and every path ends in `account` exactly once.
+ * its limits, forward, relay, account. A refusal that is known at once is thrown and ends the
+ * call in `endFaulted` of `refuse`; one that shows later is answered with `refuse` by who has waited for it. A relayed answer that
+ * has begun ends in `answer-end`, and every path ends in `account` exactly once.
  * @param socketCall of a request that came as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {

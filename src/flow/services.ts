@@ -67,7 +67,7 @@ export interface Services {
   readonly budgets: BudgetAccounts;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */
   readonly reportFault: (where: FaultPlace, fault: unknown, call: Call | null) => void;
-  /** Ends a call of which a callback has thrown. Never throws. */
+  /** Ends a call in whose course something was thrown, refusals included. Never throws. */
   readonly endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
   /** Takes note that an upstream does not accept our account there. */
   readonly reportVendorAccount: (call: Pick<Asking, 'exchange'>, refusal: VendorAccountRefusal) => void;

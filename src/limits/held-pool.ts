@@ -21,8 +21,8 @@ const askAheadSeconds = 0.25;
 /** Sweeps that lie further ahead than this are looked at again then. A power of two. */
 const mostTicks = 1024;
 /**
- * Pools of which no more than the slice is held are swept at some tick of so many: some that were made, or swept, one after
- * the other at one tick, since they are neighbours in memory, and the next ones at the next.
+ * Sweeps of pools of which no more than the slice is held are spread over so many ticks, 64 pools at each: pools that were made
+ * one after the other are neighbours in memory.
  */
 const spreadTicks = 400;
 const neighbours = 64;

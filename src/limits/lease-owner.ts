@@ -21,7 +21,7 @@ import { bucketMs } from './sliding-window.js';
 const recallMs = 250;
 /** How long other hosts may take to give back what is idle there. */
 const shareMs = 500;
-/** For how long nobody waits for them who asks after they gave nothing: one call would wait for two answers in turn. */
+/** Asks that come for so long after other hosts gave nothing do not wait for them: one call would wait twice in turn. */
 const shareRestMs = 1000;
 /** Workers are told of a later end of their term in steps of this. */
 const termStepMs = 1000;
@@ -173,10 +173,10 @@ export class LeaseOwner {
   }
 
   /**
-   * Reads limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
-   * @param changed the pools of which the limit is another now, as they were, and those that are new, as they are: one that
-   * was gone may be in use yet. Where others have their turn between two steps, `poolOf` must know the limit of each anew
-   * when it is taken from here, and not before: workers have their slices of what it was until they are told.
+   * Reads limits anew: `poolOf` knows others now. A pool that `poolOf` does not know any more keeps its limit while it is in use.
+   * @param changed pools whose limit has changed, as they were before; and new pools, as they are: one of that name may be in
+   * use from earlier. Where other work is done between two steps, `poolOf` must begin to know the new limit of a pool as this
+   * iterable gives it out, and not before: until they are told, workers have slices of the limit that was.
    */
   *reloadSteps(changed: Iterable<Pool>): Steps<void> {
     let told = 0;

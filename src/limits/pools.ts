@@ -11,7 +11,7 @@ import { RateLines } from './rate-headers.js';
  */
 export interface CallPools {
   /**
-   * One unit of each pool. A call demands just these, but for those at `tokenIndexes`, of which `demandsOf` demands tokens.
+   * One unit of each pool. A call demands exactly these; `demandsOf` puts in the tokens for those at `tokenIndexes`.
    * The key's own pools come first, so that a key that has used up its own does not wait in line for what is shared.
    */
   readonly demands: readonly Demand[];

@@ -56,11 +56,11 @@ export interface AnswerTransform {
    */
   readonly withheldError: GatewayError | null;
   /**
-   * What the error event of the upstream means with which the stream has ended, as far as it has come: the client has got
-   * it, or, where it is translated, that of `encodedError`. Null for a stream that has not ended with one.
+   * The error that the upstream's stream has ended with. The client has got it already, as it came, or translated as
+   * `encodedError`. Null as long as there is none.
    */
   readonly passedError: GatewayError | null;
-  /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `held`. */
+  /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `waitingEnd`. */
   readonly keep: Keep | null;
   /** Set by the `pass` or `end` that comes to the end of a stream of which something is kept; else null. */
   readonly waitingEnd: WaitingEnd | null;

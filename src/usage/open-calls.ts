@@ -79,7 +79,7 @@ interface OpenCallsOptions<Call> {
  * Keeps what is known of this process's long calls in the store, so that a kill leaves it there. A call that ends before
  * it is long costs one link in a list; of the others many share a record, and one record is written at a time, however
  * slow the store. A call stays in its record until its line is in the ledger: whoever finds the record of a dead process
- * looks for lines of its calls (`endInterruptedCalls`).
+ * looks for lines of its calls (`InterruptedSearch`).
  */
 export class OpenCalls<Call extends OpenCall<Call>> {
   readonly #options: OpenCallsOptions<Call>;

@@ -34,7 +34,7 @@ const tool = shapeOf('type', 'name', 'description', 'input_schema', 'strict');
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
 export const readMembers: Shape = shapeOf(
   ...['model', 'stream', 'max_tokens', 'temperature', 'top_p', 'top_k', 'stop_sequences', 'tool_choice'],
-  // What a thread holds is in the messages by then: see `thread.ts`.
+  // What a thread holds is in the messages by then: see `conversation.ts`.
   ...['container', 'mcp_servers', 'thread', 'output_format'],
   {
     compaction: shapeOf('type', 'instructions'),
