@@ -182,3 +182,19 @@ test('a response that is done and tells no usage costs what was shown of it, as 
     t.equal(costOf(gateway), 41 * cost);
   }
 });
+
+test('a response that its upstream tells twice of is charged once, and another one by its id once more', async (t) => {
+  const { gateway, client, upstream } = await start(t);
+  const begun = JSON.stringify({ type: 'response.created', response: { id: 'resp_1' } });
+  const ended = JSON.stringify({
+    type: 'response.done',
+    response: { id: 'resp_1', usage: { total_tokens: 40, input_tokens: 0, output_tokens: 40 } },
+  });
+  const messages = [begun, ended, ended, begun, ended, ended, ended];
+  for (const message of messages) upstream.socket.send(message);
+  await client.until(messages.length);
+  client.socket.close();
+  await client.closed;
+  t.match(await gateway.line(({ msg }) => msg === 'request'), { outputTokens: 80 });
+  t.equal(costOf(gateway), 80 * cost);
+});

@@ -237,6 +237,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       this.#openUsage.noteDelta(event);
       return;
     }
+    if (this.#openUsage.tellsAgain(event)) return;
     const usage = usageOfEvent(event);
     const untold = this.#openUsage.note(event, usage);
     if (untold !== null) this.#isEstimated = true;

@@ -1,6 +1,6 @@
 import { tokensOf, weightOfToken } from '../../conversation/estimate-usage.js';
 import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
-import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, numberOrNull, parseObject, textOf } from '../../wire/json.js';
 import { afterColon, endOfString } from '../../wire/json-skip.js';
 import { rawTextWeight } from '../../wire/text-weight.js';
 import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
@@ -37,6 +37,11 @@ const untranscribed = 'conversation.item.input_audio_transcription.failed';
 /** Of sound that a model makes: one for 50 ms (https://platform.openai.com/docs/guides/realtime-costs). */
 const tokensPerSecond = 20;
 
+/** A response that ends is told once more soon, if at all. */
+const mostEnded = 64;
+/** A longer id is none that is kept. */
+const longestId = 256;
+
 /** What an upstream was asked for or has begun and not told the usage of: responses, or a transcript of what was said. */
 export class OpenUsage {
   #responses = 0;
@@ -47,6 +52,9 @@ export class OpenUsage {
   /** What deltas have shown of the responses under way: seconds of sound, and text by `textWeight`. */
   #seconds = 0;
   #weight = 0;
+  /** Ids of responses under way, and of the last that have ended. */
+  readonly #begun = new Set<string>();
+  readonly #ended = new Set<string>();
 
   get isOpen(): boolean {
     return this.mayMakeResponse || this.#isTranscribing;
@@ -77,6 +85,21 @@ export class OpenUsage {
   }
 
   /**
+   * Whether a server event tells again of a response that has ended, and has not begun anew since: servers that call all of
+   * their responses alike say when each begins.
+   */
+  tellsAgain(event: Buffer): boolean {
+    if (typeOfEvent(event) !== responseDone) return false;
+    const id = responseId(responseOf(event));
+    if (this.#ended.has(id)) return true;
+    if (!this.#begun.delete(id)) return false;
+    this.#ended.add(id);
+    const [oldest] = this.#ended;
+    if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
+    return false;
+  }
+
+  /**
    * Takes note of a server event that may tell of usage, in their order.
    * @param told the usage that it tells of
    * @returns what was shown of a response that has ended without telling any; null for nothing
@@ -84,9 +107,7 @@ export class OpenUsage {
   note(event: Buffer, told: Usage | null): Usage | null {
     switch (typeOfEvent(event)) {
       case begun:
-        this.#responses++;
-        this.#answerAsked();
-        this.#bytesPerSecond = audioBytesPerSecond(event);
+        this.#begin(responseOf(event));
         break;
       case responseDone:
         return this.#endResponse(told);
@@ -111,6 +132,15 @@ export class OpenUsage {
     if (!type.includes(anyDelta) || !type.includes(ofResponse)) return;
     if (type.includes(audioDelta)) this.#seconds += audioBytesOf(event) / this.#bytesPerSecond;
     else this.#weight += textWeightOf(event);
+  }
+
+  #begin(response: JsonObject | null): void {
+    this.#responses++;
+    this.#answerAsked();
+    this.#bytesPerSecond = audioBytesPerSecond(response);
+    const id = responseId(response);
+    this.#ended.delete(id);
+    if (id !== '' && this.#begun.size < mostEnded) this.#begun.add(id);
   }
 
   #answerAsked(): void {
@@ -144,18 +174,27 @@ const usualRate = 24_000;
 /** An upstream that names another rate is not believed: the seconds would be as long or short as it likes. */
 const lowestRate = 8000;
 const highestRate = 48_000;
-/** An event of a response that has only begun is far shorter. */
-const longestBegun = 64 * 1024;
+/** An event that tells how a response begins, or has ended, is shorter: it has no sound in it. */
+const longestOfResponse = 256 * 1024;
 /** A longer text is not looked at letter by letter. */
 const longestRead = 64 * 1024;
 
 /** What the sound of responses is taken for where nothing is known of its format. */
 const usualBytesPerSecond = bytesOfSample * usualRate;
 
-/** @param created the event with which a response begins, which names its format @returns bytes of a second of sound */
-function audioBytesPerSecond(created: Buffer): number {
-  const event = created.length > longestBegun ? null : parseObject(created.toString('utf8'));
-  const response = memberOf(event, 'response');
+/** What an event tells of its response; null where it is too long, or tells of none. */
+function responseOf(event: Buffer): JsonObject | null {
+  return event.length > longestOfResponse ? null : memberOf(parseObject(event.toString('utf8')), 'response');
+}
+
+/** @returns an empty text where it has none */
+function responseId(response: JsonObject | null): string {
+  const id = textOf(response?.id);
+  return id.length > longestId ? '' : id;
+}
+
+/** @param response as it begins, with the format of its sound @returns bytes of a second of it */
+function audioBytesPerSecond(response: JsonObject | null): number {
   const format = memberOf(memberOf(memberOf(response, 'audio'), 'output'), 'format');
   switch (format?.type ?? response?.output_audio_format) {
     case 'audio/pcmu':

@@ -72,6 +72,35 @@ test('of two responses at once, what one of them tells is not counted again', (t
   t.end();
 });
 
+test('a response that is told to have ended twice is known, and one that begins by the same id is another', (t) => {
+  const open = new OpenUsage();
+  const event = (type: string, id: unknown) => bytes({ type, response: { id, status: 'completed' } });
+  const done = (id: unknown) => open.tellsAgain(event('response.done', id));
+  for (const id of ['resp_1', 'resp_2']) open.note(event('response.created', id), null);
+  t.strictSame(['resp_1', 'resp_1', 'resp_2', 'resp_1'].map(done), [false, true, false, true]);
+  open.note(event('response.created', 'resp_1'), null);
+  t.strictSame(['resp_1', 'resp_1'].map(done), [false, true]);
+  t.notOk(open.tellsAgain(event('response.created', 'resp_1')), 'only an end is told again');
+  t.end();
+});
+
+test('no response is taken for another that has no id, or was not heard to begin, or ended long ago', (t) => {
+  const open = new OpenUsage();
+  const event = (type: string, id: unknown) => bytes({ type, response: { id } });
+  const done = (id: unknown) => open.tellsAgain(event('response.done', id));
+  for (const id of ['', null, undefined, 7, 'x'.repeat(300)]) {
+    open.note(event('response.created', id), null);
+    t.strictSame([done(id), done(id)], [false, false]);
+  }
+  t.strictSame([done('resp_0'), done('resp_0')], [false, false]);
+  for (let number = 1; number <= 100; number++) {
+    open.note(event('response.created', `resp_${number}`), null);
+    t.notOk(done(`resp_${number}`));
+  }
+  t.strictSame([done('resp_100'), done('resp_37'), done('resp_36')], [true, true, false]);
+  t.end();
+});
+
 test('an item whose id its client has called like an event is none', (t) => {
   const open = begin();
   open.noteDelta(text('abcd'));
