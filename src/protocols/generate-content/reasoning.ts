@@ -28,6 +28,12 @@ const levels: Readonly<Record<Effort, string>> = {
   xhigh: 'HIGH',
   max: 'HIGH',
 };
+/**
+ * Of the models with budgets it alone refuses to think of nothing, and takes no less than this
+ * (https://ai.google.dev/gemini-api/docs/thinking#set-budget).
+ */
+const alwaysThinking = /(?:^|\/)gemini-2\.5-pro/;
+const leastBudget = 128;
 /** The largest budget that all models with budgets take. */
 const mostBudget = 24_576;
 
@@ -54,13 +60,15 @@ export function decodeReasoning(config: unknown, at: string): Reasoning | null {
 /** Writes `thinkingConfig`, or undefined where all is left to the model. */
 export function encodeReasoning(
   { effort, budget, show }: Reasoning,
-  { thinkingLevels }: Pick<TargetOptions, 'thinkingLevels'>,
+  { model, thinkingLevels }: Pick<TargetOptions, 'model' | 'thinkingLevels'>,
 ): JsonObject | undefined {
   const includeThoughts = show && effort !== 'none' ? true : undefined;
   const known = knownEffort(effort);
   if (known === null && budget === null)
     return includeThoughts === undefined ? undefined : { includeThoughts };
   if (thinkingLevels) return { includeThoughts, thinkingLevel: levels[known ?? 'high'] };
-  const thinkingBudget = budget === null ? budgets[known ?? 'max'] : Math.min(Math.round(budget), mostBudget);
+  const wanted = budget === null ? budgets[known ?? 'max'] : Math.min(Math.round(budget), mostBudget);
+  const isTooSmall = wanted >= 0 && wanted < leastBudget && alwaysThinking.test(model);
+  const thinkingBudget = isTooSmall ? leastBudget : wanted;
   return { includeThoughts, thinkingBudget };
 }

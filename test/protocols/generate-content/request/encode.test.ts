@@ -162,6 +162,22 @@ test('choices of tools', async (t) => {
   );
 });
 
+test('a model that refuses to think of nothing gets the least budget that it takes', async (t) => {
+  const budgetOf = (model: string, given: Partial<Reasoning>) => {
+    const asked: Reasoning = { effort: null, budget: null, show: false, summary: null, ...given };
+    return encode({ reasoning: asked }, { model }).generationConfig;
+  };
+  const none = { effort: 'none' } as const;
+  for (const model of ['gemini-2.5-pro', 'models/gemini-2.5-pro-preview-06-05', 'google/gemini-2.5-pro']) {
+    for (const given of [none, { ...none, budget: 0 }, { effort: 'low', budget: 100 } as const])
+      t.same(budgetOf(model, given), { thinkingConfig: { thinkingBudget: 128 } });
+    t.same(budgetOf(model, { effort: 'max' }), { thinkingConfig: { thinkingBudget: -1 } });
+    t.same(budgetOf(model, { effort: 'low', budget: 200 }), { thinkingConfig: { thinkingBudget: 200 } });
+  }
+  for (const model of ['gemini-2.5-flash', 'my-gemini-2.5-pro', 'gemini-2.5-flash-lite'])
+    t.same(budgetOf(model, none), { thinkingConfig: { thinkingBudget: 0 } });
+});
+
 test('reasoning as a budget or as a level', async (t) => {
   const configOf = (given: Partial<Reasoning>, thinkingLevels = false) => {
     const asked: Reasoning = { effort: null, budget: null, show: false, summary: null, ...given };
