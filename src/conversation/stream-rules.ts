@@ -147,6 +147,8 @@ export interface StreamRules {
   readonly noteCharges?: (run: Buffer, charges: AnswerCharges) => void;
   /** What the last bytes of an answer tell of the media in it; absent where that has no price of its own. */
   readonly madeOf?: (end: Buffer) => MadeMedia;
+  /** How many media a whole answer has brought, where its usage does not say; null where that is not known. Absent for none. */
+  readonly unitsOf?: (body: Buffer) => number | null;
   readonly metering: Metering;
 }
 

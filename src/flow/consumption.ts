@@ -19,6 +19,7 @@ export interface Consumption {
   isServed: boolean;
   /** Those that the answer names; where it names none and counts no tokens either, those that were expected. */
   mediaSeconds: number;
+  /** Images that the answer says were made, or has brought; where that is not known, those that were asked for. */
   units: number;
   made: MadeMedia | null;
   costNanos: number;
@@ -48,7 +49,7 @@ export function noteUsage(
   // A text may say anything, and who speaks in it is whoever pays for it.
   const isSaid = call.mediaSeconds > 0 && head !== null && isTranscript(call) && !isStructured(head);
   if (!isSaid) call.usage ??= usage;
-  call.units = usage?.calls ?? call.units;
+  call.units = usage?.calls ?? transform.units ?? call.units;
   if (!isSaid && (transform.mediaSeconds > 0 || call.usage !== null))
     call.mediaSeconds = transform.mediaSeconds;
   call.made = joinMade(call.made, transform.made ?? null);

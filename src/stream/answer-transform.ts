@@ -72,6 +72,8 @@ export interface AnswerTransform {
   readonly mediaSeconds: number;
   /** What the answer has told of the media in it, once its usage was asked for; absent for nothing. */
   readonly made?: MadeMedia | null;
+  /** How many media a whole answer has brought, where its usage does not say; absent or null where nobody knows. */
+  readonly units?: number | null;
   /** Names of what the answer has lost in translation (`LeftOut`); absent where nothing is translated. */
   readonly lost?: readonly string[];
 

@@ -115,6 +115,7 @@ export class ObservedTransform implements AnswerTransform {
   #begin: Buffer | null = null;
   mediaSeconds = 0;
   made: MadeMedia | null = null;
+  units: number | null = null;
 
   constructor(observed: Observed) {
     this.#observed = observed;
@@ -349,6 +350,7 @@ export class ObservedTransform implements AnswerTransform {
     }
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     this.made = this.#rules.madeOf?.(body) ?? null;
+    this.units = this.#rules.unitsOf?.(body) ?? null;
     return this.#observed.amend === null ? body : this.#observed.amend(body);
   }
 

@@ -40,6 +40,7 @@ const askImages: Ask = {
   path: '/v1/images/generations',
   body: { prompt: 'a', sequential_image_generation: 'auto' },
 };
+const askTwoImages: Ask = { path: '/v1/images/generations', body: { prompt: 'a', n: 2 } };
 const askTranscript: Ask = {
   path: '/v1/audio/transcriptions',
   body: () => {
@@ -146,7 +147,39 @@ const arkAnswer = (images: number): string =>
     usage: arkUsage(images),
   });
 
+/** Of servers that tell no usage of images, two of which were asked for. */
+const imageList = (...data: readonly unknown[]): string => whole({ created: 1, data });
+const refusal = { code: 'content_policy_violation', message: 'refused' };
+
 const cases: readonly Case[] = [
+  {
+    name: 'nothing, for no images',
+    kind: 'images',
+    asks: [askTwoImages],
+    answer: imageList(),
+    record: { units: 0, costNanoUsd: 0 },
+  },
+  {
+    name: 'nothing, for one image of two',
+    kind: 'images',
+    asks: [askTwoImages],
+    answer: imageList({ b64_json: 'aGk=' }, { error: refusal }, { error: 'refused' }, null),
+    record: { units: 1, costNanoUsd: 40_000_000 },
+  },
+  {
+    name: 'nothing, for images that came',
+    kind: 'images',
+    asks: [askTwoImages],
+    answer: imageList({ url: 'https://a.invalid/1', error: null }, { url: 'https://a.invalid/2', error: '' }),
+    record: { units: 2, costNanoUsd: 80_000_000 },
+  },
+  {
+    name: 'nothing, for an answer in a form of its own',
+    kind: 'images',
+    asks: [askTwoImages],
+    answer: whole({ images: [{ url: 'https://a.invalid/1' }] }),
+    record: { units: 2, costNanoUsd: 80_000_000 },
+  },
   {
     name: 'counts that are no whole numbers',
     kind: 'chat',

@@ -6,7 +6,7 @@ import {
 } from '../../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, parseObject, textOf, textOrNull } from '../../wire/json.js';
 import { numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { lastObjectStart, lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
@@ -121,6 +121,16 @@ export function lastUsage(bytes: Buffer): Usage | null {
   return calls === -1 ? usage : { ...usage, calls };
 }
 
+/** How many images a whole answer has brought: in the place of one that was not made an error may stand. */
+function unitsOf(body: Buffer): number | null {
+  const data = parseObject(body.toString('utf8'))?.data;
+  return Array.isArray(data) ? data.filter(isMade).length : null;
+}
+
+function isMade(image: unknown): boolean {
+  return isObject(image) && !isObject(image.error) && textOf(image.error) === '';
+}
+
 const sizeKey = needleOf('"size"');
 const qualityKey = needleOf('"quality"');
 
@@ -137,6 +147,7 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   judgeEnd,
   usageOf: lastUsage,
   madeOf,
+  unitsOf,
   metering: { ...reportedMetering, broken: 'medium' },
   hasEffects: alwaysEffects,
 };
