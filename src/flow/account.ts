@@ -21,7 +21,7 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
   if (call.accounted) return;
   call.accounted = true;
   call.outcome = outcome;
-  if (call.endedAt === 0) call.endedAt = performance.now();
+  call.endedAt = performance.now();
   services.openCalls.remove(call);
   keepMemory(services, call, 0);
   noteUnnamed(call);

@@ -168,11 +168,10 @@ const steps = {
 /**
  * The `server-timing` header as a line with CRLF before it: how long authentication, parsing with validation,
  * the wait for a connection, and the upstream's first byte took, and what the gateway itself has cost so far.
- * Steps that have not happened are left out. Notes the moment as the call's end, for the answers that end with it.
+ * Steps that have not happened are left out.
  */
 export function timingLine(call: Call): string {
   const now = performance.now();
-  call.endedAt = now;
   let line = '\r\nserver-timing: ';
   if (call.authenticatedAt > 0) line += steps.auth.text(call.authenticatedAt - call.startedAt);
   if (call.validatedAt > 0) line += steps.parse.text(call.validatedAt - call.bodyAt);

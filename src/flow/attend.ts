@@ -58,5 +58,4 @@ export function answerJson(services: Services, call: Call, status: number, json:
   if (call.accounted || !call.exchange.alive) return;
   if (call.exchange.respond(status, ownLines(call) + leftOutLine(call) + timingLine(call), json))
     account(services, call, 'complete');
-  else call.endedAt = 0;
 }

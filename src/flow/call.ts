@@ -149,6 +149,7 @@ export class Call implements Guarded, OpenCall<Call> {
   answeredAt = 0;
   /** Its client has left, and its upstream is read on for. */
   leftAt = 0;
+  /** Set by `account`. */
   endedAt = 0;
 
   readonly #endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;

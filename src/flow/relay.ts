@@ -358,7 +358,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     this.committed = true;
     this.relayed = true;
     this.call.exchange.begin(head.status, answerLines(this.call, head));
-    this.call.endedAt = 0;
     releaseBody(this.services, this.call, this.upstream, this.transform);
   }
 
@@ -434,7 +433,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     else {
       // No more than what the client has not taken: the upstream's bytes have become the answer.
       countAnswerMemory(this.services, call, call.exchange.bytesOut);
-      call.endedAt = 0;
       this.phase = { name: 'sent', head };
     }
   }
@@ -450,7 +448,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     if (this.committed) return;
     this.committed = true;
     this.call.exchange.begin(200, streamLines(this.call, this.head));
-    this.call.endedAt = 0;
   }
 
   #onEvents(events: Events, chunk: Buffer): boolean {

@@ -109,7 +109,6 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     this.#hasBegun = true;
     this.#call.gatewayPath = 'exact';
     this.#call.exchange.begin(200, streamLines(this.#call, null));
-    this.#call.endedAt = 0;
   }
 
   #write(bytes: Buffer): void {

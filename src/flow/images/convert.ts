@@ -335,7 +335,6 @@ export class Conversion implements Asker {
     const lines = isStream ? streamLines(call, head) : answerLines(call, head);
     const isTaken = call.exchange.respond(head.status, lines, body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
-    else call.endedAt = 0;
   }
 }
 

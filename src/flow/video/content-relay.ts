@@ -322,7 +322,6 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     }
     this.#mode = 'passing';
     exchange.begin(status, all, length);
-    this.#call.endedAt = 0;
   }
 
   #refuseRange(contentRange: string | null): void {
@@ -462,7 +461,6 @@ async function sendKept(
       return;
     }
     call.exchange.begin(part === null ? 200 : 206, all, last - first + 1);
-    call.endedAt = 0;
     await sendBytes(services, call, kept, { first, last });
   } finally {
     kept.handle.close().catch((fault: unknown) => services.reportFault('promise', fault, call));
