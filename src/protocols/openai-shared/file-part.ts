@@ -20,7 +20,7 @@ export function textOfDocument({ source, name }: MediaPart): string | null {
   const { mediaType, data } = source;
   if (!mediaType.startsWith('text/') && mediaType !== 'application/json') return null;
   const text = Buffer.from(data, 'base64').toString('utf8');
-  return name === null ? text : `${name}\n\n${text}`;
+  return name === null || name === '' ? text : `${name}\n\n${text}`;
 }
 
 /** A URL that was taken for base64 has its colon among so many first characters. */

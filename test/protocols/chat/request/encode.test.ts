@@ -315,6 +315,7 @@ test('documents that are texts are told as these', async (t) => {
       medium('document', '', { ...data('a,ü', 'text/csv'), name: 'a.csv' }),
       medium('document', '', data('# a', 'text/markdown')),
       medium('document', '', data('{}', 'application/json')),
+      medium('document', '', { ...data('b', 'text/plain'), name: '' }),
     ),
     [
       {
@@ -323,6 +324,7 @@ test('documents that are texts are told as these', async (t) => {
           { type: 'text', text: 'a.csv\n\na,ü' },
           { type: 'text', text: '# a' },
           { type: 'text', text: '{}' },
+          { type: 'text', text: 'b' },
         ],
       },
     ],
