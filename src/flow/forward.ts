@@ -227,6 +227,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   adopt(attempt: RelayedAttempt): void {
     this.attempts.stayWith(attempt);
     this.#attempt = attempt;
+    // Whoever holds a stream back knows the hedge; else the lost attempt, with what was held back of it, would stay to the end.
+    if (this.call.validated?.stream === true) this.#hedge = null;
     this.call.target = attempt.target;
     this.call.gatewayPath = attempt.gatewayPath;
     this.call.leftOut = attempt.leftOut;
