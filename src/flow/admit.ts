@@ -3,7 +3,7 @@ import { GatewayError, retrySeconds } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/admission.js';
 import type { Demand, PoolKind } from '../limits/pool.js';
-import { type CallPools, demandsOf, ownerOf, type PoolOwner, poolsOfKey } from '../limits/pools.js';
+import { type CallPools, demandsOf, type LimitSubject, poolsOfKey, subjectOf } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { backgroundMember } from '../wire/routed-members.js';
@@ -245,7 +245,7 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
 
 function overLimit({ pool, retryAfterMs }: Denial): GatewayError {
   const retryAfter = retrySeconds(retryAfterMs ?? 0);
-  const message = `The limit of ${pool.limit} ${unitTexts[pool.kind]} for ${ownerTexts[ownerOf(pool)]} is reached: try again in ${retryAfter} s.`;
+  const message = `The limit of ${pool.limit} ${unitTexts[pool.kind]} for ${subjectTexts[subjectOf(pool)]} is reached: try again in ${retryAfter} s.`;
   return new GatewayError('rate_limit_exceeded', message, { retryAfter, limit: pool.kind });
 }
 
@@ -258,7 +258,7 @@ const undecided = new GatewayError(
 
 /** A budget gives nothing back before its next period, but for what calls under way have taken and may not use. */
 function overBudget({ pool, endsAt }: PeriodBudget, { retryAfterMs }: Denial): GatewayError {
-  const budget = `The budget of ${ownerTexts[ownerOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
+  const budget = `The budget of ${subjectTexts[subjectOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
   if (retryAfterMs !== null) {
     const retryAfter = retrySeconds(retryAfterMs);
     const message = `${budget} is taken by calls under way: try again in ${retryAfter} s.`;
@@ -275,7 +275,7 @@ const unitTexts: Readonly<Record<PoolKind, string>> = {
   concurrent: 'calls at once',
   budget: 'USD',
 };
-const ownerTexts: Readonly<Record<PoolOwner, string>> = {
+const subjectTexts: Readonly<Record<LimitSubject, string>> = {
   key: 'your key',
   group: "your key's group",
   model: 'the model',

@@ -27,21 +27,21 @@ const mostTicks = 1024;
 const spreadTicks = 400;
 const neighbours = 64;
 
-/** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `inWindow` make `held`. */
+/** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `inWindow` make `leased`. */
 export interface HeldUnits {
   readonly name: string;
   readonly available: number;
   readonly inUse: number;
   readonly spent: number;
   readonly inWindow: number;
-  readonly held: number;
+  readonly leased: number;
   /** Calls that wait for units of this pool. */
   readonly waiting: number;
 }
 
 /**
  * A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what is in the window always
- * make `held`. Of most pools a worker has its slice and never asks for more: what belongs to asking is apart.
+ * make `leased`. Of most pools a worker has its slice and never asks for more: what belongs to asking is apart.
  */
 export class HeldPool {
   readonly name: string;
@@ -56,7 +56,7 @@ export class HeldPool {
   /** Units in use that time does not bring back. */
   inUse = 0;
   /** What the primary has leased to this worker, as far as it has arrived here. */
-  held = 0;
+  leased = 0;
   /** The tick at which it is swept. */
   sweepAt = -1;
   /** How many times in a row it was found idle by a sweep. */
@@ -80,7 +80,7 @@ export class HeldPool {
 
   /** Nothing but its slice is held, and the primary has no more to say of it. */
   isSettled(now: number): boolean {
-    return this.held === this.slice && (this.asked === null || this.asked.isOver(now));
+    return this.leased === this.slice && (this.asked === null || this.asked.isOver(now));
   }
 
   /** Nothing is lost when it is forgotten. */
@@ -122,13 +122,13 @@ export class HeldPool {
     this.available -= amount;
     this.asked?.noteTaken(amount, this.available);
     if (this.window === null) this.inUse += amount;
-    else this.window.add(now, amount, this.held);
+    else this.window.add(now, amount, this.leased);
   }
 
   /** Takes units out that go back to the primary. */
   giveBack(amount: number): void {
     this.available -= amount;
-    this.held -= amount;
+    this.leased -= amount;
     this.asked?.noteBack(amount, this.available);
   }
 
@@ -155,7 +155,7 @@ export class HeldPool {
   tellSpent(): number {
     const { spent } = this.asking;
     this.asking.spent = 0;
-    this.held -= spent;
+    this.leased -= spent;
     return spent;
   }
 
@@ -193,7 +193,7 @@ export class HeldPool {
 
   /** No other worker can have units for the demand. */
   #isAllKnown({ pool, amount }: Demand, now: number): boolean {
-    return this.held >= pool.limit || this.isExhausted(amount, now);
+    return this.leased >= pool.limit || this.isExhausted(amount, now);
   }
 
   /** Milliseconds until there may be so many units. */
@@ -220,7 +220,7 @@ export class HeldPool {
 
   /** Its numbers. */
   units(): HeldUnits {
-    const { name, available, inUse, window, held, asked } = this;
+    const { name, available, inUse, window, leased, asked } = this;
     const inWindow = window?.total ?? 0;
     return {
       name,
@@ -228,7 +228,7 @@ export class HeldPool {
       inUse,
       spent: asked?.spent ?? 0,
       inWindow,
-      held,
+      leased,
       waiting: asked?.line.size ?? 0,
     };
   }
@@ -240,13 +240,13 @@ export class HeldPool {
   sweep(): number {
     if (this.asked === null) {
       // Its slice may be smaller than it was: from now on it is noted what is idle of it.
-      if (this.held > this.slice) this.asked = new AskedPool(this.available);
+      if (this.leased > this.slice) this.asked = new AskedPool(this.available);
       return 0;
     }
     const { taken, idle: least } = this.asked;
     const idle = Math.min(least, this.available) - (this.window === null ? 0 : taken);
     this.asked.endSweep(this.available);
-    return Math.max(0, Math.min(idle, this.held - this.slice));
+    return Math.max(0, Math.min(idle, this.leased - this.slice));
   }
 
   /**
@@ -270,7 +270,7 @@ export class HeldPool {
   /** Adds what the primary has granted. */
   accept(answer: PoolAnswer): void {
     this.available += answer.granted;
-    this.held += answer.granted;
+    this.leased += answer.granted;
     this.asking.hear(answer);
   }
 }
@@ -452,7 +452,7 @@ export class HeldPools {
     const held = new HeldPool(pool, this, this.sliceOf(pool));
     const { usedUntil } = this.#slices;
     const windowMs = windowMsOf[pool.kind];
-    held.held = leased;
+    held.leased = leased;
     if (usedUntil === null || windowMs === null) held.available = leased;
     else held.window?.add(usedUntil - windowMs, leased);
     this.#byName.set(pool.name, held);

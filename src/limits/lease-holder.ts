@@ -263,7 +263,7 @@ export class LeaseHolder {
     if (held.available >= 0 || !this.#isConnected) return;
     const missing = -held.available;
     held.available = 0;
-    held.held += missing;
+    held.leased += missing;
     this.#outbox.overdrafts.push({ pool: held.name, amount: missing });
     this.#outbox.flush();
   }
@@ -409,7 +409,7 @@ export class LeaseHolder {
     const held = this.#pools.get(pool);
     // What it had is on its way back.
     if (held === undefined) return;
-    held.asking.owed = Math.min(held.held, held.asking.owed + amount);
+    held.asking.owed = Math.min(held.leased, held.asking.owed + amount);
     this.#recalled.add(held);
     held.collect(now);
     this.#freed(held, now);

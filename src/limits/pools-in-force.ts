@@ -1,7 +1,7 @@
 import type { Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import type { Pool } from './pool.js';
-import { findPool, type LimitedKey, type PoolsByName, poolsOfOwner } from './pools.js';
+import { findPool, type LimitedKey, type PoolsByName, poolsOfSubject } from './pools.js';
 
 /** Pools that have gone and are remembered; the one that went longest ago is forgotten first. */
 const mostGone = 65_536;
@@ -81,7 +81,7 @@ export class PoolsInForce {
     const changed: Pool[] = [];
     const gone = new Set(change.whole ? this.#namesOf.keys() : change.removed);
     for (const key of change.put) {
-      this.#putKey(key.id, poolsOfOwner(`key:${key.id}`, key), changed);
+      this.#putKey(key.id, poolsOfSubject(`key:${key.id}`, key), changed);
       gone.delete(key.id);
     }
     for (const id of gone) this.#putKey(id, [], changed);

@@ -111,19 +111,19 @@ export function demandsOf({ demands, tokenIndexes }: CallPools, tokens: number):
   return demanded;
 }
 
-/** Stands between the owner and the period in the name of a budget's pool. */
+/** Stands between the subject and the period in the name of a budget's pool. */
 export const budgetMark = ':budget:';
 /** What the store knows of a budget outlives its period, for whoever comes late. In milliseconds. */
 export const budgetKeptMs = 40 * 24 * 60 * 60 * 1000;
 
 /**
- * The pool of what an owner may spend in one period.
- * @param owner as in the names of its other pools: `key:team-a`, `group:default` or `model:gpt-x`
- * @param period tells it from the others of the owner
+ * The pool of what a subject may spend in one period.
+ * @param subject as in the names of its other pools: `key:team-a`, `group:default` or `model:gpt-x`
+ * @param period tells it from the others of the subject
  */
-export function budgetPool(owner: string, { usd }: Budget, period: string): Pool {
+export function budgetPool(subject: string, { usd }: Budget, period: string): Pool {
   const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * nanosPerDollar)));
-  return makePool(`${owner}${budgetMark}${period}`, 'budget', limit);
+  return makePool(`${subject}${budgetMark}${period}`, 'budget', limit);
 }
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
@@ -157,11 +157,11 @@ interface OwnLimits {
 /** Pools, which may be several hundred thousand. */
 export type PoolsByName = WideMap<Pool>;
 
-/** All pools of a config, by name: what the owner of the pools is to know. */
+/** All pools of a config, by name: what the primary, which owns the pools, is to know. */
 export function* poolSteps({ keys, groups, models }: LimitedParts): Steps<PoolsByName> {
   const pools = new WideMap<Pool>();
-  const add = (owner: string, own: OwnLimits): void => {
-    for (const pool of poolsOfOwner(owner, own)) pools.set(pool.name, pool);
+  const add = (subject: string, own: OwnLimits): void => {
+    for (const pool of poolsOfSubject(subject, own)) pools.set(pool.name, pool);
   };
   for (const key of keys) {
     add(`key:${key.id}`, key);
@@ -183,10 +183,10 @@ export function allPools(parts: LimitedParts): PoolsByName {
   return atOnce(poolSteps(parts));
 }
 
-/** @param owner first word and name of whose they are: `key:team-a` */
-export function poolsOfOwner(owner: string, { limits, budget }: OwnLimits): Pool[] {
-  const pools = ratePools(owner, limits);
-  if (budget !== null) pools.push(budgetPool(owner, budget, ''));
+/** @param subject first word and name of whose they are: `key:team-a` */
+export function poolsOfSubject(subject: string, { limits, budget }: OwnLimits): Pool[] {
+  const pools = ratePools(subject, limits);
+  if (budget !== null) pools.push(budgetPool(subject, budget, ''));
   return pools;
 }
 
@@ -206,21 +206,21 @@ function makePool(name: string, kind: PoolKind, limit: number): Pool {
 }
 
 /** For whom a pool counts: the first word of its name. */
-export type PoolOwner = 'key' | 'group' | 'model';
+export type LimitSubject = 'key' | 'group' | 'model';
 
-export function ownerOf({ name }: Pool): PoolOwner {
+export function subjectOf({ name }: Pool): LimitSubject {
   if (name.startsWith('key:')) return 'key';
   return name.startsWith('group:') ? 'group' : 'model';
 }
 
-/** @param owner first word and name of whose they are: `key:team-a` */
-function ratePools(owner: string, limits: RateLimits | null): Pool[] {
+/** @param subject first word and name of whose they are: `key:team-a` */
+function ratePools(subject: string, limits: RateLimits | null): Pool[] {
   const pools: Pool[] = [];
   if (limits === null) return pools;
   const { requestsPerMinute, tokensPerMinute, concurrent } = limits;
-  if (requestsPerMinute !== null) pools.push(makePool(`${owner}:requests`, 'requests', requestsPerMinute));
-  if (tokensPerMinute !== null) pools.push(makePool(`${owner}:tokens`, 'tokens', tokensPerMinute));
-  if (concurrent !== null) pools.push(makePool(`${owner}:concurrent`, 'concurrent', concurrent));
+  if (requestsPerMinute !== null) pools.push(makePool(`${subject}:requests`, 'requests', requestsPerMinute));
+  if (tokensPerMinute !== null) pools.push(makePool(`${subject}:tokens`, 'tokens', tokensPerMinute));
+  if (concurrent !== null) pools.push(makePool(`${subject}:concurrent`, 'concurrent', concurrent));
   return pools;
 }
 

@@ -147,12 +147,12 @@ export class SimulatedHost {
         const ownedUnits = owned.get(name);
         const slice = sliceOf(pool, sliceDivisor);
         const leased = ownedUnits === undefined ? slice : (ownedUnits.leased.get(id) ?? 0);
-        const known = (units?.held ?? slice) + (inFlight.get(name) ?? 0);
+        const known = (units?.leased ?? slice) + (inFlight.get(name) ?? 0);
         if (leased !== known) return `${name}: worker ${id} is leased ${leased}, and has ${known}`;
         if (units === undefined) continue;
         const { available, inUse, spent, inWindow } = units;
         if (available < 0 || inUse < 0 || inWindow < 0) return `${name}: worker ${id} has less than nothing`;
-        if (available + inUse + spent + inWindow !== units.held) return `${name}: worker ${id} lost some`;
+        if (available + inUse + spent + inWindow !== units.leased) return `${name}: worker ${id} lost some`;
       }
     }
     return null;

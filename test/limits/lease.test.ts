@@ -75,7 +75,7 @@ test('a busy worker is leased more than it asks for, up to its share of what is 
   host.pools.set(pool.name, pool);
   for (let i = 0; i < 100; i++) admit(t, host, workers[0] as SimulatedWorker, one(pool));
   t.ok(host.sent.length < 40, `${host.sent.length} messages`);
-  const held = unitsOf(workers[0] as SimulatedWorker, pool)?.held ?? 0;
+  const held = unitsOf(workers[0] as SimulatedWorker, pool)?.leased ?? 0;
   t.ok(held >= 100 && held <= 350, `${held} are leased`);
   t.end();
 });
