@@ -42,7 +42,7 @@ import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
 import { HostClock } from './limits/clock.js';
 import { LeaseHolder } from './limits/lease-holder.js';
-import type { HolderMessage, OwnerMessage } from './limits/messages.js';
+import type { HolderMessage, OwnerMessage } from './limits/lease-messages.js';
 import { rateHeaderNames, rateWord } from './limits/rate-headers.js';
 import { attemptRecord, type CallRecord } from './metrics/call-record.js';
 import type { GaugeReadings } from './metrics/gauges.js';

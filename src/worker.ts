@@ -10,7 +10,7 @@ import { Gateway } from './gateway.js';
 import { ListenError } from './http/server.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
-import type { OwnerMessage } from './limits/messages.js';
+import type { OwnerMessage } from './limits/lease-messages.js';
 import { compileTranslationChecks } from './protocols/text.js';
 import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';

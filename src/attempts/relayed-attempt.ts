@@ -20,7 +20,7 @@ const mostDiscarded = 64 * 1024;
  */
 export interface AttemptOwner {
   /** The head of a good answer has come. */
-  onTaken(attempt: RelayedAttempt): void;
+  onGoodHead(attempt: RelayedAttempt): void;
   /** An error answer has come, as far as it is read. Where another attempt follows, this one is told to `discard` it. */
   onErrorAnswer(attempt: RelayedAttempt, answer: JudgedErrorAnswer): void;
   /**
@@ -29,7 +29,7 @@ export interface AttemptOwner {
    */
   tryHold(bytes: number): boolean;
   /** @returns true when another attempt of the call is still under way, and takes the place of this one */
-  yieldToOther(attempt: RelayedAttempt): boolean;
+  switchToOther(attempt: RelayedAttempt): boolean;
   /**
    * @param cause how the upstream failed or, where it answered, why its answer was given up
    * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
@@ -112,7 +112,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (status < 400) {
       this.isAnswered = true;
       this.answered();
-      this.#owner.onTaken(this);
+      this.#owner.onGoodHead(this);
       this.handler.onHead(head);
       return;
     }
@@ -143,13 +143,17 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   onFailure(failure: UpstreamFailure): void {
     if (this.#errorAnswer !== null) this.#decide(this.#errorAnswer);
+    this.#noteEnd(failure);
+    if (!this.#isDiscarded && !this.#owner.switchToOther(this)) this.handler.onFailure(failure);
+  }
+
+  #noteEnd(failure: UpstreamFailure): void {
     const told = this.transform.passedError;
     // All of its answer was there, or nobody waits for it: how the connection ends is of no interest any more.
-    const isWhole = this.#call.accounted || this.transform.isComplete;
+    const isOver = this.#call.accounted || this.transform.isComplete;
     if (told !== null) this.unusable(told);
-    else if (isWhole) this.succeeded();
+    else if (isOver) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
-    if (!this.#isDiscarded && !this.#owner.yieldToOther(this)) this.handler.onFailure(failure);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {

@@ -216,12 +216,12 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     }
   }
 
-  onTaken(attempt: RelayedAttempt): void {
-    if (this.call.validated?.stream !== true) this.#hedge?.onAnswered(attempt);
+  onGoodHead(attempt: RelayedAttempt): void {
+    if (this.call.validated?.stream !== true) this.#hedge?.choose(attempt);
   }
 
-  yieldToOther(attempt: RelayedAttempt): boolean {
-    return this.#hedge?.yieldToOther(attempt) ?? false;
+  switchToOther(attempt: RelayedAttempt): boolean {
+    return this.#hedge?.switchToOther(attempt) ?? false;
   }
 
   adopt(attempt: RelayedAttempt): void {
@@ -260,7 +260,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #onSilent(): void {
     const attempt = this.#attempt;
     if (attempt === null) return;
-    if (this.yieldToOther(attempt)) {
+    if (this.switchToOther(attempt)) {
       noteGivenUp(this.call, attempt);
       attempt.failed('first_token_timeout', false);
       attempt.cancel();
@@ -276,7 +276,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   onErrorAnswer(attempt: RelayedAttempt, { head, body, status, error }: JudgedErrorAnswer): void {
-    if (this.yieldToOther(attempt)) {
+    if (this.switchToOther(attempt)) {
       attempt.discard(head);
       return;
     }

@@ -41,7 +41,7 @@ interface HedgedCall extends AttemptOwner {
  * asked as well, and the first good answer of either is the call's. Until then it stands for both toward the client's side.
  */
 export class Hedge implements UpstreamExchange {
-  readonly #of: HedgedCall;
+  readonly #hedged: HedgedCall;
   readonly #first: RelayedAttempt;
   #second: RelayedAttempt | null = null;
   /** One goes on alone. */
@@ -52,14 +52,14 @@ export class Hedge implements UpstreamExchange {
    * @param first sent just now
    * @param ms milliseconds until the second target is asked
    */
-  constructor(of: HedgedCall, first: RelayedAttempt, ms: number) {
-    this.#of = of;
+  constructor(hedged: HedgedCall, first: RelayedAttempt, ms: number) {
+    this.#hedged = hedged;
     this.#first = first;
-    of.relay.upstream = this;
-    of.services.hedges.earn(of.call.model);
+    hedged.relay.upstream = this;
+    hedged.services.hedges.earn(hedged.call.model);
     this.#holdBack(first);
     this.#timer = setTimeout(
-      guard('timer', of.call, () => this.#askSecond()),
+      guard('timer', hedged.call, () => this.#askSecond()),
       ms,
     );
   }
@@ -82,8 +82,8 @@ export class Hedge implements UpstreamExchange {
   }
 
   /** An attempt answers well: the other one is given up. */
-  onAnswered(attempt: RelayedAttempt): void {
-    const { services, call } = this.#of;
+  choose(attempt: RelayedAttempt): void {
+    const { services, call } = this.#hedged;
     if (attempt === this.#second) services.recorder.count('gateway_hedges_total', 1, call.model.name, 'won');
     if (this.#isOver) return;
     const other = this.#endWithout(attempt);
@@ -91,29 +91,29 @@ export class Hedge implements UpstreamExchange {
       noteGivenUp(call, other);
       other.cancel();
     }
-    this.#of.adopt(attempt);
+    this.#hedged.adopt(attempt);
   }
 
   /**
    * An attempt is of no use any more: it has failed, its answer is an error, or nothing has come of it in time.
    * @returns true where the other one is under way: the call goes on with that
    */
-  yieldToOther(attempt: RelayedAttempt): boolean {
+  switchToOther(attempt: RelayedAttempt): boolean {
     if (this.#isOver) return false;
     const other = this.#endWithout(attempt);
     if (other !== null) {
-      noteFailed(this.#of.call, attempt);
-      this.#of.adopt(other);
-      this.#of.awaitFirstToken(other.target);
+      noteFailed(this.#hedged.call, attempt);
+      this.#hedged.adopt(other);
+      this.#hedged.awaitFirstToken(other.target);
     }
     // No second one was sent: this one's answer may be handed on, and waits for the client by itself from now on.
-    else this.#of.relay.upstream = attempt;
+    else this.#hedged.relay.upstream = attempt;
     return other !== null;
   }
 
   /** As `StreamChooser` of `held-stream` has it. */
   giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean {
-    if (!this.yieldToOther(attempt)) return false;
+    if (!this.switchToOther(attempt)) return false;
     if (error === null) attempt.withdraw();
     else attempt.unusable(error);
     if (isVendorAccountError(error)) attempt.report(error);
@@ -127,7 +127,7 @@ export class Hedge implements UpstreamExchange {
     const second = this.#second;
     // The one that is further from an answer: of two that are as far, the second.
     const hindmost = second === null || progressOf(second) > progressOf(first) ? first : second;
-    if (this.giveUpForOther(hindmost, null)) noteGivenUp(this.#of.call, hindmost);
+    if (this.giveUpForOther(hindmost, null)) noteGivenUp(this.#hedged.call, hindmost);
   }
 
   /** @returns the other attempt, or null where there is none */
@@ -139,12 +139,12 @@ export class Hedge implements UpstreamExchange {
 
   /** Of a stream the head says little: it answers with its first event. */
   #holdBack(attempt: RelayedAttempt): void {
-    const { call, relay } = this.#of;
+    const { call, relay } = this.#hedged;
     if (call.validated?.stream === true) attempt.handler = new HeldStream(this, relay, attempt);
   }
 
   #askSecond(): void {
-    const { services, call, endpoint, attempts } = this.#of;
+    const { services, call, endpoint, attempts } = this.#hedged;
     const { hedges } = services;
     const { next } = attempts;
     if (!hedges.isFree(call.model) || next === null) return;
@@ -153,7 +153,7 @@ export class Hedge implements UpstreamExchange {
       // Only what is sent moves the call on: it may fail over to a target that was not asked as a second one.
       if (prepared === null) return;
       attempts.goTo(next);
-      const second = new RelayedAttempt(services, attempts, this.#of, this.#of.relay, prepared);
+      const second = new RelayedAttempt(services, attempts, this.#hedged, this.#hedged.relay, prepared);
       this.#second = second;
       this.#holdBack(second);
       second.exchange = postAttempt(services, call, second, prepared, deadlinesLeft(call));

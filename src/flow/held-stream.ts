@@ -11,7 +11,7 @@ const mostHeld = 64 * 1024;
 /** Goes on with one of two attempts at streams. */
 interface StreamChooser {
   /** Its first event has come: it will be handed on. */
-  onAnswered(attempt: RelayedAttempt): void;
+  choose(attempt: RelayedAttempt): void;
   /**
    * It is of no use.
    * @param error why; null where that of the other would only be better
@@ -98,7 +98,7 @@ export class HeldStream implements UpstreamHandler {
   /** @param isAnswer what is no answer is handed on when no other attempt is left, and has overtaken none */
   #choose(isAnswer: boolean): void {
     this.events = null;
-    if (isAnswer) this.#chooser.onAnswered(this.#attempt);
+    if (isAnswer) this.#chooser.choose(this.#attempt);
   }
 
   #pass(events: Events, run: Buffer | null, verdict: StreamVerdict, isAnswer: boolean): boolean {

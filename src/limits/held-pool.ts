@@ -1,6 +1,6 @@
 import { WideMap } from '../wire/wide-map.js';
 import type { Denial } from './admission.js';
-import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
+import type { PoolAnswer, PoolAsk, Slices } from './lease-messages.js';
 import { type Demand, type Pool, type PoolView, sliceOf, untouched, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
 import { WaitingLine } from './waiting-line.js';

@@ -26,7 +26,7 @@ import {
   type PoolRecall,
   type PoolRecalled,
   someOf,
-} from './messages.js';
+} from './lease-messages.js';
 import { type Demand, isGivenBack, type Pool, type PoolView, untouched } from './pool.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
 import { DecidedCalls, WaitingCall } from './waiting-line.js';

@@ -10,7 +10,7 @@ import {
   type PoolRecalled,
   type Slices,
   someOf,
-} from './messages.js';
+} from './lease-messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
 import { OwnedPools } from './owned-pools.js';
 import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';

@@ -1,4 +1,4 @@
-import type { PoolAnswer, PoolAsk } from './messages.js';
+import type { PoolAnswer, PoolAsk } from './lease-messages.js';
 import { isGivenBack, type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
 

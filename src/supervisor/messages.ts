@@ -1,6 +1,6 @@
 import type { ConfigPart } from '../config/change.js';
 import type { WireKeys } from '../keys/key-wire.js';
-import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
+import type { HolderMessage, OwnerMessage } from '../limits/lease-messages.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 

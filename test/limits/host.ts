@@ -1,6 +1,6 @@
 import { LeaseHolder } from '../../src/limits/lease-holder.js';
+import type { HolderMessage, OwnerMessage } from '../../src/limits/lease-messages.js';
 import { LeaseOwner } from '../../src/limits/lease-owner.js';
-import type { HolderMessage, OwnerMessage } from '../../src/limits/messages.js';
 import { type Pool, sliceOf } from '../../src/limits/pool.js';
 import type { ShareSource } from '../../src/limits/share-source.js';
 import { SimulatedTime } from './time.js';

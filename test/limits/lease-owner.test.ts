@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Decision, Denial } from '../../src/limits/admission.js';
+import type { OwnerMessage } from '../../src/limits/lease-messages.js';
 import { LeaseOwner } from '../../src/limits/lease-owner.js';
-import type { OwnerMessage } from '../../src/limits/messages.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { findPool } from '../../src/limits/pools.js';
 import { atOnce } from '../../src/wire/steps.js';
