@@ -299,7 +299,7 @@ test('what was reserved and not used is available again, and slots are freed onc
   admission.settle('tokens', 0);
   admission.settle('requests', 5);
   admission.settle('concurrent', 0);
-  t.match(unitsOf(worker, tokens), { inWindow: 30, held: 80, available: 50 });
+  t.match(unitsOf(worker, tokens), { inWindow: 30, leased: 80, available: 50 });
   t.equal(unitsOf(worker, calls)?.inUse, 1);
   for (let i = 0; i < 2; i++) admission.release();
   t.match(unitsOf(worker, calls), { inUse: 0 });
@@ -343,7 +343,7 @@ test('what was used beyond the reserved is paid before anybody gets more', (t) =
   admit(t, host, there, { pool: tokens, amount: 40 });
   host.advance(30_000);
   admission.settle('tokens', 90);
-  t.match(unitsOf(here, tokens), { available: 0, inWindow: 90, held: 90 });
+  t.match(unitsOf(here, tokens), { available: 0, inWindow: 90, leased: 90 });
   host.advance(5);
   t.match(host.owner.inspect(), [{ free: -30 }]);
   host.advance(32_000);
