@@ -23,12 +23,25 @@ const answers = {
 type Style = 'openai' | 'openai-files' | 'dashscope';
 
 /** A gateway whose model `m` has a target of each of these styles, in this order. */
-async function start(t: Test, ...styles: readonly Style[]) {
-  const upstreams = await Promise.all(
-    styles.map((style) =>
-      startRawUpstream(t, () => jsonAnswer(200, answers[style === 'dashscope' ? style : 'openai'])),
-    ),
+function start(t: Test, ...styles: readonly Style[]) {
+  return startAnswering(
+    t,
+    styles,
+    styles.map((style) => answers[style === 'dashscope' ? style : 'openai']),
   );
+}
+
+/** One whose upstream does not tell where OpenAI's would how many images it has made. */
+function startUntold(t: Test) {
+  return startAnswering(
+    t,
+    ['openai'],
+    [JSON.stringify({ created: 5, images: ['https://images.invalid/a.png'] })],
+  );
+}
+
+async function startAnswering(t: Test, styles: readonly Style[], bodies: readonly string[]) {
+  const upstreams = await Promise.all(bodies.map((body) => startRawUpstream(t, () => jsonAnswer(200, body))));
   const gateway = await startGateway(t, {
     config: mediaConfig(t, {
       upstreams: Object.fromEntries(upstreams.map(({ url }, index) => [`u${index}`, { baseUrl: url }])),
@@ -167,7 +180,7 @@ test('a text in place of an image becomes what the upstream takes', async (t) =>
 });
 
 test('each image that is asked for is metered, and a model that is not open is found before anything else', async (t) => {
-  const { gateway } = await start(t, 'openai');
+  const { gateway } = await startUntold(t);
   const heard = await ask(gateway, 'POST', generations, { body: { ...base, n: 12, size: '2K' } });
   await gateway.line(({ id }) => id === heard.headers.get('x-request-id'));
   t.equal(costOf(gateway), 12_000_000_000);
@@ -182,7 +195,7 @@ test('each image that is asked for is metered, and a model that is not open is f
 });
 
 test('a count is metered by whatever name an upstream could read it', async (t) => {
-  const { gateway, upstreams } = await start(t, 'openai');
+  const { gateway, upstreams } = await startUntold(t);
   const cost = () => costOf(gateway) / 1e9;
   const counts: readonly (readonly [more: object, count: number])[] = [
     [{ n: 1, parameters: { n: 10 } }, 10],
