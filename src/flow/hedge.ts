@@ -114,8 +114,7 @@ export class Hedge implements UpstreamExchange {
   /** As `StreamChooser` of `held-stream` has it. */
   giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean {
     if (!this.switchToOther(attempt)) return false;
-    if (error === null) attempt.withdraw();
-    else attempt.unusable(error);
+    if (error !== null) attempt.unusable(error);
     if (isVendorAccountError(error)) attempt.report(error);
     attempt.cancel();
     return true;

@@ -93,13 +93,13 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
   const rules = nativeRules(endpoint, target, body);
-  const leftOut = rules === null ? null : new LeftOut();
-  const sent =
-    rules !== null
-      ? ruledBody(rules, body, nativeKind(endpoint, { model, includeUsage }), (path) => leftOut?.add(path))
-      : edited
-        ? spliceBody(body, scan, { model, includeUsage })
-        : [body];
+  let sent: readonly Buffer[];
+  let leftOut = nothingLeftOut;
+  if (rules !== null) {
+    const lost = new LeftOut();
+    sent = ruledBody(rules, body, nativeKind(endpoint, { model, includeUsage }), (path) => lost.add(path));
+    leftOut = lost.names;
+  } else sent = edited ? spliceBody(body, scan, { model, includeUsage }) : [body];
   const { conversation } = endpoint;
   const kept = conversation === null ? nothingKept : turnKeeping(services, call, attempt, conversation);
   const isInBackground = validated.inBackground && endpoint.answersLater && call.socketCall === null;
@@ -117,7 +117,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   });
   return {
     gatewayPath: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
-    leftOut: leftOut?.names ?? nothingLeftOut,
+    leftOut,
     upstreamPath: nativePath(call, endpoint, target),
     protocol: endpoint.protocol,
     contentType: json,

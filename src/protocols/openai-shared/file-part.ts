@@ -10,6 +10,20 @@ export function filePartOf(source: MediaSource, name: string | null, at: string)
     : { kind: 'document', source, detail: null, name, at };
 }
 
+const spareNames: Readonly<Record<string, string>> = {
+  'application/pdf': 'document.pdf',
+  'application/json': 'document.json',
+  'text/plain': 'document.txt',
+  'text/markdown': 'document.md',
+  'text/csv': 'document.csv',
+  'text/html': 'document.html',
+};
+
+/** The name of a file whose bytes are sent: without one they are refused, and its ending tells the type. */
+export function fileNameOf({ source, name }: MediaPart): string {
+  return name ?? (source.kind === 'data' ? spareNames[source.mediaType] : undefined) ?? 'document';
+}
+
 /**
  * A document that is a text, as one: chat takes files of PDF alone, and the contents of others as texts
  * (https://developers.openai.com/api/docs/guides/file-inputs).

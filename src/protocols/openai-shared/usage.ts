@@ -99,8 +99,8 @@ export function decodeUsage(
   if (!isObject(usage)) return null;
   const counts = countsIn(usage, names);
   if (counts === null) return null;
-  const { cached_tokens, cache_write_tokens } = objectOf(usage, inputDetails) ?? usage;
-  const { reasoning_tokens } = objectOf(usage, outputDetails) ?? usage;
+  const { cached_tokens, cache_write_tokens } = firstObject(usage, inputDetails) ?? usage;
+  const { reasoning_tokens } = firstObject(usage, outputDetails) ?? usage;
   const { prompt_cache_hit_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage;
   const hit = Math.max(countOf(prompt_cache_hit_tokens), countOf(cache_read_input_tokens));
   const counted = withReasoning(countOf(usage.total_tokens), {
@@ -197,10 +197,10 @@ function withNumbers(usage: Usage, numbers: readonly number[], outputKind: Outpu
 
 /** The tokens of a parsed `usage` that are of other kinds; null where it has no details. */
 function partsOf(usage: JsonObject): TokenParts | null {
-  const input = objectOf(usage, inputDetails);
-  const output = objectOf(usage, outputDetails);
+  const input = firstObject(usage, inputDetails);
+  const output = firstObject(usage, outputDetails);
   if (input === null && output === null) return null;
-  const cached = input === null ? null : objectOf(input, cachedObjects);
+  const cached = input === null ? null : firstObject(input, cachedObjects);
   return {
     ...noParts,
     audioInput: countOf(input?.audio_tokens),
@@ -215,12 +215,12 @@ function partsOf(usage: JsonObject): TokenParts | null {
 /** The searches that a parsed `usage` counts. */
 function searchesIn(usage: JsonObject): number {
   const { num_search_queries, num_sources_used } = usage;
-  const requests = objectOf(usage, searchObjects)?.web_search_requests;
+  const requests = firstObject(usage, searchObjects)?.web_search_requests;
   // One by one: a list of them takes a third of the whole.
   return Math.max(countOf(num_search_queries), countOf(num_sources_used), countOf(requests));
 }
 
-function objectOf(holder: JsonObject, names: readonly string[]): JsonObject | null {
+function firstObject(holder: JsonObject, names: readonly string[]): JsonObject | null {
   for (const name of names) {
     const value = holder[name];
     if (isObject(value)) return value;

@@ -28,10 +28,7 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (choices.length === 0)
     throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   choices.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
-  return {
-    choices: choices.map((choice) => decodeChoice(choice, source)),
-    usage: decodeUsage(body),
-  };
+  return { choices: choices.map((choice) => decodeChoice(choice, source)), usage: decodeUsage(body) };
 }
 
 /** Text of a message or delta: a string or, from some upstreams, an array with text parts. */

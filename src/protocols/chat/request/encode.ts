@@ -17,7 +17,7 @@ import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { textOfDocument } from '../../openai-shared/file-part.js';
+import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { ofType, refuseHostedTools, unsupportedAt } from '../../unsupported.js';
@@ -105,11 +105,6 @@ const audioFormats: Readonly<Record<string, string>> = {
   'audio/mp3': 'mp3',
 };
 
-/** The protocol wants a name beside a file's data; the ending tells some upstreams the type. */
-const spareNames: Readonly<Record<string, string>> = {
-  'application/pdf': 'document.pdf',
-};
-
 /**
  * Writes the JSON text of the content of a user's message: a string for a single text, else an array of parts.
  * @throws {GatewayError} of status 400 for media that the protocol has no part for
@@ -135,8 +130,7 @@ function mediaPart(part: MediaPart): string {
   if (kind === 'document') {
     const text = textOfDocument(part);
     if (text !== null) return `{"type":"text","text":${quoted(text)}}`;
-    const filename = part.name ?? spareNames[source.mediaType] ?? 'document';
-    return `{"type":"file","file":{"filename":${JSON.stringify(filename)},"file_data":${quoted(urlOfMedia(source))}}}`;
+    return `{"type":"file","file":{"filename":${JSON.stringify(fileNameOf(part))},"file_data":${quoted(urlOfMedia(source))}}}`;
   }
   const format = audioFormats[source.mediaType];
   if (format === undefined) throw unsupportedAt(at, 'chat', ofType(source.mediaType));

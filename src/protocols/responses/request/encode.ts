@@ -15,6 +15,7 @@ import type {
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { quoted } from '../../../wire/json.js';
+import { fileNameOf } from '../../openai-shared/file-part.js';
 import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
@@ -122,25 +123,13 @@ function contentPart(part: TextPart | MediaPart): string {
   }
 }
 
-/** The ending tells the upstream the type. */
-const spareNames: Readonly<Record<string, string>> = {
-  'application/pdf': 'document.pdf',
-  'application/json': 'document.json',
-  'text/plain': 'document.txt',
-  'text/markdown': 'document.md',
-  'text/csv': 'document.csv',
-  'text/html': 'document.html',
-};
-
 function filePart(part: MediaPart): string {
   const { source, name } = part;
   if (source.kind === 'url') {
     const filename = name === null ? '' : `,"filename":${JSON.stringify(name)}`;
     return `{"type":"input_file","file_url":${urlOf(part)}${filename}}`;
   }
-  // Bytes without a name are refused.
-  const filename = name ?? spareNames[source.mediaType] ?? 'document';
-  return `{"type":"input_file","filename":${JSON.stringify(filename)},"file_data":${urlOf(part)}}`;
+  return `{"type":"input_file","filename":${JSON.stringify(fileNameOf(part))},"file_data":${urlOf(part)}}`;
 }
 
 /** JSON text of the URL, or of the bytes as one. */
