@@ -16,7 +16,7 @@ import { FindQueue } from './flow/conversation/find-queue.js';
 import { DrainList } from './flow/drain-list.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { createRecentCalls } from './flow/recent-calls.js';
-import { endFaulted } from './flow/refuse.js';
+import { endThrown } from './flow/refuse.js';
 import type { Running } from './flow/running.js';
 import { serve } from './flow/serve.js';
 import type { Services } from './flow/services.js';
@@ -216,7 +216,7 @@ export class Gateway {
       correct: (correction) => this.#correct(correction),
       budgets: this.#store.accounts,
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
-      endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
+      endThrown: (call, where, fault) => endThrown(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>
         this.#log.warn(refusalLine(call, refusal), 'an upstream refused our account'),
       health: this.#health,

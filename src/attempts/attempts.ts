@@ -86,19 +86,21 @@ export class Attempts {
    * @param failure of the attempt before
    * @returns the back-off, for whoever has to end it when the client leaves; null where there is none
    */
-  beginPlanned(failure: GatewayError | null): Backoff | null {
+  beginPlanned(failure: GatewayError | null): Wait | null {
     const asker = this.#asker;
     const wait = this.#wait;
     this.#wait = null;
     if (asker === null || wait === null) return null;
     this.#failure = failure ?? this.#failure;
-    if (wait > 0)
-      return new Backoff(
-        wait,
-        guard('timer', this.call, () => this.#ask(asker)),
-      );
-    this.#ask(asker);
-    return null;
+    if (wait === 0) {
+      this.#ask(asker);
+      return null;
+    }
+    const timer = setTimeout(
+      guard('timer', this.call, () => this.#ask(asker)),
+      wait,
+    );
+    return new Wait(() => clearTimeout(timer));
   }
 
   /** For a target that turns out, after `ask` has returned, to be one that cannot be asked. @param fault why */
@@ -392,20 +394,15 @@ export function backoffMs(attempt: number, draw: number): number {
   return draw * Math.min(longestMs, baseMs * 2 ** Math.max(0, attempt - 1));
 }
 
-/** The wait before an attempt, in the place of the request that follows it: whoever cancels that ends it. */
-export class Backoff implements UpstreamExchange {
+/** Stands in an attempt's place: a back-off, or the fetching of what it needs. Whoever cancels it ends that. */
+export class Wait implements UpstreamExchange {
   readonly sentAt = 0;
   readonly bodyReleased = false;
-  readonly #timer: NodeJS.Timeout;
+  readonly cancel: () => void;
 
-  /** @param ms milliseconds until `then` is called, unless it is cancelled before */
-  constructor(ms: number, then: () => void) {
-    this.#timer = setTimeout(then, ms);
+  constructor(cancel: () => void) {
+    this.cancel = cancel;
   }
 
   resume(): void {}
-
-  cancel(): void {
-    clearTimeout(this.#timer);
-  }
 }

@@ -44,7 +44,7 @@ export type Next<Of extends Call> = (services: Services, call: Of) => void;
 export interface AdmissionListener {
   onAdmitted(): void;
   /** Instead: `rate_limit_exceeded`, `budget_exceeded` or `store_unavailable`. */
-  onNotAdmitted(fault: unknown): void;
+  onNotAdmitted(refusal: GatewayError): void;
 }
 
 /**
@@ -83,27 +83,24 @@ interface Short {
   readonly waiter: AdmissionListener;
 }
 
-/** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `applyDecision` does */
+/** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws {GatewayError} a refusal */
 function admitOrWait(services: Services, { limited, part, demands, waiter }: Short): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     if (limited.isOver) {
       if (later.outcome === 'admitted') later.release();
       return;
     }
-    try {
-      applyDecision(limited, part, later);
-    } catch (fault) {
-      waiter.onNotAdmitted(fault);
-      return;
-    }
-    waiter.onAdmitted();
+    const refusal = applyDecision(limited, part, later);
+    if (refusal === null) waiter.onAdmitted();
+    else waiter.onNotAdmitted(refusal);
   });
-  if (decision.outcome !== 'pending') {
-    applyDecision(limited, part, decision);
-    return true;
+  if (decision.outcome === 'pending') {
+    limited[part] = decision;
+    return false;
   }
-  limited[part] = decision;
-  return false;
+  const refusal = applyDecision(limited, part, decision);
+  if (refusal !== null) throw refusal;
+  return true;
 }
 
 /** As `admit`, for a call without a body, which goes on with `next` once it is let in. */
@@ -191,15 +188,15 @@ function demandsWithBudgets(
 
 /**
  * Gives a call what was decided for it, at once or after a wait: the units that it holds from now on.
- * @throws {GatewayError} for a call that is not let in
+ * @returns why it is not let in; null where it is
  */
-function applyDecision(limited: LimitedCall, part: Part, decision: Decision): void {
+function applyDecision(limited: LimitedCall, part: Part, decision: Decision): GatewayError | null {
   limited[part] = decision.outcome === 'admitted' ? decision : null;
-  if (decision.outcome === 'admitted') return;
-  if (decision.reason === 'unknown') throw undecided;
+  if (decision.outcome === 'admitted') return null;
+  if (decision.reason === 'unknown') return undecided;
   const { pool } = decision;
   const budget = limited.budgets.find((each) => each.pool === pool);
-  throw budget === undefined ? overLimit(decision) : overBudget(budget, decision);
+  return budget === undefined ? overLimit(decision) : overBudget(budget, decision);
 }
 
 /** A call that waits for units which its worker does not have. */
@@ -224,8 +221,8 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
     }
   }
 
-  onNotAdmitted(fault: unknown): void {
-    refuse(this.#services, this.#call, fault);
+  onNotAdmitted(refusal: GatewayError): void {
+    refuse(this.#services, this.#call, refusal);
   }
 
   onClientGone(): void {

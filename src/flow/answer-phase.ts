@@ -8,7 +8,7 @@ import { EventRuns, parseEvent } from '../wire/sse.js';
 import { isEventStream, isMedia, kindOfAnswer } from './answer-content.js';
 
 /*
- * The phases of an answer that is relayed, and what moves it on. `Relay` does, and the ends of `answer-end`.
+ * The phases of an answer that is relayed, and what moves it on. `Relay` does, and the ends of `RelayedAnswer`.
  *
  * waiting     its head comes                           `undecided`, `whole`, `opening` or `events` (`takenAs`)
  * undecided   its first bytes tell what it is          `events`, `whole` or `opening` (`decide`)

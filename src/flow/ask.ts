@@ -177,14 +177,9 @@ class Collector implements UpstreamHandler {
     const expected = this.#head?.contentLength ?? -1;
     const room = this.#gather.roomFor(chunk.length, expected);
     if (room === -1) this.#tooLarge();
-    else {
-      try {
-        if (room !== call.gathered) takeAnswerMemory(this.#services, call, room);
-        this.#gather.add(chunk, expected);
-      } catch {
-        this.#give('no_room', 'there is no room for the answer');
-      }
-    }
+    else if (room !== call.gathered && takeAnswerMemory(this.#services, call, room) !== null)
+      this.#give('no_room', 'there is no room for the answer');
+    else this.#gather.add(chunk, expected);
     return true;
   }
 

@@ -152,20 +152,20 @@ export class Call implements Guarded, OpenCall<Call> {
   /** Set by `account`. */
   endedAt = 0;
 
-  readonly #endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
+  readonly #endThrown: (call: Call, where: FaultPlace, thrown: unknown) => void;
 
-  /** @param endFaulted ends the call when a callback of it has thrown */
+  /** @param endThrown ends the call when a callback of it has thrown */
   constructor(
     exchange: Exchange,
     running: Running,
     errorFormat: ErrorFormat,
-    endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void,
+    endThrown: (call: Call, where: FaultPlace, thrown: unknown) => void,
   ) {
     this.exchange = exchange;
     this.running = running;
     this.errorFormat = errorFormat;
     this.startedAt = performance.now();
-    this.#endFaulted = endFaulted;
+    this.#endThrown = endThrown;
     exchange.owner = this;
   }
 
@@ -199,7 +199,7 @@ export class Call implements Guarded, OpenCall<Call> {
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
-    this.#endFaulted(this, where, fault);
+    this.#endThrown(this, where, fault);
   }
 }
 

@@ -8,7 +8,6 @@ import { streamedWeight } from '../stream/streamed-text.js';
 import type { ResponseHead, UpstreamHandler } from '../upstream/client.js';
 import { account } from './account.js';
 import { isEventStream, isMedia } from './answer-content.js';
-import type { RelayedAnswer } from './answer-end.js';
 import { Events, type Phase } from './answer-phase.js';
 import type { RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
@@ -16,6 +15,7 @@ import type { Draining } from './drain-list.js';
 import { Hedge } from './hedge.js';
 import { heldBackOf } from './held-stream.js';
 import { releaseBody, takeAnswerMemory } from './memory-budget.js';
+import type { RelayedAnswer } from './relayed-answer.js';
 import type { Services } from './services.js';
 
 /** Output tokens that are read for nobody at most. */
@@ -31,14 +31,14 @@ const mostHeld = 64 * 1024;
  * @returns whether it is read on for the call, which is accounted for when that ends
  */
 export function drainOrCancel(answer: RelayedAnswer): boolean {
-  if (answer.upstream instanceof Hedge) answer.upstream.onClientLeft();
-  const { services, call, upstream, attempt, phase } = answer;
+  if (answer.awaited instanceof Hedge) answer.awaited.onClientLeft();
+  const { services, call, awaited, attempt, phase } = answer;
   // Else there is a pause between two attempts.
   if (attempt !== null && isWorthReading(services, call, attempt, phase)) {
     new Drain(answer, attempt).begin(phase);
     return true;
   }
-  if (phase.name !== 'over' && phase.name !== 'sent') upstream?.cancel();
+  if (phase.name !== 'over' && phase.name !== 'sent') awaited?.cancel();
   return false;
 }
 
@@ -82,12 +82,12 @@ class Drain implements UpstreamHandler, Draining {
   #tokens = 0;
   #isOver = false;
 
-  constructor({ services, call, relayed }: RelayedAnswer, attempt: RelayedAttempt) {
+  constructor({ services, call, handedOn }: RelayedAnswer, attempt: RelayedAttempt) {
     this.#services = services;
     this.#call = call;
     this.#attempt = attempt;
     this.#transform = attempt.transform;
-    this.#hasBegun = relayed;
+    this.#hasBegun = handedOn === 'answer';
     this.keyId = call.key.id;
   }
 

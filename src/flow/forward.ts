@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Asker, Attempts } from '../attempts/attempts.js';
+import { type Asker, type Attempts, Wait } from '../attempts/attempts.js';
 import { toldStatus } from '../attempts/error-answer.js';
 import { saysItLacks } from '../attempts/lacking-endpoints.js';
 import { type AttemptOwner, type JudgedErrorAnswer, RelayedAttempt } from '../attempts/relayed-attempt.js';
@@ -11,7 +11,6 @@ import type { Endpoint, Translation } from '../protocols/endpoint.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
 import { account } from './account.js';
-import { giveUp } from './answer-end.js';
 import { ownLines, timingLine } from './answer-lines.js';
 import { attemptDeadlines, type ResolvedCall, type RoutedCall } from './call.js';
 import { noteFailed, noteGivenUp } from './consumption.js';
@@ -29,6 +28,7 @@ import {
   prepareUpload,
   writtenBytes,
 } from './prepare.js';
+import { refusalOf } from './refuse.js';
 import { Relay } from './relay.js';
 import { aimAt, routeCall } from './resolve.js';
 import { beginTranslatedMessage, sendSocketCall } from './responses-socket/send.js';
@@ -40,7 +40,7 @@ const translatedCopies = 2;
 /** A call on its way. */
 export interface Sending {
   /** Ends it with an error of its own side: the rest of its body will not come. */
-  abandon(fault: unknown): void;
+  abandon(error: GatewayError): void;
 }
 
 /** Sends a validated call to its model's targets, one after the other until one answers. */
@@ -162,8 +162,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
    */
   standBy(cancel: () => void): void {
     this.#isLate = true;
-    // In the place of the request to an upstream.
-    this.relay.reset(null, { resume: () => {}, cancel, sentAt: 0, bodyReleased: false });
+    this.relay.reset(new Wait(cancel));
   }
 
   #send(prepared: Prepared): void {
@@ -182,7 +181,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       (gatewayPath === 'translated' || !prepared.hasEffects(prepared.body));
     const attempt = new RelayedAttempt(services, this.attempts, this, relay, prepared);
     this.#attempt = attempt;
-    relay.reset(transform, attempt);
+    relay.reset(attempt);
     attempt.exchange =
       call.socketCall === null
         ? postAttempt(services, call, attempt, prepared, deadlines)
@@ -190,7 +189,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
             this.#answerHere(json),
           );
     // It may have failed already.
-    if (relay.upstream !== attempt || call.accounted) return;
+    if (relay.awaited !== attempt || call.accounted) return;
     this.awaitFirstToken(attempt.target);
     if (isHedged) this.#hedge = new Hedge(this, attempt, hedgeMs);
   }
@@ -227,23 +226,14 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   adopt(attempt: RelayedAttempt): void {
     this.attempts.stayWith(attempt);
     this.#attempt = attempt;
-    // Whoever holds a stream back knows the hedge; else the lost attempt, with what was held back of it, would stay to the end.
-    if (this.call.validated?.stream === true) this.#hedge = null;
     this.call.target = attempt.target;
     this.call.gatewayPath = attempt.gatewayPath;
     this.call.leftOut = attempt.leftOut;
-    this.relay.reset(attempt.transform, attempt);
+    this.relay.reset(attempt);
   }
 
   tryHold(bytes: number): boolean {
-    if (this.call.accounted) return true;
-    try {
-      takeAnswerMemory(this.services, this.call, bytes);
-      return true;
-    } catch (fault) {
-      if (fault instanceof GatewayError) return false;
-      throw fault;
-    }
+    return this.call.accounted || takeAnswerMemory(this.services, this.call, bytes) === null;
   }
 
   awaitFirstToken({ firstTokenMs }: Target): void {
@@ -271,7 +261,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       this.attempts.hasNext((target) => this.#canAsk(target))
     ) {
       noteGivenUp(this.call, attempt);
-      giveUp(this.relay, new GatewayError('upstream_timeout'), null, 'first_token_timeout');
+      this.relay.giveUp(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
     }
   }
 
@@ -339,17 +329,17 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #goOn(failure: GatewayError): void {
     if (this.#attempt !== null) noteFailed(this.call, this.#attempt);
     const backoff = this.attempts.beginPlanned(failure);
-    if (backoff !== null) this.relay.reset(null, backoff);
+    if (backoff !== null) this.relay.reset(backoff);
   }
 
-  onNoneLeft(fault: unknown): void {
-    this.relay.refuse(fault, null);
+  onNoneLeft(thrown: unknown): void {
+    this.relay.refuse(refusalOf(this.services, this.call, 'request', thrown), null);
   }
 
-  abandon(fault: unknown): void {
+  abandon(error: GatewayError): void {
     this.#attempt?.withdraw();
-    this.relay.upstream?.cancel();
-    this.relay.refuse(fault, null);
+    this.relay.awaited?.cancel();
+    this.relay.refuse(error, null);
   }
 }
 

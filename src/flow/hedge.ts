@@ -28,8 +28,8 @@ interface HedgedCall extends AttemptOwner {
   readonly call: RoutedCall;
   readonly endpoint: Endpoint;
   readonly attempts: Attempts;
-  /** Its `upstream` is what a client that leaves cancels. */
-  readonly relay: StreamTaker & { upstream: UpstreamExchange | null };
+  /** Its `awaited` is what a client that leaves cancels. */
+  readonly relay: StreamTaker & { awaited: UpstreamExchange | null };
   /** What becomes of the attempt is what becomes of the call from now on. */
   adopt(attempt: RelayedAttempt): void;
   /** A stream of the target has a time for its first event. */
@@ -42,9 +42,9 @@ interface HedgedCall extends AttemptOwner {
  */
 export class Hedge implements UpstreamExchange {
   readonly #hedged: HedgedCall;
-  readonly #first: RelayedAttempt;
+  #first: RelayedAttempt;
   #second: RelayedAttempt | null = null;
-  /** One goes on alone. */
+  /** One goes on alone, and stands for the first as well. */
   #isOver = false;
   readonly #timer: NodeJS.Timeout;
 
@@ -55,7 +55,7 @@ export class Hedge implements UpstreamExchange {
   constructor(hedged: HedgedCall, first: RelayedAttempt, ms: number) {
     this.#hedged = hedged;
     this.#first = first;
-    hedged.relay.upstream = this;
+    hedged.relay.awaited = this;
     hedged.services.hedges.earn(hedged.call.model);
     this.#holdBack(first);
     this.#timer = setTimeout(
@@ -91,7 +91,7 @@ export class Hedge implements UpstreamExchange {
       noteGivenUp(call, other);
       other.cancel();
     }
-    this.#hedged.adopt(attempt);
+    this.#adopt(attempt);
   }
 
   /**
@@ -103,11 +103,11 @@ export class Hedge implements UpstreamExchange {
     const other = this.#endWithout(attempt);
     if (other !== null) {
       noteFailed(this.#hedged.call, attempt);
-      this.#hedged.adopt(other);
+      this.#adopt(other);
       this.#hedged.awaitFirstToken(other.target);
     }
     // No second one was sent: this one's answer may be handed on, and waits for the client by itself from now on.
-    else this.#hedged.relay.upstream = attempt;
+    else this.#hedged.relay.awaited = attempt;
     return other !== null;
   }
 
@@ -127,6 +127,13 @@ export class Hedge implements UpstreamExchange {
     // The one that is further from an answer: of two that are as far, the second.
     const hindmost = second === null || progressOf(second) > progressOf(first) ? first : second;
     if (this.giveUpForOther(hindmost, null)) noteGivenUp(this.#hedged.call, hindmost);
+  }
+
+  /** The lost attempt is let go of, with what was held back of it: a stream may last for long. */
+  #adopt(attempt: RelayedAttempt): void {
+    this.#first = attempt;
+    if (attempt !== this.#second) this.#second = null;
+    this.#hedged.adopt(attempt);
   }
 
   /** @returns the other attempt, or null where there is none */

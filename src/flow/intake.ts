@@ -9,7 +9,7 @@ import { LeastRate, type RateBound } from '../upstream/least-rate.js';
 import { account } from './account.js';
 import { type AdmissionListener, admit, type Next } from './admit.js';
 import type { AuthenticatedCall } from './call.js';
-import { keepMemory, takeMemory } from './memory-budget.js';
+import { keepMemory, tryMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
@@ -61,8 +61,8 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     this.#call.exchange.resumeBody();
   }
 
-  onNotAdmitted(fault: unknown): void {
-    this.#refuse(fault);
+  onNotAdmitted(refusal: GatewayError): void {
+    this.#refuse(refusal);
   }
 
   onBody(body: Buffer): void {
@@ -78,14 +78,9 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
 
   hold(bytes: number): boolean {
     const more = bytes - this.#call.heldBytes;
-    if (more <= 0) return true;
-    try {
-      takeMemory(this.#services, this.#call, more);
-      return true;
-    } catch (fault) {
-      this.#refuse(fault);
-      return false;
-    }
+    const refusal = more <= 0 ? null : tryMemory(this.#services, this.#call, more);
+    if (refusal !== null) this.#refuse(refusal);
+    return refusal === null;
   }
 
   onBodyRefused(error: GatewayError): void {
@@ -114,9 +109,9 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     this.#call.onFault(where, fault);
   }
 
-  #refuse(fault: unknown): void {
+  #refuse(error: GatewayError): void {
     this.#services.sweepList.remove(this);
-    refuse(this.#services, this.#call, fault);
+    refuse(this.#services, this.#call, error);
   }
 
   /** Decodes within `limit` bytes, for which there is room; a body that needs more gets its chance with more. */

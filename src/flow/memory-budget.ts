@@ -57,12 +57,19 @@ interface WithMemory {
  * @throws {GatewayError} `overloaded` when the worker's budget is spent, or the key's part of it
  */
 export function takeMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
+  const refusal = tryMemory(services, call, bytes);
+  if (refusal !== null) throw refusal;
+}
+
+/** The same. @returns why there is no room; null where it was taken */
+export function tryMemory({ memory }: WithMemory, call: MemoryHolder, bytes: number): GatewayError | null {
   const { bufferedBytes, bufferedBytesPerKey } = call.running.snapshot.limits;
   const keyId = call.key?.id ?? '';
-  if (services.memory.bytesOf(keyId) + bytes > bufferedBytesPerKey) throw keyOverloaded(bufferedBytesPerKey);
-  if (services.memory.bytes + bytes > bufferedBytes) throw overloaded();
-  services.memory.add(keyId, bytes);
+  if (memory.bytesOf(keyId) + bytes > bufferedBytesPerKey) return keyOverloaded(bufferedBytesPerKey);
+  if (memory.bytes + bytes > bufferedBytes) return overloaded();
+  memory.add(keyId, bytes);
   call.heldBytes += bytes;
+  return null;
 }
 
 /** Sets what a call holds: what it needs less is given back, once its body's real length is known. */
@@ -82,13 +89,20 @@ export function holdInAll(services: WithMemory, call: MemoryHolder, bytes: numbe
 /**
  * Says how much of its upstream's answer a call is about to hold. A small answer counts, and is never refused: the
  * upstream has done its work.
- * @throws {GatewayError} as `takeMemory` does
+ * @returns why there is no room for it; else null
  */
-export function takeAnswerMemory(services: WithMemory, call: MemoryHolder, bytes: number): void {
+export function takeAnswerMemory(
+  services: WithMemory,
+  call: MemoryHolder,
+  bytes: number,
+): GatewayError | null {
   const more = bytes - call.gathered;
-  if (more > 0 && bytes > smallAnswer) takeMemory(services, call, more);
-  else keepMemory(services, call, call.heldBytes + more);
+  if (more > 0 && bytes > smallAnswer) {
+    const refusal = tryMemory(services, call, more);
+    if (refusal !== null) return refusal;
+  } else keepMemory(services, call, call.heldBytes + more);
   call.gathered = bytes;
+  return null;
 }
 
 /** The same for what is in memory already and cannot be refused: a piece of an answer that its client does not take. */

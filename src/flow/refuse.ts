@@ -15,6 +15,15 @@ export function outcomeOf({ source }: GatewayError): CallOutcome {
 }
 
 /**
+ * What the client is told of what was thrown in the course of its call: a refusal of ours as it is; anything else is a
+ * fault of ours, which is counted and logged, and told as an `internal_error`.
+ */
+export function refusalOf(services: Services, call: Call, where: FaultPlace, thrown: unknown): GatewayError {
+  if (!(thrown instanceof GatewayError)) services.reportFault(where, thrown, call);
+  return asGatewayError(thrown);
+}
+
+/**
  * Answers a call with an error in its caller's error format. Nothing of an answer has left yet.
  * @param head of the upstream's answer that the error tells of, or null
  * @param more header lines, each with CRLF before it
@@ -22,12 +31,10 @@ export function outcomeOf({ source }: GatewayError): CallOutcome {
 export function refuse(
   services: Services,
   call: Call,
-  fault: unknown,
+  error: GatewayError,
   head: ResponseHead | null = null,
   more = '',
 ): void {
-  if (!(fault instanceof GatewayError)) services.reportFault('request', fault, call);
-  const error = asGatewayError(fault);
   call.error = error;
   if (error.limit !== null) services.reportLimit(error.limit);
   // Whatever an upstream has done for it, who gets an error is not charged, but for a task that could not be noted: it has
@@ -103,17 +110,15 @@ export function keepAliveBytes({ errorFormat, framing }: Call): Buffer {
 }
 
 /**
- * Ends a call in whose course something was thrown: a refusal of any phase, which is a `GatewayError`, or a fault of ours.
- * Its client is told in its own protocol, what it waits for is cancelled, and what it holds is given back. Never throws: a
- * step that fails in turn is noted, and the others follow.
- * @param fault a `GatewayError` is told as it is, and is not reported as a fault
+ * Ends a call in whose course something was thrown: a refusal of any phase, or a fault of ours (`refusalOf`). Its client is
+ * told in its own protocol, what it waits for is cancelled, and what it holds is given back. Never throws: a step that fails
+ * in turn is noted, and the others follow.
  */
-export function endFaulted(services: Services, call: Call, where: FaultPlace, fault: unknown): void {
+export function endThrown(services: Services, call: Call, where: FaultPlace, thrown: unknown): void {
   const { exchange } = call;
   const { listener } = exchange;
-  if (!(fault instanceof GatewayError)) services.reportFault(where, fault, call);
+  const error = refusalOf(services, call, where, thrown);
   if (call.accounted && !exchange.alive) return;
-  const error = asGatewayError(fault);
   const succeeds = (step: () => void): boolean => {
     try {
       step();

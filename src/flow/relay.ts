@@ -1,15 +1,14 @@
 import { performance } from 'node:perf_hooks';
 import { readErrorAnswer } from '../attempts/error-answer.js';
-import { type AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
+import type { AttemptOwner } from '../attempts/relayed-attempt.js';
 import { failureError, statusError } from '../attempts/told-error.js';
 import type { OwnSecrets } from '../config/types.js';
 import type { StreamVerdict } from '../conversation/stream-rules.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
-import { Swept } from '../http/sweep.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import {
   answerError,
   endedUnbegun,
@@ -18,21 +17,6 @@ import {
   tooLarge,
   unfitError,
 } from './answer-content.js';
-import {
-  answerOutcome,
-  breakOff,
-  endComplete,
-  endDisconnected,
-  endFailed,
-  endGood,
-  failByUs,
-  giveUnbegun,
-  giveUp,
-  type RelayedAnswer,
-  settle,
-  whenKept,
-  writeLastWords,
-} from './answer-end.js';
 import { answerLines, streamLines } from './answer-lines.js';
 import {
   type Answering,
@@ -53,6 +37,7 @@ import { addBehind, wholeEnd } from './conversation/keep.js';
 import { drainOrCancel } from './drain.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, outcomeOf, refuse } from './refuse.js';
+import { RelayedAnswer } from './relayed-answer.js';
 import type { Services } from './services.js';
 
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
@@ -66,32 +51,15 @@ const usualEventBytes = 64 * 1024;
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
  * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
  * side at once. What the connection reads comes by way of the attempt (`RelayedAttempt`), which tells the target's health,
- * and, while a second one may be asked, of a `HeldStream`. Its phases are in `answer-phase`, its ends in `answer-end`.
+ * and, while a second one may be asked, of a `HeldStream`. The phases of an answer are in `answer-phase`.
  */
-export class Relay extends Swept implements UpstreamHandler, ExchangeListener, RelayedAnswer {
-  upstream: UpstreamExchange | null = null;
-  readonly services: Services;
-  readonly call: RoutedCall;
-  readonly owner: AttemptOwner;
+export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeListener {
   #streamed: boolean;
-  transform: AnswerTransform | null = null;
-  head: ResponseHead | null = null;
-  phase: Phase = waiting;
-  /** The answer's head has left, or will with the next write: a keep-alive may have been behind it. */
-  committed = false;
-  /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
-  relayed = false;
-  flowing = true;
-  /** Runs while the first event of an answer has a time of its own. */
-  firstTokenTimer: NodeJS.Timeout | undefined;
   /** A number from the start: V8 makes a new object of each that is put where there was none. */
   #heardAt = 0;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
-    super();
-    this.services = services;
-    this.call = call;
-    this.owner = owner;
+    super(services, call, owner);
     this.#streamed = call.validated?.stream ?? false;
     this.#heardAt = call.validatedAt;
     call.exchange.listener = this;
@@ -99,28 +67,22 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   }
 
   /**
-   * Makes ready for an attempt, or for what comes before it (null). Only before anything of an answer was relayed.
-   * @param upstream what a client that leaves cancels
+   * Makes ready for an attempt, or for what comes before it. Only before anything of an answer was relayed.
    */
-  reset(transform: AnswerTransform | null, upstream: UpstreamExchange | null): void {
-    this.transform = transform;
-    this.upstream = upstream;
+  reset(awaited: RelayedAnswer['awaited']): void {
+    this.awaited = awaited;
+    this.transform = this.attempt?.transform ?? null;
     this.phase = waiting;
     this.head = null;
-    this.relayed = false;
     clearTimeout(this.firstTokenTimer);
-    if (this.call.gathered > 0) this.#holdOrEnd(0);
+    if (this.call.gathered > 0) takeAnswerMemory(this.services, this.call, 0);
     this.call.sentAt = 0;
     this.call.answeredAt = 0;
   }
 
   /** The upstream has shown nothing of the stream that it is asked for. */
   get isSilent(): boolean {
-    return !this.relayed && silentPhases.has(this.phase.name);
-  }
-
-  get attempt(): RelayedAttempt | null {
-    return this.upstream instanceof RelayedAttempt ? this.upstream : null;
+    return this.handedOn !== 'answer' && silentPhases.has(this.phase.name);
   }
 
   get #secrets(): OwnSecrets {
@@ -129,19 +91,19 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
 
   onHead(head: ResponseHead): void {
     const transform = this.#noteHead(head);
-    if (transform.streamsUnasked && !this.committed) this.#streamed = isEventStream(head);
+    if (transform.streamsUnasked && this.handedOn === 'nothing') this.#streamed = isEventStream(head);
     const refusal = answerError(head, this.#streamed);
-    if (refusal !== null) giveUp(this, refusal);
+    if (refusal !== null) this.giveUp(refusal);
     else this.phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
 
   /** Tells by its first bytes what an answer is that should be a stream and is not called one. */
   #decide(undecided: Undecided, chunk: Buffer, isWhole: boolean): boolean {
     // An answer that is no stream has no place in one that has begun, nor in a WebSocket.
-    const mayBeJson = !this.committed && this.call.socketCall === null;
+    const mayBeJson = this.handedOn === 'nothing' && this.call.socketCall === null;
     const decided = decide(undecided, chunk, { isWhole, mayBeJson, secrets: this.#secrets });
     if (decided === null) return true;
-    if (decided.phase === null) giveUp(this, noStream());
+    if (decided.phase === null) this.giveUp(noStream());
     else this.phase = decided.phase;
     return this.#take(decided.first);
   }
@@ -155,7 +117,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
 
   #noteHead(head: ResponseHead): AnswerTransform {
     this.call.answeredAt = performance.now();
-    this.call.sentAt = this.upstream?.sentAt ?? 0;
+    this.call.sentAt = this.awaited?.sentAt ?? 0;
     this.head = head;
     const transform = this.transform;
     if (transform === null) throw new Error('an answer without an attempt');
@@ -166,7 +128,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     try {
       return this.#take(chunk);
     } catch (fault) {
-      failByUs(this, fault);
+      this.failByUs(fault);
       return true;
     }
   }
@@ -197,7 +159,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     try {
       this.#takeEnd();
     } catch (fault) {
-      failByUs(this, fault);
+      this.failByUs(fault);
     }
   }
 
@@ -209,7 +171,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     else if (phase.name === 'whole') this.#endWhole(phase);
     else if (phase.name === 'bytes') {
       this.call.exchange.end();
-      settle(this, answerOutcome(phase.head));
+      this.settleWhole(phase.head);
     }
   }
 
@@ -217,8 +179,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     const phase = this.phase;
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
-    this.call.sentAt = this.upstream?.sentAt ?? 0;
-    if (this.relayed) endDisconnected(this, error);
+    this.call.sentAt = this.awaited?.sentAt ?? 0;
+    if (this.handedOn === 'answer') this.endDisconnected(error);
     else {
       this.phase = over;
       this.owner.onAttemptFailed(error, failure, null);
@@ -229,20 +191,20 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     if (drainOrCancel(this)) {
       this.phase = over;
       this.stopTimers();
-    } else settle(this, 'client_gone');
+    } else this.settle('client_gone');
   }
 
   onDrained(): void {
     const phase = this.phase;
     if (phase.name === 'sent') {
-      settle(this, answerOutcome(phase.head));
+      this.settleWhole(phase.head);
       return;
     }
     this.flowing = true;
     this.#heardAt = performance.now();
     // What was gathered of an answer that was too large for that has been taken.
     if (phase.name === 'bytes') this.#holdOrEnd(0);
-    this.upstream?.resume();
+    this.awaited?.resume();
   }
 
   onSweep(now: number): void {
@@ -254,7 +216,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     if (keepAliveMs === 0 || !this.flowing || now - this.#heardAt < keepAliveMs) return;
     if (!mayKeepAlive(this.phase, this.transform)) return;
     this.#heardAt = now;
-    this.#commitStream();
+    this.#begin('head');
     // Not under backpressure at this point, and these few bytes are too short to matter if they start some.
     this.call.exchange.write(keepAliveBytes(this.call));
   }
@@ -264,38 +226,31 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   }
 
   onOurFault(error: GatewayError): void {
-    const { upstream } = this;
+    const { awaited } = this;
     const phase = this.phase;
     this.phase = over;
     this.stopTimers();
     try {
       if (!this.call.exchange.isAnswered) refuse(this.services, this.call, error);
       else if (phase.name === 'events' || phase.name === 'undecided' || phase.name === 'waiting')
-        writeLastWords(this, phase, error);
+        this.writeLastWords(phase, error);
       else this.call.exchange.abort();
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.
-      upstream?.cancel();
-      settle(this, outcomeOf(error), true);
+      awaited?.cancel();
+      this.settle(outcomeOf(error), true);
     }
   }
 
-  /** Leaves the sweep list: nothing of this call is due any more. */
-  stopTimers(): void {
-    clearTimeout(this.firstTokenTimer);
-    this.services.sweepList.remove(this);
-  }
-
   /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
-  refuse(fault: unknown, head: ResponseHead | null): void {
-    if (this.committed) {
-      if (fault instanceof GatewayError) breakOff(this, fault);
-      else failByUs(this, fault);
+  refuse(error: GatewayError, head: ResponseHead | null): void {
+    if (this.handedOn !== 'nothing') {
+      this.breakOff(error);
       return;
     }
     this.phase = over;
     this.stopTimers();
-    refuse(this.services, this.call, fault, head);
+    refuse(this.services, this.call, error, head);
   }
 
   /** @param first bytes of an answer that is passed on as it comes; null where more are needed */
@@ -314,7 +269,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
     const failure = beginning.failureIn(chunk);
     if (failure !== null) {
-      giveUp(this, failure);
+      this.giveUp(failure);
       return true;
     }
     transform.note(chunk);
@@ -326,15 +281,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   #giveUpIfUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.call.route.endpoint?.answersJson !== false;
     const refusal = unfitError(head, first, { isWhole, answersJson, secrets: this.#secrets });
-    if (refusal !== null) giveUp(this, refusal);
+    if (refusal !== null) this.giveUp(refusal);
     return refusal !== null;
   }
 
   /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
   #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
-    else if (!transform.divisible)
-      giveUp(this, tooLarge("The upstream's answer is too large to be changed."));
+    else if (!transform.divisible) this.giveUp(tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
 
@@ -348,28 +302,27 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     this.phase = over;
     // Of one below, the attempt has read the body.
     if (head.status >= 500 && isVendorAccountError(error)) this.attempt?.accountRefused(error);
-    this.upstream?.cancel();
+    this.awaited?.cancel();
     // Of an answer about our account nothing passes, its headers included.
     this.refuse(error, isVendorAccountError(error) ? null : head);
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
     this.phase = { name: 'bytes', transform, head, beginning: beginningOf(head, this.#secrets) };
-    this.committed = true;
-    this.relayed = true;
+    this.handedOn = 'answer';
     this.call.exchange.begin(head.status, answerLines(this.call, head));
-    releaseBody(this.services, this.call, this.upstream, this.transform);
+    releaseBody(this.services, this.call, this.awaited, this.transform);
   }
 
   #onWhole(whole: Whole, chunk: Buffer): boolean {
     const { head, gathered } = whole;
-    if (gathered.length === 0 && chunk.length === head.contentLength && !this.committed) {
+    if (gathered.length === 0 && chunk.length === head.contentLength && this.handedOn === 'nothing') {
       this.#sendWhole(whole, chunk);
       return true;
     }
     const room = gathered.roomFor(chunk.length, head.contentLength);
     if (room !== -1 && !this.#holdOrEnd(room)) return true;
-    if (gathered.add(chunk, head.contentLength) || this.committed) return true;
+    if (gathered.add(chunk, head.contentLength) || this.handedOn !== 'nothing') return true;
     const before = gathered.take();
     if (head.status < 300 && this.#giveUpIfUnfit(head, before.length > 0 ? before : chunk, false))
       return true;
@@ -385,19 +338,15 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   #holdOrEnd(bytes: number): boolean {
     const call = this.call;
     if (bytes === call.gathered) return true;
-    try {
-      takeAnswerMemory(this.services, call, bytes);
-      return true;
-    } catch (fault) {
-      if (!(fault instanceof GatewayError)) throw fault;
-      // What was asked of the target was answered: it has not failed, and no other is asked.
-      if (this.committed) breakOff(this, fault, 'no_room');
-      else {
-        this.attempt?.giveUp('no_room', fault);
-        this.refuse(fault, null);
-      }
-      return false;
+    const refusal = takeAnswerMemory(this.services, call, bytes);
+    if (refusal === null) return true;
+    // What was asked of the target was answered: it has not failed, and no other is asked.
+    if (this.handedOn !== 'nothing') this.breakOff(refusal, 'no_room');
+    else {
+      this.attempt?.giveUp('no_room', refusal);
+      this.refuse(refusal, null);
     }
+    return false;
   }
 
   #sendWhole({ transform, head }: Answering, body: Buffer): void {
@@ -415,12 +364,12 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
         answer = transform.whole(body);
       } catch (fault) {
         if (!(fault instanceof GatewayError)) throw fault;
-        giveUp(this, fault);
+        this.giveUp(fault);
         return;
       }
     }
     const { keep } = transform;
-    whenKept(this, keep === null ? null : wholeEnd(keep, head, answer), (result) => {
+    this.whenKept(keep === null ? null : wholeEnd(keep, head, answer), (result) => {
       if (result instanceof GatewayError) this.refuse(result, null);
       else this.#respond(head, result ?? answer);
     });
@@ -428,8 +377,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
 
   #respond(head: ResponseHead, answer: Buffer | string): void {
     const call = this.call;
-    if (call.exchange.respond(head.status, answerLines(call, head), answer))
-      settle(this, answerOutcome(head));
+    if (call.exchange.respond(head.status, answerLines(call, head), answer)) this.settleWhole(head);
     else {
       // No more than what the client has not taken: the upstream's bytes have become the answer.
       countAnswerMemory(this.services, call, call.exchange.bytesOut);
@@ -440,14 +388,15 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   #endWhole(whole: Whole): void {
     const { head } = whole;
     const body = whole.gathered.take();
-    if (this.committed) breakOff(this, this.#errorOf(head, body) ?? statusError(head, body));
+    if (this.handedOn !== 'nothing') this.breakOff(this.#errorOf(head, body) ?? statusError(head, body));
     else this.#sendWhole(whole, body);
   }
 
-  #commitStream(): void {
-    if (this.committed) return;
-    this.committed = true;
-    this.call.exchange.begin(200, streamLines(this.call, this.head));
+  /** @param part of the stream that leaves next */
+  #begin(part: 'head' | 'answer'): void {
+    const before = this.handedOn;
+    if (before !== 'answer') this.handedOn = part;
+    if (before === 'nothing') this.call.exchange.begin(200, streamLines(this.call, this.head));
   }
 
   #onEvents(events: Events, chunk: Buffer): boolean {
@@ -457,10 +406,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holdOrEnd(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
-      giveUp(this, tooLarge('An event of the upstream is too large to be passed on.'));
+      this.giveUp(tooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
-    if (!this.relayed && !this.#beginIfGood(events.judge(run))) return true;
+    if (this.handedOn !== 'answer' && !this.#beginIfGood(events.judge(run))) return true;
     return this.#passRun(events, run);
   }
 
@@ -468,14 +417,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
   #beginIfGood(verdict: StreamVerdict): boolean {
     if (verdict === 'silence') return false;
     if (verdict !== 'meaningful') {
-      if (verdict.unbegun) giveUnbegun(this, verdict);
-      else giveUp(this, verdict);
+      if (verdict.unbegun) this.giveUnbegun(verdict);
+      else this.giveUp(verdict);
       return false;
     }
-    this.relayed = true;
     clearTimeout(this.firstTokenTimer);
-    this.#commitStream();
-    releaseBody(this.services, this.call, this.upstream, this.transform);
+    this.#begin('answer');
+    releaseBody(this.services, this.call, this.awaited, this.transform);
     return true;
   }
 
@@ -485,9 +433,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
       this.#heardAt = performance.now();
       this.flowing = this.call.exchange.write(passed);
     }
-    if (transform.encodedError !== null) endFailed(this, transform.encodedError);
-    else if (transform.withheldError !== null) giveUp(this, transform.withheldError);
-    else if (transform.endsItself && transform.isComplete) endComplete(this, transform);
+    if (transform.encodedError !== null) this.endFailed(transform.encodedError);
+    else if (transform.withheldError !== null) this.giveUp(transform.withheldError);
+    else if (transform.endsItself && transform.isComplete) this.endComplete(transform);
     return this.flowing;
   }
 
@@ -498,19 +446,19 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener, R
     // Judging what was left may have ended the call.
     if (this.phase !== events) return;
     const { exchange } = this.call;
-    if (!this.relayed && transform.exactErrors) {
-      giveUnbegun(this, endedUnbegun());
+    if (this.handedOn !== 'answer' && transform.exactErrors) {
+      this.giveUnbegun(endedUnbegun());
       return;
     }
     const { last, error } = transform.end();
-    if (!this.relayed && transform.encodedError !== null) {
-      giveUnbegun(this, transform.encodedError);
+    if (this.handedOn !== 'answer' && transform.encodedError !== null) {
+      this.giveUnbegun(transform.encodedError);
       return;
     }
-    this.#commitStream();
+    this.#begin('head');
     if (last !== null) exchange.write(last);
-    if (error !== null) breakOff(this, error);
-    else if (transform.passedError !== null) endFailed(this, transform.passedError);
-    else endGood(this, transform);
+    if (error !== null) this.breakOff(error);
+    else if (transform.passedError !== null) this.endFailed(transform.passedError);
+    else this.endGood(transform);
   }
 }

@@ -34,12 +34,12 @@ import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
  * The life of a request, in order: route, authenticate, take its request and slot of the limits of its key (`admit`), take
  * in the body as there is room for it, validate, resolve the model, recall what it goes on from, take what else it needs of
  * its limits, forward, relay, account. A refusal that is known at once is thrown and ends the
- * call in `endFaulted` of `refuse`; one that shows later is answered with `refuse` by who has waited for it. A relayed answer that
- * has begun ends in `answer-end`, and every path ends in `account` exactly once.
+ * call in `endThrown` of `refuse`; one that shows later is answered with `refuse` by who has waited for it. A relayed answer that
+ * has begun ends in `RelayedAnswer`, and every path ends in `account` exactly once.
  * @param socketCall of a request that came as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {
-  const call = new Call(exchange, services.running, openai, services.endFaulted);
+  const call = new Call(exchange, services.running, openai, services.endThrown);
   call.socketCall = socketCall;
   try {
     begin(services, call);
@@ -211,9 +211,9 @@ class UploadSending implements Sending {
     this.#sending = send(services, call);
   };
 
-  abandon(fault: unknown): void {
-    if (this.#sending === null) refuse(this.#services, this.#call, fault);
-    else this.#sending.abandon(fault);
+  abandon(error: GatewayError): void {
+    if (this.#sending === null) refuse(this.#services, this.#call, error);
+    else this.#sending.abandon(error);
   }
 }
 

@@ -68,7 +68,7 @@ export interface Services {
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */
   readonly reportFault: (where: FaultPlace, fault: unknown, call: Call | null) => void;
   /** Ends a call in whose course something was thrown, refusals included. Never throws. */
-  readonly endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
+  readonly endThrown: (call: Call, where: FaultPlace, thrown: unknown) => void;
   /** Takes note that an upstream does not accept our account there. */
   readonly reportVendorAccount: (call: Pick<Asking, 'exchange'>, refusal: VendorAccountRefusal) => void;
   /** How every target fares, as this worker has seen it. */

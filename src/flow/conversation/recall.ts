@@ -8,7 +8,7 @@ import type { Next } from '../admit.js';
 import { WaitingClient } from '../attend.js';
 import type { ResolvedCall } from '../call.js';
 import { takeMemory } from '../memory-budget.js';
-import { refuse } from '../refuse.js';
+import { refusalOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { validateBody } from '../validate.js';
 import type { FoundValues } from './find-queue.js';
@@ -150,7 +150,7 @@ class Recalling {
       try {
         goOn();
       } catch (fault) {
-        refuse(services, call, fault);
+        refuse(services, call, refusalOf(services, call, 'request', fault));
       }
     };
     const found = (values: FoundValues): void =>

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { failureError } from '../../attempts/told-error.js';
 import type { Upstream } from '../../config/types.js';
-import { type FaultPlace, GatewayError } from '../../errors.js';
+import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { Swept } from '../../http/sweep.js';
 import { responses } from '../../protocols/responses/index.js';
@@ -76,14 +76,10 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
 
   onData(chunk: Buffer): boolean {
     if (this.#call.accounted) return true;
-    try {
-      const run = this.#runs.push(chunk);
-      takeAnswerMemory(this.#services, this.#call, this.#runs.held);
-      if (run !== null) this.#pass(run);
-    } catch (fault) {
-      if (!(fault instanceof GatewayError)) throw fault;
-      this.#fail(fault);
-    }
+    const run = this.#runs.push(chunk);
+    const refusal = takeAnswerMemory(this.#services, this.#call, this.#runs.held);
+    if (refusal !== null) this.#fail(refusal);
+    else if (run !== null) this.#pass(run);
     return this.#isFlowing;
   }
 

@@ -175,7 +175,7 @@ export class Conversion implements Asker {
     if (isGood && isVendorAccountError(error)) attempt.report(error);
     if (this.#attempts.planNext(isUnusable ? unusable(error) : failedRequest(answer, true))) {
       const backoff = this.#attempts.beginPlanned(error);
-      if (backoff !== null) this.#waiting.cancel = () => backoff.cancel();
+      if (backoff !== null) this.#waiting.cancel = backoff.cancel;
       return;
     }
     const isOurs = !isFailure(answer) && answer.refusal !== null && answer.refusal.error !== null;

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Asker, Attempt, type Attempts, type Backoff } from '../../attempts/attempts.js';
+import { type Asker, Attempt, type Attempts, type Wait } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/told-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
@@ -21,7 +21,7 @@ import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
 import { answerLines } from '../answer-lines.js';
 import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call.js';
-import { refuse } from '../refuse.js';
+import { refusalOf, refuse } from '../refuse.js';
 import { aimAt, findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { takePlace } from '../sockets/take-place.js';
@@ -61,7 +61,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
   #attempt: Attempt | null = null;
   #upstream: UpstreamSocket | null = null;
   /** Before the same target is asked again. */
-  #backoff: Backoff | null = null;
+  #backoff: Wait | null = null;
   #bridge: Bridge | null = null;
 
   constructor(services: Services, call: RealtimeCall, attempts: Attempts) {
@@ -83,8 +83,8 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     this.#upstream = openSocket(request, this.#services.dialer, this);
   }
 
-  onNoneLeft(fault: unknown): void {
-    refuse(this.#services, this.#call, fault);
+  onNoneLeft(thrown: unknown): void {
+    refuse(this.#services, this.#call, refusalOf(this.#services, this.#call, 'request', thrown));
   }
 
   onOpen(): void {
