@@ -186,7 +186,7 @@ class Drain implements UpstreamHandler, Draining {
     }
     transform.pass(run, runs.overlong);
     this.#tokens += tokensOf(streamedWeight(run, run.length));
-    if (transform.encodedError !== null || transform.withheldError !== null) this.#stop(true);
+    if (transform.failure !== null) this.#stop(true);
     else if (transform.endsItself && transform.isComplete) this.#endComplete();
     else if (this.#tokens > mostTokens) this.stop();
   }

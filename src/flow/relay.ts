@@ -433,8 +433,9 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
       this.#heardAt = performance.now();
       this.flowing = this.call.exchange.write(passed);
     }
-    if (transform.encodedError !== null) this.endFailed(transform.encodedError);
-    else if (transform.withheldError !== null) this.giveUp(transform.withheldError);
+    const { failure } = transform;
+    if (failure?.isTold) this.endFailed(failure.error);
+    else if (failure !== null) this.giveUp(failure.error);
     else if (transform.endsItself && transform.isComplete) this.endComplete(transform);
     return this.flowing;
   }
@@ -451,8 +452,8 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
       return;
     }
     const { last, error } = transform.end();
-    if (this.handedOn !== 'answer' && transform.encodedError !== null) {
-      this.giveUnbegun(transform.encodedError);
+    if (this.handedOn !== 'answer' && transform.failure !== null) {
+      this.giveUnbegun(transform.failure.error);
       return;
     }
     this.#begin('head');

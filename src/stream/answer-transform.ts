@@ -12,6 +12,16 @@ export interface TransformEnd {
   readonly error: GatewayError | null;
 }
 
+/** An error by which a stream ends before its upstream's last byte. */
+export interface StreamFailure {
+  readonly error: GatewayError;
+  /**
+   * The client has got it: a translation has given out its error event. Else an event would have told the client of the
+   * gateway's account, and neither it nor what is behind it was given out.
+   */
+  readonly isTold: boolean;
+}
+
 /** The last events of a stream, or a whole answer, which wait until what a client may go on from by their word is kept. */
 export interface WaitingEnd {
   readonly keep: Keep;
@@ -45,19 +55,11 @@ export interface AnswerTransform {
   readonly isCut: boolean;
   /** Bytes that it keeps of a stream that has passed, with what is gathered of it to be kept under an id. */
   readonly gatheredBytes: number;
+  /** Why `pass` gives out nothing more; null as long as it does. */
+  readonly failure: StreamFailure | null;
   /**
-   * The error with which a translation has ended the client's stream, the upstream's or its own: `pass` has given out the
-   * error event. Null until then, and always where answers are not translated.
-   */
-  readonly encodedError: GatewayError | null;
-  /**
-   * Why `pass` has cut the stream: an event would tell the client of the gateway's account, and neither it nor what is
-   * behind it was given out. Null where nothing is withheld.
-   */
-  readonly withheldError: GatewayError | null;
-  /**
-   * The error that the upstream's stream has ended with. The client has got it already, as it came, or translated as
-   * `encodedError`. Null as long as there is none.
+   * The error that the upstream's stream has ended with, by what has passed: the client has got it, as it came or
+   * translated. Null as long as there is none. It is read anew each time: to be asked for at the end.
    */
   readonly passedError: GatewayError | null;
   /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `waitingEnd`. */

@@ -22,7 +22,7 @@ import type { MadeMedia, Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
 import { parseObject } from '../wire/json.js';
-import type { AnswerTransform, TransformEnd, WaitingEnd } from './answer-transform.js';
+import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { OutputEstimate } from './output-estimate.js';
 import { writtenMedia, writtenWeight } from './streamed-text.js';
@@ -82,8 +82,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly isCut = false;
   readonly keep: Keep | null;
   waitingEnd: WaitingEnd | null = null;
-  readonly encodedError = null;
-  withheldError: GatewayError | null = null;
+  failure: StreamFailure | null = null;
   readonly streamsUnasked: boolean;
   readonly #observed: Observed;
   readonly #rules: StreamRules;
@@ -169,7 +168,7 @@ export class ObservedTransform implements AnswerTransform {
     }
     const withheld = this.#accountErrors.first(run);
     if (withheld !== null) {
-      this.withheldError = withheld.error;
+      this.failure = { error: withheld.error, isTold: false };
       run = run.subarray(0, withheld.start);
     }
     const wasInside = this.#large !== null;
@@ -177,7 +176,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail ??= new Tail();
     this.#tail.add(run);
     // What is cut where something is withheld is cut behind an event.
-    const isInside = this.withheldError === null ? isPart : wasInside && run.length === 0;
+    const isInside = this.failure === null ? isPart : wasInside && run.length === 0;
     const large = isInside ? (this.#large ?? new LargeEvent()) : this.#large;
     const part = large === null ? run : large.add(before, run, isInside);
     this.#large = isInside ? large : null;
@@ -243,7 +242,7 @@ export class ObservedTransform implements AnswerTransform {
     }
     keep.see?.(run);
     // Where nobody else notes the end, the records tell that it has come.
-    if ((!this.#ended && this.#rules.marksEnd !== null) || this.withheldError !== null) return false;
+    if ((!this.#ended && this.#rules.marksEnd !== null) || this.failure !== null) return false;
     const records = keep.records(run, true);
     if (records.length > 0) this.waitingEnd = { keep, records, end: Buffer.from(run), isStream: true };
     return this.waitingEnd !== null;

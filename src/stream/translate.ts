@@ -27,7 +27,7 @@ import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
 import { eventEnd, parseEvent } from '../wire/sse.js';
 import { rawTextWeight, textWeight } from '../wire/text-weight.js';
-import type { AnswerTransform, TransformEnd, WaitingEnd } from './answer-transform.js';
+import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
 
@@ -73,7 +73,6 @@ export class TranslatedTransform implements AnswerTransform {
   readonly exactErrors = false;
   readonly streamsUnasked = false;
   readonly endsItself = true;
-  readonly withheldError = null;
   /** Its encoder numbers what it says last. */
   readonly nextNumber = 0;
   readonly mediaSeconds = 0;
@@ -85,8 +84,9 @@ export class TranslatedTransform implements AnswerTransform {
     this.#parts = parts;
   }
 
-  get encodedError(): GatewayError | null {
-    return this.#stream?.error ?? null;
+  get failure(): StreamFailure | null {
+    const error = this.passedError;
+    return error === null ? null : { error, isTold: true };
   }
 
   get usage(): Usage | null {
@@ -110,7 +110,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get isComplete(): boolean {
-    return this.encodedError === null && this.#stream !== null && this.#stream.isOver;
+    return this.passedError === null && this.#stream !== null && this.#stream.isOver;
   }
 
   get gatheredBytes(): number {
@@ -133,7 +133,7 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   get passedError(): GatewayError | null {
-    return this.encodedError;
+    return this.#stream?.error ?? null;
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {

@@ -62,7 +62,7 @@ export function translated(pieces: Iterable<Buffer>, transform: TranslatedTransf
   const runs = new EventRuns(transform.eventBytes);
   let out = '';
   let judged = false;
-  const isOver = (): boolean => transform.encodedError !== null || transform.isComplete;
+  const isOver = (): boolean => transform.failure !== null || transform.isComplete;
   const take = (run: Buffer | null): void => {
     if (run === null) return;
     if (!judged) {
@@ -83,7 +83,7 @@ export function translated(pieces: Iterable<Buffer>, transform: TranslatedTransf
     if (last !== null) take(last);
   }
   if (!isOver()) out += transform.end().last?.toString('latin1') ?? '';
-  const { encodedError: error, usage } = transform;
+  const { passedError: error, usage } = transform;
   return `${out}\n${JSON.stringify({ usage, error: error?.message ?? null })}`;
 }
 

@@ -117,7 +117,7 @@ test('an error in the middle is told in the stream, and nothing after it', async
   each.judge(event('a'));
   t.equal(each.pass(event('a')).toString(), '<a>');
   t.equal(each.pass(Buffer.concat([event('fail'), event('b')])).toString(), '!full!');
-  t.equal(each.encodedError?.kind, 'overloaded');
+  t.equal(each.failure?.error.kind, 'overloaded');
 });
 
 test('a stream that ends early says so', async (t) => {

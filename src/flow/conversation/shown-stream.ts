@@ -96,7 +96,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     }
     this.#begin();
     this.#write(transform.pass(run, this.#runs.overlong));
-    if (transform.withheldError !== null) this.#fail(transform.withheldError);
+    if (transform.failure !== null) this.#fail(transform.failure.error);
     else if (ended !== null) void settleShown(this.#services, this.#call.key.id, this.#shown.id, ended);
   }
 
