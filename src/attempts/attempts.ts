@@ -18,7 +18,7 @@ const longestMs = 2000;
 /** Asks a target for a call: relays its answer, collects it, opens a socket there, or submits a task. */
 export interface Asker {
   /**
-   * Asks the present target, and tells `Attempts` when that comes to nothing.
+   * Asks the present target, and tells `AttemptPlan` when that comes to nothing.
    * @throws {GatewayError} for what this target cannot be asked: the next one is
    */
   ask(): void;
@@ -27,14 +27,14 @@ export interface Asker {
 }
 
 /**
- * The attempts of one call: its targets in the order in which they are asked, and the present one of them with the key to
- * ask it with. What follows an attempt that failed is decided here by the `verdict`, for calls of every kind.
+ * The plan of one call's attempts: its targets in the order in which they are asked, and the present one of them with the
+ * key to ask it with. What follows an attempt that failed is decided here by the `verdict`, for calls of every kind.
  */
-export class Attempts {
+export class AttemptPlan {
   target: Target;
   health: TargetHealth;
   /** Index of the upstream's key; 0 where it has one, or none. */
-  key = 0;
+  keyIndex = 0;
   /** When the present target was chosen (milliseconds of `performance.now()`). */
   lookedAt: number;
   readonly #services: Services;
@@ -168,11 +168,11 @@ export class Attempts {
   }
 
   /** Of two targets that were asked at once, the call goes on with this attempt's. The targets behind both come next. */
-  stayWith({ target, key }: Attempt): void {
+  stayWith({ target, keyIndex }: Attempt): void {
     if (target === this.target) return;
     this.target = target;
     this.health = this.#services.health.of(target);
-    this.key = key;
+    this.keyIndex = keyIndex;
     this.#keysAsked = 1;
     this.#repeats = 0;
   }
@@ -237,19 +237,19 @@ export class Attempts {
     this.#index = index;
     this.target = target;
     this.health = this.#services.health.of(this.target);
-    this.key = 0;
+    this.keyIndex = 0;
     this.#keysAsked = 1;
     this.#repeats = 0;
     if (this.health.keys !== null) this.#chooseKey();
   }
 
   #chooseKey(): void {
-    this.key = this.health.keys?.choose(this.call.affinity, Math.random, this.lookedAt) ?? 0;
+    this.keyIndex = this.health.keys?.choose(this.call.affinity, Math.random, this.lookedAt) ?? 0;
   }
 }
 
 /** What is asked, and with which of its keys. */
-interface AttemptStart extends Pick<Attempts, 'target' | 'health' | 'key' | 'lookedAt'> {
+interface AttemptStart extends Pick<AttemptPlan, 'target' | 'health' | 'keyIndex' | 'lookedAt'> {
   /** Whose client's headers are sent; null where none are. */
   readonly call: Call | null;
 }
@@ -260,8 +260,8 @@ interface AttemptStart extends Pick<Attempts, 'target' | 'health' | 'key' | 'loo
  */
 export class Attempt {
   readonly target: Target;
-  /** Of the target's keys, by its place. */
-  readonly key: number;
+  /** Index of the upstream's key. */
+  readonly keyIndex: number;
   readonly #services: Services;
   readonly #call: Call | null;
   readonly #health: TargetHealth;
@@ -270,12 +270,12 @@ export class Attempt {
   #isOver = false;
 
   /** Begins an attempt at the present target. */
-  constructor(services: Services, { call, target, health, key, lookedAt }: AttemptStart) {
+  constructor(services: Services, { call, target, health, keyIndex, lookedAt }: AttemptStart) {
     this.target = target;
     this.#call = call;
     this.#services = services;
     this.#health = health;
-    this.key = key;
+    this.keyIndex = keyIndex;
     this.#beganAt = lookedAt;
     this.#ticket = health.began(lookedAt);
   }
@@ -310,9 +310,9 @@ export class Attempt {
 
   /** Takes note of an answer about our account, which is the client's own where the call has named one. */
   report(error: GatewayError): void {
-    const { target, key } = this;
+    const { target, keyIndex } = this;
     if (this.#call === null || carriesAccount(this.#call, target)) return;
-    this.#services.reportVendorAccount(this.#call, { upstream: target.upstream, key, error });
+    this.#services.reportVendorAccount(this.#call, { upstream: target.upstream, keyIndex, error });
   }
 
   /** What began as a good answer says that our account is not accepted. */
@@ -356,7 +356,7 @@ export class Attempt {
 
   #end(now: number, outcome: AttemptOutcome): void {
     this.#isOver = true;
-    this.#health.ended(now, this.#ticket, outcome, this.key);
+    this.#health.ended(now, this.#ticket, outcome, this.keyIndex);
   }
 }
 
@@ -373,14 +373,14 @@ export function noteVendorAccountRefused(
   error: VendorAccountError,
 ): void {
   const { upstream, model, apiKey } = asked;
-  const key = Math.max(0, upstream.apiKeys.indexOf(apiKey ?? ''));
+  const keyIndex = Math.max(0, upstream.apiKeys.indexOf(apiKey ?? ''));
   const target = call.model?.targets.find((each) => each.upstream === upstream && each.model === model);
   if (target !== undefined) {
     const health = services.health.of(target);
-    const start = { call: null, target, health, key, lookedAt: performance.now() };
+    const start = { call: null, target, health, keyIndex, lookedAt: performance.now() };
     new Attempt(services, start).endedAs(error.vendorAccountStatus);
   }
-  services.reportVendorAccount(call, { upstream, key, error });
+  services.reportVendorAccount(call, { upstream, keyIndex, error });
 }
 
 /**

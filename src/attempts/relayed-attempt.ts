@@ -5,7 +5,7 @@ import { isVendorAccountError } from '../protocols/error-formats/vendor-account-
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import { Attempt, type Attempts } from './attempts.js';
+import { Attempt, type AttemptPlan } from './attempts.js';
 import { readErrorAnswer } from './error-answer.js';
 import { statusError } from './told-error.js';
 
@@ -80,16 +80,16 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   constructor(
     services: Services,
-    attempts: Attempts,
+    plan: AttemptPlan,
     owner: AttemptOwner,
     handler: UpstreamHandler,
     { transform, gatewayPath, leftOut }: AttemptParts,
   ) {
-    super(services, attempts);
+    super(services, plan);
     this.transform = transform;
     this.gatewayPath = gatewayPath;
     this.leftOut = leftOut;
-    this.#call = attempts.call;
+    this.#call = plan.call;
     this.#owner = owner;
     this.handler = handler;
   }

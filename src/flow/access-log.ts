@@ -123,12 +123,12 @@ function threeDigits(number: number): string {
 /** The line that tells operators which of an upstream's keys was refused, by its place in the config, and how. */
 export function refusalLine(
   call: Pick<Asking, 'exchange'>,
-  { upstream, key, error }: VendorAccountRefusal,
+  { upstream, keyIndex, error }: VendorAccountRefusal,
 ): object {
   return {
     id: call.exchange.id,
     upstream: upstream.name,
-    apiKey: upstream.apiKeys.length === 0 ? undefined : key,
+    apiKey: upstream.apiKeys.length === 0 ? undefined : keyIndex,
     status: error.vendorAccountStatus,
     answer: typeof error.cause === 'string' ? masked(error.cause, upstream) : undefined,
   };

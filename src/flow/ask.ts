@@ -116,7 +116,7 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
 }
 
 /**
- * A request that came to an error or to no answer, as `Attempts` is told of it.
+ * A request that came to an error or to no answer, as `AttemptPlan` is told of it.
  * @param hasEffects asked again, what it asks for would be made twice
  */
 export function failedRequest(result: Answered | UpstreamFailure, hasEffects: boolean): FailedAttempt {

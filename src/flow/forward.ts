@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Asker, type Attempts, Wait } from '../attempts/attempts.js';
+import { type Asker, type AttemptPlan, Wait } from '../attempts/attempts.js';
 import { toldStatus } from '../attempts/error-answer.js';
 import { saysItLacks } from '../attempts/lacking-endpoints.js';
 import { type AttemptOwner, type JudgedErrorAnswer, RelayedAttempt } from '../attempts/relayed-attempt.js';
@@ -50,22 +50,22 @@ export function forward(
   endpoint: Endpoint,
   targets: readonly Target[],
 ): Sending {
-  const attempts = routeCall(services, call, targets);
-  const forwarding = new Forwarding(services, aimAt(call, attempts.target), endpoint, attempts);
+  const plan = routeCall(services, call, targets);
+  const forwarding = new Forwarding(services, aimAt(call, plan.target), endpoint, plan);
   call.answering = forwarding;
-  attempts.start(forwarding);
+  plan.start(forwarding);
   return forwarding;
 }
 
 /**
- * Asks a target, and the next one when that comes to nothing: which one that is, `Attempts` says. The answer is handed on by
+ * Asks a target, and the next one when that comes to nothing: which one that is, `AttemptPlan` says. The answer is handed on by
  * the relay, a second attempt beside the first is the hedge's.
  */
 export class Forwarding implements Asker, AttemptOwner, Sending {
   readonly services: Services;
   readonly call: RoutedCall;
   readonly endpoint: Endpoint;
-  readonly attempts: Attempts;
+  readonly plan: AttemptPlan;
   /** It has the client's side from the start. */
   readonly relay: Relay;
   /** The present one, or the last. */
@@ -75,11 +75,11 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   /** Time went by before the first attempt. */
   #isLate = false;
 
-  constructor(services: Services, call: RoutedCall, endpoint: Endpoint, attempts: Attempts) {
+  constructor(services: Services, call: RoutedCall, endpoint: Endpoint, plan: AttemptPlan) {
     this.services = services;
     this.call = call;
     this.endpoint = endpoint;
-    this.attempts = attempts;
+    this.plan = plan;
     this.relay = new Relay(services, call, this);
   }
 
@@ -89,7 +89,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   ask(): void {
-    this.call.target = this.attempts.target;
+    this.call.target = this.plan.target;
     try {
       const prepared = this.#prepare();
       if (prepared !== null) this.#send(prepared);
@@ -103,11 +103,11 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   /** @returns null where the gateway answers, or where media are fetched first */
   #prepare(): Prepared | null {
     const { call, endpoint } = this;
-    const { target, key } = this.attempts;
+    const { target, keyIndex } = this.plan;
     if (call.upload !== null) return prepareUpload(call, call.upload, endpoint, target);
     if (!this.#isNative(target)) return this.#translate(target, endpoint.translation);
     if (hasOtherForm(endpoint, target)) this.#holdTwice();
-    return prepareNative(this.services, call, { endpoint, target, key });
+    return prepareNative(this.services, call, { endpoint, target, keyIndex });
   }
 
   #translate(target: Target, translation: Translation | null): Prepared | null {
@@ -140,7 +140,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
 
   #fetchMedia(translation: Translation, request: ConversationRequest, wanted: readonly RemotePart[]): void {
     const { call } = this;
-    const { target } = this.attempts;
+    const { target } = this.plan;
     const waiting = { cancel: () => {} };
     fetchMedia(this.services, call, { request, target, wanted, waiting })
       .then((fetched) => {
@@ -149,7 +149,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       .catch((fault: unknown) => {
         if (call.accounted) return;
         this.#attempt?.withdraw();
-        this.attempts.cannot(fault);
+        this.plan.cannot(fault);
       })
       .catch((fault: unknown) => call.onFault('promise', fault));
     this.standBy(() => waiting.cancel());
@@ -179,7 +179,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       hedgeMs !== null &&
       mayHedge(call, this.endpoint) &&
       (gatewayPath === 'translated' || !prepared.hasEffects(prepared.body));
-    const attempt = new RelayedAttempt(services, this.attempts, this, relay, prepared);
+    const attempt = new RelayedAttempt(services, this.plan, this, relay, prepared);
     this.#attempt = attempt;
     relay.reset(attempt);
     attempt.exchange =
@@ -224,7 +224,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   }
 
   adopt(attempt: RelayedAttempt): void {
-    this.attempts.stayWith(attempt);
+    this.plan.stayWith(attempt);
     this.#attempt = attempt;
     this.call.target = attempt.target;
     this.call.gatewayPath = attempt.gatewayPath;
@@ -258,7 +258,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
       this.relay.isSilent &&
       isReplayable(this.call) &&
       !this.#hasEffects &&
-      this.attempts.hasNext((target) => this.#canAsk(target))
+      this.plan.hasNext((target) => this.#canAsk(target))
     ) {
       noteGivenUp(this.call, attempt);
       this.relay.giveUp(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
@@ -273,7 +273,7 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     if (this.#noteIfLacking(attempt.target, status, body)) {
       attempt.discard(head);
       this.#isLate = true;
-      this.attempts.askAgain();
+      this.plan.askAgain();
       return;
     }
     const failed = {
@@ -323,12 +323,12 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
 
   /** Plans an attempt to follow one that failed. @returns whether there is one: then `#goOn` begins it. */
   #planNext(attempt: FailedAttempt): boolean {
-    return this.call.exchange.alive && this.attempts.planNext(attempt);
+    return this.call.exchange.alive && this.plan.planNext(attempt);
   }
 
   #goOn(failure: GatewayError): void {
     if (this.#attempt !== null) noteFailed(this.call, this.#attempt);
-    const backoff = this.attempts.beginPlanned(failure);
+    const backoff = this.plan.beginPlanned(failure);
     if (backoff !== null) this.relay.reset(backoff);
   }
 

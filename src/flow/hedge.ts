@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Attempts } from '../attempts/attempts.js';
+import type { AttemptPlan } from '../attempts/attempts.js';
 import { type AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
 import type { Target } from '../config/types.js';
 import { GatewayError, guard } from '../errors.js';
@@ -27,7 +27,7 @@ interface HedgedCall extends AttemptOwner {
   readonly services: Services;
   readonly call: RoutedCall;
   readonly endpoint: Endpoint;
-  readonly attempts: Attempts;
+  readonly plan: AttemptPlan;
   /** Its `awaited` is what a client that leaves cancels. */
   readonly relay: StreamTaker & { awaited: UpstreamExchange | null };
   /** What becomes of the attempt is what becomes of the call from now on. */
@@ -150,16 +150,16 @@ export class Hedge implements UpstreamExchange {
   }
 
   #askSecond(): void {
-    const { services, call, endpoint, attempts } = this.#hedged;
+    const { services, call, endpoint, plan } = this.#hedged;
     const { hedges } = services;
-    const { next } = attempts;
+    const { next } = plan;
     if (!hedges.isFree(call.model) || next === null) return;
     try {
       const prepared = prepareHedge(services, call, endpoint, next);
       // Only what is sent moves the call on: it may fail over to a target that was not asked as a second one.
       if (prepared === null) return;
-      attempts.goTo(next);
-      const second = new RelayedAttempt(services, attempts, this.#hedged, this.#hedged.relay, prepared);
+      plan.goTo(next);
+      const second = new RelayedAttempt(services, plan, this.#hedged, this.#hedged.relay, prepared);
       this.#second = second;
       this.#holdBack(second);
       second.exchange = postAttempt(services, call, second, prepared, deadlinesLeft(call));
@@ -199,7 +199,7 @@ function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target
   if (target.native.has(endpoint.protocol)) {
     if (services.lacking.has(target, endpoint, performance.now())) return null;
     if (hasOtherForm(endpoint, target)) return prepareAnew(services, call, endpoint, target);
-    const prepared = prepareNative(services, call, { endpoint, target, key: null });
+    const prepared = prepareNative(services, call, { endpoint, target, keyIndex: null });
     // What the first target would not keep, this one might.
     return prepared.hasEffects(prepared.body) ? null : prepared;
   }
@@ -217,7 +217,7 @@ function prepareAnew(services: Services, call: Call, endpoint: Endpoint, target:
   const before = call.heldBytes;
   takeMemory(services, call, call.body?.length ?? 0);
   try {
-    return prepareNative(services, call, { endpoint, target, key: null });
+    return prepareNative(services, call, { endpoint, target, keyIndex: null });
   } catch (fault) {
     keepMemory(services, call, before);
     throw fault;

@@ -64,9 +64,9 @@ export function postAttempt(
   prepared: Prepared,
   deadlines: Deadlines,
 ): UpstreamExchange {
-  const { target, key } = attempt;
+  const { target, keyIndex } = attempt;
   const { body, source, hasEffects } = prepared;
-  const head = upstreamHead(call, target, key, prepared);
+  const head = upstreamHead(call, target, keyIndex, prepared);
   const request = { method: 'POST', head, body, source, hasEffects };
   return services.upstream.send(target.upstream.origin, request, deadlines, attempt);
 }
@@ -128,8 +128,8 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   };
 }
 
-function keyOf({ target, key }: NativeAttempt): string | null {
-  return key === null ? null : (target.upstream.apiKeys[key] ?? null);
+function keyOf({ target, keyIndex }: NativeAttempt): string | null {
+  return keyIndex === null ? null : (target.upstream.apiKeys[keyIndex] ?? null);
 }
 
 interface OtherFormAttempt {

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { affinityBytes, hashBytes, ownerHash } from '../attempts/affinity.js';
-import { Attempts } from '../attempts/attempts.js';
+import { AttemptPlan } from '../attempts/attempts.js';
 import { anyTarget, type RouteRequest } from '../attempts/choose.js';
 import { parseWishes, type TargetWishes } from '../attempts/wishes.js';
 import type { Protocol, Target } from '../config/types.js';
@@ -113,7 +113,7 @@ const leastBytes = 2048;
  * @throws {GatewayError} `overloaded` when none may be asked now, and of status 400 or 403 for what the call says of
  * its targets
  */
-export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): Attempts {
+export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): AttemptPlan {
   services.openCalls.add(call);
   const targets = knowing(call, steerable(call.steering, all));
   const wishes = wishesOf(call);
@@ -158,7 +158,7 @@ function knowing(call: ResolvedCall, targets: readonly Target[]): readonly Targe
 }
 
 /** Index of the key that what a call goes on from was made with; null for any. */
-function holdingKey({ recalled }: ResolvedCall, { upstream }: Target): number | null {
+function holdingKeyIndex({ recalled }: ResolvedCall, { upstream }: Target): number | null {
   const mark = recalled?.holder?.key ?? null;
   const index = mark === null ? -1 : upstream.apiKeys.findIndex((key) => keyMark(key) === mark);
   return index === -1 ? null : index;
@@ -173,14 +173,14 @@ function attemptsAt(
   call: ResolvedCall,
   chosen: readonly Target[],
   now: number,
-): Attempts {
+): AttemptPlan {
   const { socketCall } = call;
-  if (socketCall === null && call.recalled === null) return new Attempts(services, call, chosen, now);
-  const attempts = new Attempts(services, call, socketCall?.upstreamSession.arrange(chosen) ?? chosen, now);
-  attempts.key = holdingKey(call, attempts.target) ?? attempts.key;
-  if (socketCall === null) return attempts;
-  attempts.key = socketCall.upstreamSession.keyFor(attempts.target) ?? attempts.key;
-  return attempts;
+  if (socketCall === null && call.recalled === null) return new AttemptPlan(services, call, chosen, now);
+  const plan = new AttemptPlan(services, call, socketCall?.upstreamSession.arrange(chosen) ?? chosen, now);
+  plan.keyIndex = holdingKeyIndex(call, plan.target) ?? plan.keyIndex;
+  if (socketCall === null) return plan;
+  plan.keyIndex = socketCall.upstreamSession.keyIndexFor(plan.target) ?? plan.keyIndex;
+  return plan;
 }
 
 const atHeader = { param: 'x-gateway-target' };

@@ -31,7 +31,7 @@ import type { Downloads } from './video/downloads.js';
 export interface VendorAccountRefusal {
   readonly upstream: Upstream;
   /** Index of the upstream's key. */
-  readonly key: number;
+  readonly keyIndex: number;
   readonly error: GatewayError;
 }
 

@@ -76,14 +76,19 @@ export interface HeadParts {
 
 /**
  * The head of the POST to an upstream: without framing headers and the empty line, which the client adds.
- * @param key index of the upstream's key; 0 where it has none
+ * @param keyIndex index of the upstream's key; 0 where it has none
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
-export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): RequestHeadLines {
+export function upstreamHead(
+  call: Call,
+  target: Target,
+  keyIndex: number,
+  parts: HeadParts,
+): RequestHeadLines {
   const { head, id, number } = call.exchange;
   const { contentType, protocol } = parts;
-  const start = startsOf(target, parts.upstreamPath)[key];
-  if (start === undefined) throw new Error(`the upstream ${target.upstream.name} has no key ${key}`);
+  const start = startsOf(target, parts.upstreamPath)[keyIndex];
+  if (start === undefined) throw new Error(`the upstream ${target.upstream.name} has no key ${keyIndex}`);
   const vendor = vendorLines(protocol, head, target.upstream.kind, target);
   const client = clientLines(call, target, protocol);
   const kept = contentType === json && number >= 0 ? start.kept(vendor, client) : null;
@@ -178,7 +183,7 @@ interface SocketParts {
   readonly protocol: Protocol;
   readonly vendor: VendorHeaders;
   /** Index of the upstream's key; 0 where it has none. */
-  readonly key: number;
+  readonly keyIndex: number;
 }
 
 /**
@@ -190,11 +195,11 @@ export function socketRequest(
   call: Call,
   target: Target,
   path: string,
-  { protocol, vendor, key }: SocketParts,
+  { protocol, vendor, keyIndex }: SocketParts,
 ): SocketRequest {
   const { timeouts, sockets } = call.running.snapshot;
   const { upstream } = target;
-  const apiKey = upstream.apiKeys[key];
+  const apiKey = upstream.apiKeys[keyIndex];
   const lines = joinLines(
     configuredLines(target),
     requestIdLine(call.exchange.id),

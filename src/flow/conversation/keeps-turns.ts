@@ -26,7 +26,7 @@ export interface NativeAttempt {
   readonly endpoint: Endpoint;
   readonly target: Target;
   /** Index of the upstream's key that it will be asked with; null where that is not known. */
-  readonly key: number | null;
+  readonly keyIndex: number | null;
 }
 
 /**
@@ -61,7 +61,7 @@ export const nothingKept: TurnKeeping = { keep: null, watch: null };
 export function turnKeeping(
   services: Services,
   call: Call,
-  { endpoint, target, key }: NativeAttempt,
+  { endpoint, target, keyIndex }: NativeAttempt,
   conversation: ConversationRules,
 ): TurnKeeping {
   if (!keepsTurns(target, endpoint)) return { keep: answerKeep(call, conversation, true), watch: null };
@@ -69,7 +69,7 @@ export function turnKeeping(
   const { upstream, model } = target;
   const isOnly = call.model !== null && !hasChoice(call.model);
   if (isOnly && !conversation.isShown) return nothingKept;
-  const mark = key === null ? null : keyMark(upstream.apiKeys[key] ?? null);
+  const mark = keyIndex === null ? null : keyMark(upstream.apiKeys[keyIndex] ?? null);
   const held = conversation.hold(call.wholeBody(), { upstream: upstream.name, model, key: mark }, isOnly);
   if (held === null) return nothingKept;
   const { keep, watch } = held;

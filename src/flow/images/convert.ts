@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
+import { type Asker, Attempt, type AttemptPlan } from '../../attempts/attempts.js';
 import { toldStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/told-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
@@ -71,9 +71,9 @@ export function convertImages(
   targets: readonly Target[],
   asked: AskedImages,
 ): void {
-  const attempts = attemptsFor(services, call, targets, asked);
+  const plan = attemptsFor(services, call, targets, asked);
   const waiting = new WaitingClient(services, call);
-  attempts.start(new Conversion(services, call, { asked, attempts, waiting, onAnswer: () => {} }));
+  plan.start(new Conversion(services, call, { asked, plan, waiting, onAnswer: () => {} }));
 }
 
 /**
@@ -86,12 +86,12 @@ export function attemptsFor(
   call: ResolvedCall,
   targets: readonly Target[],
   asked: AskedImages,
-): Attempts {
-  const attempts = routeCall(services, call, targets);
-  if (asked.passes(attempts.target)) return attempts;
+): AttemptPlan {
+  const plan = routeCall(services, call, targets);
+  if (asked.passes(plan.target)) return plan;
   try {
-    asked.request(attempts.target.images);
-    return attempts;
+    asked.request(plan.target.images);
+    return plan;
   } catch (fault) {
     const plain = targets.filter((target) => asked.passes(target));
     if (plain.length === 0 || !(fault instanceof GatewayError)) throw fault;
@@ -102,7 +102,7 @@ export function attemptsFor(
 /** What a conversion goes by beside its call. */
 interface ConversionParts {
   readonly asked: AskedImages;
-  readonly attempts: Attempts;
+  readonly plan: AttemptPlan;
   /** The client's side until there is an answer. */
   readonly waiting: Waiter;
   /** Hears that it leaves next. */
@@ -114,7 +114,7 @@ export class Conversion implements Asker {
   readonly #services: Services;
   readonly #call: ResolvedCall;
   readonly #asked: AskedImages;
-  readonly #attempts: Attempts;
+  readonly #plan: AttemptPlan;
   readonly #waiting: Waiter;
   readonly #onAnswer: () => void;
 
@@ -122,7 +122,7 @@ export class Conversion implements Asker {
     this.#services = services;
     this.#call = call;
     this.#asked = parts.asked;
-    this.#attempts = parts.attempts;
+    this.#plan = parts.plan;
     this.#waiting = parts.waiting;
     this.#onAnswer = parts.onAnswer;
   }
@@ -142,15 +142,15 @@ export class Conversion implements Asker {
 
   async #askPresent(): Promise<void> {
     const call = this.#call;
-    const { target } = this.#attempts;
+    const { target } = this.#plan;
     let imageCall: ImageCall;
     try {
       imageCall = await this.#upstreamCall(target);
     } catch (fault) {
-      this.#attempts.cannot(fault);
+      this.#plan.cannot(fault);
       return;
     }
-    const attempt = new Attempt(this.#services, this.#attempts);
+    const attempt = new Attempt(this.#services, this.#plan);
     const answer = await this.#send(attempt, imageCall);
     if (isFailure(answer)) {
       this.#onRefusal(attempt, answer, failureError(answer));
@@ -173,8 +173,8 @@ export class Conversion implements Asker {
     const isUnusable = isGood && error.kind !== 'invalid_request';
     if (isGood) attempt.unusable(error);
     if (isGood && isVendorAccountError(error)) attempt.report(error);
-    if (this.#attempts.planNext(isUnusable ? unusable(error) : failedRequest(answer, true))) {
-      const backoff = this.#attempts.beginPlanned(error);
+    if (this.#plan.planNext(isUnusable ? unusable(error) : failedRequest(answer, true))) {
+      const backoff = this.#plan.beginPlanned(error);
       if (backoff !== null) this.#waiting.cancel = backoff.cancel;
       return;
     }
@@ -191,7 +191,7 @@ export class Conversion implements Asker {
     if (this.#asked.passes(target)) {
       const prepared =
         call.upload === null
-          ? prepareNative(this.#services, call, { endpoint, target, key: null })
+          ? prepareNative(this.#services, call, { endpoint, target, keyIndex: null })
           : prepareUpload(call, call.upload, endpoint, target);
       call.gatewayPath = prepared.gatewayPath;
       call.leftOut = prepared.leftOut;
@@ -259,7 +259,7 @@ export class Conversion implements Asker {
   #send(attempt: Attempt, { path, contentType, body }: ImageCall): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     const { upstream } = attempt.target;
-    const { key } = this.#attempts;
+    const { keyIndex } = this.#plan;
     return ask(
       this.#services,
       call,
@@ -270,7 +270,7 @@ export class Conversion implements Asker {
         body,
         upstream,
         protocol: 'images',
-        apiKey: upstream.apiKeys[key] ?? null,
+        apiKey: upstream.apiKeys[keyIndex] ?? null,
         lines: clientLines(call, attempt.target, 'images'),
         target: attempt.target,
         maxBytes: answerBytes,

@@ -1,4 +1,4 @@
-import type { Asker, Attempts } from '../../attempts/attempts.js';
+import type { Asker, AttemptPlan } from '../../attempts/attempts.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type ImageAnswer, madeImages, usageOfAnswer } from '../../protocols/images/answer.js';
@@ -38,30 +38,30 @@ export function drawingOf(call: ResolvedCall): Next<ResolvedCall> | null {
   call.units = able.some(passes) ? Math.min(count, mostCount) : wanted().count;
   return (services, admitted) => {
     const asked = askedOf(admitted, translation, passes, wanted);
-    const attempts = attemptsFor(services, admitted, able, asked);
-    attempts.start(new Drawing(services, aimAt(admitted, attempts.target), attempts, asked));
+    const plan = attemptsFor(services, admitted, able, asked);
+    plan.start(new Drawing(services, aimAt(admitted, plan.target), plan, asked));
   };
 }
 
 /** Asks each target in its own form: with the call as it came where it takes that, else at its endpoints for images. */
 class Drawing implements Asker {
   readonly #call: RoutedCall;
-  readonly #attempts: Attempts;
+  readonly #plan: AttemptPlan;
   readonly #asked: AskedImages;
   /** Its relay has the client's side, whatever is asked: a stream gets keep-alives while images are made, too. */
   readonly #forwarding: Forwarding;
   readonly #conversion: Conversion;
   readonly #waiting = { cancel: () => {} };
 
-  constructor(services: Services, call: RoutedCall, attempts: Attempts, asked: AskedImages) {
+  constructor(services: Services, call: RoutedCall, plan: AttemptPlan, asked: AskedImages) {
     this.#call = call;
-    this.#attempts = attempts;
+    this.#plan = plan;
     this.#asked = asked;
     // A target that does not take the call as it came is asked for images, never for a text.
-    this.#forwarding = new Forwarding(services, call, { ...asked.endpoint, translation: null }, attempts);
+    this.#forwarding = new Forwarding(services, call, { ...asked.endpoint, translation: null }, plan);
     this.#conversion = new Conversion(services, call, {
       asked,
-      attempts,
+      plan,
       waiting: this.#waiting,
       onAnswer: () => {
         this.#forwarding.relay.stopTimers();
@@ -71,7 +71,7 @@ class Drawing implements Asker {
   }
 
   ask(): void {
-    if (this.#asked.passes(this.#attempts.target)) {
+    if (this.#asked.passes(this.#plan.target)) {
       // An answer that passes as it comes is charged once, whatever is in it.
       this.#call.units = 1;
       this.#forwarding.ask();

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Asker, Attempt, type Attempts, type Wait } from '../../attempts/attempts.js';
+import { type Asker, Attempt, type AttemptPlan, type Wait } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/told-error.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
@@ -49,37 +49,37 @@ export function openSession(services: Services, call: AuthenticatedCall): void {
 }
 
 function open(services: Services, call: ResolvedCall & SessionCall): void {
-  const attempts = routeCall(services, call, call.model.targets);
-  attempts.start(new Opening(services, aimAt(call, attempts.target), attempts));
+  const plan = routeCall(services, call, call.model.targets);
+  plan.start(new Opening(services, aimAt(call, plan.target), plan));
 }
 
 /** Opens the session at the target that takes it. */
 class Opening implements Asker, SocketListener, ExchangeListener {
   readonly #services: Services;
   readonly #call: RealtimeCall;
-  readonly #attempts: Attempts;
+  readonly #plan: AttemptPlan;
   #attempt: Attempt | null = null;
   #upstream: UpstreamSocket | null = null;
   /** Before the same target is asked again. */
   #backoff: Wait | null = null;
   #bridge: Bridge | null = null;
 
-  constructor(services: Services, call: RealtimeCall, attempts: Attempts) {
+  constructor(services: Services, call: RealtimeCall, plan: AttemptPlan) {
     this.#services = services;
     this.#call = call;
-    this.#attempts = attempts;
+    this.#plan = plan;
     call.exchange.listener = this;
   }
 
   ask(): void {
     const call = this.#call;
-    const { target, key } = this.#attempts;
+    const { target, keyIndex } = this.#plan;
     call.target = target;
     call.gatewayPath = 'exact';
     call.sentAt = performance.now();
-    const shape = { protocol: 'realtime', vendor: vendorHeaders(call), key } as const;
+    const shape = { protocol: 'realtime', vendor: vendorHeaders(call), keyIndex } as const;
     const request = socketRequest(call, target, pathAt(call, target), shape);
-    this.#attempt = new Attempt(this.#services, this.#attempts);
+    this.#attempt = new Attempt(this.#services, this.#plan);
     this.#upstream = openSocket(request, this.#services.dialer, this);
   }
 
@@ -136,8 +136,8 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 
   /** @returns whether another attempt follows */
   #goesOn(failed: FailedAttempt, error: GatewayError | null): boolean {
-    if (!this.#attempts.planNext(failed)) return false;
-    this.#backoff = this.#attempts.beginPlanned(error);
+    if (!this.#plan.planNext(failed)) return false;
+    this.#backoff = this.#plan.beginPlanned(error);
     return true;
   }
 

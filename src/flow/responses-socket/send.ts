@@ -24,7 +24,7 @@ export function sendSocketCall(
   deadlines: Deadlines,
   answerHere: (json: string) => void,
 ): UpstreamExchange | null {
-  const { target, key } = attempt;
+  const { target, keyIndex } = attempt;
   const { upstreamPath, protocol, body, hasEffects } = prepared;
   const { isWarmUp, upstreamSession } = socketCall;
   const isTranslated = prepared.gatewayPath === 'translated';
@@ -40,10 +40,10 @@ export function sendSocketCall(
   const vendor = call.exchange.head;
   return upstreamSession.send({
     target,
-    key,
+    keyIndex,
     body,
     hasEffects,
-    socketRequest: () => socketRequest(call, target, upstreamPath, { protocol, vendor, key }),
+    socketRequest: () => socketRequest(call, target, upstreamPath, { protocol, vendor, keyIndex }),
     deadlines,
     handler: attempt,
     isWarmUp,

@@ -12,7 +12,7 @@ import type { SteeringMember } from '../../wire/steering-members.js';
 interface SessionRequest {
   readonly target: Target;
   /** Index of the upstream's key. */
-  readonly key: number;
+  readonly keyIndex: number;
   readonly body: readonly Buffer[];
   readonly hasEffects: EffectRule;
   readonly deadlines: Deadlines;
@@ -34,7 +34,7 @@ export class UpstreamSession {
   #calls: SocketCalls | null = null;
   #upstream: Upstream | null = null;
   /** Index of the upstream's key that the socket was opened with. */
-  #key = 0;
+  #keyIndex = 0;
   /** Names of upstreams that turned out to have none. */
   readonly #without = new Set<string>();
 
@@ -58,8 +58,8 @@ export class UpstreamSession {
   }
 
   /** Index of the key with which the socket to a target was opened, whose account knows what was said; null for none. */
-  keyFor({ upstream }: Target): number | null {
-    return this.isOpen && isSame(upstream, this.#upstream) ? this.#key : null;
+  keyIndexFor({ upstream }: Target): number | null {
+    return this.isOpen && isSame(upstream, this.#upstream) ? this.#keyIndex : null;
   }
 
   /** Whether a call can be sent to a target over a WebSocket. */
@@ -68,12 +68,12 @@ export class UpstreamSession {
   }
 
   send(request: SessionRequest): UpstreamExchange {
-    const { target, key, body, hasEffects, deadlines, handler, isWarmUp, otherwise } = request;
+    const { target, keyIndex, body, hasEffects, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
-    if (this.#calls === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
+    if (this.#calls === null || keyIndex !== this.#keyIndex || !isSame(upstream, this.#upstream)) {
       this.close();
       this.#upstream = upstream;
-      this.#key = key;
+      this.#keyIndex = keyIndex;
       this.#calls = new SocketCalls(request.socketRequest(), this.#dialer, {
         ...socketStreamRules,
         hold: (bytes) => this.#unfinished.hold(bytes),

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
+import { type Asker, Attempt, type AttemptPlan } from '../../attempts/attempts.js';
 import { toldStatus } from '../../attempts/error-answer.js';
 import { failureError, statusError } from '../../attempts/told-error.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
@@ -108,9 +108,9 @@ function targetsFor({ format, fault }: VideoRequest, { targets }: Model): readon
 }
 
 function takeTask(services: Services, call: ResolvedCall, request: VideoRequest): void {
-  let attempts: Attempts;
+  let plan: AttemptPlan;
   try {
-    attempts = routeCall(services, call, targetsFor(request, call.model));
+    plan = routeCall(services, call, targetsFor(request, call.model));
   } catch (fault) {
     const once = onceOnly(call, request);
     if (once === null || !(fault instanceof GatewayError) || fault.kind !== 'overloaded') throw fault;
@@ -122,15 +122,15 @@ function takeTask(services: Services, call: ResolvedCall, request: VideoRequest)
     });
     return;
   }
-  openTask(services, call, request, attempts);
+  openTask(services, call, request, plan);
 }
 
-function openTask(services: Services, call: Call, request: VideoRequest, attempts: Attempts): void {
+function openTask(services: Services, call: Call, request: VideoRequest, plan: AttemptPlan): void {
   // An upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
-  call.target = attempts.target;
+  call.target = plan.target;
   takeCopies(services, call);
   const giveBack = detachMemory(services, call);
-  const submitting = new Submitting(services, call, request, attempts);
+  const submitting = new Submitting(services, call, request, plan);
   services.unattended.add(submitting.run().finally(giveBack));
 }
 
@@ -148,13 +148,13 @@ function takeCopies(services: Services, call: Call): void {
  * What the present target is to be asked: a request may hold large images, of which few copies are made.
  * @throws {GatewayError} for what it cannot be asked
  */
-function choiceAt({ target, key }: Attempts, request: VideoRequest, id: string): Choice {
+function choiceAt({ target, keyIndex }: AttemptPlan, request: VideoRequest, id: string): Choice {
   const upstreamFormat = upstreamFormats[upstreamFormatOf(target.upstream.kind)];
   return {
     target,
     upstreamFormat,
     request: upstreamFormat.create(request, target.model, id),
-    apiKey: target.upstream.apiKeys[key] ?? null,
+    apiKey: target.upstream.apiKeys[keyIndex] ?? null,
   };
 }
 
@@ -229,7 +229,7 @@ class Submitting implements Asker, ExchangeListener {
   readonly #services: Services;
   readonly #call: Call;
   readonly #request: VideoRequest;
-  readonly #attempts: Attempts;
+  readonly #plan: AttemptPlan;
   readonly #once: OnceRequest | null;
   readonly #id = `video_${randomBytes(16).toString('hex')}`;
   /** Of the newest attempt. */
@@ -240,11 +240,11 @@ class Submitting implements Asker, ExchangeListener {
   #isOver = false;
   #onOver: () => void = () => {};
 
-  constructor(services: Services, call: Call, request: VideoRequest, attempts: Attempts) {
+  constructor(services: Services, call: Call, request: VideoRequest, plan: AttemptPlan) {
     this.#services = services;
     this.#call = call;
     this.#request = request;
-    this.#attempts = attempts;
+    this.#plan = plan;
     this.#once = onceOnly(call, request);
     call.exchange.listener = this;
   }
@@ -253,12 +253,12 @@ class Submitting implements Asker, ExchangeListener {
   run(): Promise<void> {
     return new Promise((resolve) => {
       this.#onOver = resolve;
-      this.#attempts.start(this);
+      this.#plan.start(this);
     });
   }
 
   ask(): void {
-    const choice = choiceAt(this.#attempts, this.#request, this.#id);
+    const choice = choiceAt(this.#plan, this.#request, this.#id);
     this.#call.target = choice.target;
     this.#settleBy(this.#submit(choice));
   }
@@ -306,9 +306,9 @@ class Submitting implements Asker, ExchangeListener {
     if (task === null) return true;
     const answer = await this.#askOrForget(choice, task);
     const failed = this.#failureOf(choice, answer);
-    if (failed === null || !this.#attempts.planNext(failed)) return this.#conclude({ choice, task, answer });
+    if (failed === null || !this.#plan.planNext(failed)) return this.#conclude({ choice, task, answer });
     this.#failed = { choice, task, answer };
-    this.#attempts.beginPlanned(null);
+    this.#plan.beginPlanned(null);
     return false;
   }
 
@@ -374,7 +374,7 @@ class Submitting implements Asker, ExchangeListener {
     const format = upstreamFormatOf(target.upstream.kind);
     call.leftOut = new LeftOut(unsaidHints(this.#request, format, upstreamFormat.unsaid)).names;
     const forwarded = forwardedLines(call, target, 'video');
-    this.#attempt = new Attempt(this.#services, this.#attempts);
+    this.#attempt = new Attempt(this.#services, this.#plan);
     return ask(
       this.#services,
       call,
