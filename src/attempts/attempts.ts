@@ -394,13 +394,14 @@ export function backoffMs(attempt: number, draw: number): number {
   return draw * Math.min(longestMs, baseMs * 2 ** Math.max(0, attempt - 1));
 }
 
-/** Stands in an attempt's place: a back-off, or the fetching of what it needs. Whoever cancels it ends that. */
+/** Stands in an attempt's place: a back-off, or the fetching of what it needs. */
 export class Wait implements UpstreamExchange {
   readonly sentAt = 0;
   readonly bodyReleased = false;
-  readonly cancel: () => void;
+  cancel: () => void;
 
-  constructor(cancel: () => void) {
+  /** @param cancel ends it; set later by what it turns out to be a wait for */
+  constructor(cancel: () => void = () => {}) {
     this.cancel = cancel;
   }
 

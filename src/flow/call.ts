@@ -48,8 +48,16 @@ export interface Asking extends MemoryHolder, Guarded {
   answeredAt: number;
 }
 
+/** Asks upstreams for the answer of a call. */
+export interface ForwardedCall {
+  /** Of the present attempt, once that was sent. */
+  readonly transform: AnswerTransform | null;
+  /** Ends the call with an error of its own side: the rest of its body will not come. */
+  abandon(error: GatewayError): void;
+}
+
 /** What a call takes up of a bounded number. */
-export interface Place {
+interface Place {
   /** Gives it back; a second time does nothing. */
   give(): void;
 }
@@ -129,8 +137,8 @@ export class Call implements Guarded, OpenCall<Call> {
   gathered = 0;
   /** Attempts at an upstream after the first. */
   retries = 0;
-  /** Whoever knows the transform of the attempt that was sent last; null where there is none. */
-  answering: { readonly transform: AnswerTransform | null } | null = null;
+  /** Whoever asks its upstreams for an answer that is handed on; null until then, and where none is. */
+  forwarding: ForwardedCall | null = null;
   openBefore: Call | null = null;
   openAfter: Call | null = null;
   isListed = false;

@@ -74,13 +74,13 @@ const nothing: readonly string[] = [];
 /** A call that goes on. */
 interface ConsumingCall extends Consumption {
   readonly answeredAt: number;
-  readonly answering: { readonly transform: AnswerTransform | null } | null;
+  readonly forwarding: { readonly transform: AnswerTransform | null } | null;
 }
 
 /** What a call that goes on has used by now, as far as that is known: a copy. */
 export function consumedSoFar(call: ConsumingCall): Consumption {
   const { key, model, target, isServed, answeredAt, units, made, mediaSeconds, lostInAnswer } = call;
-  const transform = call.answering?.transform ?? null;
+  const transform = call.forwarding?.transform ?? null;
   const usage = call.usage ?? transform?.usageAtEnd('client') ?? null;
   return {
     key,

@@ -12,7 +12,7 @@ import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
 import { account } from './account.js';
 import { ownLines, timingLine } from './answer-lines.js';
-import { attemptDeadlines, type ResolvedCall, type RoutedCall } from './call.js';
+import { attemptDeadlines, type ForwardedCall, type ResolvedCall, type RoutedCall } from './call.js';
 import { noteFailed, noteGivenUp } from './consumption.js';
 import { fetchMedia, mediaToFetch, type RemotePart } from './fetch-media.js';
 import { Hedge, mayHedge } from './hedge.js';
@@ -37,31 +37,21 @@ import type { Services } from './services.js';
 /** A body is in memory as it came, and as it is written anew. */
 const translatedCopies = 2;
 
-/** A call on its way. */
-export interface Sending {
-  /** Ends it with an error of its own side: the rest of its body will not come. */
-  abandon(error: GatewayError): void;
-}
-
-/** Sends a validated call to its model's targets, one after the other until one answers. */
-export function forward(
-  services: Services,
-  call: ResolvedCall,
-  endpoint: Endpoint,
-  targets: readonly Target[],
-): Sending {
+/** Sends a validated call to its model's targets, or to some of them, one after the other until one answers. */
+export function forward(services: Services, call: ResolvedCall, targets = call.model.targets): void {
+  const { endpoint } = call.route;
+  if (endpoint === null) throw new Error('the route calls no model');
   const plan = routeCall(services, call, targets);
   const forwarding = new Forwarding(services, aimAt(call, plan.target), endpoint, plan);
-  call.answering = forwarding;
+  call.forwarding = forwarding;
   plan.start(forwarding);
-  return forwarding;
 }
 
 /**
  * Asks a target, and the next one when that comes to nothing: which one that is, `AttemptPlan` says. The answer is handed on by
  * the relay, a second attempt beside the first is the hedge's.
  */
-export class Forwarding implements Asker, AttemptOwner, Sending {
+export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   readonly services: Services;
   readonly call: RoutedCall;
   readonly endpoint: Endpoint;
@@ -83,7 +73,6 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
     this.relay = new Relay(services, call, this);
   }
 
-  /** Of the present attempt, once that was sent. */
   get transform(): AnswerTransform | null {
     return this.#attempt?.sentAt ? this.#attempt.transform : null;
   }
@@ -141,8 +130,8 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
   #fetchMedia(translation: Translation, request: ConversationRequest, wanted: readonly RemotePart[]): void {
     const { call } = this;
     const { target } = this.plan;
-    const waiting = { cancel: () => {} };
-    fetchMedia(this.services, call, { request, target, wanted, waiting })
+    const wait = new Wait();
+    fetchMedia(this.services, call, { request, target, wanted, waiting: wait })
       .then((fetched) => {
         if (!call.accounted) this.#send(prepareTranslated(call, translation, target, fetched));
       })
@@ -152,17 +141,17 @@ export class Forwarding implements Asker, AttemptOwner, Sending {
         this.plan.cannot(fault);
       })
       .catch((fault: unknown) => call.onFault('promise', fault));
-    this.standBy(() => waiting.cancel());
+    this.standBy(wait);
   }
 
   /**
    * Has the relay wait for what is not its own attempt at an upstream: until then its client gets keep-alives. Whoever
    * answers in its place tells it to `stopTimers`.
-   * @param cancel ends that, once the client has left
+   * @param wait is cancelled once the client has left
    */
-  standBy(cancel: () => void): void {
+  standBy(wait: Wait): void {
     this.#isLate = true;
-    this.relay.reset(new Wait(cancel));
+    this.relay.reset(wait);
   }
 
   #send(prepared: Prepared): void {

@@ -57,7 +57,7 @@ export function refuse(
   if (error.unrepeatable || error.kind === 'not_implemented') lines += '\r\nx-should-retry: false';
   if (error.kind === 'upgrade_required') lines += '\r\nupgrade: websocket';
   if (error.kind === 'unsupported_media_type')
-    lines += `\r\naccept-encoding: ${call.route?.operation === 'upload' ? 'identity' : acceptedCodings}`;
+    lines += `\r\naccept-encoding: ${call.route?.form == null ? acceptedCodings : 'identity'}`;
   if (call.gatewayPath !== null && error.source === 'upstream')
     lines += `\r\nx-gateway-path: ${call.gatewayPath}`;
   exchange.respond(error.status, lines + timingLine(call), errorFormat.errorBody(error, exchange.id));

@@ -13,13 +13,12 @@ import { refuseUncounted, requireOutputLimit } from './background-limits.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { answerById } from './conversation/by-id.js';
 import { recall } from './conversation/recall.js';
-import { forward, type Sending } from './forward.js';
+import { forward } from './forward.js';
 import { drawingOf } from './images/draw.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
-import { refuse } from './refuse.js';
 import { requirePathModel, resolveModel, writePathModel } from './resolve.js';
 import { ResponsesSocket } from './responses-socket/socket.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
@@ -170,7 +169,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
 
 function admitToSend(services: Services, call: ResolvedCall): void {
   const draw = call.model.drawing.length === 0 ? null : drawingOf(call);
-  admitResolved(services, call, draw ?? send);
+  admitResolved(services, call, draw ?? forward);
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
@@ -183,38 +182,11 @@ function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
   }
 }
 
-function send(services: Services, call: ResolvedCall): Sending {
-  return forward(services, call, declared(call.route.endpoint), call.model.targets);
-}
-
-/** With as much of a form as tells where it goes. */
-function proceedUpload(services: Services, call: AuthenticatedCall): Sending {
+/** With as much of a form as tells where it goes. It goes on arriving while its limits let it wait. */
+function proceedUpload(services: Services, call: AuthenticatedCall): void {
   const resolved = resolveModel(call, declared(call.route.endpoint).protocol);
   call.validatedAt = performance.now();
-  const sending = new UploadSending(services, call);
-  admitResolved(services, resolved, sending.begin);
-  return sending;
-}
-
-/** An upload goes on arriving while its limits let it wait. */
-class UploadSending implements Sending {
-  readonly #services: Services;
-  readonly #call: Call;
-  #sending: Sending | null = null;
-
-  constructor(services: Services, call: Call) {
-    this.#services = services;
-    this.#call = call;
-  }
-
-  readonly begin = (services: Services, call: ResolvedCall): void => {
-    this.#sending = send(services, call);
-  };
-
-  abandon(error: GatewayError): void {
-    if (this.#sending === null) refuse(this.#services, this.#call, error);
-    else this.#sending.abandon(error);
-  }
+  admitResolved(services, resolved, forward);
 }
 
 /** With the whole body of a call that is not passed on as it is. */

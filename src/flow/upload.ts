@@ -16,7 +16,6 @@ import { Recording } from '../wire/recording.js';
 import { account } from './account.js';
 import { type AdmissionListener, admit } from './admit.js';
 import type { AuthenticatedCall, UploadBody } from './call.js';
-import type { Sending } from './forward.js';
 import { isCoded, lateBody, rateBound } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
@@ -75,7 +74,7 @@ const partBytes = 512;
 interface UploadOptions {
   readonly form: FormSchema;
   /** Resolves the model, which `call.validated` names by then, and sends the call on its way. */
-  readonly next: (services: Services, call: AuthenticatedCall) => Sending;
+  readonly next: (services: Services, call: AuthenticatedCall) => void;
 }
 
 /** The field that names the model, and where its value is in the form: nowhere, with an end of 0, if the path alone names it. */
@@ -129,7 +128,6 @@ export class Upload
   #model: ModelField | null = null;
   #complete = false;
   #isChecked = false;
-  #sending: Sending | null = null;
   #sink: RequestBodySink | null = null;
   /** Some of the form has been let go, so it cannot be sent again. */
   #isSpent = false;
@@ -439,7 +437,7 @@ export class Upload
     this.#mode = 'passing';
     call.bodyAt = performance.now();
     call.upload = this;
-    this.#sending = this.#options.next(this.#services, call);
+    this.#options.next(this.#services, call);
   }
 
   /** @returns the pieces that are held with another model's name in its place */
@@ -496,10 +494,10 @@ export class Upload
 
   #end(fault: unknown): void {
     if (this.#isOver()) return;
-    const sending = this.#sending;
+    const { forwarding } = this.#call;
     this.#finish();
     if (!(fault instanceof GatewayError)) this.#call.onFault('request', fault);
-    else if (sending !== null) sending.abandon(fault);
+    else if (forwarding !== null) forwarding.abandon(fault);
     else refuse(this.#services, this.#call, fault);
   }
 }

@@ -1,4 +1,4 @@
-import type { Asker, AttemptPlan } from '../../attempts/attempts.js';
+import { type Asker, type AttemptPlan, Wait } from '../../attempts/attempts.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type ImageAnswer, madeImages, usageOfAnswer } from '../../protocols/images/answer.js';
@@ -51,7 +51,7 @@ class Drawing implements Asker {
   /** Its relay has the client's side, whatever is asked: a stream gets keep-alives while images are made, too. */
   readonly #forwarding: Forwarding;
   readonly #conversion: Conversion;
-  readonly #waiting = { cancel: () => {} };
+  readonly #waiting = new Wait();
 
   constructor(services: Services, call: RoutedCall, plan: AttemptPlan, asked: AskedImages) {
     this.#call = call;
@@ -76,7 +76,7 @@ class Drawing implements Asker {
       this.#call.units = 1;
       this.#forwarding.ask();
     } else {
-      this.#forwarding.standBy(() => this.#waiting.cancel());
+      this.#forwarding.standBy(this.#waiting);
       this.#conversion.ask();
     }
   }

@@ -40,7 +40,7 @@ interface ImageRoute {
 export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
   const asked = read(call, route);
   const { form, count, stream, responseFormat, size, quality } = asked.outline;
-  const resolved = resolveModel(call, 'images');
+  const resolved = resolveModel(call, route.endpoint.protocol);
   const { targets } = resolved.model;
   call.units = count ?? 1;
   call.made = { size, quality, resolution: null };
@@ -54,7 +54,7 @@ export function takeImages(services: Services, call: AuthenticatedCall, route: I
   const isPlain = form === 'prompt' && (stream || responseFormat === null);
   const passes = isPlain && plain.length > 0 && (stream || plain.length === targets.length);
   admitResolved(services, resolved, () => {
-    if (passes) forward(services, resolved, route.endpoint, plain);
+    if (passes) forward(services, resolved, plain);
     else convertImages(services, resolved, targets, asked);
   });
 }
