@@ -119,10 +119,11 @@ export class Gateway {
     this.#log = log;
     this.#managedKeys = managedKeys;
     this.#store = createStore(snapshot.store);
-    this.#health = new HealthTable(snapshot.routing, ({ upstream, model }, { isOpen, lastError }) => {
-      if (isOpen)
-        log.warn({ upstream, model, error: lastError }, 'a target fails and is left alone for a while');
-      else log.warn({ upstream, model }, 'a target that was left alone answers again');
+    this.#health = new HealthTable(snapshot.routing, ({ upstream, model }, { isOpen, lastError, openMs }) => {
+      if (isOpen) {
+        const words = { upstream, model, error: lastError, openMs };
+        log.warn(words, 'a target fails and is left alone for a while');
+      } else log.warn({ upstream, model }, 'a target that was left alone answers again');
     });
     atOnce(this.#health.retainSteps(targetsOf(snapshot)));
     const dialer = createDialer(undefined, staleNamesTo(log));

@@ -328,10 +328,14 @@ export class Attempt {
     else this.endedAs(status);
   }
 
-  /** @param headSeen the answer had begun */
-  failed(reason: AttemptFailure, headSeen: boolean): void {
+  /**
+   * @param headSeen the answer had begun
+   * @param detail of an `UpstreamFailure`, for operators
+   */
+  failed(reason: AttemptFailure, headSeen: boolean, detail: string | null = null): void {
     if (this.#isOver) return;
-    this.#endFound(findingOfFailure(reason, headSeen), reason, null);
+    const error = detail === null ? reason : `${reason}: ${detail}`;
+    this.#endFound(findingOfFailure(reason, headSeen), error, null);
     this.#services.recorder.recordAttempt(this.target, resultOfFailure(reason));
   }
 

@@ -162,7 +162,12 @@ interface TargetStatus {
 /** Hears when the breaker of a target opens, and when it closes: not of what a probe says in between. */
 type BreakerListener = (
   target: Pick<TargetHealth, 'upstream' | 'model'>,
-  change: { readonly isOpen: boolean; readonly lastError: string | null },
+  change: {
+    readonly isOpen: boolean;
+    readonly lastError: string | null;
+    /** For how long it is left alone before the first probe; 0 when the breaker closes. */
+    readonly openMs: number;
+  },
 ) => void;
 
 /**
@@ -343,7 +348,7 @@ export class TargetHealth {
     this.#openedAt = now;
     this.#openForMs = Math.min(openMs, maxOpenMs);
     this.#period++;
-    this.#onBreaker(this, { isOpen: true, lastError: this.#lastError });
+    this.#onBreaker(this, { isOpen: true, lastError: this.#lastError, openMs: this.#openForMs });
   }
 
   #freeProbe(): void {
@@ -357,7 +362,7 @@ export class TargetHealth {
     this.#isProbing = false;
     this.#consecutive = 0;
     this.#clear();
-    this.#onBreaker(this, { isOpen: false, lastError: this.#lastError });
+    this.#onBreaker(this, { isOpen: false, lastError: this.#lastError, openMs: 0 });
   }
 
   #note(now: number, { error }: FailedOutcome): void {

@@ -153,7 +153,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     const isOver = this.#call.accounted || this.transform.isComplete;
     if (told !== null) this.unusable(told);
     else if (isOver) this.succeeded();
-    else this.failed(failure.reason, failure.headSeen);
+    else this.failed(failure.reason, failure.headSeen, failure.detail);
   }
 
   onFault(where: FaultPlace, fault: unknown): void {

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { textProtocols } from '../conversation/request.js';
+import { isLoopback } from './demo.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { nativeProtocols } from './servable.js';
 import type { ImagePrice } from './types.js';
@@ -17,8 +18,33 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
   notes.push(...idleNotes(config), ...priceNotes(config));
   notes.push(...config.models.flatMap(sizeNotes), ...config.models.flatMap(soundNotes));
   notes.push(...config.models.flatMap(unitNotes), ...config.upstreams.flatMap(versionNotes));
-  notes.push(...certificateNotes(config), ...expiryNotes(config));
+  notes.push(...warningsOf(config), ...expiryNotes(config));
   return notes;
+}
+
+/**
+ * Those of the notes that whoever starts a gateway, or reloads its config, has to hear of without asking.
+ * @throws Error when the certificate cannot be read
+ */
+export function warningsOf(config: ResolvedConfig): readonly string[] {
+  return [...certificateNotes(config), ...config.upstreams.flatMap((each) => loopNotes(config, each))];
+}
+
+/** An upstream that is the gateway's own listener: one call of a model that leads back to itself is asked without end. */
+function loopNotes({ listen }: ResolvedConfig, { name, baseUrl, proxy }: ResolvedUpstream): string[] {
+  if (baseUrl === null || proxy !== null || !isOwnAddress(listen, new URL(baseUrl))) return [];
+  return [
+    `upstreams.${name} is this gateway itself: a call of a model whose target leads back to that model goes round until no connection is left`,
+  ];
+}
+
+function isOwnAddress(listen: ResolvedConfig['listen'], url: URL): boolean {
+  if (listen.publicUrl !== null && new URL(listen.publicUrl).origin === url.origin) return true;
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (port !== listen.port) return false;
+  const isEverywhere = listen.host === '0.0.0.0' || listen.host === '::';
+  return host === listen.host || (isLoopback(host) && (isEverywhere || isLoopback(listen.host)));
 }
 
 /** No vendor is as cheap; lists of prices that are made for programs have them for one token. */

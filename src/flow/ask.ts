@@ -206,7 +206,7 @@ class Collector implements UpstreamHandler {
         head,
         readErrorAnswer(this.#request.upstream, head, this.#gather.take()),
       );
-    this.#request.attempt?.failed(failure.reason, failure.headSeen);
+    this.#request.attempt?.failed(failure.reason, failure.headSeen, failure.detail);
     this.#finish(failure);
   }
 

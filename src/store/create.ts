@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { StoreSettings } from '../config/types.js';
 import type { BudgetAccounts } from './accounts.js';
 import type { ChangeFeed } from './changes.js';
@@ -25,7 +25,11 @@ export interface WholeStore extends Store, Ledger {
 export function createStore(settings: StoreSettings): WholeStore {
   if (settings.kind === 'postgres') return createPostgresStore(settings);
   const store = createEmbeddedStore(settings);
-  const risks = async () => folderRisks(settings.path);
+  const removal = watchFiles(settings.path);
+  const risks = async () => {
+    const found = folderRisks(settings.path);
+    return found.length > 0 ? found : removal();
+  };
   return { ...store, accounts: createRecordAccounts(store), changes: null, risks };
 }
 
@@ -42,6 +46,29 @@ function folderRisks(path: string): readonly string[] {
     const code = error instanceof Error && 'code' in error ? error.code : error;
     return [`nothing can be kept in ${path}: ${folder} cannot be written (${code}); ${advice}`];
   }
+}
+
+/** Without these a store is another one. */
+const lastingFiles = ['records/data.mdb', 'ledgers/data.mdb'];
+
+/**
+ * Notices that a store has been removed, or another one put in its place. Whoever has it open does not: the system keeps
+ * the files for them until they end, and what they keep meanwhile is lost then.
+ */
+function watchFiles(path: string): () => readonly string[] {
+  const seen = new Map<string, number>();
+  return () => {
+    const isAnother = lastingFiles.some((name) => {
+      const inode = statSync(join(path, name), { throwIfNoEntry: false })?.ino;
+      const before = seen.get(name) ?? inode;
+      if (before !== undefined) seen.set(name, before);
+      return inode !== before;
+    });
+    if (!isAnother) return [];
+    return [
+      `${path} was removed or replaced while the gateway uses it: what it keeps is lost when it ends; put the folder back in place, and restart the gateway`,
+    ];
+  };
 }
 
 /** Whether something may have been stored: looking into a store that was never used would make its files. */

@@ -2,6 +2,7 @@ import { availableParallelism, constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { warningsOf } from '../config/notes.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator, snapshotSteps } from '../config/snapshot.js';
 import { type FaultPlace, guard } from '../errors.js';
@@ -18,24 +19,30 @@ import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
 import { type Claim, claimPlace, type Predecessor } from './take-over.js';
 import { WorkerPool } from './workers.js';
 
-/** A store that cannot be reached is asked again so often. */
-const retryMs = 10_000;
+/** So often the store is asked what it may lose, and one that cannot be reached is asked again. */
+const risksMs = 10_000;
+/** The same risk may be told with another number each time. */
+const numbers = /\d+/g;
 
 /**
- * Tells in the log, once it can be known, by which settings the store may lose what was told to be kept.
+ * Tells in the log, as soon as it can be known, how the store may lose what was told to be kept: each risk once.
  * @returns what ends it
  */
-export function tellRisks(store: Pick<WholeStore, 'risks'>, log: Logger): () => void {
+export function tellRisks(
+  store: Pick<WholeStore, 'risks'>,
+  log: Logger,
+  everyMs: number = risksMs,
+): () => void {
+  const told = new Set<string>();
   let timer: NodeJS.Timeout | null = null;
   let isStopped = false;
+  const isNew = (risk: string): boolean => told.size < told.add(risk.replace(numbers, '0')).size;
   const attempt = async (): Promise<void> => {
-    try {
-      const risks = await store.risks();
-      if (!isStopped && risks.length > 0) log.warn({ risks }, 'the store may lose what it was told to keep');
-    } catch {
-      // That it cannot be reached is told by those who need it.
-      if (!isStopped) timer = setTimeout(() => void attempt(), retryMs).unref();
-    }
+    // That it cannot be reached is told by those who need it.
+    const risks = (await store.risks().catch(() => [])).filter(isNew);
+    if (isStopped) return;
+    if (risks.length > 0) log.warn({ risks }, 'the store may lose what it was told to keep');
+    timer = setTimeout(() => void attempt(), everyMs).unref();
   };
   void attempt();
   return () => {
@@ -221,6 +228,7 @@ class Supervisor {
   }
 
   async #applyNext(config: ResolvedConfig): Promise<string | null> {
+    const notes = warningsOf(config);
     const [simulatorUrl] = await Promise.all([
       needsSimulator(config) ? this.#simulator.ensure() : null,
       // Whoever has a key of the store is not refused because the gateway has just started.
@@ -231,6 +239,7 @@ class Supervisor {
     await inSlices(snapshotSteps(config, { simulatorUrl }));
     const workers = workerCount(config);
     if (this.#stopping !== null) return null;
+    if (notes.length > 0) this.#logger.warn({ notes }, 'the config may not be meant so');
     try {
       return await this.#pool.apply({ config, simulatorUrl }, workers, () =>
         this.#leases.apply(config, workers),

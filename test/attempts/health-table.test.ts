@@ -81,11 +81,11 @@ test('who is told of breakers hears of the end of good and of bad times, and of 
   end(0, reset);
   t.strictSame(heard, [], 'one failure is none');
   end(0, reset);
-  const opened = { upstream: 'a', model: 'm', isOpen: true, lastError: 'reset' };
+  const opened = { upstream: 'a', model: 'm', isOpen: true, lastError: 'reset', openMs: 100 };
   t.strictSame(heard, [opened]);
   end(100, reset);
   t.strictSame(heard, [opened], 'the probe fails');
   end(200, 'success');
   end(200, 'success');
-  t.strictSame(heard, [opened, { ...opened, isOpen: false }]);
+  t.strictSame(heard, [opened, { ...opened, isOpen: false, openMs: 0 }]);
 });

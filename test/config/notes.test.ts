@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
-import { notesOf } from '../../src/config/notes.js';
+import { notesOf, warningsOf } from '../../src/config/notes.js';
 import { testConfig } from '../support/gateway-config.js';
 
 const source = { directory: '.', environment: {}, created: 0 };
@@ -137,4 +137,21 @@ test('a certificate that clients refuse is noted', async (t) => {
   };
   t.match(noted('expired.pem'), [/^listen\.tls\.cert has expired: it was valid until .+ GMT$/]);
   t.strictSame(noted('localhost.pem'), []);
+});
+
+test('an upstream that is the gateway itself is noted, however it is written', async (t) => {
+  const loops = (baseUrl: string, listen: object): number => {
+    const file = { ...testConfig({ upstreams: [baseUrl] }), listen };
+    return warningsOf(parseConfig(JSON.stringify(file), source)).length;
+  };
+  const everywhere = { host: '0.0.0.0', port: 8080 };
+  t.equal(loops('http://127.0.0.1:8080/v1', { port: 8080 }), 1);
+  t.equal(loops('http://localhost:8080/v1', everywhere), 1);
+  t.equal(loops('http://[::1]:8080/v1', { host: '::', port: 8080 }), 1);
+  t.equal(loops('http://10.0.0.1:8080/v1', { host: '10.0.0.1', port: 8080 }), 1);
+  const publicUrl = 'https://ai.example.com/gateway';
+  t.equal(loops('https://ai.example.com/v1', { ...everywhere, publicUrl }), 1);
+  t.equal(loops('http://127.0.0.1:8081/v1', everywhere), 0, 'another port');
+  t.equal(loops('http://10.0.0.2:8080/v1', everywhere), 0, 'another host, for all that is known');
+  t.equal(loops('http://127.0.0.1:8080/v1', { host: '10.0.0.1', port: 8080 }), 0);
 });

@@ -32,3 +32,11 @@ test('the log tells once that a target fails, and once that it answers again', a
   t.match(told(), [fails, { upstream: 'u0', model: 'm' }]);
   t.equal(told().length, 2);
 });
+
+test('the line of a target that fails says how, in the words of the system, and for how long it is left alone', async (t) => {
+  const config = { routing: { failures: 1, openMs: 60_000, retries: 0 } };
+  const { ask, gateway } = await startRouted(t, [({ socket }) => socket.resetAndDestroy()], { config });
+  await ask({});
+  const told = await gateway.line(({ msg }) => msg === 'a target fails and is left alone for a while');
+  t.match(told, { upstream: 'u0', model: 'm', error: /^reset: .*ECONNRESET/, openMs: 60_000 });
+});

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { test } from 'tap';
@@ -21,6 +21,36 @@ test('what a store may lose is told once, and a safe store is not spoken of', as
   t.teardown(tellRisks({ risks: safe }, log));
   await eventually(() => asked === 1);
   t.equal(lines.length, 1);
+});
+
+test('what becomes a risk later is told then, and once though its numbers change', async (t) => {
+  const lines: { risks: string[] }[] = [];
+  const log = pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
+  let asked = 0;
+  const risks = async (): Promise<string[]> => {
+    asked += 1;
+    return asked === 1 ? [] : [`a standby is ${asked} s behind`];
+  };
+  t.teardown(tellRisks({ risks }, log, 1));
+  await eventually(() => asked === 5);
+  t.strictSame(
+    lines.map((line) => line.risks),
+    [['a standby is 2 s behind']],
+  );
+});
+
+test('a store that is removed or replaced while it is open is told of', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'data');
+  const store = createStore({ kind: 'embedded', path, taskDays: 7 });
+  t.teardown(() => store.close());
+  t.strictSame(await store.risks(), [], 'nothing is there yet');
+  await store.create('things', 'a', '1', 60_000);
+  t.strictSame(await store.risks(), []);
+  rmSync(path, { recursive: true });
+  t.match(await store.risks(), [/data was removed or replaced while the gateway uses it: .* restart/]);
+  mkdirSync(path);
+  t.match(await store.risks(), [/removed or replaced/]);
 });
 
 test('a store in a folder that cannot be one is told of, and a folder that is still to be made is none', async (t) => {

@@ -126,8 +126,8 @@ class Opening implements Asker, SocketListener, ExchangeListener {
   }
 
   onFailed(failure: UpstreamFailure): void {
-    const { reason, headSeen } = failure;
-    this.#attempt?.failed(reason, headSeen);
+    const { reason, headSeen, detail } = failure;
+    this.#attempt?.failed(reason, headSeen, detail);
     // An upgrade that is not answered has no effect: whatever was sent of it, the next target may be asked.
     const error = failureError(failure);
     if (this.#goesOn({ ...harmless, reason, bytesSent: false }, error)) return;
