@@ -1,3 +1,4 @@
+import { countOrNone, isList, isObject, type JsonObject } from './json.js';
 import { endOfDigits, skipSpace, stringEnd } from './json-skip.js';
 
 /*
@@ -16,14 +17,17 @@ const CLOSE_BRACE = 0x7d;
 /** Names of numbers to look for; their values go into `values`, in the same order: those of the scopes come last. */
 export interface NumberNames {
   readonly count: number;
-  /** By their length, of which few names have the same. */
-  readonly byLength: NamesByLength;
+  readonly anywhere: Names;
   /** Names of the objects that are scopes, and the names that count inside each of them. */
-  readonly scopes: NamesByLength;
-  readonly inScope: readonly NamesByLength[];
+  readonly scopes: Names;
+  readonly inScope: readonly Names[];
 }
 
-type NamesByLength = readonly (readonly NumberName[])[];
+interface Names {
+  readonly indexes: ReadonlyMap<string, number>;
+  /** By their length, of which few names have the same. */
+  readonly byLength: readonly (readonly NumberName[])[];
+}
 
 interface NumberName {
   readonly index: number;
@@ -44,20 +48,20 @@ export interface NumberScope {
  */
 export function numberNames(names: readonly string[], scopes: readonly NumberScope[] = []): NumberNames {
   let count = 0;
-  const indexed = (list: readonly string[]): NamesByLength =>
-    byLengthOf(list.map((name) => [name, count++] as const));
-  const byLength = indexed(names);
+  const indexed = (list: readonly string[]): Names => namesOf(list.map((name) => [name, count++] as const));
+  const anywhere = indexed(names);
   const inScope = scopes.map((scope) => indexed(scope.names));
   const objects = scopes.flatMap((scope, index) => scope.objects.map((name) => [name, index] as const));
-  return { count, byLength, scopes: byLengthOf(objects), inScope };
+  return { count, anywhere, scopes: namesOf(objects), inScope };
 }
 
-function byLengthOf(names: readonly (readonly [name: string, index: number])[]): NamesByLength {
+function namesOf(names: readonly (readonly [name: string, index: number])[]): Names {
   const all = names.map(([name, index]) => ({ index, bytes: Uint8Array.from(Buffer.from(name)) }));
   const longest = Math.max(0, ...names.map(([name]) => name.length));
-  return Array.from({ length: longest + 1 }, (_, length) =>
+  const byLength = Array.from({ length: longest + 1 }, (_, length) =>
     all.filter(({ bytes }) => bytes.length === length),
   );
+  return { indexes: new Map(names), byLength };
 }
 
 /**
@@ -68,7 +72,7 @@ function byLengthOf(names: readonly (readonly [name: string, index: number])[]):
  * @returns offset after the object, or -1 when it does not close
  */
 export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): number {
-  const { count, byLength, scopes, inScope } = wanted;
+  const { count, anywhere, scopes, inScope } = wanted;
   for (let i = 0; i < count; i++) values[i] = -1;
   let depth = 0;
   // The scope around and the one around that, with the depth in each; -1 for none.
@@ -100,8 +104,8 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
         scope = opened;
         scopeDepth = depth + 1;
       } else {
-        let index = scope === -1 ? -1 : indexOfName(inScope[scope] as NamesByLength, bytes, from, at);
-        if (index === -1) index = indexOfName(byLength, bytes, from, at);
+        let index = scope === -1 ? -1 : indexOfName(inScope[scope] as Names, bytes, from, at);
+        if (index === -1) index = indexOfName(anywhere, bytes, from, at);
         if (index !== -1 && values[index] === -1) values[index] = wholeNumber(bytes, first, true);
       }
       at = value;
@@ -110,7 +114,38 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
   return -1;
 }
 
-function indexOfName(byLength: NamesByLength, bytes: Buffer, from: number, to: number): number {
+/** The same of an object that is parsed already: what `readNumbers` reads out of its bytes. */
+export function collectNumbers(object: JsonObject, wanted: NumberNames, values: number[]): void {
+  for (let i = 0; i < wanted.count; i++) values[i] = -1;
+  collectWithin(object, wanted, values, null);
+}
+
+/** @param scope the names that count in the scope around; null for none */
+function collectWithin(
+  holder: JsonObject | readonly unknown[],
+  wanted: NumberNames,
+  values: number[],
+  scope: Names | null,
+): void {
+  if (isList(holder)) {
+    for (const each of holder) if (isList(each) || isObject(each)) collectWithin(each, wanted, values, scope);
+    return;
+  }
+  for (const name in holder) {
+    const value = holder[name];
+    if (typeof value === 'number') {
+      const index = scope?.indexes.get(name) ?? wanted.anywhere.indexes.get(name) ?? -1;
+      if (index !== -1 && values[index] === -1) values[index] = countOrNone(value);
+    } else if (isList(value)) {
+      collectWithin(value, wanted, values, scope);
+    } else if (isObject(value)) {
+      const opened = wanted.scopes.indexes.get(name) ?? -1;
+      collectWithin(value, wanted, values, opened === -1 ? scope : (wanted.inScope[opened] as Names));
+    }
+  }
+}
+
+function indexOfName({ byLength }: Names, bytes: Buffer, from: number, to: number): number {
   const length = to - from;
   if (length >= byLength.length) return -1;
   const names = byLength[length] as readonly NumberName[];

@@ -27,6 +27,26 @@ function counts(...names: readonly string[]) {
 }
 
 const openaiNames = ['cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens'];
+/** What some servers write beside the details, with or without them, and gateways that have it from messages. */
+const besideNames = [
+  'cached_tokens',
+  'reasoning_tokens',
+  'cache_write_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'web_search_requests',
+  'num_search_queries',
+];
+
+/** The counts of a usage, and objects of more that may stand in front of them, behind them, or be missing. */
+function withDetails(
+  top: fc.Arbitrary<object>,
+  details: Readonly<Record<string, fc.Arbitrary<object>>>,
+): fc.Arbitrary<object> {
+  return fc
+    .tuple(top, fc.record(details, { requiredKeys: [] }), fc.boolean())
+    .map(([counted, more, isFirst]) => (isFirst ? { ...more, ...counted } : { ...counted, ...more }));
+}
 
 interface Protocol {
   readonly member: string;
@@ -39,45 +59,44 @@ interface Protocol {
 const protocols: Readonly<Record<string, Protocol>> = {
   chat: {
     member: 'usage',
-    usages: fc
-      .tuple(
-        counts('prompt_tokens', 'completion_tokens', 'total_tokens', 'prompt_cache_hit_tokens'),
-        counts(...openaiNames),
-        counts('reasoning_tokens', 'audio_tokens'),
-      )
-      .map(([top, input, output]) => ({
-        ...top,
-        prompt_tokens_details: input,
-        completion_tokens_details: output,
-      })),
+    usages: withDetails(
+      counts('prompt_tokens', 'completion_tokens', 'total_tokens', 'prompt_cache_hit_tokens', ...besideNames),
+      {
+        prompt_tokens_details: counts(...openaiNames),
+        completion_tokens_details: counts('reasoning_tokens', 'audio_tokens'),
+        server_tool_use: counts('web_search_requests'),
+      },
+    ),
     read: lastOfChat,
     decode: (usage) => decodeChat({ usage }),
   },
   responses: {
     member: 'usage',
-    usages: fc
-      .tuple(
-        counts('input_tokens', 'output_tokens', 'total_tokens'),
-        counts(...openaiNames),
-        counts('reasoning_tokens', 'audio_tokens'),
-      )
-      .map(([top, input, output]) => ({
-        ...top,
-        input_tokens_details: input,
-        output_tokens_details: output,
-      })),
+    usages: withDetails(counts('input_tokens', 'output_tokens', 'total_tokens', ...besideNames), {
+      input_tokens_details: counts(...openaiNames),
+      output_tokens_details: counts('reasoning_tokens', 'audio_tokens'),
+    }),
     read: lastOfResponses,
     decode: (usage) => decodeResponses({ usage }, 0),
   },
   messages: {
     member: 'usage',
-    usages: fc
-      .tuple(
-        counts('input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'),
-        counts('ephemeral_1h_input_tokens', 'ephemeral_5m_input_tokens'),
-        counts('thinking_tokens'),
-      )
-      .map(([top, written, output]) => ({ ...top, cache_creation: written, output_tokens_details: output })),
+    usages: withDetails(
+      counts(
+        'input_tokens',
+        'output_tokens',
+        'cache_read_input_tokens',
+        'cache_creation_input_tokens',
+        'thinking_tokens',
+        'web_search_requests',
+        'ephemeral_1h_input_tokens',
+      ),
+      {
+        cache_creation: counts('ephemeral_1h_input_tokens', 'ephemeral_5m_input_tokens'),
+        output_tokens_details: counts('thinking_tokens'),
+        server_tool_use: counts('web_search_requests'),
+      },
+    ),
     read: (bytes) => lastOfMessages(bytes),
     decode: (usage) => decodeMessages(usage),
   },

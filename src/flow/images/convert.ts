@@ -11,7 +11,7 @@ import type { Endpoint } from '../../protocols/endpoint.js';
 import { keyError } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import { type ImageAnswer, missingBytes, usageOfAnswer, withBytes } from '../../protocols/images/answer.js';
+import { type ImageAnswer, missingBytes, withBytes } from '../../protocols/images/answer.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
@@ -286,7 +286,7 @@ export class Conversion implements Asker {
     const call = this.#call;
     const { body } = answer;
     const { responseFormat } = this.#asked.outline;
-    call.usage = usageOfAnswer(imageAnswer);
+    call.usage = imageAnswer.usage;
     call.units = imageAnswer.images.length;
     const { size, quality } = imageAnswer;
     call.made = joinMade(call.made, { size, quality, resolution: null });

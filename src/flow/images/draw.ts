@@ -1,7 +1,7 @@
 import { type Asker, type AttemptPlan, Wait } from '../../attempts/attempts.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { type ImageAnswer, madeImages, usageOfAnswer } from '../../protocols/images/answer.js';
+import { type ImageAnswer, madeImages } from '../../protocols/images/answer.js';
 import type { ImageStyle } from '../../protocols/images/fetched.js';
 import type { ImageRequest } from '../../protocols/images/request.js';
 import { mostCount, mostImages } from '../../protocols/images/schema.js';
@@ -142,7 +142,7 @@ function requestOf(wanted: WantedImages, style: ImageStyle): ImageRequest {
 function writeAnswer(call: ResolvedCall, translation: ImagesTranslation, answer: ImageAnswer): string {
   return translation.encode({
     images: madeImages(answer),
-    usage: usageOfAnswer(answer),
+    usage: answer.usage,
     model: call.model.name,
     id: answerId(call),
     framing: call.checkedBody().stream ? call.framing : null,

@@ -21,7 +21,7 @@ const openaiKey = Buffer.from('"embedding"');
 const googleKey = Buffer.from('"values"');
 const { lastUsage: openaiUsage } = createInputUsageReader();
 /** Of an answer in the vendor's form; its older models tell none. */
-const { lastUsage: googleUsage } = createInputUsageReader('"usageMetadata"', [
+const { lastUsage: googleUsage } = createInputUsageReader('usageMetadata', [
   'promptTokenCount',
   'totalTokenCount',
 ]);

@@ -1,4 +1,5 @@
 import { isHttpUrl } from '../../conversation/media-source.js';
+import type { Usage } from '../../conversation/usage.js';
 import { answeredAs, GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
 import {
@@ -6,15 +7,17 @@ import {
   isObject,
   type JsonObject,
   listOf,
-  numberOrNull,
   objectOf,
   parseObject,
   textOrNull,
 } from '../../wire/json.js';
+import { numberNames, readNumbers } from '../../wire/json-numbers.js';
+import { lastObjectStart } from '../../wire/json-skip.js';
 import { wholeOrNull } from '../../wire/reading.js';
 import { tellsOfLimit, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../error-formats/vendor-account.js';
-import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
+import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
+import type { AnswerImage, ImageAnswer, InputDetails } from './answer.js';
 
 /**
  * Reads an answer of OpenAI's images API.
@@ -28,7 +31,8 @@ export function readOpenaiAnswer(body: Buffer): ImageAnswer {
   return {
     created: wholeOrNull(answer.created),
     images: requireImages(listOf(answer.data).flatMap(imageOf)),
-    usage: usageOf(answer.usage),
+    usage: imagesUsage(body),
+    inputDetails: inputDetailsOf(objectOf(answer.usage)),
     size: filledOrNull(answer.size),
     outputFormat: filledOrNull(answer.output_format),
     quality: filledOrNull(answer.quality),
@@ -52,7 +56,8 @@ export function readDashscopeAnswer(body: Buffer): ImageAnswer {
   return {
     created: null,
     images: requireImages(listOf(output.choices).flatMap(imagesOfChoice)),
-    usage: usageOf(usage),
+    usage: imagesUsage(body),
+    inputDetails: inputDetailsOf(usage),
     size: width > 0 && height > 0 ? `${width}x${height}` : null,
     outputFormat: null,
     quality: null,
@@ -104,19 +109,32 @@ function requireImages(images: readonly AnswerImage[]): readonly AnswerImage[] {
   return images;
 }
 
-function usageOf(usage: unknown): ImageUsage | null {
-  if (!isObject(usage)) return null;
-  if (numberOrNull(usage.input_tokens) === null && numberOrNull(usage.output_tokens) === null) return null;
-  const input = countOf(usage.input_tokens);
-  const output = countOf(usage.output_tokens);
-  const details = isObject(usage.input_tokens_details) ? usage.input_tokens_details : null;
-  return {
-    input,
-    output,
-    total: countOf(usage.total_tokens) || input + output,
-    details:
-      details === null ? null : { text: countOf(details.text_tokens), image: countOf(details.image_tokens) },
-  };
+const usageKey = Buffer.from('"usage"');
+const madeKey = Buffer.from('"generated_images"');
+const madeNames = numberNames(['generated_images']);
+
+/** What comes out is images, unless more is said (https://platform.openai.com/docs/api-reference/images/object). */
+const { lastUsage: usageOfTokens } = createUsageReader(tokenNames, 'image');
+
+/**
+ * Finds the last `usage` in the bytes of an answer or in the end of a stream. Ark says in it how many images it has made
+ * and bills (`generated_images`): fewer than were asked for, or more where a model may decide.
+ */
+export function imagesUsage(bytes: Buffer): Usage | null {
+  const usage = usageOfTokens(bytes);
+  if (usage === null || !bytes.includes(madeKey)) return usage;
+  const found: number[] = [];
+  const start = lastObjectStart(bytes, usageKey);
+  if (start === -1 || readNumbers(bytes, start, madeNames, found) === -1) return usage;
+  const { 0: calls = -1 } = found;
+  return calls === -1 ? usage : { ...usage, calls };
+}
+
+function inputDetailsOf(usage: JsonObject): InputDetails | null {
+  const { input_tokens_details: details } = usage;
+  return isObject(details)
+    ? { text: countOf(details.text_tokens), image: countOf(details.image_tokens) }
+    : null;
 }
 
 function filledOrNull(value: unknown): string | null {

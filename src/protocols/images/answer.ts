@@ -1,4 +1,4 @@
-import { noParts, type Usage, withCharges } from '../../conversation/usage.js';
+import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { imageType, signatureBytes, unknownType } from '../../media/image.js';
 import { dataUrl } from '../../wire/data-url.js';
@@ -13,13 +13,10 @@ export interface AnswerImage {
   readonly revisedPrompt: string | null;
 }
 
-/** Tokens of an answer. */
-export interface ImageUsage {
-  readonly input: number;
-  readonly output: number;
-  readonly total: number;
-  /** Input tokens by their kind; null where the upstream does not say. */
-  readonly details: { readonly text: number; readonly image: number } | null;
+/** Input tokens by their kind. */
+export interface InputDetails {
+  readonly text: number;
+  readonly image: number;
 }
 
 /** The answer of an upstream, whatever its style. */
@@ -28,7 +25,10 @@ export interface ImageAnswer {
   readonly created: number | null;
   /** At least one. */
   readonly images: readonly AnswerImage[];
-  readonly usage: ImageUsage | null;
+  /** What the answer cost; null where the upstream does not say. */
+  readonly usage: Usage | null;
+  /** Null where the upstream does not say. */
+  readonly inputDetails: InputDetails | null;
   /** `WIDTHxHEIGHT` */
   readonly size: string | null;
   /** `png`, `jpeg` or `webp` */
@@ -64,7 +64,7 @@ export function withBytes(answer: ImageAnswer, fetched: ReadonlyMap<string, Buff
  * @throws {GatewayError} `internal_error` when base64 was asked for and `missingBytes` names an image
  */
 export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now: number): string {
-  const { usage } = answer;
+  const { usage, inputDetails: details } = answer;
   return JSON.stringify({
     created: answer.created ?? Math.floor(now / 1000),
     data: answer.images.map((image) => ({
@@ -81,11 +81,9 @@ export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now
         : {
             input_tokens: usage.input,
             output_tokens: usage.output,
-            total_tokens: usage.total,
+            total_tokens: usage.input + usage.output,
             input_tokens_details:
-              usage.details === null
-                ? undefined
-                : { text_tokens: usage.details.text, image_tokens: usage.details.image },
+              details === null ? undefined : { text_tokens: details.text, image_tokens: details.image },
           },
   });
 }
@@ -99,15 +97,6 @@ export function madeImages({ images, outputFormat }: ImageAnswer): readonly Made
     const bytes = requireBase64(base64);
     return { mediaType: typeOfBase64(bytes, outputFormat), base64: bytes };
   });
-}
-
-/** What an answer cost, for the account; null where the upstream does not say. */
-export function usageOfAnswer({ usage }: ImageAnswer): Usage | null {
-  if (usage === null) return null;
-  const { input, output, details } = usage;
-  const counted = { input, output, cached: 0, cacheWritten: 0, reasoning: 0 };
-  const parts = { ...noParts, imageInput: details?.image ?? 0, imageOutput: output };
-  return withCharges(counted, { parts });
 }
 
 function placeOf(

@@ -4,16 +4,15 @@ import {
   type StreamEnding,
   type StreamVerdict,
 } from '../../conversation/stream-rules.js';
-import type { MadeMedia, Usage } from '../../conversation/usage.js';
+import type { MadeMedia } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOf, textOrNull } from '../../wire/json.js';
-import { numberNames, readNumbers } from '../../wire/json-numbers.js';
-import { lastObjectStart, lastWordOf, needleOf } from '../../wire/json-skip.js';
+import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { alwaysEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { brokenEvent, foreignEvent, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
-import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
+import { imagesUsage } from './answer-decode.js';
 
 /** An event holds an image of megabytes: so many of its first bytes tell what it is. */
 const headBytes = 512;
@@ -65,7 +64,7 @@ function failureOf(body: JsonObject): GatewayError {
 
 /** Judges an ended stream of images by its last bytes; see `StreamRules.judgeEnd`. */
 function judgeEnd(tail: Buffer): StreamEnding {
-  const usage = lastUsage(tail);
+  const usage = imagesUsage(tail);
   for (const { start, end } of lastEvents(tail)) {
     const word = wordOf(tail.toString('utf8', start, end), start === 0);
     if (word instanceof GatewayError) return { state: 'failed', usage, error: word };
@@ -100,27 +99,6 @@ function headOf(run: Buffer, start: number): string {
   return run.toString('latin1', start, Math.min(run.length, start + headBytes)).trimStart();
 }
 
-const usageKey = Buffer.from('"usage"');
-const madeKey = Buffer.from('"generated_images"');
-const madeNames = numberNames(['generated_images']);
-
-/** What comes out is images, unless more is said (https://platform.openai.com/docs/api-reference/images/object). */
-const { lastUsage: usageOfTokens } = createUsageReader(tokenNames, 'image');
-
-/**
- * Finds the last `usage` in the bytes of an answer or in the end of a stream. Ark says in it how many images it has made
- * and bills (`generated_images`): fewer than were asked for, or more where a model may decide.
- */
-export function lastUsage(bytes: Buffer): Usage | null {
-  const usage = usageOfTokens(bytes);
-  if (usage === null || !bytes.includes(madeKey)) return usage;
-  const found: number[] = [];
-  const start = lastObjectStart(bytes, usageKey);
-  if (start === -1 || readNumbers(bytes, start, madeNames, found) === -1) return usage;
-  const { 0: calls = -1 } = found;
-  return calls === -1 ? usage : { ...usage, calls };
-}
-
 /** How many images a whole answer has brought: in the place of one that was not made an error may stand. */
 function unitsOf(body: Buffer): number | null {
   const data = parseObject(body.toString('utf8'))?.data;
@@ -145,7 +123,7 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   marks,
   judgeStart,
   judgeEnd,
-  usageOf: lastUsage,
+  usageOf: imagesUsage,
   madeOf,
   unitsOf,
   metering: { ...reportedMetering, broken: 'medium' },

@@ -26,8 +26,8 @@ export interface ChoiceStreamParts {
   readonly chunkObject: string;
 }
 
-/** How usage is read out of their bytes. */
-export const { lastUsage } = createUsageReader();
+/** How usage is read out of their bytes, and of what they decode to. */
+export const { lastUsage, usageOf: decodeUsage } = createUsageReader();
 
 /** With a choice in it: an event of an error may have an empty list. */
 const choiceMarks = marksOf('"choices":[{', '"choices": [{');

@@ -1,6 +1,12 @@
-import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
-import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
-import { type NumberNames, type NumberScope, numberNames, readNumbers } from '../../wire/json-numbers.js';
+import { noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
+import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import {
+  collectNumbers,
+  type NumberNames,
+  type NumberScope,
+  numberNames,
+  readNumbers,
+} from '../../wire/json-numbers.js';
 import {
   lastMemberAt,
   lastObjectStart,
@@ -29,9 +35,12 @@ interface UsageReader {
    * repeats what its client has sent has that deeper.
    */
   lastUsageWithin(bytes: Buffer, levels: number): Usage | null;
+  /**
+   * The same of a parsed answer, or of a chunk of one.
+   * @param searches of which its other members tell
+   */
+  usageOf(answer: JsonObject, searches?: number): Usage | null;
 }
-
-const usageMember = '"usage"';
 
 /** What a protocol calls the tokens of the input and of the output. */
 type TokenNames = readonly [input: string, output: string];
@@ -47,7 +56,6 @@ type OutputKind = 'text' | 'audio' | 'image';
 const inputDetails = ['prompt_tokens_details', 'input_tokens_details', 'input_token_details'];
 const outputDetails = ['completion_tokens_details', 'output_tokens_details', 'output_token_details'];
 const cachedObjects = ['cached_tokens_details'];
-const searchObjects = ['server_tool_use'];
 const kinds = ['audio_tokens', 'image_tokens'];
 const scopes: readonly NumberScope[] = [
   { objects: inputDetails, names: kinds },
@@ -72,15 +80,9 @@ export function createUsageReader(
     otherWrittenName,
     ...searchNames,
   ];
-  return readerOf(usageMember, numberNames(plain, scopes), (numbers, told) => {
-    const { 0: input = -1, 1: output = -1 } = numbers;
-    // One of the two is missing, or is written as `1e3`.
-    const counts =
-      input === -1 || output === -1
-        ? countsIn(parseObject(told.toString('utf8')) ?? {}, names)
-        : { input, output };
-    return counts === null ? null : usageOfNumbers(counts, numbers, outputKind);
-  });
+  return readerOf('usage', numberNames(plain, scopes), (numbers, searches) =>
+    usageOfNumbers(numbers, outputKind, searches),
+  );
 }
 
 /** What other servers call the tokens of the cache: DeepSeek, and gateways that have them from messages. */
@@ -88,71 +90,26 @@ const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens'];
 const otherWrittenName = 'cache_creation_input_tokens';
 
 /**
- * Reads the `usage` of a parsed answer or chunk; null when it is none or names no tokens.
- * @param searches of which its other members tell
+ * @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing; what only the total
+ *   tells of is told by that
+ * @returns null where they name neither input nor output
  */
-export function decodeUsage(
-  { usage, service_tier }: JsonObject,
-  names: TokenNames = olderNames,
-  searches = 0,
-): Usage | null {
-  if (!isObject(usage)) return null;
-  const counts = countsIn(usage, names);
-  if (counts === null) return null;
-  const { cached_tokens, cache_write_tokens } = firstObject(usage, inputDetails) ?? usage;
-  const { reasoning_tokens } = firstObject(usage, outputDetails) ?? usage;
-  const { prompt_cache_hit_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage;
-  const hit = Math.max(countOf(prompt_cache_hit_tokens), countOf(cache_read_input_tokens));
-  const counted = withReasoning(countOf(usage.total_tokens), {
-    input: counts.input,
-    output: counts.output,
-    cached: Math.max(countOf(cached_tokens), hit),
-    cacheWritten: Math.max(countOf(cache_write_tokens), countOf(cache_creation_input_tokens)),
-    reasoning: countOf(reasoning_tokens),
-  });
-  return withCharges(counted, {
-    searches: Math.max(searches, searchesIn(usage)),
-    parts: partsOf(usage),
-    tier: tierOf(service_tier),
-  });
-}
-
-/** All tokens of the input and of the output. */
-interface TokenCounts {
-  readonly input: number;
-  readonly output: number;
-}
-
-/** The tokens of a parsed `usage`; what only its total tells of is told by that. @returns null where it names neither */
-function countsIn(usage: JsonObject, [inputName, outputName]: TokenNames): TokenCounts | null {
-  const input = countOrNone(usage[inputName]);
-  const output = countOrNone(usage[outputName]);
+function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, searches: number): Usage | null {
+  // By their places: an iterator over them takes a few percent more of the whole.
+  const { 0: input = -1, 1: output = -1, 2: cached = -1, 3: reasoning = -1, 4: written = -1 } = numbers;
+  const { 5: total = -1, 6: hit = -1, 7: read = -1, 8: created = -1 } = numbers;
   if (input === -1 && output === -1) return null;
-  const total = countOrNone(usage.total_tokens);
-  return {
+  const usage = withReasoning(total, {
     input: input === -1 ? Math.max(0, total - output) : input,
     output: output === -1 ? Math.max(0, total - input) : output,
-  };
-}
-
-/** @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing */
-function usageOfNumbers(
-  { input, output }: TokenCounts,
-  numbers: readonly number[],
-  outputKind: OutputKind,
-): Usage {
-  // By their places: an iterator over them takes a few percent more of the whole.
-  const { 2: cached = -1, 3: reasoning = -1, 4: written = -1, 5: total = -1 } = numbers;
-  const { 6: hit = -1, 7: read = -1, 8: created = -1 } = numbers;
-  const usage = withReasoning(total, {
-    input,
-    output,
     cached: Math.max(0, cached, hit, read),
     cacheWritten: Math.max(0, written, created),
     reasoning: Math.max(0, reasoning),
   });
   // Most answers are texts, and nothing else is told of them.
-  return outputKind === 'text' && !hasCharges(numbers) ? usage : withNumbers(usage, numbers, outputKind);
+  return outputKind === 'text' && searches === 0 && !hasCharges(numbers)
+    ? usage
+    : withNumbers(usage, numbers, outputKind, searches);
 }
 
 /** Where the numbers begin that have prices of their own. */
@@ -175,14 +132,19 @@ function hasCharges(numbers: readonly number[]): boolean {
   return false;
 }
 
-function withNumbers(usage: Usage, numbers: readonly number[], outputKind: OutputKind): Usage {
-  const searches = Math.max(0, ...numbers.slice(firstCharge, firstCharge + searchNames.length));
+function withNumbers(
+  usage: Usage,
+  numbers: readonly number[],
+  outputKind: OutputKind,
+  searches: number,
+): Usage {
+  const counted = Math.max(searches, ...numbers.slice(firstCharge, firstCharge + searchNames.length));
   const ofKinds = numbers.slice(firstCharge + searchNames.length);
   const [audioIn = -1, imageIn = -1, audioOut = -1, imageOut = -1, cachedAudio = -1, cachedImage = -1] =
     ofKinds;
   const isTold = audioOut !== -1 || imageOut !== -1;
   return withCharges(usage, {
-    searches,
+    searches: counted,
     parts: {
       ...noParts,
       audioInput: Math.max(0, audioIn),
@@ -195,84 +157,62 @@ function withNumbers(usage: Usage, numbers: readonly number[], outputKind: Outpu
   });
 }
 
-/** The tokens of a parsed `usage` that are of other kinds; null where it has no details. */
-function partsOf(usage: JsonObject): TokenParts | null {
-  const input = firstObject(usage, inputDetails);
-  const output = firstObject(usage, outputDetails);
-  if (input === null && output === null) return null;
-  const cached = input === null ? null : firstObject(input, cachedObjects);
-  return {
-    ...noParts,
-    audioInput: countOf(input?.audio_tokens),
-    imageInput: countOf(input?.image_tokens),
-    cachedAudio: countOf(cached?.audio_tokens),
-    cachedImage: countOf(cached?.image_tokens),
-    audioOutput: countOf(output?.audio_tokens),
-    imageOutput: countOf(output?.image_tokens),
-  };
-}
-
-/** The searches that a parsed `usage` counts. */
-function searchesIn(usage: JsonObject): number {
-  const { num_search_queries, num_sources_used } = usage;
-  const requests = firstObject(usage, searchObjects)?.web_search_requests;
-  // One by one: a list of them takes a third of the whole.
-  return Math.max(countOf(num_search_queries), countOf(num_sources_used), countOf(requests));
-}
-
-function firstObject(holder: JsonObject, names: readonly string[]): JsonObject | null {
-  for (const name of names) {
-    const value = holder[name];
-    if (isObject(value)) return value;
-  }
-  return null;
-}
-
 /**
  * Makes a reader of the usage of answers whose tokens are all input: some servers name the total alone.
- * @param member that holds the numbers, with its quotes
+ * @param member that holds the numbers
  * @param names of the tokens of the prompt and of the total
  */
 export function createInputUsageReader(
-  member = usageMember,
+  member = 'usage',
   names: readonly [prompt: string, total: string] = ['prompt_tokens', 'total_tokens'],
 ): UsageReader {
-  const wanted = numberNames(names);
-  return readerOf(member, wanted, ({ 0: prompt = -1, 1: total = -1 }) => {
+  return readerOf(member, numberNames(names), ({ 0: prompt = -1, 1: total = -1 }) => {
     const input = prompt === -1 ? total : prompt;
     return input === -1 ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
   });
 }
 
-/** @param usageOf reads the wanted numbers, each -1 where it is missing, and if need be the bytes that they are from */
+/** @param usageOfFound reads the wanted numbers, each -1 where it is missing */
 function readerOf(
   member: string,
   wanted: NumberNames,
-  usageOf: (numbers: readonly number[], told: Buffer) => Usage | null,
+  usageOfFound: (numbers: readonly number[], searches: number) => Usage | null,
 ): UsageReader {
-  const key = Buffer.from(member);
+  const key = Buffer.from(`"${member}"`);
   const found: number[] = [];
   function usageAt(bytes: Buffer, start: number): Usage | null {
     const end = readNumbers(bytes, start, wanted, found);
-    return end === -1 ? null : usageOf(found, bytes.subarray(start, end));
+    if (end === -1) return null;
+    // One of the first two is missing, or is written as `1e3`.
+    if (found[0] === -1 || found[1] === -1)
+      collectNumbers(parseObject(bytes.toString('utf8', start, end)) ?? {}, wanted, found);
+    return usageOfFound(found, 0);
   }
-  function lastUsage(bytes: Buffer): Usage | null {
-    const start = lastObjectStart(bytes, key);
-    const usage = start === -1 ? null : usageAt(bytes, start);
-    return usage === null ? null : withTier(usage, lastWordOf(bytes, tierKey));
-  }
-  function lastUsageWithin(bytes: Buffer, levels: number): Usage | null {
-    const at = lastMemberAt(bytes, key, levels);
-    const start = at === -1 ? -1 : objectAfterKey(bytes, at, key.length);
-    const usage = start === -1 ? null : usageAt(bytes, start);
-    return usage === null ? null : withTier(usage, lastWordWithin(bytes, tierKey, levels));
-  }
-  return { lastUsage, lastUsageWithin };
+  return {
+    lastUsage: (bytes) => {
+      const start = lastObjectStart(bytes, key);
+      const usage = start === -1 ? null : usageAt(bytes, start);
+      return usage === null ? null : withTier(usage, lastWordOf(bytes, tierKey));
+    },
+    lastUsageWithin: (bytes, levels) => {
+      const at = lastMemberAt(bytes, key, levels);
+      const start = at === -1 ? -1 : objectAfterKey(bytes, at, key.length);
+      const usage = start === -1 ? null : usageAt(bytes, start);
+      return usage === null ? null : withTier(usage, lastWordWithin(bytes, tierKey, levels));
+    },
+    usageOf: (answer, searches = 0) => {
+      const told = answer[member];
+      if (!isObject(told)) return null;
+      collectNumbers(told, wanted, found);
+      const usage = usageOfFound(found, searches);
+      return usage === null ? null : withTier(usage, answer.service_tier);
+    },
+  };
 }
 
 const tierKey = needleOf('"service_tier"');
 
-function withTier(usage: Usage, word: string | null): Usage {
+function withTier(usage: Usage, word: unknown): Usage {
   const tier = tierOf(word);
   return tier === null ? usage : withCharges(usage, { tier });
 }

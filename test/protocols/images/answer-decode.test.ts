@@ -1,6 +1,8 @@
 import { test } from 'tap';
+import { noParts } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../../src/protocols/images/answer-decode.js';
+import { imageGenerations } from '../../../src/protocols/images/index.js';
 import { fc } from '../../support/seed.js';
 import { imageUrl, png, pngUrl } from './samples.js';
 
@@ -29,11 +31,41 @@ test("an answer of OpenAI's API", async (t) => {
       { url: null, base64, revisedPrompt: 'A tabby' },
       { url: imageUrl, base64: null, revisedPrompt: null },
     ],
-    usage: { input: 50, output: 50, total: 100, details: { text: 10, image: 40 } },
+    usage: {
+      input: 50,
+      output: 50,
+      cached: 0,
+      cacheWritten: 0,
+      reasoning: 0,
+      parts: { ...noParts, imageInput: 40, imageOutput: 50 },
+    },
+    inputDetails: { text: 10, image: 40 },
     size: '1024x1024',
     outputFormat: 'png',
     quality: 'high',
     background: 'opaque',
+  });
+});
+
+test('what is billed is read of an answer for another form as of one that is passed on', async (t) => {
+  const answer = {
+    data: [{ url: imageUrl }],
+    usage: {
+      input_tokens: 50,
+      output_tokens: 60,
+      input_tokens_details: { text_tokens: 10, image_tokens: 40, cached_tokens: 20 },
+      output_tokens_details: { image_tokens: 45, text_tokens: 15 },
+      generated_images: 1,
+    },
+    service_tier: 'flex',
+  };
+  const { usage } = readOpenaiAnswer(bytes(answer));
+  t.same(usage, imageGenerations.usageOf(bytes(answer)));
+  t.match(usage, {
+    cached: 20,
+    calls: 1,
+    tier: 'flex',
+    parts: { imageInput: 40, imageOutput: 45 },
   });
 });
 
@@ -42,6 +74,7 @@ test('an answer with little in it', async (t) => {
     created: null,
     images: [{ ...image, url: imageUrl }],
     usage: null,
+    inputDetails: null,
     size: null,
     outputFormat: null,
     quality: null,
@@ -72,6 +105,7 @@ test('an answer of DashScope, with several images in its choices', async (t) => 
     created: null,
     images: [imageUrl, 'https://h/2', 'https://h/3'].map((url) => ({ ...image, url })),
     usage: null,
+    inputDetails: null,
     size: '1328x928',
     outputFormat: null,
     quality: null,

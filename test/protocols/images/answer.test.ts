@@ -1,9 +1,7 @@
 import { test } from 'tap';
-import { noParts } from '../../../src/conversation/usage.js';
 import {
   type ImageAnswer,
   missingBytes,
-  usageOfAnswer,
   withBytes,
   writeAnswer,
 } from '../../../src/protocols/images/answer.js';
@@ -16,11 +14,13 @@ const answer: ImageAnswer = {
   created: 1_700_000_000,
   images: [remote],
   usage: null,
+  inputDetails: null,
   size: null,
   outputFormat: null,
   quality: null,
   background: null,
 };
+const counted = { cached: 0, cacheWritten: 0, reasoning: 0 };
 const now = 1_800_000_000_999;
 const written = (given: ImageAnswer, format: 'url' | 'b64_json' | null) =>
   JSON.parse(writeAnswer(given, format, now)) as { data: unknown };
@@ -30,7 +30,8 @@ test('all that is known is written, and nothing else', async (t) => {
   const full: ImageAnswer = {
     created: null,
     images: [{ ...inline, revisedPrompt: 'A tabby' }],
-    usage: { input: 50, output: 60, total: 110, details: { text: 10, image: 40 } },
+    usage: { ...counted, input: 50, output: 60 },
+    inputDetails: { text: 10, image: 40 },
     size: '1024x1024',
     outputFormat: 'png',
     quality: 'high',
@@ -50,7 +51,7 @@ test('all that is known is written, and nothing else', async (t) => {
       input_tokens_details: { text_tokens: 10, image_tokens: 40 },
     },
   });
-  t.strictSame(written({ ...answer, usage: { input: 1, output: 2, total: 3, details: null } }, null), {
+  t.strictSame(written({ ...answer, usage: { ...counted, input: 1, output: 2 } }, null), {
     created: 1_700_000_000,
     data: [{ url: imageUrl }],
     usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
@@ -104,20 +105,4 @@ test('what must be fetched for base64 is told once, and taken in', async (t) => 
     written(fetched, 'b64_json').data,
     [png, png, png, jpeg].map((bytes) => ({ b64_json: bytes.toString('base64') })),
   );
-});
-
-test('usage for the account', async (t) => {
-  t.equal(usageOfAnswer(answer), null);
-  t.same(usageOfAnswer({ ...answer, usage: { input: 1, output: 2, total: 3, details: null } }), {
-    input: 1,
-    output: 2,
-    cached: 0,
-    cacheWritten: 0,
-    reasoning: 0,
-    parts: { ...noParts, imageOutput: 2 },
-  });
-  const details = { text: 1, image: 3 };
-  t.match(usageOfAnswer({ ...answer, usage: { input: 4, output: 2, total: 6, details } }), {
-    parts: { imageInput: 3, imageOutput: 2 },
-  });
 });

@@ -1,7 +1,6 @@
 import type { Usage } from '../../../conversation/usage.js';
 
-export { lastUsage } from '../../openai-shared/choice-stream.js';
-export { decodeUsage } from '../../openai-shared/usage.js';
+export { decodeUsage, lastUsage } from '../../openai-shared/choice-stream.js';
 
 /** Writes the JSON text of a `usage` object. Details that say nothing are left out. */
 export function encodeUsage({ input, output, cached, cacheWritten, reasoning }: Usage): string {

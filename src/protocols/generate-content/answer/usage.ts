@@ -1,6 +1,6 @@
 import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { countOf, countOrNone, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
-import { numberNames, readNumbers } from '../../../wire/json-numbers.js';
+import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
+import { collectNumbers, numberNames, readNumbers } from '../../../wire/json-numbers.js';
 import { lastMemberAt, objectAfterKey } from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usageMetadata"');
@@ -26,22 +26,16 @@ export function lastUsage(bytes: Buffer): Usage | null {
   const start = at === -1 ? -1 : objectAfterKey(bytes, at, needle.length);
   const end = start === -1 ? -1 : readNumbers(bytes, start, wanted, found);
   if (end === -1) return null;
-  const { 0: prompt = -1, 1: toolUse = -1, 2: candidates = -1, 3: thoughts = -1, 4: cached = -1 } = found;
   const told = bytes.subarray(start, end);
   if (charging.some((mark) => told.includes(mark))) return decodeUsage(parseObject(told.toString('utf8')));
-  return usageOf({ prompt, toolUse, candidates, thoughts, cached });
+  return usageOfNumbers(found);
 }
 
 /** Reads a parsed `usageMetadata`; null for what is none, or names no tokens. */
 export function decodeUsage(usage: unknown): Usage | null {
   if (!isObject(usage)) return null;
-  const counted = usageOf({
-    prompt: countOrNone(usage.promptTokenCount),
-    toolUse: countOrNone(usage.toolUsePromptTokenCount),
-    candidates: countOrNone(usage.candidatesTokenCount),
-    thoughts: countOrNone(usage.thoughtsTokenCount),
-    cached: countOrNone(usage.cachedContentTokenCount),
-  });
+  collectNumbers(usage, wanted, found);
+  const counted = usageOfNumbers(found);
   if (counted === null) return null;
   return withCharges(counted, {
     parts: partsOf(usage),
@@ -93,17 +87,9 @@ export function encodeInputUsage({ input, cached }: Usage): string {
   return `{"promptTokenCount":${input}${ofCache},"totalTokenCount":${input}}`;
 }
 
-/** The numbers of a `usageMetadata`, each -1 where it is missing. */
-interface Counts {
-  readonly prompt: number;
-  readonly toolUse: number;
-  readonly candidates: number;
-  readonly thoughts: number;
-  readonly cached: number;
-}
-
-/** @returns null where it names no tokens */
-function usageOf({ prompt, toolUse, candidates, thoughts, cached }: Counts): Usage | null {
+/** @param numbers by the places of `wanted` @returns null where they name no tokens */
+function usageOfNumbers(numbers: readonly number[]): Usage | null {
+  const { 0: prompt = -1, 1: toolUse = -1, 2: candidates = -1, 3: thoughts = -1, 4: cached = -1 } = numbers;
   if (prompt === -1 && candidates === -1 && thoughts === -1) return null;
   const reasoning = Math.max(0, thoughts);
   return {

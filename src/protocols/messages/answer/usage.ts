@@ -6,8 +6,8 @@ import {
   type Usage,
   withCharges,
 } from '../../../conversation/usage.js';
-import { countOrNone, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
-import { numberNames, readNumbers } from '../../../wire/json-numbers.js';
+import { isObject, listOf, parseObject } from '../../../wire/json.js';
+import { collectNumbers, numberNames, readNumbers } from '../../../wire/json-numbers.js';
 import {
   endOfValue,
   lastMemberAt,
@@ -29,21 +29,6 @@ const wanted = numberNames([
   'ephemeral_5m_input_tokens',
 ]);
 const found: number[] = [];
-
-/** The numbers of a `usage` object as they stand in it; not above zero where they are missing. */
-interface Counts {
-  /** Input without what was read from or written to the cache. */
-  readonly plain: number;
-  readonly output: number;
-  readonly cached: number;
-  readonly cacheWritten: number;
-  readonly reasoning: number;
-  readonly searches: number;
-  /** Of what was written to the cache: what it keeps for an hour. */
-  readonly writtenHour: number;
-  /** Null for the standard one, and where it is not said. */
-  readonly tier: ServiceTier | null;
-}
 
 /** A usage is the answer's own, or of the message in a stream's first event: the input of a tool stands deeper. */
 const levels = 2;
@@ -76,33 +61,15 @@ function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   const end = readNumbers(bytes, at, wanted, found);
   if (end === -1) return null;
   const told = bytes.subarray(at, end);
-  if (told.includes(iterations)) return decodedAt(told, start);
-  const { 0: plain = -1, 1: output = -1, 2: cached = -1, 3: all = -1, 4: reasoning = -1 } = found;
+  if (told.includes(iterationsKey)) return decodedAt(told, start);
+  const [plain, output] = found;
   // Both are there, if perhaps as no whole numbers, but for the input in a stream's last events.
   if (output === -1 || (plain === -1 && start === null)) return decodedAt(told, start);
-  const { 5: searches = -1, 6: writtenHour = -1, 7: writtenMinutes = -1 } = found;
-  const cacheWritten = allWritten(all, writtenMinutes, writtenHour);
-  const tier = tierIn(told);
-  return charged(
-    { plain, output, cached, cacheWritten, reasoning, searches, writtenHour, tier },
-    null,
-    start,
-  );
+  return charged(found, tierIn(told), null, start);
 }
 
-/** @returns null where it names no tokens */
 function decodedAt(told: Buffer, start: Usage | null): Usage | null {
-  const usage = parseObject(told.toString('utf8'));
-  return usage === null || !namesTokens(usage) ? null : decodeUsage(usage, start);
-}
-
-function namesTokens({ input_tokens: plain, output_tokens: output }: JsonObject): boolean {
-  return countOrNone(plain) !== -1 || countOrNone(output) !== -1;
-}
-
-/** What was written to the cache in all, where only its parts are told. */
-function allWritten(all: number, minutes: number, hour: number): number {
-  return all > 0 ? all : Math.max(0, minutes) + Math.max(0, hour);
+  return decodeUsage(parseObject(told.toString('utf8')), start);
 }
 
 const tierKey = needleOf('"service_tier"');
@@ -120,31 +87,15 @@ function tierIn(bytes: Buffer): ServiceTier | null {
  */
 export function decodeUsage(usage: unknown, start: Usage | null = null): Usage | null {
   if (!isObject(usage)) return start;
-  const plain = countOrNone(usage.input_tokens);
-  const output = countOrNone(usage.output_tokens);
-  if (plain === -1 && output === -1) return start;
-  const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : usage;
-  const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : usage;
-  const writtenHour = writtenFor(usage, 'ephemeral_1h_input_tokens');
-  const counts: Counts = {
-    plain,
-    output,
-    cached: countOrNone(usage.cache_read_input_tokens),
-    cacheWritten: allWritten(
-      countOrNone(usage.cache_creation_input_tokens),
-      writtenFor(usage, 'ephemeral_5m_input_tokens'),
-      writtenHour,
-    ),
-    reasoning: countOrNone(details.thinking_tokens),
-    searches: countOrNone(tools.web_search_requests),
-    writtenHour,
-    tier: tierOf(usage.speed) ?? tierOf(usage.service_tier),
-  };
-  return charged(counts, besideMessage(usage), start);
+  const { iterations } = usage;
+  const beside = besideMessage(iterations);
+  collectNumbers(iterations === undefined ? usage : { ...usage, iterations: null }, wanted, found);
+  if (found[0] === -1 && found[1] === -1) return start;
+  return charged(found, tierOf(usage.speed) ?? tierOf(usage.service_tier), beside, start);
 }
 
 /** Where a usage has it, the numbers in it have to be told from its own. */
-const iterations = Buffer.from('"iterations"');
+const iterationsKey = Buffer.from('"iterations"');
 
 const typesBeside: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message']);
 
@@ -153,9 +104,9 @@ const typesBeside: ReadonlySet<unknown> = new Set(['compaction', 'advisor_messag
  * made shorter, and what another model has advised
  * (https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage).
  */
-function besideMessage(usage: JsonObject): Usage | null {
+function besideMessage(iterations: unknown): Usage | null {
   let beside: Usage | null = null;
-  for (const iteration of listOf(usage.iterations)) {
+  for (const iteration of listOf(iterations)) {
     if (!isObject(iteration) || !typesBeside.has(iteration.type)) continue;
     const { iterations: _, ...own } = iteration;
     const more = decodeUsage(own);
@@ -167,9 +118,14 @@ function besideMessage(usage: JsonObject): Usage | null {
 /** What usages are the sums of: an event that says one of the two again replaces it, and would else be added to itself. */
 const partsOfSums = new WeakMap<Usage, { readonly message: Usage; readonly beside: Usage }>();
 
-function charged(counts: Counts, told: Usage | null, start: Usage | null): Usage {
+function charged(
+  numbers: readonly number[],
+  tier: ServiceTier | null,
+  told: Usage | null,
+  start: Usage | null,
+): Usage {
   const before = start === null ? undefined : partsOfSums.get(start);
-  const message = sum(counts, before?.message ?? start);
+  const message = sum(numbers, tier, before?.message ?? start);
   const beside = told ?? before?.beside ?? null;
   if (beside === null) return message;
   const usage = addUsage(message, beside);
@@ -177,28 +133,30 @@ function charged(counts: Counts, told: Usage | null, start: Usage | null): Usage
   return usage;
 }
 
-function writtenFor({ cache_creation: written }: JsonObject, name: string): number {
-  return isObject(written) ? countOrNone(written[name]) : -1;
-}
-
-/** Input that is zero at the end of a stream is input that was left out: it does not shrink. */
-function sum(counts: Counts, start: Usage | null): Usage {
-  const cached = counts.cached > 0 ? counts.cached : (start?.cached ?? 0);
-  const cacheWritten = counts.cacheWritten > 0 ? counts.cacheWritten : (start?.cacheWritten ?? 0);
-  const plain = counts.plain > 0 ? counts.plain : plainInput(start);
+/**
+ * Input that is zero at the end of a stream is input that was left out: it does not shrink.
+ * @param numbers by the places of `wanted`, each -1 where it is missing
+ * @param tier null for the standard one, and where it is not said
+ */
+function sum(numbers: readonly number[], tier: ServiceTier | null, start: Usage | null): Usage {
+  const { 0: plain = -1, 1: output = -1, 2: read = -1, 3: all = -1, 4: reasoning = -1 } = numbers;
+  const { 5: searches = -1, 6: hour = -1, 7: minutes = -1 } = numbers;
+  // Where only its parts are told, what was written to the cache is their sum.
+  const written = all > 0 ? all : Math.max(0, minutes) + Math.max(0, hour);
+  const cached = read > 0 ? read : (start?.cached ?? 0);
+  const cacheWritten = written > 0 ? written : (start?.cacheWritten ?? 0);
   const usage = {
-    input: plain + cached + cacheWritten,
-    output: counts.output >= 0 ? counts.output : (start?.output ?? 0),
+    input: (plain > 0 ? plain : plainInput(start)) + cached + cacheWritten,
+    output: output >= 0 ? output : (start?.output ?? 0),
     cached,
     cacheWritten,
-    reasoning: counts.reasoning > 0 ? counts.reasoning : (start?.reasoning ?? 0),
+    reasoning: reasoning > 0 ? reasoning : (start?.reasoning ?? 0),
   };
-  const cacheWrittenHour =
-    counts.writtenHour > 0 ? counts.writtenHour : (start?.parts?.cacheWrittenHour ?? 0);
+  const cacheWrittenHour = hour > 0 ? hour : (start?.parts?.cacheWrittenHour ?? 0);
   return withCharges(usage, {
-    searches: counts.searches > 0 ? counts.searches : (start?.searches ?? 0),
+    searches: searches > 0 ? searches : (start?.searches ?? 0),
     parts: cacheWrittenHour > 0 ? { ...noParts, cacheWrittenHour } : null,
-    tier: counts.tier ?? start?.tier ?? null,
+    tier: tier ?? start?.tier ?? null,
   });
 }
 

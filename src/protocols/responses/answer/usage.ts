@@ -1,12 +1,8 @@
 import type { Usage } from '../../../conversation/usage.js';
-import type { JsonObject } from '../../../wire/json.js';
-import {
-  createUsageReader,
-  decodeUsage as decodeOpenaiUsage,
-  tokenNames,
-} from '../../openai-shared/usage.js';
+import { createUsageReader, tokenNames } from '../../openai-shared/usage.js';
 
-const { lastUsageWithin } = createUsageReader(tokenNames);
+/** What it reads of a parsed response wants the searches among its items, which alone tell of them. */
+export const { lastUsageWithin, usageOf: decodeUsage } = createUsageReader(tokenNames);
 /** A response is an answer of its own, or a member of the events of its stream. */
 export const levelsOfAnswer = 1;
 export const levelsOfEvent = 2;
@@ -23,15 +19,6 @@ export function usageOfAnswer(bytes: Buffer): Usage | null {
 /** The same in the end of a stream. */
 export function usageOfStream(bytes: Buffer): Usage | null {
   return lastUsageWithin(bytes, levelsOfEvent);
-}
-
-/**
- * Reads the `usage` of a parsed response.
- * @param searches among the response's items, which alone tell of them
- * @returns null when it is none or names no tokens
- */
-export function decodeUsage(response: JsonObject, searches: number): Usage | null {
-  return decodeOpenaiUsage(response, tokenNames, searches);
 }
 
 /** The JSON text of a response's `usage`. Clients want the object: for what is not known it is all zeros. */
