@@ -15,7 +15,7 @@ import {
 } from '../protocols/responses/by-id.js';
 import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
 import type { AnswerWatch } from '../stream/observe.js';
-import { writtenWeight } from '../stream/streamed-text.js';
+import { writtenIn } from '../stream/streamed-text.js';
 import { type BackgroundCall, backgroundId } from '../usage/background-calls.js';
 import { noLines } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
@@ -189,7 +189,7 @@ function endedRecord(services: Services, found: BackgroundCall, shown: Shown | n
 function unsaidUsage({ end, response }: Shown, { streamed }: BackgroundCall, expected: Usage): Usage | null {
   if (end?.status === 'failed') return null;
   const { input } = expected;
-  const output = Math.max(streamed, tokensOf(writtenWeight(parseObject(response.toString('utf8')))));
+  const output = Math.max(streamed, tokensOf(writtenIn(parseObject(response.toString('utf8'))).weight));
   if (end === null) return output <= expected.output ? expected : estimatedUsage(input, output);
   if (end.status !== 'cancelled') return estimatedUsage(input, output);
   return { input, output, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };

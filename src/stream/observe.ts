@@ -25,7 +25,7 @@ import { parseObject } from '../wire/json.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { OutputEstimate } from './output-estimate.js';
-import { writtenMedia, writtenWeight } from './streamed-text.js';
+import { writtenIn } from './streamed-text.js';
 import { Tail, tailBytes } from './tail.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
@@ -344,8 +344,8 @@ export class ObservedTransform implements AnswerTransform {
     this.#usage = usage;
     this.#noteCharges(body);
     if (!hasOutput && estimates === 'conversation') {
-      const answer = parseObject(body.toString('utf8'));
-      this.#wholeTokens = tokensOf(writtenWeight(answer)) + mediumTokens * writtenMedia(answer);
+      const { weight, media } = writtenIn(parseObject(body.toString('utf8')));
+      this.#wholeTokens = tokensOf(weight) + mediumTokens * media;
     }
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     this.made = this.#rules.madeOf?.(body) ?? null;

@@ -2,7 +2,7 @@ import { isObject, parseObject } from '../wire/json.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import { textWeight } from '../wire/text-weight.js';
 
-/** Members on the way to the text of an answer, or of an event, in any of the text protocols. */
+/** Members on the way to what a model has made of an answer, or of an event, in any of the text protocols. */
 const containers: ReadonlySet<string> = new Set([
   'candidates',
   'choices',
@@ -12,6 +12,7 @@ const containers: ReadonlySet<string> = new Set([
   'function',
   'functionCall',
   'function_call',
+  'images',
   'message',
   'output',
   'parts',
@@ -32,60 +33,47 @@ const texts: ReadonlySet<string> = new Set([
 ]);
 /** The arguments of a call as an object. */
 const objects: ReadonlySet<string> = new Set(['args', 'input']);
+/** Members that hold a medium which a model has made: its bytes, or where they are. */
+const media: ReadonlySet<string> = new Set(['audio', 'image_url', 'inlineData', 'inline_data']);
 /** Deeper than any protocol goes. */
 const deepest = 12;
 
-/** How much of an answer, whole or one event of it, a model has written, by `textWeight`. */
-export function writtenWeight(answer: unknown): number {
-  return weightIn(answer, 0);
+/** What of an answer, whole or one event of it, a model has made. */
+interface Written {
+  /** Of its texts, by `textWeight`. */
+  weight: number;
+  /** How many images and sounds there are. */
+  media: number;
 }
 
-function weightIn(value: unknown, depth: number): number {
-  if (depth > deepest) return 0;
-  let sum = 0;
+/** Counts what a model has made of an answer, whole or one event of it. */
+export function writtenIn(answer: unknown): Readonly<Written> {
+  const written: Written = { weight: 0, media: 0 };
+  addWritten(written, answer, 0);
+  return written;
+}
+
+function addWritten(written: Written, value: unknown, depth: number): void {
+  if (depth > deepest) return;
   if (Array.isArray(value)) {
-    for (const each of value) sum += weightIn(each, depth + 1);
+    for (const each of value) addWritten(written, each, depth + 1);
   } else if (isObject(value)) {
+    if (value.type === 'image_generation_call' && typeof value.result === 'string') written.media++;
     // An event that is done with something repeats what its deltas have said.
     for (const [name, member] of Object.entries(value)) {
       if (typeof member === 'string') {
-        if (texts.has(name) && (depth > 0 || name === 'delta')) sum += textWeight(member);
+        if (texts.has(name) && (depth > 0 || name === 'delta')) written.weight += textWeight(member);
       } else if (containers.has(name)) {
-        sum += weightIn(member, depth + 1);
-      } else if (depth > 0 && objects.has(name) && isObject(member)) {
-        const text = JSON.stringify(member);
+        addWritten(written, member, depth + 1);
+      } else if (depth > 0 && isObject(member)) {
+        if (media.has(name) && (typeof member.data === 'string' || typeof member.url === 'string'))
+          written.media++;
+        const text = objects.has(name) ? JSON.stringify(member) : '{}';
         // Empty where the arguments follow in pieces.
-        if (text !== '{}') sum += textWeight(text);
+        if (text !== '{}') written.weight += textWeight(text);
       }
     }
   }
-  return sum;
-}
-
-/** Members that hold a medium which a model has made: its bytes, or where they are. */
-const mediaObjects: ReadonlySet<string> = new Set(['audio', 'image_url', 'inlineData', 'inline_data']);
-/** Members on the way to them, beside those of texts. */
-const mediaContainers: ReadonlySet<string> = new Set(['images']);
-
-/** How many images and sounds a whole answer has, in any of the text protocols. */
-export function writtenMedia(answer: unknown): number {
-  return mediaIn(answer, 0);
-}
-
-function mediaIn(value: unknown, depth: number): number {
-  if (depth > deepest) return 0;
-  let count = 0;
-  if (Array.isArray(value)) {
-    for (const each of value) count += mediaIn(each, depth + 1);
-  } else if (isObject(value)) {
-    if (value.type === 'image_generation_call' && typeof value.result === 'string') count++;
-    for (const [name, member] of Object.entries(value)) {
-      if (depth > 0 && mediaObjects.has(name) && isObject(member)) {
-        if (typeof member.data === 'string' || typeof member.url === 'string') count++;
-      } else if (containers.has(name) || mediaContainers.has(name)) count += mediaIn(member, depth + 1);
-    }
-  }
-  return count;
 }
 
 /** A stream whose text is in no whole event of what is kept of it counts as text up to this size. */
@@ -109,7 +97,7 @@ export function streamedWeight(tail: Buffer, bytes: number): number {
     const { data } = parseEvent(tail.toString('utf8', start, next));
     const body = data === null ? null : parseObject(data);
     if (body !== null) {
-      weight += writtenWeight(body);
+      weight += writtenIn(body).weight;
       events++;
     }
     read += next - start;

@@ -8,7 +8,7 @@ import { parseObject } from '../wire/json.js';
 import { skipSpace } from '../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
-import { writtenWeight } from './streamed-text.js';
+import { writtenIn } from './streamed-text.js';
 
 /** A quoted text cannot stand inside another one. */
 const errorKey = Buffer.from('"error');
@@ -149,7 +149,7 @@ export class VendorAccountErrors {
   #errorInPlace(body: Buffer): GatewayError | null {
     if (!hasError(body)) return null;
     const answer = parseObject(body.toString('utf8'));
-    if (!answer?.error || writtenWeight(answer) > 0) return null;
+    if (!answer?.error || writtenIn(answer).weight > 0) return null;
     const verdict = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
     return verdict instanceof GatewayError ? tellable(verdict, this.#secrets) : null;
   }

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { streamedWeight, writtenWeight } from '../../src/stream/streamed-text.js';
+import { streamedWeight, writtenIn } from '../../src/stream/streamed-text.js';
 import { Tail } from '../../src/stream/tail.js';
 
 test('what a model has written is found in the events of every text protocol', async (t) => {
@@ -20,20 +20,21 @@ test('what a model has written is found in the events of every text protocol', a
     [7, { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: { a: 1 } } }] } }] }],
     [0, { candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] } }] }],
   ];
-  for (const [characters, event] of events) t.equal(writtenWeight(event), characters, JSON.stringify(event));
+  for (const [characters, event] of events)
+    t.equal(writtenIn(event).weight, characters, JSON.stringify(event));
 });
 
 test('the same in whole answers', async (t) => {
-  t.equal(writtenWeight({ choices: [{ message: { role: 'assistant', content: 'Hello' } }] }), 5);
-  t.equal(writtenWeight({ id: 'msg', content: [{ type: 'text', text: 'Hello' }], model: 'm' }), 5);
-  t.equal(writtenWeight({ output: [{ content: [{ text: 'Hello' }] }], instructions: 'Be brief.' }), 5);
-  for (const none of [null, 5, 'text', [], {}]) t.equal(writtenWeight(none), 0);
+  t.equal(writtenIn({ choices: [{ message: { role: 'assistant', content: 'Hello' } }] }).weight, 5);
+  t.equal(writtenIn({ id: 'msg', content: [{ type: 'text', text: 'Hello' }], model: 'm' }).weight, 5);
+  t.equal(writtenIn({ output: [{ content: [{ text: 'Hello' }] }], instructions: 'Be brief.' }).weight, 5);
+  for (const none of [null, 5, 'text', [], {}]) t.equal(writtenIn(none).weight, 0);
 });
 
 test('nesting without end is left alone', async (t) => {
   let nested: unknown = { text: 'deep' };
   for (let i = 0; i < 50_000; i++) nested = { content: nested };
-  t.equal(writtenWeight(nested), 0);
+  t.equal(writtenIn(nested).weight, 0);
 });
 
 const event = (text: string): Buffer =>
