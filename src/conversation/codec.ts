@@ -48,7 +48,7 @@ export interface RequestRules {
   /** What the schema of a strict tool has to be like; null where no tool is one. */
   readonly strictTools: StrictRules | null;
   /** Settings that a body of the protocol has no member for. */
-  readonly lacks: readonly Setting[];
+  readonly lacks: readonly (Setting | 'serving')[];
   /** It refuses one beside other words than it was given with, or none. */
   readonly signsWords: boolean;
   /** How an upstream is asked to search the web itself. */

@@ -1,6 +1,6 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
-import { type RefusableSetting, settingName } from '../conversation/setting-names.js';
+import { type Setting, settingName } from '../conversation/setting-names.js';
 import { GatewayError } from '../errors.js';
 import { nameOfType } from '../wire/reading.js';
 
@@ -16,7 +16,7 @@ export function ofType(type: unknown): string {
  */
 export function unsupportedSetting(
   request: Pick<ConversationRequest, 'from'>,
-  setting: RefusableSetting,
+  setting: Setting,
   to: TextProtocolName,
   detail = '',
 ): GatewayError {

@@ -1,6 +1,6 @@
 import type { RequestRules } from '../codec.js';
 import type { ConversationRequest, ReasoningPart } from '../request.js';
-import { leaveOut, type Setting } from '../setting-names.js';
+import { isSaid, leaveOut, type Setting } from '../setting-names.js';
 import { signatureFor } from '../signature.js';
 import type { FitContext, Fitted } from './fitted.js';
 
@@ -45,22 +45,14 @@ function losesReasoning({ turns }: ConversationRequest, { protocol }: RequestRul
 }
 
 /** Says more than the setting's default does. */
-function isSet(request: ConversationRequest, setting: Exclude<Setting, 'serving'>): boolean {
+function isSet(request: ConversationRequest, setting: Setting): boolean {
   switch (setting) {
-    case 'strict':
-      return request.tools.some(({ strict }) => strict === true);
-    case 'detail':
-      return request.turns.some(
-        (turn) =>
-          turn.role === 'user' &&
-          turn.parts.some((part) => part.kind === 'image' && (part.detail ?? 'auto') !== 'auto'),
-      );
     case 'parallelCalls':
       return request.parallelCalls === false;
     case 'presencePenalty':
     case 'frequencyPenalty':
       return (request[setting] ?? 0) !== 0;
     default:
-      return request[setting] !== null;
+      return isSaid(request, setting);
   }
 }
