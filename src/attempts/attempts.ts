@@ -187,6 +187,11 @@ export class AttemptPlan {
     }
   }
 
+  /** The upstream's key that the present target is asked with; null where it has none. */
+  get apiKey(): string | null {
+    return this.target.upstream.apiKeys[this.keyIndex] ?? null;
+  }
+
   /** The next target that may be asked now, or null. */
   get next(): Target | null {
     return this.#targets[this.#nextAt(performance.now())] ?? null;

@@ -92,11 +92,11 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   /** @returns null where the gateway answers, or where media are fetched first */
   #prepare(): Prepared | null {
     const { call, endpoint } = this;
-    const { target, keyIndex } = this.plan;
+    const { target, apiKey } = this.plan;
     if (call.upload !== null) return prepareUpload(call, call.upload, endpoint, target);
     if (!this.#isNative(target)) return this.#translate(target, endpoint.translation);
     if (hasOtherForm(endpoint, target)) this.#holdTwice();
-    return prepareNative(this.services, call, { endpoint, target, keyIndex });
+    return prepareNative(this.services, call, { endpoint, target, apiKey });
   }
 
   #translate(target: Target, translation: Translation | null): Prepared | null {
@@ -265,14 +265,8 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
       this.plan.askAgain();
       return;
     }
-    const failed = {
-      reason: status,
-      bytesSent: true,
-      sentMs: performance.now() - attempt.sentAt,
-      replayable: isReplayable(this.call),
-      hasEffects: this.#hasEffects,
-    };
-    if (!this.#planNext(failed)) return;
+    const sentMs = performance.now() - attempt.sentAt;
+    if (!this.#planNext({ reason: status, bytesSent: true, sentMs })) return;
     attempt.discard(head);
     this.#goOn(error);
   }
@@ -292,16 +286,9 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     const isGivenUp = typeof cause === 'string';
     const { reason, bytesSent, sentMs } = isGivenUp ? { reason: cause, bytesSent: true, sentMs: 0 } : cause;
     const status = error.vendorAccountStatus ?? (isGivenUp ? toldStatus(error) : null);
-    const hasEffects = this.#hasEffects;
-    const failed = {
-      reason: status ?? reason,
-      bytesSent,
-      sentMs,
-      replayable: isReplayable(this.call),
-      hasEffects,
-    };
-    if (this.#planNext(failed)) this.#goOn(error);
-    else this.relay.refuse(status === null && bytesSent && hasEffects ? unrepeatable(error) : error, head);
+    if (this.#planNext({ reason: status ?? reason, bytesSent, sentMs })) this.#goOn(error);
+    else
+      this.relay.refuse(status === null && bytesSent && this.#hasEffects ? unrepeatable(error) : error, head);
   }
 
   /** Asked again, the present target would make or keep it twice. */
@@ -311,8 +298,10 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
   }
 
   /** Plans an attempt to follow one that failed. @returns whether there is one: then `#goOn` begins it. */
-  #planNext(attempt: FailedAttempt): boolean {
-    return this.call.exchange.alive && this.plan.planNext(attempt);
+  #planNext(attempt: Pick<FailedAttempt, 'reason' | 'bytesSent' | 'sentMs'>): boolean {
+    const { call, plan } = this;
+    if (!call.exchange.alive) return false;
+    return plan.planNext({ ...attempt, replayable: isReplayable(call), hasEffects: this.#hasEffects });
   }
 
   #goOn(failure: GatewayError): void {

@@ -199,7 +199,7 @@ function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target
   if (target.native.has(endpoint.protocol)) {
     if (services.lacking.has(target, endpoint, performance.now())) return null;
     if (hasOtherForm(endpoint, target)) return prepareAnew(services, call, endpoint, target);
-    const prepared = prepareNative(services, call, { endpoint, target, keyIndex: null });
+    const prepared = prepareNative(services, call, { endpoint, target, apiKey: null });
     // What the first target would not keep, this one might.
     return prepared.hasEffects(prepared.body) ? null : prepared;
   }
@@ -217,7 +217,7 @@ function prepareAnew(services: Services, call: Call, endpoint: Endpoint, target:
   const before = call.heldBytes;
   takeMemory(services, call, call.body?.length ?? 0);
   try {
-    return prepareNative(services, call, { endpoint, target, keyIndex: null });
+    return prepareNative(services, call, { endpoint, target, apiKey: null });
   } catch (fault) {
     keepMemory(services, call, before);
     throw fault;

@@ -80,7 +80,7 @@ export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boo
 
 /** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
 export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
-  const { endpoint, target } = attempt;
+  const { endpoint, target, apiKey } = attempt;
   const { otherForm } = endpoint;
   if (otherForm !== null && hasOtherForm(endpoint, target))
     return prepareOtherForm(call, { endpoint, form: otherForm, target });
@@ -110,7 +110,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     streamsUnasked: endpoint.streamsUnasked,
     amend: endpoint.amender?.(changed ?? call.jsonBody()) ?? null,
     keep: kept.keep,
-    watch: isInBackground ? beginInBackground(call, keyOf(attempt), kept.watch) : kept.watch,
+    watch: isInBackground ? beginInBackground(call, apiKey, kept.watch) : kept.watch,
     inputEstimate: bodyEstimate(body),
     estimatesBroken: call.mediaSeconds === 0,
     secrets: target.upstream.secrets,
@@ -126,10 +126,6 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     body: sent,
     transform,
   };
-}
-
-function keyOf({ target, keyIndex }: NativeAttempt): string | null {
-  return keyIndex === null ? null : (target.upstream.apiKeys[keyIndex] ?? null);
 }
 
 interface OtherFormAttempt {

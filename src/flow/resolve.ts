@@ -119,12 +119,12 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
   const wishes = wishesOf(call);
   call.affinity = affinityOf(call, targets);
   // Where there is no choice, what the upstream itself says is worth more than that it has failed before.
-  if (targets.length === 1 && wishes === null) return attemptsAt(services, call, targets, call.validatedAt);
+  if (targets.length === 1 && wishes === null) return planAt(services, call, targets, call.validatedAt);
   const request: RouteRequest =
     wishes === null && call.affinity === null ? anyTarget : { affinity: call.affinity, wishes };
   const now = performance.now();
   const chosen = services.chooser.choose(targets, request, now);
-  if (chosen.length > 0) return attemptsAt(services, call, chosen, now);
+  if (chosen.length > 0) return planAt(services, call, chosen, now);
   const at = services.chooser.retryAt(targets, request, now);
   if (at === Number.POSITIVE_INFINITY)
     throw new GatewayError(
@@ -165,21 +165,13 @@ function holdingKeyIndex({ recalled }: ResolvedCall, { upstream }: Target): numb
 }
 
 /**
- * Attempts at the targets, of which the first is asked with the key that knows what the call goes on from. Over a socket
+ * A plan for the targets, of which the first is asked with the key that knows what the call goes on from. Over a socket
  * the target comes first that the socket is open to.
  */
-function attemptsAt(
-  services: Services,
-  call: ResolvedCall,
-  chosen: readonly Target[],
-  now: number,
-): AttemptPlan {
-  const { socketCall } = call;
-  if (socketCall === null && call.recalled === null) return new AttemptPlan(services, call, chosen, now);
-  const plan = new AttemptPlan(services, call, socketCall?.upstreamSession.arrange(chosen) ?? chosen, now);
-  plan.keyIndex = holdingKeyIndex(call, plan.target) ?? plan.keyIndex;
-  if (socketCall === null) return plan;
-  plan.keyIndex = socketCall.upstreamSession.keyIndexFor(plan.target) ?? plan.keyIndex;
+function planAt(services: Services, call: ResolvedCall, chosen: readonly Target[], now: number): AttemptPlan {
+  const session = call.socketCall?.upstreamSession;
+  const plan = new AttemptPlan(services, call, session?.arrange(chosen) ?? chosen, now);
+  plan.keyIndex = session?.keyIndexFor(plan.target) ?? holdingKeyIndex(call, plan.target) ?? plan.keyIndex;
   return plan;
 }
 

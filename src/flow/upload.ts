@@ -17,7 +17,7 @@ import { account } from './account.js';
 import { type AdmissionListener, admit } from './admit.js';
 import type { AuthenticatedCall, UploadBody } from './call.js';
 import { isCoded, lateBody, rateBound } from './intake.js';
-import { keepMemory, takeMemory } from './memory-budget.js';
+import { holdInAll, keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
 import { steerable } from './resolve.js';
 import type { Services } from './services.js';
@@ -247,8 +247,7 @@ export class Upload
     const { bufferedBytes } = call.running.snapshot.limits;
     try {
       if (bytes > mostAfterStop(bufferedBytes, kernelBytes)) throw tooFast();
-      if (held > call.heldBytes) takeMemory(this.#services, call, held - call.heldBytes);
-      else keepMemory(this.#services, call, held);
+      holdInAll(this.#services, call, held);
     } catch (fault) {
       this.#end(fault);
       return false;

@@ -25,8 +25,8 @@ function newSecret(): string {
 export interface NativeAttempt {
   readonly endpoint: Endpoint;
   readonly target: Target;
-  /** Index of the upstream's key that it will be asked with; null where that is not known. */
-  readonly keyIndex: number | null;
+  /** The upstream's key that it will be asked with; null where that is not known, or there is none. */
+  readonly apiKey: string | null;
 }
 
 /**
@@ -61,7 +61,7 @@ export const nothingKept: TurnKeeping = { keep: null, watch: null };
 export function turnKeeping(
   services: Services,
   call: Call,
-  { endpoint, target, keyIndex }: NativeAttempt,
+  { endpoint, target, apiKey }: NativeAttempt,
   conversation: ConversationRules,
 ): TurnKeeping {
   if (!keepsTurns(target, endpoint)) return { keep: answerKeep(call, conversation, true), watch: null };
@@ -69,8 +69,8 @@ export function turnKeeping(
   const { upstream, model } = target;
   const isOnly = call.model !== null && !hasChoice(call.model);
   if (isOnly && !conversation.isShown) return nothingKept;
-  const mark = keyIndex === null ? null : keyMark(upstream.apiKeys[keyIndex] ?? null);
-  const held = conversation.hold(call.wholeBody(), { upstream: upstream.name, model, key: mark }, isOnly);
+  const holder = { upstream: upstream.name, model, key: keyMark(apiKey) };
+  const held = conversation.hold(call.wholeBody(), holder, isOnly);
   if (held === null) return nothingKept;
   const { keep, watch } = held;
   if (watch === null) return { keep, watch };

@@ -28,7 +28,7 @@ import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../as
 import { WaitingClient } from '../attend.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
-import { keepMemory, takeMemory } from '../memory-budget.js';
+import { holdInAll, keepMemory } from '../memory-budget.js';
 import { fileHosts, mediaHosts } from '../own-address.js';
 import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../prepare.js';
 import { routeCall } from '../resolve.js';
@@ -71,17 +71,17 @@ export function convertImages(
   targets: readonly Target[],
   asked: AskedImages,
 ): void {
-  const plan = attemptsFor(services, call, targets, asked);
+  const plan = planFor(services, call, targets, asked);
   const waiting = new WaitingClient(services, call);
   plan.start(new Conversion(services, call, { asked, plan, waiting, onAnswer: () => {} }));
 }
 
 /**
- * The attempts at the targets of a call for images. Where those that take the body as it came cannot be asked now, and no
+ * The plan for the targets of a call for images. Where those that take the body as it came cannot be asked now, and no
  * other target can be asked for what is in it, the call waits for them: it is no mistake of the client's.
  * @throws {GatewayError} when none of the targets may be asked, and of status 400 when none can be
  */
-export function attemptsFor(
+export function planFor(
   services: Services,
   call: ResolvedCall,
   targets: readonly Target[],
@@ -191,7 +191,7 @@ export class Conversion implements Asker {
     if (this.#asked.passes(target)) {
       const prepared =
         call.upload === null
-          ? prepareNative(this.#services, call, { endpoint, target, keyIndex: null })
+          ? prepareNative(this.#services, call, { endpoint, target, apiKey: null })
           : prepareUpload(call, call.upload, endpoint, target);
       call.gatewayPath = prepared.gatewayPath;
       call.leftOut = prepared.leftOut;
@@ -234,10 +234,7 @@ export class Conversion implements Asker {
     const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
     const before = call.heldBytes;
     const hold = (bytes: number): void => {
-      if (call.accounted) return;
-      const needed = before + bytes;
-      if (needed > call.heldBytes) takeMemory(this.#services, call, needed - call.heldBytes);
-      else keepMemory(this.#services, call, needed);
+      if (!call.accounted) holdInAll(this.#services, call, before + bytes);
     };
     let bytes = 0;
     try {
@@ -259,7 +256,6 @@ export class Conversion implements Asker {
   #send(attempt: Attempt, { path, contentType, body }: ImageCall): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     const { upstream } = attempt.target;
-    const { keyIndex } = this.#plan;
     return ask(
       this.#services,
       call,
@@ -270,7 +266,7 @@ export class Conversion implements Asker {
         body,
         upstream,
         protocol: 'images',
-        apiKey: upstream.apiKeys[keyIndex] ?? null,
+        apiKey: this.#plan.apiKey,
         lines: clientLines(call, attempt.target, 'images'),
         target: attempt.target,
         maxBytes: answerBytes,

@@ -16,7 +16,7 @@ import { answerId, type ResolvedCall, type RoutedCall } from '../call.js';
 import { Forwarding } from '../forward.js';
 import { aimAt } from '../resolve.js';
 import type { Services } from '../services.js';
-import { type AskedImages, attemptsFor, Conversion, lazy } from './convert.js';
+import { type AskedImages, Conversion, lazy, planFor } from './convert.js';
 
 /**
  * How a call of a protocol of texts is served that asks for images, of a model that makes them at endpoints of their own.
@@ -38,7 +38,7 @@ export function drawingOf(call: ResolvedCall): Next<ResolvedCall> | null {
   call.units = able.some(passes) ? Math.min(count, mostCount) : wanted().count;
   return (services, admitted) => {
     const asked = askedOf(admitted, translation, passes, wanted);
-    const plan = attemptsFor(services, admitted, able, asked);
+    const plan = planFor(services, admitted, able, asked);
     plan.start(new Drawing(services, aimAt(admitted, plan.target), plan, asked));
   };
 }

@@ -148,13 +148,13 @@ function takeCopies(services: Services, call: Call): void {
  * What the present target is to be asked: a request may hold large images, of which few copies are made.
  * @throws {GatewayError} for what it cannot be asked
  */
-function choiceAt({ target, keyIndex }: AttemptPlan, request: VideoRequest, id: string): Choice {
+function choiceAt({ target, apiKey }: AttemptPlan, request: VideoRequest, id: string): Choice {
   const upstreamFormat = upstreamFormats[upstreamFormatOf(target.upstream.kind)];
   return {
     target,
     upstreamFormat,
     request: upstreamFormat.create(request, target.model, id),
-    apiKey: target.upstream.apiKeys[keyIndex] ?? null,
+    apiKey,
   };
 }
 
