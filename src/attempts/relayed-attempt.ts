@@ -19,8 +19,6 @@ const mostDiscarded = 64 * 1024;
  * an error answer, another one may follow while nothing of an answer was relayed.
  */
 export interface AttemptOwner {
-  /** The head of a good answer has come. */
-  onGoodHead(attempt: RelayedAttempt): void;
   /** An error answer has come, as far as it is read. Where another attempt follows, this one is told to `discard` it. */
   onErrorAnswer(attempt: RelayedAttempt, answer: JudgedErrorAnswer): void;
   /**
@@ -112,7 +110,6 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (status < 400) {
       this.isAnswered = true;
       this.answered();
-      this.#owner.onGoodHead(this);
       this.handler.onHead(head);
       return;
     }

@@ -13,7 +13,7 @@ import type { RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import type { Draining } from './drain-list.js';
 import { Hedge } from './hedge.js';
-import { heldBackOf } from './held-stream.js';
+import { heldBackOf } from './held-answer.js';
 import { releaseBody, takeAnswerMemory } from './memory-budget.js';
 import type { RelayedAnswer } from './relayed-answer.js';
 import type { Services } from './services.js';

@@ -204,10 +204,6 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     }
   }
 
-  onGoodHead(attempt: RelayedAttempt): void {
-    if (this.call.validated?.stream !== true) this.#hedge?.choose(attempt);
-  }
-
   switchToOther(attempt: RelayedAttempt): boolean {
     return this.#hedge?.switchToOther(attempt) ?? false;
   }

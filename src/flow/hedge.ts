@@ -9,7 +9,7 @@ import type { UpstreamExchange } from '../upstream/client.js';
 import { type Call, deadlinesLeft, type RoutedCall } from './call.js';
 import { noteFailed, noteGivenUp } from './consumption.js';
 import { mediaToFetch } from './fetch-media.js';
-import { HeldStream, heldBackOf, type StreamTaker } from './held-stream.js';
+import { type AnswerTaker, HeldAnswer, heldBackOf } from './held-answer.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import {
   decodeCall,
@@ -29,7 +29,7 @@ interface HedgedCall extends AttemptOwner {
   readonly endpoint: Endpoint;
   readonly plan: AttemptPlan;
   /** Its `awaited` is what a client that leaves cancels. */
-  readonly relay: StreamTaker & { awaited: UpstreamExchange | null };
+  readonly relay: AnswerTaker & { awaited: UpstreamExchange | null };
   /** What becomes of the attempt is what becomes of the call from now on. */
   adopt(attempt: RelayedAttempt): void;
   /** A stream of the target has a time for its first event. */
@@ -111,7 +111,7 @@ export class Hedge implements UpstreamExchange {
     return other !== null;
   }
 
-  /** As `StreamChooser` of `held-stream` has it. */
+  /** As `AnswerChooser` of `held-answer` has it. */
   giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean {
     if (!this.switchToOther(attempt)) return false;
     if (error !== null) attempt.unusable(error);
@@ -143,10 +143,9 @@ export class Hedge implements UpstreamExchange {
     return attempt === this.#first ? this.#second : this.#first;
   }
 
-  /** Of a stream the head says little: it answers with its first event. */
   #holdBack(attempt: RelayedAttempt): void {
     const { call, relay } = this.#hedged;
-    if (call.validated?.stream === true) attempt.handler = new HeldStream(this, relay, attempt);
+    attempt.handler = new HeldAnswer(this, relay, attempt, call.validated?.stream === true);
   }
 
   #askSecond(): void {

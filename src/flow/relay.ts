@@ -51,7 +51,7 @@ const usualEventBytes = 64 * 1024;
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
  * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
  * side at once. What the connection reads comes by way of the attempt (`RelayedAttempt`), which tells the target's health,
- * and, while a second one may be asked, of a `HeldStream`. The phases of an answer are in `answer-phase`.
+ * and, while a second one may be asked, of a `HeldAnswer`. The phases of an answer are in `answer-phase`.
  */
 export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeListener {
   #streamed: boolean;

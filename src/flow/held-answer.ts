@@ -8,9 +8,9 @@ import { Events } from './answer-phase.js';
 /** More than this is not held back: what begins so is taken for an answer. */
 const mostHeld = 64 * 1024;
 
-/** Goes on with one of two attempts at streams. */
-interface StreamChooser {
-  /** Its first event has come: it will be handed on. */
+/** Goes on with one of two attempts. */
+interface AnswerChooser {
+  /** It answers well: it will be handed on. */
   choose(attempt: RelayedAttempt): void;
   /**
    * It is of no use.
@@ -21,7 +21,7 @@ interface StreamChooser {
 }
 
 /** Takes the answer that was chosen. */
-export interface StreamTaker extends UpstreamHandler {
+export interface AnswerTaker extends UpstreamHandler {
   /**
    * In place of `onHead`, for a stream whose beginning was judged.
    * @param run the events that were judged last; null where none is whole
@@ -30,31 +30,35 @@ export interface StreamTaker extends UpstreamHandler {
 }
 
 /**
- * Stands between an attempt and the relay while there may be two attempts of a call that is a stream: keeps an answer
- * back until its first event tells that it is one.
+ * Stands between an attempt and the relay while there may be two attempts of a call, until it is known that its answer is
+ * one: by its head, and that of a stream by its first event, up to which it is kept back.
  */
-export class HeldStream implements UpstreamHandler {
-  readonly #chooser: StreamChooser;
-  readonly #relay: StreamTaker;
+export class HeldAnswer implements UpstreamHandler {
+  readonly #chooser: AnswerChooser;
+  readonly #relay: AnswerTaker;
   readonly #attempt: RelayedAttempt;
-  /** What has come, while it is held back. */
+  readonly #isStream: boolean;
+  /** What has come of a stream, while it is kept back. */
   events: Events | null = null;
   /** It was given up for the other. */
   #isLost = false;
 
-  constructor(chooser: StreamChooser, relay: StreamTaker, attempt: RelayedAttempt) {
+  /** @param isStream a stream is asked for */
+  constructor(chooser: AnswerChooser, relay: AnswerTaker, attempt: RelayedAttempt, isStream: boolean) {
     this.#chooser = chooser;
     this.#relay = relay;
     this.#attempt = attempt;
+    this.#isStream = isStream;
   }
 
   onHead(head: ResponseHead): void {
-    const refusal = answerError(head, true);
-    if (refusal === null && head.status < 400 && isEventStream(head)) {
+    const isGood = head.status < 400;
+    const refusal = this.#isStream ? answerError(head, true) : null;
+    if (this.#isStream && isGood && refusal === null && isEventStream(head))
       this.events = new Events(this.#attempt.transform, head);
-      // What is not called a stream may be handed on all the same, where there is no better one.
-    } else if (head.status >= 400 || !this.#loses(refusal)) {
-      this.#choose(head.status < 400 && refusal === null);
+    // What is not called a stream may be handed on all the same, where there is no better one.
+    else if (!this.#isStream || !isGood || !this.#loses(refusal)) {
+      this.#release(isGood && refusal === null);
       this.#relay.onHead(head);
     }
   }
@@ -62,7 +66,7 @@ export class HeldStream implements UpstreamHandler {
   onData(chunk: Buffer): boolean {
     if (this.#isLost) return true;
     const events = this.events;
-    if (events === null) return this.#relay.onData(chunk);
+    if (events === null) throw new Error('an answer without a head');
     const run = events.runs.push(chunk);
     if (run === null) return events.runs.held <= mostHeld || this.#pass(events, null, 'silence', true);
     const verdict = events.judge(run);
@@ -95,19 +99,20 @@ export class HeldStream implements UpstreamHandler {
     return this.#isLost;
   }
 
-  /** @param isAnswer what is no answer is handed on when no other attempt is left, and has overtaken none */
-  #choose(isAnswer: boolean): void {
+  /** Nothing more is kept back. @param isAnswer what is none is handed on when no other attempt is left, and has overtaken none */
+  #release(isAnswer: boolean): void {
     this.events = null;
+    this.#attempt.handler = this.#relay;
     if (isAnswer) this.#chooser.choose(this.#attempt);
   }
 
   #pass(events: Events, run: Buffer | null, verdict: StreamVerdict, isAnswer: boolean): boolean {
-    this.#choose(isAnswer);
+    this.#release(isAnswer);
     return this.#relay.onBegun(events, run, verdict);
   }
 }
 
 /** What has come of an attempt's good answer that is held back until its first event; null for any other. */
 export function heldBackOf({ handler }: RelayedAttempt): Events | null {
-  return handler instanceof HeldStream ? handler.events : null;
+  return handler instanceof HeldAnswer ? handler.events : null;
 }
