@@ -5,7 +5,7 @@ import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
 import type { VendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
-import type { ResponseHead, UpstreamExchange } from '../upstream/client.js';
+import type { ResponseHead, UpstreamExchange } from '../upstream/types.js';
 import { carriesAccount, type ErrorAnswer, toldStatus } from './error-answer.js';
 import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';

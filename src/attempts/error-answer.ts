@@ -7,7 +7,7 @@ import {
   type VendorAccountStatus,
   vendorAccountError,
 } from '../protocols/error-formats/vendor-account-error.js';
-import type { ResponseHead } from '../upstream/client.js';
+import type { ResponseHead } from '../upstream/types.js';
 import { vendorStatus } from '../video/upstream-formats/native-error.js';
 import { fieldsOf } from '../wire/head.js';
 import { isObject } from '../wire/json.js';

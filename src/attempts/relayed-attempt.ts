@@ -4,7 +4,7 @@ import type { Services } from '../flow/services.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
-import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/types.js';
 import { Attempt, type AttemptPlan } from './attempts.js';
 import { readErrorAnswer } from './error-answer.js';
 import { statusError } from './told-error.js';

@@ -1,5 +1,5 @@
 import { type ErrorKind, GatewayError, type UpstreamFailureReason } from '../errors.js';
-import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
+import type { ResponseHead, UpstreamFailure } from '../upstream/types.js';
 import { isObject, type JsonObject, parseJson, textOf, textOrNull } from '../wire/json.js';
 
 const longestMessage = 2000;

@@ -2,7 +2,7 @@ import type { OwnSecrets } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import { encodedKeyError } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
-import type { ResponseHead } from '../upstream/client.js';
+import type { ResponseHead } from '../upstream/types.js';
 import { parseJson, parseObject } from '../wire/json.js';
 import { textStart } from '../wire/json-skip.js';
 import { looksLikeText } from '../wire/plain-text.js';

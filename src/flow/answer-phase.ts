@@ -2,7 +2,7 @@ import type { OwnSecrets } from '../config/types.js';
 import type { StreamVerdict } from '../conversation/stream-rules.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Beginning, beginningBytes, Gather } from '../stream/gather.js';
-import type { ResponseHead } from '../upstream/client.js';
+import type { ResponseHead } from '../upstream/types.js';
 import { parseJson } from '../wire/json.js';
 import { EventRuns, parseEvent } from '../wire/sse.js';
 import { isEventStream, isMedia, kindOfAnswer } from './answer-content.js';

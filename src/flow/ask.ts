@@ -13,7 +13,7 @@ import type {
   UpstreamExchange,
   UpstreamFailure,
   UpstreamHandler,
-} from '../upstream/client.js';
+} from '../upstream/types.js';
 import type { HeadLines } from '../wire/head.js';
 import { nextRequestNumber, requestIdOf, requestSeries } from '../wire/request-id.js';
 import { isEventStream } from './answer-content.js';

@@ -1,5 +1,5 @@
 import type { ExchangeListener } from '../http/exchange.js';
-import type { UpstreamFailure } from '../upstream/client.js';
+import type { UpstreamFailure } from '../upstream/types.js';
 import { account } from './account.js';
 import { leftOutLine, ownLines, timingLine } from './answer-lines.js';
 import { type Answered, ask, type CollectedRequest, type EventTaker, type Waiter } from './ask.js';

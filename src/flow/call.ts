@@ -10,7 +10,7 @@ import type { VendorHeaders } from '../protocols/credentials/credentials.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { Deadlines, RequestBodySource } from '../upstream/client.js';
+import type { Deadlines, RequestBodySource } from '../upstream/types.js';
 import type { OpenCall, OpenRecord } from '../usage/open-calls.js';
 import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';

@@ -5,7 +5,7 @@ import { type CallOutcome, type OtherAttempt, unknownCost } from '../metrics/cal
 import { targetName } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { ResponseHead, UpstreamExchange } from '../upstream/client.js';
+import type { ResponseHead, UpstreamExchange } from '../upstream/types.js';
 import { costOf } from '../usage/cost.js';
 import type { Running } from './running.js';
 

@@ -5,7 +5,7 @@ import { type FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import { streamedWeight } from '../stream/streamed-text.js';
-import type { ResponseHead, UpstreamHandler } from '../upstream/client.js';
+import type { ResponseHead, UpstreamHandler } from '../upstream/types.js';
 import { account } from './account.js';
 import { isEventStream, isMedia } from './answer-content.js';
 import { Events, type Phase } from './answer-phase.js';

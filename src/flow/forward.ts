@@ -9,7 +9,7 @@ import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError, type GivenUpBy, guard, unrepeatable } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/endpoint.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
+import type { ResponseHead, UpstreamFailure } from '../upstream/types.js';
 import { account } from './account.js';
 import { ownLines, timingLine } from './answer-lines.js';
 import { attemptDeadlines, type ForwardedCall, type ResolvedCall, type RoutedCall } from './call.js';

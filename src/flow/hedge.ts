@@ -5,7 +5,7 @@ import type { Target } from '../config/types.js';
 import { GatewayError, guard } from '../errors.js';
 import type { Endpoint } from '../protocols/endpoint.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
-import type { UpstreamExchange } from '../upstream/client.js';
+import type { UpstreamExchange } from '../upstream/types.js';
 import { type Call, deadlinesLeft, type RoutedCall } from './call.js';
 import { noteFailed, noteGivenUp } from './consumption.js';
 import { mediaToFetch } from './fetch-media.js';

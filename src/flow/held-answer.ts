@@ -1,7 +1,7 @@
 import type { RelayedAttempt } from '../attempts/relayed-attempt.js';
 import type { StreamVerdict } from '../conversation/stream-rules.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
-import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/types.js';
 import { answerError, endedUnbegun, isEventStream } from './answer-content.js';
 import { Events } from './answer-phase.js';
 

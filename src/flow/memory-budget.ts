@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { UpstreamExchange } from '../upstream/client.js';
+import type { UpstreamExchange } from '../upstream/types.js';
 import type { Call, MemoryHolder } from './call.js';
 
 /** Seconds after which a refused caller may try again. */

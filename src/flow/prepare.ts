@@ -17,7 +17,7 @@ import type { AnswerTransform } from '../stream/answer-transform.js';
 import { ObservedTransform } from '../stream/observe.js';
 import { ArrayTransform } from '../stream/reframe.js';
 import { TranslatedTransform } from '../stream/translate.js';
-import type { Deadlines, RequestBodySource, UpstreamExchange } from '../upstream/client.js';
+import type { Deadlines, RequestBodySource, UpstreamExchange } from '../upstream/types.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { contains } from '../wire/json-skip.js';

@@ -2,7 +2,7 @@ import { asGatewayError, type FaultPlace, GatewayError } from '../errors.js';
 import { acceptedCodings } from '../http/content-coding.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { CallOutcome } from '../metrics/call-record.js';
-import type { ResponseHead } from '../upstream/client.js';
+import type { ResponseHead } from '../upstream/types.js';
 import { parseEvent } from '../wire/sse.js';
 import { account } from './account.js';
 import { ownLines, passedLines, timingLine } from './answer-lines.js';

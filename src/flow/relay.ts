@@ -8,7 +8,7 @@ import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/types.js';
 import {
   answerError,
   endedUnbegun,

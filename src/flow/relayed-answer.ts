@@ -7,7 +7,7 @@ import { Swept } from '../http/sweep.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform, WaitingEnd } from '../stream/answer-transform.js';
-import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
+import type { ResponseHead, UpstreamFailure } from '../upstream/types.js';
 import { account } from './account.js';
 import { over, type Phase, waiting } from './answer-phase.js';
 import type { RoutedCall } from './call.js';

@@ -7,7 +7,7 @@ import {
   type VendorHeaders,
   vendorLines,
 } from '../protocols/credentials/credentials.js';
-import type { SocketRequest } from '../upstream/socket.js';
+import type { SocketRequest } from '../upstream/socket-types.js';
 import {
   fieldsOf,
   type HeadLines,

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { parseErrorBody, retryAfterMsOf } from '../attempts/told-error.js';
 import { GatewayError } from '../errors.js';
-import type { UpstreamFailure } from '../upstream/client.js';
+import type { UpstreamFailure } from '../upstream/types.js';
 import { type Answered, askAlone, type CollectedRequest, isFailure } from './ask.js';
 import type { Asking } from './call.js';
 import type { Services } from './services.js';

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../config/types.js';
-import type { RequestBodySource } from '../upstream/client.js';
+import type { RequestBodySource } from '../upstream/types.js';
 import { leadingField } from '../wire/form-data.js';
 import { type FormPart, type MultipartLimits, readForm } from '../wire/multipart.js';
 import { boundaryOf } from '../wire/multipart-type.js';

@@ -8,18 +8,6 @@ import { TimerWheel } from './timers.js';
 import type { Deadlines, UpstreamClient, UpstreamHandler, UpstreamRequest } from './types.js';
 import { createRequestWriter } from './write.js';
 
-export type {
-  Deadlines,
-  RequestBodySink,
-  RequestBodySource,
-  ResponseHead,
-  UpstreamClient,
-  UpstreamExchange,
-  UpstreamFailure,
-  UpstreamHandler,
-  UpstreamRequest,
-} from './types.js';
-
 /** How much a client keeps, and who hears of what it lacks. */
 interface ClientOptions {
   /**

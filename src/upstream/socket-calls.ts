@@ -3,13 +3,8 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, surfaceFault, type UpstreamFailureReason } from '../errors.js';
 import { closeCode } from '../wire/close-code.js';
 import type { Dialer } from './dial.js';
-import {
-  openSocket,
-  type SocketFault,
-  type SocketListener,
-  type SocketRequest,
-  type UpstreamSocket,
-} from './socket.js';
+import { openSocket } from './socket.js';
+import type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
 import {
   type Deadlines,

@@ -18,8 +18,6 @@ import { closePayload, FrameReader, noRoom } from './socket-reader.js';
 import type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
 
-export type { SocketFault, SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
-
 /** With more than this waiting `send` says false: about what a connection has on its way to a far upstream. */
 const maxWaitingBytes = 64 * 1024;
 /** Messages of one read that are told before others get their turn: some milliseconds of work. */

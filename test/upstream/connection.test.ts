@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { RequestBodySink } from '../../src/upstream/client.js';
+import type { RequestBodySink } from '../../src/upstream/types.js';
 import { headerLine, joinLines } from '../../src/wire/head.js';
 import { KeptHead, NumberedHead } from '../../src/wire/numbered-head.js';
 import { eventually } from '../support/eventually.js';

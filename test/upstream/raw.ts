@@ -1,17 +1,17 @@
 /** What the tests of the upstream client share: raw servers, and a request whose outcome can be awaited. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import {
-  createUpstreamClient,
-  type Deadlines,
-  type ResponseHead,
-  type UpstreamClient,
-  type UpstreamExchange,
-  type UpstreamFailure,
-  type UpstreamHandler,
-  type UpstreamRequest,
-} from '../../src/upstream/client.js';
+import { createUpstreamClient } from '../../src/upstream/client.js';
 import type { Origin } from '../../src/upstream/origin.js';
+import type {
+  Deadlines,
+  ResponseHead,
+  UpstreamClient,
+  UpstreamExchange,
+  UpstreamFailure,
+  UpstreamHandler,
+  UpstreamRequest,
+} from '../../src/upstream/types.js';
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../src/wire/head.js';
 
 const never = () => false;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
 import { test } from 'tap';
-import type { RequestBodySink } from '../../src/upstream/client.js';
+import type { RequestBodySink } from '../../src/upstream/types.js';
 import { eventually } from '../support/eventually.js';
 import { Call, get, listen, makeClient, rawServer, unhurried } from './raw.js';
 import { giving, Source, socketOf, upload } from './uploading.js';

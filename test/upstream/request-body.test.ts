@@ -3,7 +3,7 @@ import { readFileSync, readSync } from 'node:fs';
 import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { test } from 'tap';
-import type { RequestBodySink } from '../../src/upstream/client.js';
+import type { RequestBodySink } from '../../src/upstream/types.js';
 import { eventually } from '../support/eventually.js';
 import { fc } from '../support/seed.js';
 import { answering, Call, get, listen, makeClient, onRequests, rawServer } from './raw.js';

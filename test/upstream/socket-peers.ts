@@ -6,13 +6,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import { createDialer, type Dialer } from '../../src/upstream/dial.js';
 import type { Origin } from '../../src/upstream/origin.js';
-import {
-  openSocket,
-  type SocketFault,
-  type SocketListener,
-  type SocketRequest,
-  type UpstreamSocket,
-} from '../../src/upstream/socket.js';
+import { openSocket } from '../../src/upstream/socket.js';
+import type {
+  SocketFault,
+  SocketListener,
+  SocketRequest,
+  UpstreamSocket,
+} from '../../src/upstream/socket-types.js';
 import type { ResponseHead, UpstreamFailure } from '../../src/upstream/types.js';
 import { plainOrigin } from './raw.js';
 

@@ -2,15 +2,15 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Connection } from '../../src/upstream/connection.js';
+import type { ConnectionExchange } from '../../src/upstream/exchange.js';
+import type { Origin } from '../../src/upstream/origin.js';
 import type {
   Deadlines,
   RequestBodySink,
   RequestBodySource,
   UpstreamClient,
-} from '../../src/upstream/client.js';
-import type { Connection } from '../../src/upstream/connection.js';
-import type { ConnectionExchange } from '../../src/upstream/exchange.js';
-import type { Origin } from '../../src/upstream/origin.js';
+} from '../../src/upstream/types.js';
 import { Call, get, listen, type RawServer, unhurried } from './raw.js';
 
 /** A source that notes what it hears, and writes when it is told to. */

@@ -20,7 +20,7 @@ import {
   responseNotFound,
 } from '../../protocols/responses/by-id.js';
 import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
-import type { UpstreamFailure } from '../../upstream/client.js';
+import type { UpstreamFailure } from '../../upstream/types.js';
 import { backgroundId } from '../../usage/background-calls.js';
 import { parseObject } from '../../wire/json.js';
 import { type Answered, type CollectedRequest, isFailure } from '../ask.js';

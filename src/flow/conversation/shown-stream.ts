@@ -7,7 +7,7 @@ import { Swept } from '../../http/sweep.js';
 import { responses } from '../../protocols/responses/index.js';
 import { endedResponse } from '../../protocols/responses/stream/rules.js';
 import { ObservedTransform } from '../../stream/observe.js';
-import type { UpstreamExchange, UpstreamFailure } from '../../upstream/client.js';
+import type { UpstreamExchange, UpstreamFailure } from '../../upstream/types.js';
 import { EventRuns } from '../../wire/sse.js';
 import { account } from '../account.js';
 import { streamLines } from '../answer-lines.js';

@@ -24,7 +24,7 @@ import {
   vendorAccountErrorOfMessage,
 } from '../../protocols/realtime/events.js';
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
-import type { SocketFault, UpstreamSocket } from '../../upstream/socket.js';
+import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
 import { closeCode } from '../../wire/close-code.js';
 import { account } from '../account.js';
 import type { RoutedCall, SessionCall } from '../call.js';

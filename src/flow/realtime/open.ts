@@ -9,13 +9,9 @@ import type { ExchangeListener } from '../../http/exchange.js';
 import type { VendorHeaders } from '../../protocols/credentials/credentials.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
-import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
-import {
-  openSocket,
-  type SocketFault,
-  type SocketListener,
-  type UpstreamSocket,
-} from '../../upstream/socket.js';
+import { openSocket } from '../../upstream/socket.js';
+import type { SocketFault, SocketListener, UpstreamSocket } from '../../upstream/socket-types.js';
+import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { queryParameter } from '../../wire/query.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';

@@ -1,7 +1,7 @@
 import type { RelayedAttempt } from '../../attempts/relayed-attempt.js';
 import { GatewayError } from '../../errors.js';
 import { warmUpAnswer } from '../../protocols/responses/socket-message.js';
-import type { Deadlines, UpstreamExchange } from '../../upstream/client.js';
+import type { Deadlines, UpstreamExchange } from '../../upstream/types.js';
 import { answerId, type RoutedCall } from '../call.js';
 import { type Prepared, postAttempt } from '../prepare.js';
 import type { Services } from '../services.js';

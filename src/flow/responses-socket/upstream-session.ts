@@ -2,10 +2,10 @@ import type { Target, Upstream } from '../../config/types.js';
 import type { HeldPart } from '../../http/socket.js';
 import type { EffectRule } from '../../protocols/effects.js';
 import { messageOf, socketStreamRules } from '../../protocols/responses/socket-message.js';
-import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
 import type { Dialer } from '../../upstream/dial.js';
-import type { SocketRequest } from '../../upstream/socket.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
+import type { SocketRequest } from '../../upstream/socket-types.js';
+import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/types.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 
 /** A call to be sent, and what is done where its upstream has no WebSocket. */

@@ -1,13 +1,13 @@
 import { GatewayError, type Guarded, guard } from '../../errors.js';
 import { noEffects } from '../../protocols/effects.js';
+import type { Origin } from '../../upstream/origin.js';
+import { type Reached, reachUrl, redirectTarget } from '../../upstream/remote-url.js';
 import type {
   ResponseHead,
   UpstreamExchange,
   UpstreamFailure,
   UpstreamHandler,
-} from '../../upstream/client.js';
-import type { Origin } from '../../upstream/origin.js';
-import { type Reached, reachUrl, redirectTarget } from '../../upstream/remote-url.js';
+} from '../../upstream/types.js';
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
 import type { Asking } from '../call.js';

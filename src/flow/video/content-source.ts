@@ -1,7 +1,7 @@
 import { statusError } from '../../attempts/told-error.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import type { ResponseHead } from '../../upstream/client.js';
+import type { ResponseHead } from '../../upstream/types.js';
 import { upstreamFormats } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
 import type { VideoVariant } from '../../video/variants.js';

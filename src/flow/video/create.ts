@@ -11,7 +11,7 @@ import { GatewayError, unrepeatable } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import type { UpstreamFailure } from '../../upstream/client.js';
+import type { UpstreamFailure } from '../../upstream/types.js';
 import { dayMs } from '../../usage/budget.js';
 import { costOf } from '../../usage/cost.js';
 import {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { failureError } from '../../attempts/told-error.js';
 import { GatewayError } from '../../errors.js';
 import { Beginning } from '../../stream/gather.js';
-import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
+import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import { beginKept, isKept, isKeptType, type PartFile, sweepKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';

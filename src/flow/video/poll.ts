@@ -6,7 +6,7 @@ import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import type { UpstreamFailure } from '../../upstream/client.js';
+import type { UpstreamFailure } from '../../upstream/types.js';
 import { changeByPoll, hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
 import { upstreamFormats } from '../../video/formats.js';
