@@ -60,7 +60,7 @@ export function admit(
   services: Services,
   call: AuthenticatedCall,
   waiter: AdmissionListener,
-  needed: 'first' | 'concurrentOnly' = 'first',
+  needed: 'beforeModel' | 'concurrentOnly' = 'beforeModel',
 ): boolean {
   const { key } = call;
   if (key.limits === null && key.groupLimits.length === 0) return true;
@@ -68,12 +68,14 @@ export function admit(
   const limited = new LimitedCall(services.limits, rateLines);
   call.limited = limited;
   if (demands.length === 0) return true;
-  limited.first = services.limits.take(demands, services.hostClock.at(call.authenticatedAt));
-  return limited.first !== null || admitOrWait(services, { limited, part: 'first', demands, waiter });
+  limited.beforeModel = services.limits.take(demands, services.hostClock.at(call.authenticatedAt));
+  return (
+    limited.beforeModel !== null || admitOrWait(services, { limited, part: 'beforeModel', demands, waiter })
+  );
 }
 
 /** What a call takes together: before its body is read, and once its model is known. */
-type Part = 'first' | 'rest';
+type Part = 'beforeModel' | 'forModel';
 
 /** What a worker has too little of to let a call in by itself. */
 interface Short {
@@ -108,7 +110,7 @@ export function admitThen(
   services: Services,
   call: AuthenticatedCall,
   next: Next<AuthenticatedCall>,
-  needed: 'first' | 'concurrentOnly' = 'first',
+  needed: 'beforeModel' | 'concurrentOnly' = 'beforeModel',
 ): void {
   const queued = new Queued(services, call, next);
   if (admit(services, call, queued, needed)) next(services, call);
@@ -130,7 +132,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
     next(services, call);
     return;
   }
-  const pools = poolsOfKey(key).rest(model);
+  const pools = poolsOfKey(key).forModel(model);
   call.limited ??= new LimitedCall(services.limits, pools.rateLines);
   const { limited } = call;
   limited.rateLines = pools.rateLines;
@@ -143,10 +145,10 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
     price === null
       ? demandsOf(pools, pools.tokenIndexes.length > 0 ? expectedTokens(call) : 0)
       : demandsWithBudgets(call, limited, pools, price);
-  limited.rest = services.limits.take(demands, services.hostClock.at(call.validatedAt));
-  if (limited.rest === null) {
+  limited.forModel = services.limits.take(demands, services.hostClock.at(call.validatedAt));
+  if (limited.forModel === null) {
     const queued = new Queued(services, call, next);
-    if (!admitOrWait(services, { limited, part: 'rest', demands, waiter: queued })) {
+    if (!admitOrWait(services, { limited, part: 'forModel', demands, waiter: queued })) {
       call.exchange.listener = queued;
       return;
     }
@@ -213,7 +215,7 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
 
   onAdmitted(): void {
     const { limited } = this.#call;
-    if (limited?.rest != null) limited.isAdmitted = true;
+    if (limited?.forModel != null) limited.isAdmitted = true;
     try {
       this.#next(this.#services, this.#call);
     } catch (fault) {

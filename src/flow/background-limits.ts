@@ -43,5 +43,5 @@ function isPriced({ model: { price } }: ResolvedCall): boolean {
 }
 
 function hasTokenLimits({ key, model }: ResolvedCall): boolean {
-  return poolsOfKey(key).rest(model).tokenIndexes.length > 0;
+  return poolsOfKey(key).forModel(model).tokenIndexes.length > 0;
 }

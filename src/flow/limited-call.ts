@@ -42,10 +42,10 @@ interface EndedCall extends Consumption {
 /** A call that falls under limits: what it holds of them, and what its client is told of them. */
 export class LimitedCall {
   /** What it takes before its body is read: requests and calls at once, as far as any are limited. */
-  first: Taken = null;
+  beforeModel: Taken = null;
   /** What it takes once its model is known. */
-  rest: Taken = null;
-  /** It has ended while it waited for `first`: it counts all the same, and gives its place to others once it gets one. */
+  forModel: Taken = null;
+  /** It has ended while it waited for `beforeModel`: it counts all the same, and gives its place to others once it gets one. */
   isOver = false;
   /** The budgets that pay for the call; none for a model that costs nothing. */
   budgets: readonly PeriodBudget[] = none;
@@ -78,7 +78,7 @@ export class LimitedCall {
 
   /** What it holds of the limits of its tokens and its model, and of budgets; null before it is let in. */
   get admission(): Admission | null {
-    return this.rest?.outcome === 'admitted' ? this.rest : null;
+    return this.forModel?.outcome === 'admitted' ? this.forModel : null;
   }
 
   /** What it holds of budgets. */
@@ -92,28 +92,28 @@ export class LimitedCall {
   /** In place of `end`, for a call of which nobody knows yet what it will use: the estimate stands. */
   endLater(): void {
     this.#endRequests();
-    end(this.rest, null);
+    end(this.forModel, null);
   }
 
   /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */
   end(call: EndedCall): void {
-    const { first, rest, budgets } = this;
+    const { beforeModel, forModel, budgets } = this;
     if (isOurFailure(call)) {
-      undo(first);
-      undo(rest);
+      undo(beforeModel);
+      undo(forModel);
       return;
     }
     if (budgets.length > 0) this.admission?.settle('budget', costOfCall(call));
     // Who leaves before the decision has had nothing, and was told nothing.
-    if (call.outcome === 'client_gone') end(first, null);
+    if (call.outcome === 'client_gone') end(beforeModel, null);
     else this.#endRequests();
-    end(rest, usedTokens(call));
+    end(forModel, usedTokens(call));
   }
 
   /** Requests and calls at once count however early the call has ended. */
   #endRequests(): void {
-    if (this.first?.outcome === 'pending') this.isOver = true;
-    else end(this.first, null);
+    if (this.beforeModel?.outcome === 'pending') this.isOver = true;
+    else end(this.beforeModel, null);
   }
 }
 

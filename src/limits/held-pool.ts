@@ -37,11 +37,13 @@ export interface HeldUnits {
   readonly leased: number;
   /** Calls that wait for units of this pool. */
   readonly waiting: number;
+  /** Nothing is lost when it is forgotten. */
+  readonly isIdle: boolean;
 }
 
 /**
  * A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what is in the window always
- * make `leased`. Of most pools a worker has its slice and never asks for more: what belongs to asking is apart.
+ * make `leased`. Of most pools a worker has its slice and never asks for more: what belongs to a negotiation is apart.
  */
 export class HeldPool {
   readonly name: string;
@@ -61,8 +63,8 @@ export class HeldPool {
   sweepAt = -1;
   /** How many times in a row it was found idle by a sweep. */
   idleSweeps = 0;
-  /** What the primary was asked and has said; null where that is of no interest. */
-  asked: AskedPool | null = null;
+  /** Of more than its slice, or less; null where there is none. */
+  negotiation: Negotiation | null = null;
 
   constructor(pool: Pool, home: HeldPools, slice: number) {
     this.name = pool.name;
@@ -72,15 +74,15 @@ export class HeldPool {
     this.window = windowMs === null ? null : new SlidingWindow(windowMs);
   }
 
-  /** As `asked`, made where there is none. */
-  get asking(): AskedPool {
-    this.asked ??= new AskedPool(this.available);
-    return this.asked;
+  /** The negotiation, begun where there is none. */
+  negotiate(): Negotiation {
+    this.negotiation ??= new Negotiation(this.available);
+    return this.negotiation;
   }
 
   /** Nothing but its slice is held, and the primary has no more to say of it. */
   isSettled(now: number): boolean {
-    return this.leased === this.slice && (this.asked === null || this.asked.isOver(now));
+    return this.leased === this.slice && (this.negotiation === null || this.negotiation.isOver(now));
   }
 
   /** Nothing is lost when it is forgotten. */
@@ -90,27 +92,29 @@ export class HeldPool {
 
   /** Units that a call may take. */
   get usable(): number {
-    return this.asked === null ? this.available : this.available - this.asked.owed;
+    return this.negotiation === null ? this.available : this.available - this.negotiation.owed;
   }
 
   /** What becomes free is not for this worker's later calls alone: others wait for it, here or elsewhere. */
   get isWanted(): boolean {
-    const { asked } = this;
-    return asked !== null && (asked.line.size > 0 || asked.owed > 0 || asked.isRecalled);
+    const { negotiation } = this;
+    return (
+      negotiation !== null && (negotiation.line.size > 0 || negotiation.owed > 0 || negotiation.isRecalled)
+    );
   }
 
   /** There is too little for a call, or others came before it. */
   isShort(amount: number, sequence: number): boolean {
     if (amount === 0) return false;
-    const { asked } = this;
-    if (asked === null) return this.available < amount;
-    const { first } = asked.line;
-    return this.available - asked.owed < amount || (first !== null && first.sequence < sequence);
+    const { negotiation } = this;
+    if (negotiation === null) return this.available < amount;
+    const { first } = negotiation.line;
+    return this.available - negotiation.owed < amount || (first !== null && first.sequence < sequence);
   }
 
   /** There is too little for a call elsewhere, as far as is known. */
   isExhausted(amount: number, now: number): boolean {
-    return this.asked?.isExhausted(amount, now) ?? false;
+    return this.negotiation?.isExhausted(amount, now) ?? false;
   }
 
   /** Makes available what has come back. */
@@ -120,7 +124,7 @@ export class HeldPool {
 
   take(amount: number, now: number): void {
     this.available -= amount;
-    this.asked?.noteTaken(amount, this.available);
+    this.negotiation?.noteTaken(amount, this.available);
     if (this.window === null) this.inUse += amount;
     else this.window.add(now, amount, this.leased);
   }
@@ -129,7 +133,7 @@ export class HeldPool {
   giveBack(amount: number): void {
     this.available -= amount;
     this.leased -= amount;
-    this.asked?.noteBack(amount, this.available);
+    this.negotiation?.noteBack(amount, this.available);
   }
 
   /**
@@ -137,24 +141,24 @@ export class HeldPool {
    * be short in a moment, while there are a lot elsewhere.
    */
   get runsOut(): boolean {
-    const { asked } = this;
-    if (asked === null) return this.available * 2 < this.slice;
-    if (asked.calls < busyCalls || asked.isAsking || this.window === null) return false;
-    const perSecond = Math.max(asked.taken, asked.takenBefore);
+    const { negotiation } = this;
+    if (negotiation === null) return this.available * 2 < this.slice;
+    if (negotiation.calls < busyCalls || negotiation.isAsking || this.window === null) return false;
+    const perSecond = Math.max(negotiation.taken, negotiation.takenBefore);
     if (this.available >= perSecond * askAheadSeconds) return false;
-    return asked.freeElsewhere !== null && asked.freeElsewhere >= perSecond;
+    return negotiation.freeElsewhere !== null && negotiation.freeElsewhere >= perSecond;
   }
 
   /** Units in use will not come back. */
   spend(amount: number): void {
     this.inUse -= amount;
-    this.asking.spent += amount;
+    this.negotiate().spent += amount;
   }
 
   /** @returns what was spent since this was last asked: it is no part of what is held any more */
   tellSpent(): number {
-    const { spent } = this.asking;
-    this.asking.spent = 0;
+    const { spent } = this.negotiate();
+    this.negotiate().spent = 0;
     this.leased -= spent;
     return spent;
   }
@@ -178,7 +182,7 @@ export class HeldPool {
     const { pool, amount } = demand;
     const isUnknown = isAlone
       ? !this.#isAllKnown(demand, now)
-      : (this.asked?.isUndecided(amount, now) ?? false);
+      : (this.negotiation?.isUndecided(amount, now) ?? false);
     const reason = isUnknown ? 'unknown' : 'exhausted';
     const isOver = pool.kind === 'budget' && !this.#mayBeGivenBack(amount);
     return { outcome: 'denied', pool, reason, retryAfterMs: isOver ? null : this.retryAfterMs(amount, now) };
@@ -186,8 +190,9 @@ export class HeldPool {
 
   /** There is so much of a budget once calls under way have cost nothing. */
   #mayBeGivenBack(amount: number): boolean {
-    const { available, inUse, asked } = this;
-    const elsewhere = asked === null ? 0 : asked.inUseElsewhere + (asked.freeElsewhere ?? 0);
+    const { available, inUse, negotiation } = this;
+    const elsewhere =
+      negotiation === null ? 0 : negotiation.inUseElsewhere + (negotiation.freeElsewhere ?? 0);
     return available + inUse + elsewhere >= amount;
   }
 
@@ -198,9 +203,9 @@ export class HeldPool {
 
   /** Milliseconds until there may be so many units. */
   retryAfterMs(amount: number, now: number): number {
-    const missing = amount - this.available - (this.asked?.freeElsewhere ?? 0);
+    const missing = amount - this.available - (this.negotiation?.freeElsewhere ?? 0);
     const own = this.window?.backAt(missing) ?? Number.POSITIVE_INFINITY;
-    const at = Math.min(own, this.asked?.retryAt(now) ?? Number.POSITIVE_INFINITY);
+    const at = Math.min(own, this.negotiation?.retryAt(now) ?? Number.POSITIVE_INFINITY);
     return at === Number.POSITIVE_INFINITY ? unknownRetryMs : Math.max(1, Math.ceil(at - now));
   }
 
@@ -209,7 +214,7 @@ export class HeldPool {
     const { limit } = pool;
     this.collect(now);
     const used = this.inUse + (this.window?.total ?? 0);
-    const freeElsewhere = this.asked?.freeElsewhere ?? null;
+    const freeElsewhere = this.negotiation?.freeElsewhere ?? null;
     const known = freeElsewhere === null ? limit : this.available + freeElsewhere;
     const remaining = Math.max(0, Math.min(known, limit - used));
     if (remaining >= limit) return untouched(pool);
@@ -219,17 +224,18 @@ export class HeldPool {
   }
 
   /** Its numbers. */
-  units(): HeldUnits {
-    const { name, available, inUse, window, leased, asked } = this;
+  units(now: number): HeldUnits {
+    const { name, available, inUse, window, leased, negotiation } = this;
     const inWindow = window?.total ?? 0;
     return {
       name,
       available,
       inUse,
-      spent: asked?.spent ?? 0,
+      spent: negotiation?.spent ?? 0,
       inWindow,
       leased,
-      waiting: asked?.line.size ?? 0,
+      waiting: negotiation?.line.size ?? 0,
+      isIdle: this.isIdle(now),
     };
   }
 
@@ -238,14 +244,14 @@ export class HeldPool {
    * @returns how much beyond its slice was idle since the one before, and is more than so much time takes again
    */
   sweep(): number {
-    if (this.asked === null) {
+    if (this.negotiation === null) {
       // Its slice may be smaller than it was: from now on it is noted what is idle of it.
-      if (this.leased > this.slice) this.asked = new AskedPool(this.available);
+      if (this.leased > this.slice) this.negotiation = new Negotiation(this.available);
       return 0;
     }
-    const { taken, idle: least } = this.asked;
+    const { taken, idle: least } = this.negotiation;
     const idle = Math.min(least, this.available) - (this.window === null ? 0 : taken);
-    this.asked.endSweep(this.available);
+    this.negotiation.endSweep(this.available);
     return Math.max(0, Math.min(idle, this.leased - this.slice));
   }
 
@@ -255,15 +261,16 @@ export class HeldPool {
    * @param sequence the last call that came to the worker
    */
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
-    const { asking, usable } = this;
-    asking.begin(least, sequence);
+    const { usable } = this;
+    const negotiation = this.negotiate();
+    negotiation.begin(least, sequence);
     const need = Math.max(1, amount - usable);
     return {
       pool: this.name,
-      number: asking.number,
+      number: negotiation.number,
       need,
       least: Math.max(1, least - usable),
-      want: need + Math.max(asking.taken, asking.takenBefore, this.slice),
+      want: need + Math.max(negotiation.taken, negotiation.takenBefore, this.slice),
     };
   }
 
@@ -271,12 +278,12 @@ export class HeldPool {
   accept(answer: PoolAnswer): void {
     this.available += answer.granted;
     this.leased += answer.granted;
-    this.asking.hear(answer);
+    this.negotiate().hear(answer);
   }
 }
 
-/** What the primary was asked for a pool and has said of it, and the calls that wait for that. */
-class AskedPool {
+/** What a worker and the primary have said of a pool beyond the worker's slice, and the calls that wait for that. */
+class Negotiation {
   /** Calls that lack units of this pool. */
   readonly line = new WaitingLine();
   /** Units that are to go back before any is used. */

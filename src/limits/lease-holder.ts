@@ -1,10 +1,10 @@
 /*
- * A call under limits, step by step. A worker has a `LeaseHolder`, the primary the one `LeaseOwner`.
+ * A call under limits, step by step. A worker has a `LeaseHolder`, the primary the one `PoolOwner`.
  *
  * 1. `flow/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
  * 2. `take`: where this worker holds the units of all of them, the call is let in, without a message.
  * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more, or, as `unknown`, if
- *    the line of that pool is full (`maxWaiting`); else it waits in that line, and the primary is asked (`messages.ts`).
+ *    the line of that pool is full (`maxWaiting`); else it waits in that line, and the primary is asked (`lease-messages.ts`).
  * 4. The owner grants what it has free; where that is too little it asks the other hosts for their shares (`ShareSource`)
  *    and recalls what its other workers have idle, and then answers, with too little where there is no more.
  * 5. With the answer the calls of the line are let in or denied, first come first served; after a second without one the
@@ -130,7 +130,7 @@ export class LeaseHolder {
     for (let i = short + 1; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#pools.of(pool);
-      const isWaitedFor = held.asked !== null && held.asked.line.size > 0;
+      const isWaitedFor = held.negotiation !== null && held.negotiation.line.size > 0;
       if (!isWaitedFor && held.isShort(amount, sequence)) this.#ask(held, amount, amount);
     }
     this.#outbox.flush();
@@ -149,7 +149,7 @@ export class LeaseHolder {
     for (const answer of answers ?? []) this.#accept(answer, now);
     for (const recall of recalls ?? []) this.#giveUp(recall, now);
     for (const { pool, amount } of debts ?? []) this.#owe(pool, amount, now);
-    for (const name of refilled ?? []) this.#pools.get(name)?.asked?.markRefilled();
+    for (const name of refilled ?? []) this.#pools.get(name)?.negotiation?.markRefilled();
     this.#finish();
   }
 
@@ -162,7 +162,7 @@ export class LeaseHolder {
     this.#outbox.close();
     const now = this.#now();
     for (const held of this.#awaited) {
-      held.asking.isAsking = false;
+      held.negotiate().isAsking = false;
       this.#decideLine(held, now, true);
     }
     this.#finish();
@@ -174,7 +174,7 @@ export class LeaseHolder {
     this.#seenAt = now;
     this.ticks++;
     for (const held of this.#awaited) {
-      const { line } = held.asking;
+      const { line } = held.negotiate();
       held.collect(now);
       for (let late = line.first; late !== null && late.deadline <= now; late = line.first)
         this.#decideLate(late, held, now);
@@ -184,8 +184,8 @@ export class LeaseHolder {
     for (const held of this.#recalled) {
       held.collect(now);
       this.#freed(held, now);
-      if (now < held.asking.recalledUntil || held.asking.owed > 0) continue;
-      held.asking.isRecalled = false;
+      if (now < held.negotiate().recalledUntil || held.negotiate().owed > 0) continue;
+      held.negotiate().isRecalled = false;
       this.#recalled.delete(held);
     }
     this.#outbox.tellSpent();
@@ -210,17 +210,10 @@ export class LeaseHolder {
     return held === null ? untouched(pool) : held.view(pool, this.#seenAt);
   }
 
-  /** The pools of which this worker has used anything lately, or has other units than its slice. */
-  inspect(): HeldUnits[] {
-    const now = this.#now();
-    const units: HeldUnits[] = [];
-    for (const held of this.#pools.values()) if (!held.isIdle(now)) units.push(held.units());
-    return units;
-  }
-
-  /** The same one by one, with those that are idle. */
+  /** The numbers of its pools, one by one. */
   *units(): Generator<HeldUnits, void, undefined> {
-    for (const held of this.#pools.values()) yield held.units();
+    const now = this.#now();
+    for (const held of this.#pools.values()) yield held.units(now);
   }
 
   /** Of an admission that holds units of this holder, as are the next two. */
@@ -339,26 +332,26 @@ export class LeaseHolder {
     return (
       !this.#isConnected ||
       held.isExhausted(amount, now) ||
-      (held.asked !== null && held.asked.line.size >= this.#maxWaiting)
+      (held.negotiation !== null && held.negotiation.line.size >= this.#maxWaiting)
     );
   }
 
   /** Puts a call into the line of the pool that it lacks units of. */
   #wait(waiting: WaitingCall, demand: number): void {
     const held = this.#pools.of((waiting.demands[demand] as Demand).pool);
-    held.asking.line.insert(waiting, demand);
+    held.negotiate().line.insert(waiting, demand);
     this.#awaited.add(held);
     this.#askForLine(held);
   }
 
   #askForLine(held: HeldPool): void {
-    const { line, isAsking } = held.asking;
+    const { line, isAsking } = held.negotiate();
     if (line.size > 0 && !isAsking) this.#ask(held, line.amount, line.least());
   }
 
   /** Asks the primary for what is missing of so many units, unless it is asked already. */
   #ask(held: HeldPool, amount: number, least: number): void {
-    if (held.asking.isAsking || !this.#isConnected) return;
+    if (held.negotiate().isAsking || !this.#isConnected) return;
     this.#outbox.asks.push(held.stateAsk(amount, least, this.#sequence));
     this.#pools.sweepIn(held, sweepTicks);
   }
@@ -374,8 +367,8 @@ export class LeaseHolder {
     if (answer.number === 0) this.#pools.sweepAfter(held, sweepTicks);
     else this.#pools.sweepIn(held, sweepTicks);
     // An answer to an earlier ask says nothing of what was asked since.
-    const isEnd = answer.short && !held.asking.isAsking;
-    if (isEnd) held.asking.markExhausted(answer.retryAt, now);
+    const isEnd = answer.short && !held.negotiate().isAsking;
+    if (isEnd) held.negotiate().markExhausted(answer.retryAt, now);
     this.#decideLine(held, now, isEnd);
   }
 
@@ -390,16 +383,18 @@ export class LeaseHolder {
 
   #giveUp({ pool, kind, limit, number }: PoolRecall, now: number): void {
     const held = this.#pools.of({ name: pool, kind, limit });
-    const { asking } = held;
-    asking.recalledUntil = now + recalledMs;
-    asking.isRecalled = true;
+    const negotiation = held.negotiate();
+    negotiation.recalledUntil = now + recalledMs;
+    negotiation.isRecalled = true;
     this.#recalled.add(held);
     this.#pools.sweepIn(held, sweepTicks);
     held.collect(now);
     const amount = Math.max(0, held.available);
     held.giveBack(amount);
-    const counted = amount > 0 && asking.line.size > 0;
-    const ask = counted ? held.stateAsk(asking.line.amount, asking.line.least(), this.#sequence) : null;
+    const counted = amount > 0 && negotiation.line.size > 0;
+    const ask = counted
+      ? held.stateAsk(negotiation.line.amount, negotiation.line.least(), this.#sequence)
+      : null;
     if (ask !== null) this.#outbox.withdrawAsk(pool);
     const nextAt = held.window?.nextAt() ?? null;
     this.#outbox.recalled.push({ pool, recall: number, amount, nextAt, ask });
@@ -409,7 +404,7 @@ export class LeaseHolder {
     const held = this.#pools.get(pool);
     // What it had is on its way back.
     if (held === undefined) return;
-    held.asking.owed = Math.min(held.leased, held.asking.owed + amount);
+    held.negotiate().owed = Math.min(held.leased, held.negotiate().owed + amount);
     this.#recalled.add(held);
     held.collect(now);
     this.#freed(held, now);
@@ -417,10 +412,10 @@ export class LeaseHolder {
 
   /** Units have become available: they are owed, or for those who wait here, or elsewhere. */
   #freed(held: HeldPool, now: number): void {
-    const { asking } = held;
-    this.#sendBack(held, Math.min(asking.owed, held.available));
-    if (asking.line.size > 0) this.#decideLine(held, now, false);
-    if (now < asking.recalledUntil && asking.line.size === 0) this.#sendBack(held, held.available);
+    const negotiation = held.negotiate();
+    this.#sendBack(held, Math.min(negotiation.owed, held.available));
+    if (negotiation.line.size > 0) this.#decideLine(held, now, false);
+    if (now < negotiation.recalledUntil && negotiation.line.size === 0) this.#sendBack(held, held.available);
   }
 
   #sendBack(held: HeldPool, amount: number): void {
@@ -434,7 +429,7 @@ export class LeaseHolder {
    * @param isEnd there is no more: who was asked for and cannot be served now is denied
    */
   #decideLine(held: HeldPool, now: number, isEnd: boolean): void {
-    const { line, through } = held.asking;
+    const { line, through } = held.negotiate();
     for (let waiting = line.first; waiting !== null; waiting = line.first) {
       const short = this.#firstShort(waiting.demands, waiting.sequence, now);
       if (short === -1) {
@@ -471,7 +466,9 @@ export class LeaseHolder {
   /** A call has waited long enough: where nobody has said that there is too little, the config decides. */
   #decideLate(waiting: WaitingCall, held: HeldPool, now: number): void {
     const { amount } = waiting.demands[waiting.demand] as Demand;
-    if (!(this.#isConnected && held.asking.isUnanswered(amount, now) && this.#isOpenTo(waiting.demands))) {
+    if (
+      !(this.#isConnected && held.negotiate().isUnanswered(amount, now) && this.#isOpenTo(waiting.demands))
+    ) {
       this.#deny(waiting, held, now);
       return;
     }
@@ -493,9 +490,9 @@ export class LeaseHolder {
   #sweep(held: HeldPool, now: number): void {
     held.collect(now);
     const idle = held.sweep();
-    if (held.asked === null || held.asked.line.size === 0) this.#sendBack(held, idle);
+    if (held.negotiation === null || held.negotiation.line.size === 0) this.#sendBack(held, idle);
     if (held.isIdle(now)) {
-      held.asked = null;
+      held.negotiation = null;
       this.#recalled.delete(held);
       if (held.idleSweeps++ < mostIdleSweeps) this.#pools.sweepAfter(held, slotTicks);
       else this.#pools.forget(held);
@@ -506,7 +503,7 @@ export class LeaseHolder {
       this.#pools.sweepIn(held, sweepTicks);
       return;
     }
-    held.asked = null;
+    held.negotiation = null;
     const lastAt = held.window?.lastAt() ?? null;
     const ticks = lastAt === null ? slotTicks : Math.ceil((lastAt - now) / bucketMs) + 1;
     this.#pools.sweepAfter(held, Math.max(sweepTicks, ticks));

@@ -141,8 +141,8 @@ export class OwnedPool {
     this.leased.delete(worker);
     this.#owed.delete(worker);
     this.denied.delete(worker);
-    const asked = this.asks.findIndex((ask) => ask.worker === worker);
-    if (asked !== -1) this.asks.splice(asked, 1);
+    const index = this.asks.findIndex((ask) => ask.worker === worker);
+    if (index !== -1) this.asks.splice(index, 1);
     for (const ask of this.asks) ask.waitingFor.delete(worker);
   }
 

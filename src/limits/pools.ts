@@ -1,6 +1,6 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
 import { nanosPerDollar } from '../wire/nano-dollars.js';
-import { atOnce, type Steps } from '../wire/steps.js';
+import type { Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
@@ -24,36 +24,37 @@ export interface CallPools {
 /** The pools of the calls of one key. */
 class KeyPools {
   /** What a call takes before its body is read. */
-  readonly first: CallPools;
+  readonly beforeModel: CallPools;
   #concurrentOnly: CallPools | null = null;
-  #rest: CallPools | null = null;
+  /** Of all models without limits. */
+  #unlimitedModel: CallPools | null = null;
   /** Of models with limits; null until there was a call for one. */
   #byModel: Map<Model, CallPools> | null = null;
 
   constructor(key: Key) {
     const pools = distinct(ownAndGroupPools(key));
-    this.first = makeCallPools(
+    this.beforeModel = makeCallPools(
       pools.filter((pool) => !countsTokens(pool)),
       rateLinesOf(pools),
     );
   }
 
-  /** What a call takes in place of `first` that counts among those under way, and as no request. */
+  /** What a call takes in place of `beforeModel` that counts among those under way, and as no request. */
   get concurrentOnly(): CallPools {
-    this.#concurrentOnly ??= concurrentOf(this.first);
+    this.#concurrentOnly ??= concurrentOf(this.beforeModel);
     return this.#concurrentOnly;
   }
 
   /** What a call takes once its model is known. */
-  rest(model: Model): CallPools {
+  forModel(model: Model): CallPools {
     if (model.limits === null) {
-      this.#rest ??= restOf(this.first, noPools);
-      return this.#rest;
+      this.#unlimitedModel ??= onceKnown(this.beforeModel, noPools);
+      return this.#unlimitedModel;
     }
     this.#byModel ??= new Map();
     let pools = this.#byModel.get(model);
     if (pools === undefined) {
-      pools = restOf(this.first, modelPools(model));
+      pools = onceKnown(this.beforeModel, modelPools(model));
       this.#byModel.set(model, pools);
     }
     return pools;
@@ -85,7 +86,8 @@ function concurrentOf({ demands, rateLines }: CallPools): CallPools {
   );
 }
 
-function restOf({ rateLines: known }: CallPools, ofModel: readonly Pool[]): CallPools {
+/** What a call takes besides, once its model is known. */
+function onceKnown({ rateLines: known }: CallPools, ofModel: readonly Pool[]): CallPools {
   const rateLines = ofModel.length === 0 ? known : rateLinesOf([...known.pools, ...ofModel]);
   return makeCallPools([...known.tokens, ...ofModel], rateLines);
 }
@@ -176,11 +178,6 @@ export function* poolSteps({ keys, groups, models }: LimitedParts): Steps<PoolsB
     yield;
   }
   return pools;
-}
-
-/** Does `poolSteps` at once. */
-export function allPools(parts: LimitedParts): PoolsByName {
-  return atOnce(poolSteps(parts));
 }
 
 /** @param subject first word and name of whose they are: `key:team-a` */

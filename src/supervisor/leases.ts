@@ -8,8 +8,8 @@ import type { KeyChange } from '../keys/managed-key.js';
 import { BudgetSource, type BudgetSourceOptions } from '../limits/budget-source.js';
 import { HostClock } from '../limits/clock.js';
 import type { HolderMessage } from '../limits/lease-messages.js';
-import { LeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { OwnedPool } from '../limits/owned-pool.js';
+import { type OwnedUnits, PoolOwner } from '../limits/pool-owner.js';
 import { budgetKeptMs, budgetMark, poolSteps } from '../limits/pools.js';
 import { PoolsInForce } from '../limits/pools-in-force.js';
 import { bothSources, undivided } from '../limits/share-source.js';
@@ -180,7 +180,7 @@ export interface Leases {
   apply(config: ResolvedConfig, workers: number): Promise<void>;
   /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
   applyKeys(change: KeyChange): void;
-  /** See `LeaseOwner.inspect`. */
+  /** See `PoolOwner.inspectSteps`. */
   inspect(names: Iterable<string>): Promise<OwnedUnits[]>;
   /** Resolves when units can be had, or it is known that they cannot be: calls before that would wait in vain. */
   readonly ready: Promise<void>;
@@ -215,7 +215,7 @@ export function createLeases(options: LeasesOptions): Leases {
     onForgotten: ({ name, limit }) => watch.leave({ name, limit }),
   });
   const rates = createRateShares({ settings: config.store, now, whenGone: () => outage.rates, log });
-  const owner = new LeaseOwner({
+  const owner = new PoolOwner({
     now,
     shares: bothSources(rates.source, budgets),
     poolOf: (name) => pools.get(name),

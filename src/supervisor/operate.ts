@@ -13,7 +13,7 @@ import { demoKeys } from '../config/demo.js';
 import { isOneAddress } from '../config/networks.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
-import type { OwnedUnits } from '../limits/lease-owner.js';
+import type { OwnedUnits } from '../limits/pool-owner.js';
 import { expositionTexts, type PrimaryGauge, primaryGauge } from '../metrics/exposition.js';
 import { createHistory, historyStepMs } from '../metrics/history.js';
 import type { Inspection } from '../metrics/inspection.js';

@@ -2,6 +2,7 @@ import { type Test, test } from 'tap';
 import type { Budget } from '../../src/config/types.js';
 import { budgetOf } from '../../src/flow/limited-call.js';
 import { hashKey } from '../../src/keys/secret.js';
+import { ownedUnits } from '../limits/host.js';
 import { costOf } from '../support/cost.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
@@ -61,7 +62,7 @@ async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void
   };
   /** What is gone of the budget for good, in nano-dollars. */
   const spent = (): number => {
-    const [pool] = running.owner.inspect();
+    const [pool] = ownedUnits(running.owner);
     return pool === undefined ? 0 : usd * dollar - pool.share;
   };
   /** Waits until so much is gone: workers tell it a little later. */

@@ -18,7 +18,7 @@ test('an admitted call is told what was told a moment ago, a refused one what is
     running: { snapshot: { vendors: { vendorc: [] } } },
   } as unknown as Call;
   const remainingToldTo = (isAdmitted: boolean) => {
-    const limited = new LimitedCall(holder, poolsOfKey(key).rest(model).rateLines);
+    const limited = new LimitedCall(holder, poolsOfKey(key).forModel(model).rateLines);
     limited.isAdmitted = isAdmitted;
     return /remaining-requests: (\d+)/.exec(limited.lines(call))?.[1];
   };

@@ -3,6 +3,7 @@ import type { Denial } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { admitted, ask, finish, startBudgetHost } from './budget-host.js';
 import type { SimulatedWorker } from './host.js';
+import { ownedUnits } from './host.js';
 import { pass, SimulatedAccounts } from './simulated-accounts.js';
 import { SimulatedTime } from './time.js';
 
@@ -67,7 +68,7 @@ test('an account that has too little is left alone for a while, and then asked a
   accounts.reserved.set(budget.name, total);
   t.equal(await reason(first, 2 * slice), 'exhausted');
   await wait(3000);
-  t.same(host.owner.inspect(), [], 'and forgotten in the end');
+  t.same(ownedUnits(host.owner), [], 'and forgotten in the end');
 });
 
 test('what is too little for one call may be enough for a smaller one', async (t) => {
@@ -107,7 +108,7 @@ test('what is free for ten seconds goes back, and nothing is remembered of the b
   t.equal(reserved(), slice);
   await wait(20_000);
   t.equal(reserved(), 4);
-  t.same(host.owner.inspect(), []);
+  t.same(ownedUnits(host.owner), []);
   t.ok(await take(first, total - 4));
 });
 
@@ -287,7 +288,7 @@ test('the next period has a budget of its own, and that of the one before goes b
   t.equal(accounts.reserved.get(budget.name), 400);
   t.equal(accounts.reserved.get(next.name), total);
   t.same(
-    host.owner.inspect().map(({ name }) => name),
+    ownedUnits(host.owner).map(({ name }) => name),
     [next.name],
   );
 });

@@ -1,9 +1,21 @@
+import type { HeldUnits } from '../../src/limits/held-pool.js';
 import { LeaseHolder } from '../../src/limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from '../../src/limits/lease-messages.js';
-import { LeaseOwner } from '../../src/limits/lease-owner.js';
 import { type Pool, sliceOf } from '../../src/limits/pool.js';
+import { type OwnedUnits, PoolOwner } from '../../src/limits/pool-owner.js';
 import type { ShareSource } from '../../src/limits/share-source.js';
+import { atOnce } from '../../src/wire/steps.js';
 import { SimulatedTime } from './time.js';
+
+/** What the primary knows of its pools; see `PoolOwner.inspectSteps`. */
+export function ownedUnits(owner: PoolOwner, names: Iterable<string> = []): OwnedUnits[] {
+  return atOnce(owner.inspectSteps(names));
+}
+
+/** The pools of which a worker has used anything lately, or has other units than its slice. */
+export function heldUnits(holder: LeaseHolder): HeldUnits[] {
+  return [...holder.units()].filter(({ isIdle }) => !isIdle);
+}
 
 /** A worker of the simulated host. */
 export interface SimulatedWorker {
@@ -33,19 +45,19 @@ export interface HostOptions {
   readonly time?: SimulatedTime;
   /** Where its units come from. */
   readonly shares?: ShareSource;
-  /** See the options of `LeaseOwner`: workers have slices of their pools. */
+  /** See the options of `PoolOwner`: workers have slices of their pools. */
   readonly sliceDivisor?: number;
 }
 
 /** One primary and its workers in a time of their own: whatever happens, happens in a fixed order. */
 export class SimulatedHost {
   readonly pools: Map<string, Pool>;
-  readonly owner: LeaseOwner;
+  readonly owner: PoolOwner;
   readonly workers: SimulatedWorker[] = [];
   readonly sent: (HolderMessage | OwnerMessage)[] = [];
   /** Units that were overdrawn, with the time. */
   readonly overdrafts: { readonly pool: string; readonly at: number; readonly amount: number }[] = [];
-  /** Of the slices of the next worker: see the options of `LeaseOwner`. */
+  /** Of the slices of the next worker: see the options of `PoolOwner`. */
   sliceDivisor: number;
   readonly #options: HostOptions;
   readonly #time: SimulatedTime;
@@ -58,7 +70,7 @@ export class SimulatedHost {
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
     const { shares, sliceDivisor = 0 } = options;
     this.sliceDivisor = sliceDivisor;
-    this.owner = new LeaseOwner({
+    this.owner = new PoolOwner({
       now: () => this.now,
       poolOf: (name) => this.pools.get(name),
       shares,
@@ -101,7 +113,7 @@ export class SimulatedHost {
   kill(worker: SimulatedWorker): void {
     worker.isAlive = false;
     this.workers.splice(this.workers.indexOf(worker), 1);
-    this.at(this.now + this.#options.delay(), () => this.owner.gone(worker.id));
+    this.at(this.now + this.#options.delay(), () => atOnce(this.owner.goneSteps(worker.id)));
   }
 
   /** Ends the host and all of its workers without a word. */
@@ -133,15 +145,15 @@ export class SimulatedHost {
 
   /** What does not add up at this moment, or null. */
   fault(): string | null {
-    for (const { name, free, inWindow, leased, share } of this.owner.inspect()) {
+    for (const { name, free, inWindow, leased, share } of ownedUnits(this.owner)) {
       const sum = free + inWindow + [...leased.values()].reduce((total, amount) => total + amount, 0);
       if (sum !== share)
         return `${name}: free ${free} + in the window ${inWindow} + leased make ${sum}, not ${share}`;
       if ([...leased.values()].some((amount) => amount <= 0)) return `${name}: leases nothing`;
     }
-    const owned = new Map(this.owner.inspect().map((units) => [units.name, units]));
+    const owned = new Map(ownedUnits(this.owner).map((units) => [units.name, units]));
     for (const { id, holder, inFlight, sliceDivisor } of this.workers) {
-      const held = new Map(holder.inspect().map((units) => [units.name, units]));
+      const held = new Map(heldUnits(holder).map((units) => [units.name, units]));
       for (const [name, pool] of this.pools) {
         const units = held.get(name);
         const ownedUnits = owned.get(name);

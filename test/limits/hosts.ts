@@ -1,7 +1,7 @@
 import type { Pool } from '../../src/limits/pool.js';
 import { ShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
-import { SimulatedHost } from './host.js';
+import { ownedUnits, SimulatedHost } from './host.js';
 import { ShareModel } from './share-model.js';
 import { SimulatedTime } from './time.js';
 
@@ -120,7 +120,7 @@ export class SimulatedHosts {
   }
 
   #fault({ host }: SharedHost): string | null {
-    for (const { share, name } of host.owner.inspect()) {
+    for (const { share, name } of ownedUnits(host.owner)) {
       if (share < 0) return `${name}: the share is ${share}`;
     }
     return null;
@@ -128,5 +128,5 @@ export class SimulatedHosts {
 }
 
 function unitsOf(host: SimulatedHost, name: string): number {
-  return host.owner.inspect().find((pool) => pool.name === name)?.share ?? 0;
+  return ownedUnits(host.owner).find((pool) => pool.name === name)?.share ?? 0;
 }

@@ -2,7 +2,7 @@ import { type Test, test } from 'tap';
 import type { Admission, Decision, Denial } from '../../src/limits/admission.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import type { WaitingCall } from '../../src/limits/waiting-line.js';
-import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
 const tokens: Pool = { name: 'key:a:tokens', kind: 'tokens', limit: 100 };
@@ -56,7 +56,7 @@ const never = (decision: Decision) => {
 };
 const one = (pool: Pool): Demand => ({ pool, amount: 1 });
 const unitsOf = ({ holder }: SimulatedWorker, { name }: Pool) =>
-  holder.inspect().find((units) => units.name === name);
+  heldUnits(holder).find((units) => units.name === name);
 
 test('what the worker holds is taken at once, without a message', (t) => {
   const { host, workers } = makeHost(1);
@@ -196,7 +196,7 @@ test('no more wait than may, and none longer', (t) => {
   t.match(decided, Array(3).fill({ outcome: 'denied', reason: 'unknown' }));
   t.equal(decided.length, 3);
   host.advance(10_000);
-  t.strictSame(host.owner.inspect(), []);
+  t.strictSame(ownedUnits(host.owner), []);
   t.end();
 });
 
@@ -213,14 +213,14 @@ test('what the primary does not answer in time is let in where the config says s
   t.match(decided, [{ outcome: 'admitted' }]);
   host.advance(1000);
   t.match(
-    host.owner.inspect().find(({ name }) => name === requests.name),
+    ownedUnits(host.owner).find(({ name }) => name === requests.name),
     { free: -1 },
   );
   t.match(unitsOf(worker, calls), { inUse: 1 });
   (decided[0] as Admission).release();
   t.equal(deny(t, host, worker, one(requests)).reason, 'exhausted', 'it is known by then');
   host.advance(70_000);
-  t.strictSame(host.owner.inspect(), []);
+  t.strictSame(ownedUnits(host.owner), []);
   t.end();
 });
 
@@ -345,7 +345,7 @@ test('what was used beyond the reserved is paid before anybody gets more', (t) =
   admission.settle('tokens', 90);
   t.match(unitsOf(here, tokens), { available: 0, inWindow: 90, leased: 90 });
   host.advance(5);
-  t.match(host.owner.inspect(), [{ free: -30 }]);
+  t.match(ownedUnits(host.owner), [{ free: -30 }]);
   host.advance(32_000);
   // 100 came back, of which 30 are still paid for.
   deny(t, host, there, { pool: tokens, amount: 71 });

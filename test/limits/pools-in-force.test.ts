@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import type { Decision } from '../../src/limits/admission.js';
 import { LeaseHolder } from '../../src/limits/lease-holder.js';
-import { LeaseOwner } from '../../src/limits/lease-owner.js';
 import type { Pool } from '../../src/limits/pool.js';
-import { allPools } from '../../src/limits/pools.js';
+import { PoolOwner } from '../../src/limits/pool-owner.js';
+import { poolSteps } from '../../src/limits/pools.js';
 import { PoolsInForce } from '../../src/limits/pools-in-force.js';
 import { atOnce } from '../../src/wire/steps.js';
 import { SimulatedTime } from './time.js';
@@ -15,7 +15,7 @@ const key = (id: string, requestsPerMinute: number | null, concurrent: number | 
 });
 type LimitedKey = ReturnType<typeof key>;
 
-const configOf = (keys: readonly LimitedKey[]) => allPools({ keys, groups: [], models: [] });
+const configOf = (keys: readonly LimitedKey[]) => atOnce(poolSteps({ keys, groups: [], models: [] }));
 const applied = (pools: PoolsInForce, ...keys: LimitedKey[]): Pool[] => [
   ...atOnce(pools.configSteps(configOf(keys))),
 ];
@@ -80,7 +80,7 @@ const name = 'key:a:requests';
 function startHost() {
   const time = new SimulatedTime();
   const pools = new PoolsInForce();
-  const owner = new LeaseOwner({
+  const owner = new PoolOwner({
     now: () => time.now,
     poolOf: (each) => pools.get(each),
     sliceDivisor: () => 8,

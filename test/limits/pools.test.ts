@@ -1,7 +1,8 @@
 import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
 import { type Pool, untouched } from '../../src/limits/pool.js';
-import { allPools, type CallPools, demandsOf, findPool, poolsOfKey } from '../../src/limits/pools.js';
+import { type CallPools, demandsOf, findPool, poolSteps, poolsOfKey } from '../../src/limits/pools.js';
+import { atOnce } from '../../src/wire/steps.js';
 
 const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({
   requestsPerMinute: requests,
@@ -47,14 +48,14 @@ function makeModel(own: RateLimits | null): Model {
 
 test('a call has the limits of its key, its groups and its model, in this order: tokens and the model last', (t) => {
   const key = makeKey(limits(600, 1000, 5), ['g', limits(null, 2000, null)], ['h', limits(7, null, null)]);
-  const first = poolsOfKey(key).first;
+  const first = poolsOfKey(key).beforeModel;
   t.strictSame(poolsOf(first), [
     { name: 'key:a:requests', kind: 'requests', limit: 600 },
     { name: 'key:a:concurrent', kind: 'concurrent', limit: 5 },
     { name: 'group:h:requests', kind: 'requests', limit: 7 },
   ]);
   t.strictSame(first.tokenIndexes, []);
-  const found = poolsOfKey(key).rest(makeModel(limits(null, null, 9)));
+  const found = poolsOfKey(key).forModel(makeModel(limits(null, null, 9)));
   t.strictSame(poolsOf(found), [
     { name: 'key:a:tokens', kind: 'tokens', limit: 1000 },
     { name: 'group:g:tokens', kind: 'tokens', limit: 2000 },
@@ -82,11 +83,11 @@ test('a call has the limits of its key, its groups and its model, in this order:
 test('the list is made once for a key and a model, and a pool stands in it once', (t) => {
   const key = makeKey(null, ['g', limits(3, null, null)], ['g', limits(3, null, null)]);
   const [one, other] = [makeModel(null), makeModel(limits(1, null, null))];
-  t.equal(poolsOfKey(key).rest(one), poolsOfKey(key).rest(one));
-  t.not(poolsOfKey(key).rest(one), poolsOfKey(key).rest(other));
-  t.equal(poolsOfKey(key).first, poolsOfKey(key).first);
-  t.equal(poolsOfKey(key).first.demands.length, 1);
-  t.equal(demandsOf(poolsOfKey(key).first, 5), demandsOf(poolsOfKey(key).first, 6));
+  t.equal(poolsOfKey(key).forModel(one), poolsOfKey(key).forModel(one));
+  t.not(poolsOfKey(key).forModel(one), poolsOfKey(key).forModel(other));
+  t.equal(poolsOfKey(key).beforeModel, poolsOfKey(key).beforeModel);
+  t.equal(poolsOfKey(key).beforeModel.demands.length, 1);
+  t.equal(demandsOf(poolsOfKey(key).beforeModel, 5), demandsOf(poolsOfKey(key).beforeModel, 6));
   t.end();
 });
 
@@ -94,13 +95,13 @@ test('keys and models that take turns have the list of their own each time', (t)
   const keys = [makeKey(limits(1, 10, null)), makeKey(limits(2, 20, null)), makeKey(null)];
   const models = [makeModel(null), makeModel(limits(null, null, 4))];
   const pairs = keys.flatMap((key) => models.map((model) => [key, model] as const));
-  const made = pairs.map(([key, model]) => poolsOfKey(key).rest(model));
+  const made = pairs.map(([key, model]) => poolsOfKey(key).forModel(model));
   t.equal(new Set(made).size, pairs.length);
   for (const step of [1, 5, 2, 3]) {
     for (let turn = 0; turn < 2 * pairs.length; turn++) {
       const index = (turn * step) % pairs.length;
       const [key, model] = pairs[index] as (typeof pairs)[number];
-      t.equal(poolsOfKey(key).rest(model), made[index]);
+      t.equal(poolsOfKey(key).forModel(model), made[index]);
     }
   }
   t.strictSame(
@@ -108,26 +109,28 @@ test('keys and models that take turns have the list of their own each time', (t)
     [[10], [10, 4], [20], [20, 4], [], [4]],
   );
   t.strictSame(
-    keys.map((key) => poolsOf(poolsOfKey(key).first).map(({ limit }) => limit)),
+    keys.map((key) => poolsOf(poolsOfKey(key).beforeModel).map(({ limit }) => limit)),
     [[1], [2], []],
   );
   t.end();
 });
 
 test('where nothing is limited, nothing is demanded', (t) => {
-  const found = poolsOfKey(makeKey(null)).rest(makeModel(null));
-  t.strictSame(poolsOf(poolsOfKey(makeKey(null)).first), []);
+  const found = poolsOfKey(makeKey(null)).forModel(makeModel(null));
+  t.strictSame(poolsOf(poolsOfKey(makeKey(null)).beforeModel), []);
   t.strictSame(poolsOf(found), []);
   t.strictSame(demandsOf(found, 5), []);
   t.end();
 });
 
 test('the pools of a whole config are found by name', (t) => {
-  const pools = allPools({
-    keys: [makeKey(limits(1, null, null))],
-    groups: [{ name: 'g', limits: limits(2, null, null), budget: { usd: 2, per: 'day' } }],
-    models: [{ ...makeModel(limits(3, 4, null)), budget: { usd: 3, per: 'week' } }],
-  });
+  const pools = atOnce(
+    poolSteps({
+      keys: [makeKey(limits(1, null, null))],
+      groups: [{ name: 'g', limits: limits(2, null, null), budget: { usd: 2, per: 'day' } }],
+      models: [{ ...makeModel(limits(3, 4, null)), budget: { usd: 3, per: 'week' } }],
+    }),
+  );
   t.strictSame(
     new Set([...pools.values()].map(({ name }) => name)),
     new Set([
@@ -142,7 +145,7 @@ test('the pools of a whole config are found by name', (t) => {
 test('the limits of a model that is called as a budget is are found', async (t) => {
   const budget = { usd: 1, per: 'day' as const };
   const model = { name: 'x:budget:y', limits: limits(5, null, null), budget };
-  const pools = allPools({ keys: [], groups: [], models: [model] });
+  const pools = atOnce(poolSteps({ keys: [], groups: [], models: [model] }));
   t.match(findPool(pools, 'model:x:budget:y:requests'), { kind: 'requests', limit: 5 });
   t.match(findPool(pools, 'model:x:budget:y:budget:2026-11-26'), { kind: 'budget', limit: 1e9 });
   t.equal(findPool(pools, 'model:x:budget:z:requests'), undefined);

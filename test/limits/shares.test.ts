@@ -5,6 +5,7 @@ import { ShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
 import { integersOf } from '../support/seed.js';
 import type { SimulatedWorker } from './host.js';
+import { ownedUnits } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
 import { type Use, worstMinute } from './ledger.js';
 
@@ -293,7 +294,7 @@ test('nothing is remembered of what nobody uses', (t) => {
   all.offer(5000, 50, byTurns(all));
   all.hosts.advance(90_000);
   t.strictSame(
-    all.hosts.hosts.map(({ host }) => host.owner.inspect()),
+    all.hosts.hosts.map(({ host }) => ownedUnits(host.owner)),
     [[], []],
   );
   t.equal(all.hosts.model.sharesOf(minute.name).size, 0);

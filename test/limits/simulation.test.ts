@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { Admission, Decision } from '../../src/limits/admission.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
-import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 import { type Use, worstMinute } from './ledger.js';
 
 /** The limits of the simulated calls, so many times what few of them use up. */
@@ -174,8 +174,8 @@ function simulate(scale: number, numRuns: number, sliceDivisor = 0): number {
         if (worst > pool.limit) throw new Error(`${worst} of ${pool.name} within a minute`);
       }
       if (undecided !== 0) throw new Error(`${undecided} are not decided`);
-      if (host.owner.inspect().length > 0) throw new Error('the primary remembers');
-      if (host.workers.some(({ holder }) => holder.inspect().length > 0))
+      if (ownedUnits(host.owner).length > 0) throw new Error('the primary remembers');
+      if (host.workers.some(({ holder }) => heldUnits(holder).length > 0))
         throw new Error('a worker remembers');
     }),
     { numRuns },

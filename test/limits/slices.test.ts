@@ -4,7 +4,7 @@ import { HeldPool } from '../../src/limits/held-pool.js';
 import { LeaseHolder } from '../../src/limits/lease-holder.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
-import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 import { type Use, worstMinute } from './ledger.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'requests', limit: 160 };
@@ -39,8 +39,8 @@ function offer(host: SimulatedHost, { holder }: SimulatedWorker, pool: Pool, cou
 const admitted = (decisions: Decision[]) => decisions.filter(({ outcome }) => outcome === 'admitted').length;
 
 function isForgotten(t: Test, host: SimulatedHost): void {
-  t.strictSame(host.owner.inspect(), [], 'the primary has forgotten all pools');
-  for (const { holder } of host.workers) t.strictSame(holder.inspect(), [], 'the worker has, too');
+  t.strictSame(ownedUnits(host.owner), [], 'the primary has forgotten all pools');
+  for (const { holder } of host.workers) t.strictSame(heldUnits(holder), [], 'the worker has, too');
 }
 
 test('a worker admits within its slice without a message, again and again', (t) => {
@@ -62,7 +62,7 @@ test('pools of thousands that call at once and fall silent are forgotten some at
   for (const pool of pools) t.equal(holder.take([{ pool, amount: 1 }], now)?.outcome, 'admitted');
   const isHeld = ({ held }: Pool): boolean => held instanceof HeldPool && held.home !== null;
   for (; now < 300_000; now += 100) holder.tick();
-  t.equal(holder.inspect().length, 0, 'there is nothing to tell of them');
+  t.equal(heldUnits(holder).length, 0, 'there is nothing to tell of them');
   t.ok(pools.every(isHeld), 'but their keys may call again');
   let held = 3500;
   let most = 0;
@@ -205,7 +205,7 @@ test('a worker that begins while the others hold all has no slice of it until th
 test('a pool of which workers use their slices alone is told to who names it, and not remembered', (t) => {
   const { host, workers } = makeHost();
   t.equal(admitted(offer(host, workers[0], requests, 5)), 5);
-  t.match(host.owner.inspect([requests.name, 'unknown']), [
+  t.match(ownedUnits(host.owner, [requests.name, 'unknown']), [
     {
       name: requests.name,
       limit: 160,
@@ -217,7 +217,7 @@ test('a pool of which workers use their slices alone is told to who names it, an
       ]),
     },
   ]);
-  t.strictSame(host.owner.inspect(), []);
+  t.strictSame(ownedUnits(host.owner), []);
   t.strictSame(host.sent, []);
   t.end();
 });
@@ -317,8 +317,8 @@ test('a limit that changes holds once its minute is over, whatever workers had o
       host.advance(230_000);
       const fault = host.fault();
       if (fault !== null) throw new Error(fault);
-      if (host.owner.inspect().length > 0) throw new Error('the primary remembers');
-      if (host.workers.some(({ holder }) => holder.inspect().length > 0))
+      if (ownedUnits(host.owner).length > 0) throw new Error('the primary remembers');
+      if (host.workers.some(({ holder }) => heldUnits(holder).length > 0))
         throw new Error('a worker remembers');
     }),
     { numRuns: 60 },

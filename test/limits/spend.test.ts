@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { type Admission, type Denial, graver } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc } from '../support/seed.js';
-import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 
 const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'budget', limit: 1000 };
 
@@ -30,7 +30,7 @@ function take(host: SimulatedHost, { holder }: SimulatedWorker, amount: number):
 }
 
 /** What is left for good: what was spent is in no share any more. */
-const left = (host: SimulatedHost) => host.owner.inspect()[0]?.share ?? budget.limit;
+const left = (host: SimulatedHost) => ownedUnits(host.owner)[0]?.share ?? budget.limit;
 
 test('what is spent never comes back, and what was reserved beyond it does', (t) => {
   const { host, workers } = makeHost(2);
@@ -112,7 +112,7 @@ test('a worker that is killed may have spent all that it was leased', (t) => {
   const { host, workers } = makeHost(2);
   const [first, second] = workers as [SimulatedWorker, SimulatedWorker];
   t.ok(take(host, first, 300));
-  const leased = host.owner.inspect()[0]?.leased.get(first.id) ?? 0;
+  const leased = ownedUnits(host.owner)[0]?.leased.get(first.id) ?? 0;
   t.ok(leased >= 300);
   host.kill(first);
   host.advance(1000);
@@ -160,7 +160,7 @@ test('whatever happens, no more is spent than reserved, and nothing is spent twi
         if (admission !== null) open.push({ admission, use: Math.min(use, reserve), worker });
         host.advance(waitMs);
         if (kill && host.workers.length > 1 && index === 0) {
-          lost += host.owner.inspect()[0]?.leased.get(worker.id) ?? 0;
+          lost += ownedUnits(host.owner)[0]?.leased.get(worker.id) ?? 0;
           host.kill(worker);
           host.start();
           host.advance(5);

@@ -3,7 +3,7 @@ import type { ResolvedConfig } from '../../src/config/resolve.js';
 import type { Snapshot, UpstreamKind } from '../../src/config/types.js';
 import type { Gateway } from '../../src/gateway.js';
 import type { ManagedKeySet } from '../../src/keys/key-set.js';
-import type { LeaseOwner } from '../../src/limits/lease-owner.js';
+import type { PoolOwner } from '../../src/limits/pool-owner.js';
 import type { Simulator } from '../../src/simulator/server.js';
 import type { TestConfig } from './gateway-config.js';
 import type { GatewayProcesses, ProcessOptions } from './gateway-processes.js';
@@ -42,7 +42,7 @@ export interface RunningGateway {
   /** What it runs with. */
   readonly snapshot: Snapshot;
   /** The primary's side of its limits. */
-  readonly owner: LeaseOwner;
+  readonly owner: PoolOwner;
   readonly port: number;
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;

@@ -2,17 +2,18 @@ import type { Test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import type { Gateway, GatewayOptions } from '../../src/gateway.js';
 import { HostClock } from '../../src/limits/clock.js';
-import { LeaseOwner } from '../../src/limits/lease-owner.js';
-import { allPools, findPool } from '../../src/limits/pools.js';
+import { PoolOwner } from '../../src/limits/pool-owner.js';
+import { findPool, poolSteps } from '../../src/limits/pools.js';
+import { atOnce } from '../../src/wire/steps.js';
 
 /**
  * The limits of gateways in this process, owned as the primary owns those of its workers.
  * @param delayMs how long each message is on its way
  */
 export function ownLimits(t: Pick<Test, 'teardown'>, config: ResolvedConfig, delayMs = 0) {
-  const pools = allPools(config);
+  const pools = atOnce(poolSteps(config));
   const clock = new HostClock();
-  const owner = new LeaseOwner({ now: () => clock.now(), poolOf: (name) => findPool(pools, name) });
+  const owner = new PoolOwner({ now: () => clock.now(), poolOf: (name) => findPool(pools, name) });
   const timer = setInterval(() => owner.tick(), 100);
   t.teardown(() => clearInterval(timer));
   let count = 0;

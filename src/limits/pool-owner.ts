@@ -30,7 +30,7 @@ const longestWindowMs = Math.max(...Object.values(windowMsOf).map((ms) => ms ?? 
 /** All slices of a pool make this part of it at most; the rest goes to whoever asks. */
 const mostSliced = 1 / 2;
 
-interface LeaseOwnerOptions {
+interface PoolOwnerOptions {
   /** The pools of the running config, by name; undefined for one that it has not. */
   readonly poolOf: (name: string) => Pool | undefined;
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
@@ -62,7 +62,7 @@ export interface OwnedUnits {
 const mostAtOnce = 64;
 
 /** The primary's side of all limits: it owns their units and leases them to workers. */
-export class LeaseOwner {
+export class PoolOwner {
   readonly #poolOf: (name: string) => Pool | undefined;
   readonly #now: () => number;
   readonly #shares: ShareSource;
@@ -79,7 +79,7 @@ export class LeaseOwner {
   readonly #sliceDivisor: () => number;
   #recalls = 0;
 
-  constructor({ poolOf, now, shares = undivided, sliceDivisor = () => 0 }: LeaseOwnerOptions) {
+  constructor({ poolOf, now, shares = undivided, sliceDivisor = () => 0 }: PoolOwnerOptions) {
     this.#poolOf = poolOf;
     this.#now = now;
     this.#shares = shares;
@@ -129,13 +129,9 @@ export class LeaseOwner {
 
   /**
    * A worker's process has ended. What it had of a window counts as used at this moment; its slots are free. Not to be
-   * called while it may still admit calls, even if it cannot be reached.
+   * called while it may still admit calls, even if it cannot be reached. Those who ask between the steps notice nothing of
+   * them: what they ask for is told of its end first.
    */
-  gone(id: number): void {
-    atOnce(this.goneSteps(id));
-  }
-
-  /** The same in steps, of which those who ask meanwhile notice nothing: what they ask for is told of its end first. */
   goneSteps(id: number): Steps<void> {
     const worker = this.#workers.get(id);
     if (worker === undefined) return nothing();
@@ -206,15 +202,10 @@ export class LeaseOwner {
   }
 
   /**
-   * The pools of which workers have other units than their slices, or had within the last minute.
+   * The pools of which workers have other units than their slices, or had within the last minute, each at another moment.
    * @param names of others that are to be among them
    */
-  inspect(names: Iterable<string> = []): OwnedUnits[] {
-    return atOnce(this.inspectSteps(names));
-  }
-
-  /** Does `inspect` in steps, each pool at another moment. */
-  *inspectSteps(names: Iterable<string>): Steps<OwnedUnits[]> {
+  *inspectSteps(names: Iterable<string> = []): Steps<OwnedUnits[]> {
     const units = new Map<string, OwnedUnits>();
     for (const pool of this.#pools.values()) {
       units.set(pool.name, unitsOf(pool));
@@ -331,9 +322,9 @@ export class LeaseOwner {
     }
     pool.collect(now);
     pool.denied.delete(worker.id);
-    const asked = pool.asks.find((ask) => ask.worker === worker.id);
-    if (asked === undefined) this.#begin(pool, worker, stated, now);
-    else asked.stated = stated;
+    const ask = pool.asks.find(({ worker: asking }) => asking === worker.id);
+    if (ask === undefined) this.#begin(pool, worker, stated, now);
+    else ask.stated = stated;
     this.#answerAsks(pool, now);
   }
 

@@ -1,11 +1,11 @@
 import { test } from 'tap';
 import type { Decision, Denial } from '../../src/limits/admission.js';
 import type { OwnerMessage } from '../../src/limits/lease-messages.js';
-import { LeaseOwner } from '../../src/limits/lease-owner.js';
 import type { Pool } from '../../src/limits/pool.js';
+import { PoolOwner } from '../../src/limits/pool-owner.js';
 import { findPool } from '../../src/limits/pools.js';
 import { atOnce } from '../../src/wire/steps.js';
-import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 
 const window: Pool = { name: 'key:a:requests', kind: 'requests', limit: 10 };
 const slots: Pool = { name: 'key:a:concurrent', kind: 'concurrent', limit: 2 };
@@ -57,7 +57,7 @@ test('the window units of a killed worker count as used when it ended', (t) => {
 
 test('who asks while pools are told of the end of a worker has its slots, and what it used of windows counts', (t) => {
   const pools = new Map([window, slots].map((pool) => [pool.name, pool]));
-  const owner = new LeaseOwner({ poolOf: (name) => pools.get(name), now: () => 1000 });
+  const owner = new PoolOwner({ poolOf: (name) => pools.get(name), now: () => 1000 });
   const heard: OwnerMessage[] = [];
   owner.join(1, () => {});
   owner.join(2, (message) => heard.push(message));
@@ -79,7 +79,7 @@ test('who asks while pools are told of the end of a worker has its slots, and wh
     ],
   );
   atOnce(steps);
-  t.match(owner.inspect(), [
+  t.match(ownedUnits(owner), [
     { name: slots.name, free: 0, inWindow: 0 },
     { name: window.name, free: 0, inWindow: 10 },
   ]);
@@ -134,9 +134,9 @@ test('after a recall, units that have cooled go back at once', (t) => {
   offer(host, here, window, 10);
   host.advance(59_000);
   t.equal(admitted(offer(host, there, window, 1)), 0);
-  t.match(host.owner.inspect(), [{ free: 0 }]);
+  t.match(ownedUnits(host.owner), [{ free: 0 }]);
   host.advance(500);
-  t.strictSame(host.owner.inspect(), []);
+  t.strictSame(ownedUnits(host.owner), []);
   t.end();
 });
 
@@ -160,7 +160,7 @@ test('a lowered limit takes what is idle, and what comes back', (t) => {
   const lowered = { ...window, limit: 4 };
   host.pools.set(lowered.name, lowered);
   host.owner.reload([window]);
-  t.match(host.owner.inspect(), [{ free: -4, limit: 4 }]);
+  t.match(ownedUnits(host.owner), [{ free: -4, limit: 4 }]);
   host.advance(10);
   t.equal(admitted(offer(host, there, lowered, 1)), 0);
   host.advance(43_000);
@@ -190,7 +190,7 @@ test('a limit that comes back as another one holds for what is in use of the one
   const lowered = { ...window, limit: 4 };
   host.pools.set(lowered.name, lowered);
   host.owner.reload([lowered]);
-  t.match(host.owner.inspect(), [{ name: window.name, limit: 4 }]);
+  t.match(ownedUnits(host.owner), [{ name: window.name, limit: 4 }]);
   host.advance(10);
   t.equal(admitted(offer(host, worker, lowered, 1)), 0);
   t.end();
@@ -201,7 +201,7 @@ test('a change of one limit looks at no other, however many are in use', (t) => 
   for (let i = 0; i < 1000; i++) pools.set(`key:${i}:requests`, { ...window, name: `key:${i}:requests` });
   pools.set('key:a:budget:', { ...money, name: 'key:a:budget:' });
   let looked: string[] = [];
-  const owner = new LeaseOwner({
+  const owner = new PoolOwner({
     now: () => 0,
     poolOf(name) {
       looked.push(name);
@@ -213,9 +213,9 @@ test('a change of one limit looks at no other, however many are in use', (t) => 
   const budgets = ['key:a:budget:2026-11', 'key:a:budget:2026-12'];
   const asks = [...inUse, ...budgets].map((pool) => ({ pool, number: 1, need: 1, least: 1, want: 1 }));
   owner.receive(1, { type: 'lease-news', asks });
-  t.equal(owner.inspect().length, 1002);
+  t.equal(ownedUnits(owner).length, 1002);
   const limits = (...names: string[]) =>
-    owner.inspect().flatMap(({ name, limit }) => (names.includes(name) ? [limit] : []));
+    ownedUnits(owner).flatMap(({ name, limit }) => (names.includes(name) ? [limit] : []));
   looked = [];
   pools.set('key:7:requests', { ...window, name: 'key:7:requests', limit: 20 });
   owner.reload([{ ...window, name: 'key:7:requests' }]);
@@ -313,12 +313,12 @@ test('what is idle goes back within moments, and nothing is remembered', (t) => 
   }
   host.advance(3000);
   t.match(
-    host.owner.inspect().map(({ name }) => name),
+    ownedUnits(host.owner).map(({ name }) => name),
     [window.name],
   );
   host.advance(62_000);
-  t.strictSame(host.owner.inspect(), []);
-  t.ok(workers.every(({ holder }) => holder.inspect().length === 0));
+  t.strictSame(ownedUnits(host.owner), []);
+  t.ok(workers.every(({ holder }) => heldUnits(holder).length === 0));
   t.end();
 });
 
