@@ -101,6 +101,22 @@ function readAtStart(path: string | null): Promise<ResolvedConfig> {
   return path !== null && size >= largeConfig ? loadConfigApart(path) : readConfig(path);
 }
 
+/**
+ * Whoever reloads a gateway as soon as it is started would end it: that is what the signal does as long as nobody listens.
+ * @returns ends this, and says whether a reload was asked for meanwhile
+ */
+function holdReloads(): () => boolean {
+  let isAsked = false;
+  const note = (): void => {
+    isAsked = true;
+  };
+  process.on('SIGHUP', note);
+  return () => {
+    process.off('SIGHUP', note);
+    return isAsked;
+  };
+}
+
 async function start(options: Options): Promise<number> {
   const level = process.env.LOG_LEVEL || 'info';
   if (!logLevels.some((known) => known === level)) {
@@ -111,6 +127,7 @@ async function start(options: Options): Promise<number> {
   const port = readNumber('port', options.port, 65_535);
   const workers = readNumber('workers', options.workers, 1024);
   const said = await launch();
+  const releaseReloads = holdReloads();
   const withOptions = (config: ResolvedConfig): ResolvedConfig => {
     const listen = { ...config.listen, host: host ?? config.listen.host, port: port ?? config.listen.port };
     return { ...config, listen, workers: workers ?? config.workers };
@@ -131,6 +148,7 @@ async function start(options: Options): Promise<number> {
     takeOver: options['take-over'] ?? false,
     version: version(),
     reload: async () => withOptions(path === null ? await readConfig(null) : await loadConfigApart(path)),
+    releaseReloads,
     log,
     onListening(url, admin) {
       if (config.demo) process.stdout.write(demoBanner(url, admin, said));

@@ -64,6 +64,8 @@ interface SuperviseOptions {
    * @throws ConfigError when it cannot be used
    */
   reload(): ResolvedConfig | Promise<ResolvedConfig>;
+  /** The gateway hears the signal itself from now on. @returns whether it has come since the config was to be read */
+  releaseReloads(): boolean;
   readonly log: Log;
   /** Every worker listens, for the first time. */
   onListening(url: string, admin: AdminAccess | null): void;
@@ -215,6 +217,7 @@ class Supervisor {
     process.on('uncaughtException', this.#survive);
     process.on('unhandledRejection', this.#survive);
     for (const [signal, listener] of this.#signals) process.on(signal, listener);
+    if (this.#options.releaseReloads()) void this.#reload();
     Promise.all([this.#apply(this.#options.config), this.#open()]).catch((error: unknown) =>
       this.#abandon(error instanceof Error ? error.message : String(error)),
     );
