@@ -223,7 +223,7 @@ function modelView(model: ResolvedModel): object {
       ...pick(target, 'upstream', 'model', 'responses', 'images'),
       translation: {
         ...pick(translation, 'maxTokens', 'maxTokensField'),
-        thinking: thinkingOf(translation),
+        thinking: translation.thinking,
         ...pick(translation, 'jsonSchema', 'customTools', 'topK', 'promptCaching', 'threads', 'search'),
         ...pick(translation, 'hostedTools'),
       },
@@ -261,13 +261,6 @@ function rulesView(rules: Rules): object | undefined {
 function hiddenValues(headers: Readonly<Record<string, string>> | undefined): object | undefined {
   if (headers === undefined) return undefined;
   return Object.fromEntries(Object.keys(headers).map((name) => [name, hiddenText]));
-}
-
-type Translation = ResolvedModel['targets'][number]['translation'];
-
-function thinkingOf({ adaptiveThinking, thinkingLevels }: Translation): 'adaptive' | 'levels' | 'budget' {
-  if (adaptiveThinking) return 'adaptive';
-  return thinkingLevels ? 'levels' : 'budget';
 }
 
 function keyView({ id, groups, limits, budget, mayRoute, expiresAt }: ResolvedKey): object {

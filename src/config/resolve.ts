@@ -201,8 +201,7 @@ export const defaults = {
   translation: {
     maxTokens: 4096,
     maxTokensField: 'max_completion_tokens',
-    adaptiveThinking: false,
-    thinkingLevels: false,
+    thinking: 'budget',
     jsonSchema: true,
     customTools: false,
     topK: false,
@@ -417,11 +416,5 @@ function madeUpSecret(): ResolvedConfig['secret'] {
 type FileTranslation = NonNullable<ConfigFile['models'][string]['targets'][number]['translation']>;
 
 function resolveTranslation(preset: Preset | null, given: FileTranslation = {}): TranslationSettings {
-  const { thinking, ...settings } = { ...preset?.translation, ...given };
-  return {
-    ...defaults.translation,
-    ...settings,
-    adaptiveThinking: thinking === 'adaptive',
-    thinkingLevels: thinking === 'levels',
-  };
+  return { ...defaults.translation, ...preset?.translation, ...given };
 }

@@ -250,7 +250,7 @@ function buildModel(
       headers: configured.headers,
       clientHeaders: configured.clientHeaders,
       rules,
-      rulesForOff: target.translation.adaptiveThinking ? rulesForOff(rules) : null,
+      rulesForOff: target.translation.thinking === 'adaptive' ? rulesForOff(rules) : null,
       native: setOf(nativeProtocols(upstream.kind, target.responses)),
       translatesTo: translationProtocol(upstream.kind, target.responses),
       images: target.images ?? 'openai',

@@ -116,10 +116,11 @@ export interface TargetOptions {
   readonly maxTokens: number;
   /** Field of the limit in a chat body. */
   readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
-  /** The model takes `thinking: {type: 'adaptive'}` with an effort in place of a budget (messages). */
-  readonly adaptiveThinking: boolean;
-  /** The model knows `thinkingLevel` in place of a budget (generateContent). */
-  readonly thinkingLevels: boolean;
+  /**
+   * How much a model is to think is said by a budget; by `thinking: {type: 'adaptive'}` with an effort (messages); or by
+   * `thinkingLevel` (generateContent).
+   */
+  readonly thinking: 'budget' | 'adaptive' | 'levels';
   /** The model takes `parametersJsonSchema` and `responseJsonSchema` (generateContent). */
   readonly jsonSchema: boolean;
   /** A stream's usage may be asked for (chat). */

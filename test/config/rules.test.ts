@@ -109,7 +109,7 @@ test("a target's rules win over its upstream's, and both over the preset; its ow
 test('a preset gives settings of translation, which those of the target win over', async (t) => {
   const of = (upstream: object, target: object) =>
     snapshotOf(upstream, target).models.get('m')?.targets[0]?.translation;
-  t.match(of({}, {}), { maxTokensField: 'max_completion_tokens', adaptiveThinking: false });
+  t.match(of({}, {}), { maxTokensField: 'max_completion_tokens', thinking: 'budget' });
   t.match(of({ preset: 'deepseek' }, {}), { maxTokensField: 'max_tokens', hostedTools: 'drop' });
   t.match(
     of(
@@ -118,7 +118,7 @@ test('a preset gives settings of translation, which those of the target win over
     ),
     { maxTokensField: 'max_completion_tokens', hostedTools: 'reject' },
   );
-  t.match(of({ kind: 'messages', preset: 'claude-adaptive' }, {}), { adaptiveThinking: true });
+  t.match(of({ kind: 'messages', preset: 'claude-adaptive' }, {}), { thinking: 'adaptive' });
 });
 
 test('a header that an upstream passes and a target sets is sent once, as the config has it', async (t) => {

@@ -43,7 +43,7 @@ function fault(from: TextProtocolName, to: TextProtocolName, body: JsonObject, m
     const written = writeRequest(textEndpoints[to].translation.codec, request, {
       ...target,
       hostedTools: 'drop',
-      thinkingLevels: true,
+      thinking: 'levels',
       ...more,
     });
     const sent: unknown = JSON.parse(written);
@@ -64,8 +64,11 @@ for (const from of textProtocols)
     if (from === to) continue;
     test(`what a ${from} client says is taken on a ${to} upstream`, async () => {
       fc.assert(
-        fc.property(bodies[from], fc.boolean(), (body, adaptiveThinking) => {
-          assert.equal(fault(from, to, body, { adaptiveThinking }), null);
+        fc.property(bodies[from], fc.boolean(), (body, isAdaptive) => {
+          assert.equal(
+            fault(from, to, body, isAdaptive && to === 'messages' ? { thinking: 'adaptive' } : {}),
+            null,
+          );
         }),
         { numRuns: 200 },
       );

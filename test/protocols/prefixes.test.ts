@@ -16,8 +16,7 @@ const plain: TargetOptions = {
   maxTokens: 4096,
   maxTokensField: 'max_completion_tokens',
   streamUsage: true,
-  adaptiveThinking: false,
-  thinkingLevels: false,
+  thinking: 'budget',
   jsonSchema: true,
   customTools: false,
   topK: false,
@@ -32,12 +31,12 @@ const targets: Readonly<Record<string, TargetOptions>> = {
     ...plain,
     maxTokensField: 'max_tokens',
     streamUsage: true,
-    adaptiveThinking: true,
-    thinkingLevels: true,
+    thinking: 'adaptive',
     jsonSchema: false,
     promptCaching: false,
     hostedTools: 'drop',
   },
+  'a target of levels': { ...plain, thinking: 'levels' },
 };
 
 const conversationMembers: Readonly<Record<TextProtocolName, string>> = {

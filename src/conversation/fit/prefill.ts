@@ -18,9 +18,9 @@ const goOn: Turn = {
  */
 export function fitPrefill(
   request: ConversationRequest,
-  { rules: { prefill }, options: { adaptiveThinking } }: FitContext,
+  { rules: { prefill }, options: { thinking } }: FitContext,
 ): Fitted | null {
-  const isTaken = prefill === 'always' || (prefill === 'option' && !adaptiveThinking);
+  const isTaken = prefill === 'always' || (prefill === 'option' && thinking !== 'adaptive');
   const last = request.turns.at(-1);
   if (isTaken || last?.role !== 'assistant' || !last.parts.some(isBegun)) return null;
   return { request: { ...request, turns: [...request.turns, goOn] }, restorer: null };

@@ -60,13 +60,13 @@ export function decodeReasoning(config: unknown, at: string): Reasoning | null {
 /** Writes `thinkingConfig`, or undefined where all is left to the model. */
 export function encodeReasoning(
   { effort, budget, show }: Reasoning,
-  { model, thinkingLevels }: Pick<TargetOptions, 'model' | 'thinkingLevels'>,
+  { model, thinking }: Pick<TargetOptions, 'model' | 'thinking'>,
 ): JsonObject | undefined {
   const includeThoughts = show && effort !== 'none' ? true : undefined;
   const known = knownEffort(effort);
   if (known === null && budget === null)
     return includeThoughts === undefined ? undefined : { includeThoughts };
-  if (thinkingLevels) return { includeThoughts, thinkingLevel: levels[known ?? 'high'] };
+  if (thinking === 'levels') return { includeThoughts, thinkingLevel: levels[known ?? 'high'] };
   const wanted = budget === null ? budgets[known ?? 'max'] : Math.min(Math.round(budget), mostBudget);
   const isTooSmall = wanted >= 0 && wanted < leastBudget && alwaysThinking.test(model);
   const thinkingBudget = isTooSmall ? leastBudget : wanted;

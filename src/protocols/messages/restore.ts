@@ -33,7 +33,7 @@ export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions
   const messages = changedObjects(body.messages, restoreMessage);
   if (messages === null) return null;
   const restored = { ...body, messages };
-  return target.adaptiveThinking || mayThink(messages) ? restored : withoutThinking(restored);
+  return target.thinking === 'adaptive' || mayThink(messages) ? restored : withoutThinking(restored);
 }
 
 /**

@@ -3,7 +3,7 @@ import { isPlainAscii } from '../../wire/plain-text.js';
 import { standsAt } from '../../wire/stands-at.js';
 
 /** Where an event's type stands: before everything that may be long, but for servers that sort their members. */
-export const typeWithin = 256;
+const typeWithin = 256;
 
 /** A client asks for a response. */
 const responseCreate = 'response.create';

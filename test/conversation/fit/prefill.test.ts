@@ -6,14 +6,14 @@ import { plain, target } from '../../protocols/messages/samples.js';
 import { anything, fittedBy } from './rules.js';
 
 const begun = (words: string): Turn => ({ role: 'assistant', parts: [{ kind: 'text', text: words }] });
-const fit = (prefill: RequestRules['prefill'], adaptiveThinking: boolean, ...turns: Turn[]) =>
+const fit = (prefill: RequestRules['prefill'], isAdaptive: boolean, ...turns: Turn[]) =>
   fittedBy(
     fitPrefill,
     { ...plain, turns: [...plain.turns, ...turns] },
     { ...anything, prefill },
     {
       ...target,
-      adaptiveThinking,
+      thinking: isAdaptive ? 'adaptive' : 'budget',
     },
   ).request.turns;
 

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { carryInId } from '../../../src/conversation/carrying-id.js';
+import type { TargetOptions } from '../../../src/conversation/codec.js';
 import { noSignature, tagSignature } from '../../../src/conversation/signature.js';
 import { countTokens, messages, messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -8,8 +9,8 @@ import { mayNeedRestoring } from '../may-need-restoring.js';
 import { context, target, token } from './samples.js';
 
 const sealer = createSealer('a secret of the tests');
-const restore = (body: JsonObject, adaptiveThinking = false) =>
-  messages.translation?.restore(body, sealer, { ...target, adaptiveThinking }) ?? null;
+const restore = (body: JsonObject, thought: TargetOptions['thinking'] = 'budget') =>
+  messages.translation?.restore(body, sealer, { ...target, thinking: thought }) ?? null;
 
 const foreign = tagSignature({ protocol: 'responses', model: 'm', value: 'x', redacted: true });
 const user = { role: 'user', content: 'hi' };
@@ -81,7 +82,7 @@ test('thinking with a budget goes where the calls that are answered lost theirs'
     restored,
     'edits of thinking go without it',
   );
-  t.same(restore(lost, true), { ...restored, ...enabled }, 'a model that adapts does without');
+  t.same(restore(lost, 'adaptive'), { ...restored, ...enabled }, 'a model that adapts does without');
   const adaptive = { thinking: { type: 'adaptive' } };
   t.same(restore({ ...lost, ...adaptive }), { ...restored, ...adaptive });
   t.same(

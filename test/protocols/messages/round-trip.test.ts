@@ -228,11 +228,16 @@ const asked = (effort: Effort): Reasoning => ({ effort, budget: null, show: true
 const efforts = fc.constantFrom(null, asked('none'), asked('low'), asked('max'));
 
 /** The bodies of a conversation turn by turn. */
-function bodies(steps: readonly Turn[][], reasoning: Reasoning | null, adaptiveThinking: boolean): string[] {
+function bodies(steps: readonly Turn[][], reasoning: Reasoning | null, isAdaptive: boolean): string[] {
   const tool: Tool = { name: 'f', description: null, parameters: null, strict: null };
   let turns: Turn[] = [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }];
   const encoded = () =>
-    encodeText({ ...plain, system: ['a'], turns, tools: [tool], reasoning }, { adaptiveThinking });
+    encodeText(
+      { ...plain, system: ['a'], turns, tools: [tool], reasoning },
+      {
+        thinking: isAdaptive ? 'adaptive' : 'budget',
+      },
+    );
   const texts = [encoded()];
   for (const step of steps) {
     turns = [...turns, ...step];

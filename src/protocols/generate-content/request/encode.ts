@@ -147,7 +147,7 @@ export const unsigned = 'skip_thought_signature_validator';
 
 /** What is known while the turns are written in their order. */
 interface Writing {
-  readonly target: Pick<TargetOptions, 'thinkingLevels'>;
+  readonly target: Pick<TargetOptions, 'thinking'>;
   /** Names of the functions by the ids of their calls. */
   readonly names: Map<string, string>;
 }
@@ -158,7 +158,7 @@ interface Writing {
  * @returns `[]` where the turns say nothing
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say
  */
-function encodeContents(turns: readonly Turn[], target: Pick<TargetOptions, 'thinkingLevels'>): string {
+function encodeContents(turns: readonly Turn[], target: Pick<TargetOptions, 'thinking'>): string {
   const writing: Writing = { target, names: new Map() };
   let text = '';
   for (let index = 0; index < turns.length; ) {
@@ -188,7 +188,7 @@ function userParts(turns: readonly Turn[], writing: Writing): string {
           spoken = joined(spoken, spokenPart(part));
           continue;
         }
-        const inside = writing.target.thinkingLevels;
+        const inside = writing.target.thinking === 'levels';
         results = joined(results, resultPart(part, writing.names, inside));
         if (!inside) media = joined(media, attachments(part));
       }
@@ -215,7 +215,7 @@ function modelParts(turns: readonly Turn[], { target, names }: Writing): string 
       }
       if (part.kind === 'toolCall') {
         names.set(part.id, part.name);
-        if (calls++ === 0 && target.thinkingLevels) signature ??= { value: unsigned };
+        if (calls++ === 0 && target.thinking === 'levels') signature ??= { value: unsigned };
       }
       const members = modelMembers(part);
       if (members === '') continue;

@@ -45,7 +45,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   refuseUnsayable(request);
   const { tools, toolChoice, forced } = encodeTools(request, target);
   const messages = encodeMessages(request);
-  const mayThink = target.adaptiveThinking ? !messages.isBegun : messages.mayThink;
+  const mayThink = target.thinking === 'adaptive' ? !messages.isBegun : messages.mayThink;
   const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
   if (thinking === undefined && effort === undefined && wantsThinking(request))
     leaveOut(request, 'reasoning', leftOut);
@@ -54,7 +54,11 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     max_tokens: maxTokens,
     stream: request.stream || undefined,
     stop_sequences: request.stop.length > 0 ? request.stop : undefined,
-    ...told(target.adaptiveThinking ? {} : encodeSampling(request, thinking !== undefined), request, leftOut),
+    ...told(
+      target.thinking === 'adaptive' ? {} : encodeSampling(request, thinking !== undefined),
+      request,
+      leftOut,
+    ),
     metadata: request.user === null ? undefined : { user_id: request.user },
     thinking,
     output_config: encodeOutput(request, effort),
@@ -148,7 +152,7 @@ function encodeThinking(
   const without = { thinking: undefined, effort: undefined, maxTokens: maxTokens ?? target.maxTokens };
   if (reasoning === null) return without;
   const { effort, show } = reasoning;
-  if (target.adaptiveThinking) {
+  if (target.thinking === 'adaptive') {
     if (effort === 'none') return { ...without, effort: 'low' };
     const thinking = { type: 'adaptive', display: show ? 'summarized' : 'omitted' };
     const word = effort === 'minimal' ? 'low' : (effort ?? undefined);

@@ -179,9 +179,9 @@ test('a model that refuses to think of nothing gets the least budget that it tak
 });
 
 test('reasoning as a budget or as a level', async (t) => {
-  const configOf = (given: Partial<Reasoning>, thinkingLevels = false) => {
+  const configOf = (given: Partial<Reasoning>, thinking: TargetOptions['thinking'] = 'budget') => {
     const asked: Reasoning = { effort: null, budget: null, show: false, summary: null, ...given };
-    const config = encode({ reasoning: asked }, { thinkingLevels }).generationConfig;
+    const config = encode({ reasoning: asked }, { thinking }).generationConfig;
     return (config as { thinkingConfig?: object } | undefined)?.thinkingConfig;
   };
   t.same(configOf({ effort: 'none', show: true }), { thinkingBudget: 0 });
@@ -193,13 +193,13 @@ test('reasoning as a budget or as a level', async (t) => {
   t.same(configOf({ effort: 'xhigh', budget: 31_999 }), { thinkingBudget: 24_576 });
   t.same(configOf({ show: true }), { includeThoughts: true });
   t.equal(configOf({}), undefined);
-  t.same(configOf({ effort: 'none', show: true }, true), { thinkingLevel: 'LOW' });
-  t.same(configOf({ effort: 'minimal' }, true), { thinkingLevel: 'MINIMAL' });
-  t.same(configOf({ effort: 'medium', budget: 8192, show: true }, true), {
+  t.same(configOf({ effort: 'none', show: true }, 'levels'), { thinkingLevel: 'LOW' });
+  t.same(configOf({ effort: 'minimal' }, 'levels'), { thinkingLevel: 'MINIMAL' });
+  t.same(configOf({ effort: 'medium', budget: 8192, show: true }, 'levels'), {
     includeThoughts: true,
     thinkingLevel: 'MEDIUM',
   });
-  t.same(configOf({ effort: 'max' }, true), { thinkingLevel: 'HIGH' });
+  t.same(configOf({ effort: 'max' }, 'levels'), { thinkingLevel: 'HIGH' });
 });
 
 test('a tool round trip', async (t) => {
@@ -240,7 +240,7 @@ test('large numbers of arguments and results keep their digits', async (t) => {
 
 test('media of a result stand in it where the model takes them there, else after all results', async (t) => {
   const inlineData = { mimeType: 'image/png', data: 'AA==' };
-  t.same(resultOf({ content: [text('see'), image] }, { thinkingLevels: true })?.parts, [
+  t.same(resultOf({ content: [text('see'), image] }, { thinking: 'levels' })?.parts, [
     { functionResponse: { id: 'call_1', name: 'f', response: { result: 'see' }, parts: [{ inlineData }] } },
   ]);
   const two = encodeTurns([
@@ -313,8 +313,8 @@ test('media', async (t) => {
 });
 
 test('signatures go back to their vendor on the part after the reasoning', async (t) => {
-  const partsOf = (parts: AssistantPart[], thinkingLevels = false) =>
-    (encodeTurns([says('q'), answers(...parts)], { thinkingLevels }) as { parts: object[] }[])[1]?.parts;
+  const partsOf = (parts: AssistantPart[], thinking: TargetOptions['thinking'] = 'budget') =>
+    (encodeTurns([says('q'), answers(...parts)], { thinking }) as { parts: object[] }[])[1]?.parts;
   const thought = { text: 'hm', thought: true };
   t.same(partsOf([reasoning('hm', token('s')), call(), call({ id: 'call_2' })]), [
     thought,
@@ -335,20 +335,20 @@ test('signatures go back to their vendor on the part after the reasoning', async
     t.same(partsOf([reasoning('hm', foreign), text('a')]), [{ text: 'a' }], String(foreign));
   const spare = { thoughtSignature: 'skip_thought_signature_validator' };
   t.same(
-    partsOf([reasoning('hm', foreignToken), call(), call({ id: 'call_2' })], true),
+    partsOf([reasoning('hm', foreignToken), call(), call({ id: 'call_2' })], 'levels'),
     [{ ...callPart, ...spare }, { functionCall: { ...callPart.functionCall, id: 'call_2' } }],
     'models that insist on a signature get the one that is for calls of others',
   );
-  t.same(partsOf([reasoning('', token('s')), call()], true), [{ ...callPart, thoughtSignature: 's' }]);
+  t.same(partsOf([reasoning('', token('s')), call()], 'levels'), [{ ...callPart, thoughtSignature: 's' }]);
 });
 
 test('the signature of a call stands on the call where a client puts its reasoning before the text', (t) => {
-  const partsOf = (parts: AssistantPart[], thinkingLevels = false) =>
-    (encodeTurns([says('q'), answers(...parts)], { thinkingLevels }) as { parts: object[] }[])[1]?.parts;
+  const partsOf = (parts: AssistantPart[], thinking: TargetOptions['thinking'] = 'budget') =>
+    (encodeTurns([says('q'), answers(...parts)], { thinking }) as { parts: object[] }[])[1]?.parts;
   const ofCall = reasoning('', token('s').replace('gw1.s.', 'gw1.c.'));
   const second = { functionCall: { ...callPart.functionCall, id: 'call_2' } };
-  for (const thinkingLevels of [false, true])
-    t.same(partsOf([ofCall, text('a'), call(), call({ id: 'call_2' })], thinkingLevels), [
+  for (const thinking of ['budget', 'levels'] as const)
+    t.same(partsOf([ofCall, text('a'), call(), call({ id: 'call_2' })], thinking), [
       { text: 'a' },
       { ...callPart, thoughtSignature: 's' },
       second,

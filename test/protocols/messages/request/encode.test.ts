@@ -189,7 +189,7 @@ test('every effort has its budget, below the limit', async (t) => {
 });
 
 test('a model that adapts gets the effort itself', async (t) => {
-  const adaptive = { adaptiveThinking: true };
+  const adaptive = { thinking: 'adaptive' } as const;
   t.match(encode(reasoning('minimal'), adaptive), {
     thinking: { type: 'adaptive', display: 'summarized' },
     output_config: { effort: 'low' },
@@ -205,7 +205,7 @@ test('a model that adapts gets the effort itself', async (t) => {
 });
 
 test('a model that adapts is never told that its thinking is disabled', async (t) => {
-  const adaptive = { adaptiveThinking: true };
+  const adaptive = { thinking: 'adaptive' } as const;
   const high = reasoning('high');
   const begun = [...plain.turns, { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] }] as const;
   const without = { thinking: undefined, output_config: { effort: 'high' } };
@@ -229,16 +229,19 @@ test('a model that adapts gets no settings of sampling, and the client is told',
   const sampling = { temperature: 0.2, topP: 0.9, topK: 5 };
   const none = { temperature: undefined, top_p: undefined, top_k: undefined };
   for (const asked of [{}, reasoning('none'), reasoning('high')])
-    t.match(encode({ ...sampling, ...asked }, { adaptiveThinking: true }), none);
-  const namesFor = (changes: Partial<ConversationRequest>, adaptiveThinking = true) => {
+    t.match(encode({ ...sampling, ...asked }, { thinking: 'adaptive' }), none);
+  const namesFor = (
+    changes: Partial<ConversationRequest>,
+    thinking: TargetOptions['thinking'] = 'adaptive',
+  ) => {
     const leftOut = new LeftOut();
-    writeRequest(messagesCodec, { ...plain, ...changes }, { ...target, adaptiveThinking }, leftOut);
+    writeRequest(messagesCodec, { ...plain, ...changes }, { ...target, thinking }, leftOut);
     return leftOut.names;
   };
   t.strictSame(namesFor(sampling), ['temperature', 'top_p', 'top_k']);
   t.strictSame(namesFor({ topK: 5, from: 'generateContent' }), ['generationConfig.topK']);
   t.strictSame(namesFor({}), []);
-  t.strictSame(namesFor(sampling, false), ['top_p'], 'not beside a temperature');
+  t.strictSame(namesFor(sampling, 'budget'), ['top_p'], 'not beside a temperature');
 });
 
 test('what does not go with thinking is dropped, or thinking is', async (t) => {
@@ -258,14 +261,14 @@ test('what does not go with thinking is dropped, or thinking is', async (t) => {
 });
 
 test('thinking that is asked for and left out is told', async (t) => {
-  const told = (changes: Partial<ConversationRequest>, adaptiveThinking = false) => {
+  const told = (changes: Partial<ConversationRequest>, thinking: TargetOptions['thinking'] = 'budget') => {
     const leftOut = new LeftOut();
-    writeRequest(messagesCodec, { ...plain, ...changes }, { ...target, adaptiveThinking }, leftOut);
+    writeRequest(messagesCodec, { ...plain, ...changes }, { ...target, thinking }, leftOut);
     return leftOut.names;
   };
   const forced = { tools: [f], toolChoice: { mode: 'required' } } as const;
   t.strictSame(told({ ...reasoning('low'), ...forced }), ['reasoning_effort']);
-  t.strictSame(told({ ...reasoning('low'), ...forced }, true), [], 'the effort is sent');
+  t.strictSame(told({ ...reasoning('low'), ...forced }, 'adaptive'), [], 'the effort is sent');
   t.strictSame(told({ ...reasoning('high'), maxTokens: 5, from: 'responses' }), ['reasoning.effort']);
   t.strictSame(told({ ...reasoning('high', 5000), ...forced, from: 'generateContent' }), [
     'generationConfig.thinkingConfig',

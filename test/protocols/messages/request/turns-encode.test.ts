@@ -241,7 +241,7 @@ test('a signature whose words are lost is left out, and with it thinking where t
   const sent = encode({ turns: turns(''), reasoning });
   t.same(at(sent, 'messages', 1), { role: 'assistant', content: [toolUse('1')] });
   t.equal(sent.thinking, undefined);
-  t.match(encode({ turns: turns(''), reasoning }, { adaptiveThinking: true }).thinking, { type: 'adaptive' });
+  t.match(encode({ turns: turns(''), reasoning }, { thinking: 'adaptive' }).thinking, { type: 'adaptive' });
   const returned = encode({ turns: turns('hm'), reasoning });
   t.same(at(returned, 'messages', 1, 'content', 0), { type: 'thinking', thinking: 'hm', signature: 's' });
   t.match(returned.thinking, { type: 'enabled' });
