@@ -27,7 +27,20 @@ export function notesOf(config: ResolvedConfig): readonly string[] {
  * @throws Error when the certificate cannot be read
  */
 export function warningsOf(config: ResolvedConfig): readonly string[] {
-  return [...certificateNotes(config), ...config.upstreams.flatMap((each) => loopNotes(config, each))];
+  const { upstreams } = config;
+  const loops = upstreams.flatMap((each) => loopNotes(config, each));
+  return [...certificateNotes(config), ...loops, ...upstreams.flatMap(variableNotes)];
+}
+
+/** Names of variables in the spelling of a shell or of another gateway, which go to the upstream as they stand. */
+const variable = /^(?:\$[A-Z_][A-Z0-9_]*|os\.environ\/\w+|env[.:]\w+)$/;
+
+function variableNotes({ name, apiKeys }: ResolvedUpstream): string[] {
+  return apiKeys.flatMap((apiKey, index) =>
+    variable.test(apiKey)
+      ? [`upstreams.${name}.apiKeys[${index}] is the name of a variable: what it holds is written \${NAME}`]
+      : [],
+  );
 }
 
 /** An upstream that is the gateway's own listener: one call of a model that leads back to itself is asked without end. */

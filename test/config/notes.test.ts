@@ -155,3 +155,10 @@ test('an upstream that is the gateway itself is noted, however it is written', a
   t.equal(loops('http://10.0.0.2:8080/v1', everywhere), 0, 'another host, for all that is known');
   t.equal(loops('http://127.0.0.1:8080/v1', { host: '10.0.0.1', port: 8080 }), 0);
 });
+
+test('a key that is the name of a variable is noted', async (t) => {
+  const noted = (apiKey: string): readonly string[] => notes({ apiKeys: ['sk-1', apiKey] }, {}, ['chat']);
+  for (const apiKey of ['$MAIN_KEY', 'os.environ/MAIN_KEY', 'env.MAIN_KEY'])
+    t.match(noted(apiKey), [/^upstreams\.u0\.apiKeys\[1\] is the name of a variable: .*\$\{NAME\}$/]);
+  t.strictSame(noted('sk-$x'), []);
+});
