@@ -37,7 +37,10 @@ const untranscribed = 'conversation.item.input_audio_transcription.failed';
 /** Of sound that a model makes: one for 50 ms (https://platform.openai.com/docs/guides/realtime-costs). */
 const tokensPerSecond = 20;
 
-/** A response that ends is told once more soon, if at all. */
+/** Types of an item that begins: the older name, and the one since 2025. */
+const itemsBegun: readonly string[] = ['conversation.item.created', 'conversation.item.added'];
+
+/** A response that ends is told once more soon, if at all, and so is the transcript of what was said. */
 const mostEnded = 64;
 /** A longer id is none that is kept. */
 const longestId = 256;
@@ -55,6 +58,8 @@ export class OpenUsage {
   /** Ids of responses under way, and of the last that have ended. */
   readonly #begun = new Set<string>();
   readonly #ended = new Set<string>();
+  /** Of which the transcripts have been told last: each a content index, a blank and the id of an item. */
+  readonly #transcribed = new Set<string>();
 
   get isOpen(): boolean {
     return this.mayMakeResponse || this.#isTranscribing;
@@ -85,18 +90,36 @@ export class OpenUsage {
   }
 
   /**
-   * Whether a server event tells again of a response that has ended, and has not begun anew since: servers that call all of
-   * their responses alike say when each begins.
+   * Whether a server event tells again of a response that has ended, or of a transcript, and its response or item has not begun
+   * anew since: servers that call all of them alike say when each begins.
    */
   tellsAgain(event: Buffer): boolean {
-    if (typeOfEvent(event) !== responseDone) return false;
-    const id = responseId(responseOf(event));
+    switch (typeOfEvent(event)) {
+      case responseDone:
+        return this.#endsAgain(responseId(responseOf(event)));
+      case transcribed:
+        return this.#transcribesAgain(objectOf(event));
+      default:
+        return false;
+    }
+  }
+
+  #endsAgain(id: string): boolean {
     if (this.#ended.has(id)) return true;
-    if (!this.#begun.delete(id)) return false;
-    this.#ended.add(id);
-    const [oldest] = this.#ended;
-    if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
+    if (this.#begun.delete(id)) addToLast(this.#ended, id);
     return false;
+  }
+
+  #transcribesAgain(event: JsonObject | null): boolean {
+    const id = idOf(event?.item_id);
+    if (id === '') return false;
+    const transcript = `${numberOrNull(event?.content_index) ?? 0} ${id}`;
+    if (!this.#transcribed.has(transcript)) {
+      addToLast(this.#transcribed, transcript);
+      return false;
+    }
+    this.#isTranscribing = false;
+    return true;
   }
 
   /**
@@ -105,7 +128,8 @@ export class OpenUsage {
    * @returns what was shown of a response that has ended without telling any; null for nothing
    */
   note(event: Buffer, told: Usage | null): Usage | null {
-    switch (typeOfEvent(event)) {
+    const type = typeOfEvent(event);
+    switch (type) {
       case begun:
         this.#begin(responseOf(event));
         break;
@@ -119,6 +143,7 @@ export class OpenUsage {
         this.#isTranscribing = false;
         break;
       default:
+        if (itemsBegun.includes(type)) this.#beginItem(event);
         this.noteDelta(event);
     }
     return null;
@@ -141,6 +166,13 @@ export class OpenUsage {
     const id = responseId(response);
     this.#ended.delete(id);
     if (id !== '' && this.#begun.size < mostEnded) this.#begun.add(id);
+  }
+
+  #beginItem(event: Buffer): void {
+    if (this.#transcribed.size === 0) return;
+    const id = idOf(memberOf(objectOf(event), 'item')?.id);
+    for (const transcript of this.#transcribed)
+      if (transcript.endsWith(` ${id}`)) this.#transcribed.delete(transcript);
   }
 
   #answerAsked(): void {
@@ -174,7 +206,7 @@ const usualRate = 24_000;
 /** An upstream that names another rate is not believed: the seconds would be as long or short as it likes. */
 const lowestRate = 8000;
 const highestRate = 48_000;
-/** An event that tells how a response begins, or has ended, is shorter: it has no sound in it. */
+/** An event that tells how a response begins, or has ended, or of a transcript is shorter: it has no sound in it. */
 const longestOfResponse = 256 * 1024;
 /** A longer text is not looked at letter by letter. */
 const longestRead = 64 * 1024;
@@ -182,15 +214,32 @@ const longestRead = 64 * 1024;
 /** What the sound of responses is taken for where nothing is known of its format. */
 const usualBytesPerSecond = bytesOfSample * usualRate;
 
+/** An event; null where it is too long, or none. */
+function objectOf(event: Buffer): JsonObject | null {
+  return event.length > longestOfResponse ? null : parseObject(event.toString('utf8'));
+}
+
 /** What an event tells of its response; null where it is too long, or tells of none. */
 function responseOf(event: Buffer): JsonObject | null {
-  return event.length > longestOfResponse ? null : memberOf(parseObject(event.toString('utf8')), 'response');
+  return memberOf(objectOf(event), 'response');
 }
 
 /** @returns an empty text where it has none */
 function responseId(response: JsonObject | null): string {
-  const id = textOf(response?.id);
+  return idOf(response?.id);
+}
+
+/** @returns an empty text for what is no id, or none that is kept */
+function idOf(value: unknown): string {
+  const id = textOf(value);
   return id.length > longestId ? '' : id;
+}
+
+/** Remembers an id; the one that has been remembered for longest gives way. */
+function addToLast(ids: Set<string>, id: string): void {
+  ids.add(id);
+  const [oldest] = ids;
+  if (ids.size > mostEnded && oldest !== undefined) ids.delete(oldest);
 }
 
 /** @param response as it begins, with the format of its sound @returns bytes of a second of it */

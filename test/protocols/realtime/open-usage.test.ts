@@ -84,6 +84,38 @@ test('a response that is told to have ended twice is known, and one that begins 
   t.end();
 });
 
+test('a transcript that is told twice is known, and another part of its item, or an item that begins by the same id, is another', (t) => {
+  const open = new OpenUsage();
+  const type = 'conversation.item.input_audio_transcription.completed';
+  const tells = (item_id: unknown, content_index?: number) =>
+    open.tellsAgain(bytes({ type, item_id, content_index, transcript: 'Yes.' }));
+  t.strictSame([tells('item_1', 0), tells('item_1', 0), tells('item_1', 1)], [false, true, false]);
+  t.strictSame([tells('item_1'), tells('item_2'), tells('item_2')], [true, false, true]);
+  for (const begun of ['conversation.item.created', 'conversation.item.added']) {
+    open.note(bytes({ type: begun, item: { id: 'item_1', type: 'message' } }), null);
+    t.strictSame([tells('item_1', 0), tells('item_1', 1), tells('item_1', 0)], [false, false, true]);
+    t.ok(tells('item_2'));
+  }
+  for (const id of ['', null, 7, 'x'.repeat(300)]) t.strictSame([tells(id), tells(id)], [false, false]);
+  for (let number = 10; number < 100; number++) tells(`item_${number}`);
+  t.strictSame([tells('item_99'), tells('item_36'), tells('item_35')], [true, true, false]);
+  t.end();
+});
+
+test('a transcript that is told again is no longer under way', (t) => {
+  const open = new OpenUsage();
+  const type = 'conversation.item.input_audio_transcription';
+  const delta = bytes({ type: `${type}.delta`, item_id: 'item_1', delta: 'Yes' });
+  const completed = bytes({ type: `${type}.completed`, item_id: 'item_1', transcript: 'Yes.' });
+  open.note(delta, null);
+  t.notOk(open.tellsAgain(completed));
+  open.note(completed, null);
+  open.note(delta, null);
+  t.ok(open.tellsAgain(completed));
+  t.notOk(open.isOpen);
+  t.end();
+});
+
 test('no response is taken for another that has no id, or was not heard to begin, or ended long ago', (t) => {
   const open = new OpenUsage();
   const event = (type: string, id: unknown) => bytes({ type, response: { id } });
