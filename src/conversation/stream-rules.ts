@@ -104,6 +104,16 @@ export const inputMetering: Metering = { ...conversationMetering, estimates: 'in
 /** Only what an upstream reports counts. */
 export const reportedMetering: Metering = { ...conversationMetering, estimates: 'none' };
 
+/** Counts the media of one answer as it passes, and keeps nothing of it. */
+export interface UnitCounter {
+  /** Takes the next piece of an answer that is no stream. */
+  addWhole(piece: Buffer): void;
+  /** Takes the next bytes of a stream. */
+  addEvents(run: Buffer): void;
+  /** How many the answer has brought; null where that is not known. */
+  readonly units: number | null;
+}
+
 /** What a relay has to know of a protocol to pass its streams through untouched: each protocol brings one. */
 export interface StreamRules {
   /**
@@ -147,8 +157,8 @@ export interface StreamRules {
   readonly noteCharges?: (run: Buffer, charges: AnswerCharges) => void;
   /** What the last bytes of an answer tell of the media in it; absent where that has no price of its own. */
   readonly madeOf?: (end: Buffer) => MadeMedia;
-  /** How many media a whole answer has brought, where its usage does not say; null where that is not known. Absent for none. */
-  readonly unitsOf?: (body: Buffer) => number | null;
+  /** Makes what counts the media of an answer, where its usage does not say how many they are. Absent for none. */
+  readonly countUnits?: () => UnitCounter;
   readonly metering: Metering;
 }
 

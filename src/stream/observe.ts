@@ -17,6 +17,7 @@ import {
   type StreamFacts,
   type StreamRules,
   type StreamVerdict,
+  type UnitCounter,
 } from '../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -115,10 +116,12 @@ export class ObservedTransform implements AnswerTransform {
   mediaSeconds = 0;
   made: MadeMedia | null = null;
   units: number | null = null;
+  readonly #counter: UnitCounter | null;
 
   constructor(observed: Observed) {
     this.#observed = observed;
     this.#rules = observed.rules;
+    this.#counter = observed.rules.countUnits?.() ?? null;
     this.#accountErrors = new VendorAccountErrors(observed.rules, observed.secrets);
     this.#watch = observed.watch ?? null;
     this.keep = observed.keep;
@@ -181,6 +184,7 @@ export class ObservedTransform implements AnswerTransform {
     const part = large === null ? run : large.add(before, run, isInside);
     this.#large = isInside ? large : null;
     this.#noteCharges(part);
+    this.#counter?.addEvents(run);
     this.#ending = null;
     this.#usage = null;
     this.#output.add(run);
@@ -286,12 +290,15 @@ export class ObservedTransform implements AnswerTransform {
       if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);
+    this.#counter?.addWhole(chunk);
     this.#usage = null;
     this.#output.add(chunk);
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
     if (brokenBy === null) this.#endEvent();
+    // Of one that breaks off nobody knows how many its upstream has made.
+    if (brokenBy === null) this.units = this.#counter?.units ?? null;
     const usage = this.#tokensAtEnd(brokenBy);
     const charges = this.#charges;
     return usage === null || charges === null ? usage : chargedUsage(usage, charges);
@@ -349,7 +356,8 @@ export class ObservedTransform implements AnswerTransform {
     }
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     this.made = this.#rules.madeOf?.(body) ?? null;
-    this.units = this.#rules.unitsOf?.(body) ?? null;
+    this.#counter?.addWhole(body);
+    this.units = this.#counter?.units ?? null;
     return this.#observed.amend === null ? body : this.#observed.amend(body);
   }
 

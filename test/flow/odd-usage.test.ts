@@ -397,6 +397,34 @@ const cases: readonly Case[] = [
     record: { units: 2, outputTokens: 8000, costNanoUsd: 80_000_000 },
   },
   {
+    name: 'nothing, for images of a large answer, of which one has failed',
+    kind: 'images',
+    asks: [askTwoImages],
+    answer: imageList({ b64_json: 'A'.repeat(400_000) }, { error: refusal }),
+    record: { units: 1, costNanoUsd: 40_000_000 },
+  },
+  {
+    name: 'tokens alone, behind images of a large answer',
+    kind: 'images',
+    asks: [askImages],
+    answer: whole({
+      created: 1,
+      data: [1, 2, 3].map(() => ({ b64_json: 'A'.repeat(300_000), revised_prompt: 'a "data":[{' })),
+      usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
+    }),
+    record: { ...exact, units: 3, costNanoUsd: 120_000_000 },
+  },
+  {
+    name: 'nothing, for one image of a stream in which two were asked for',
+    kind: 'images',
+    asks: [streamed(askTwoImages)],
+    answer: stream([
+      named({ type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'A'.repeat(9000) }),
+      named({ type: 'image_generation.completed', b64_json: 'A'.repeat(1_500_000) }),
+    ]),
+    record: { units: 1, costNanoUsd: 40_000_000 },
+  },
+  {
     name: 'seconds with an exponent',
     kind: 'sound',
     asks: [askTranscript],

@@ -6,13 +6,14 @@ import {
 } from '../../conversation/stream-rules.js';
 import type { MadeMedia } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseObject, textOf, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { lastWordOf, needleOf } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { alwaysEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { brokenEvent, foreignEvent, upstreamError, wordsOf } from '../error-formats/upstream-error.js';
 import { imagesUsage } from './answer-decode.js';
+import { MadeImages } from './made.js';
 
 /** An event holds an image of megabytes: so many of its first bytes tell what it is. */
 const headBytes = 512;
@@ -99,16 +100,6 @@ function headOf(run: Buffer, start: number): string {
   return run.toString('latin1', start, Math.min(run.length, start + headBytes)).trimStart();
 }
 
-/** How many images a whole answer has brought: in the place of one that was not made an error may stand. */
-function unitsOf(body: Buffer): number | null {
-  const data = parseObject(body.toString('utf8'))?.data;
-  return Array.isArray(data) ? data.filter(isMade).length : null;
-}
-
-function isMade(image: unknown): boolean {
-  return isObject(image) && !isObject(image.error) && textOf(image.error) === '';
-}
-
 const sizeKey = needleOf('"size"');
 const qualityKey = needleOf('"quality"');
 
@@ -125,7 +116,7 @@ const images: Omit<Endpoint, 'upstreamPath'> = {
   judgeEnd,
   usageOf: imagesUsage,
   madeOf,
-  unitsOf,
+  countUnits: () => new MadeImages(),
   metering: { ...reportedMetering, broken: 'medium' },
   hasEffects: alwaysEffects,
 };

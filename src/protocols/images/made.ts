@@ -1,0 +1,176 @@
+import type { UnitCounter } from '../../conversation/stream-rules.js';
+import { endOfString } from '../../wire/json-skip.js';
+
+/*
+ * How many images an answer has brought, counted as its bytes pass: of megabytes of image in it nothing is kept.
+ */
+
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/** Of a string so much is kept: the names that are looked for are shorter. */
+const longestName = 8;
+/** How deep a member of the answer stands, an image in its `data`, and a member of that. */
+const ofAnswer = 1;
+const ofData = 2;
+const ofImage = 3;
+
+/** Counts the objects in `data` of a whole answer. In the place of an image that was not made an error may stand. */
+class DataImages {
+  /** Null until the list has ended. */
+  made: number | null = null;
+  #count = 0;
+  #depth = 0;
+  #inData = false;
+  #isFailed = false;
+  #inText = false;
+  /** The last byte is a backslash that says what the next one means. */
+  #isEscaped = false;
+  /** The beginning of the string that stands last. */
+  #text = '';
+  /** Of the members that are looked into, the one whose value comes next. */
+  #name: string | null = null;
+
+  add(piece: Buffer): void {
+    if (piece.length === 0) return;
+    let at = this.#inText ? this.#readText(piece, 0) : 0;
+    for (; at < piece.length; at++) {
+      switch (piece[at]) {
+        case quote:
+          this.#inText = true;
+          this.#text = '';
+          at = this.#readText(piece, at + 1) - 1;
+          break;
+        case colon:
+          this.#name = this.#text;
+          break;
+        case comma:
+          this.#name = null;
+          break;
+        case openBrace:
+        case openBracket:
+          this.#open(piece[at] === openBrace);
+          break;
+        case closeBrace:
+        case closeBracket:
+          this.#close();
+          break;
+      }
+    }
+  }
+
+  /** @returns where the string ends, behind its quote, or the end of the piece */
+  #readText(piece: Buffer, from: number): number {
+    const start = from + (this.#isEscaped ? 1 : 0);
+    this.#isEscaped = false;
+    const end = endOfString(piece, start);
+    const stop = end === -1 ? piece.length : end;
+    const missing = longestName - this.#text.length;
+    if (missing > 0) this.#text += piece.toString('latin1', from, Math.min(stop, from + missing));
+    if (end !== -1) {
+      this.#inText = false;
+      const isError = this.#inData && this.#depth === ofImage && this.#name === 'error';
+      if (isError && this.#text !== '') this.#isFailed = true;
+      return end + 1;
+    }
+    let before = piece.length;
+    while (before > start && piece[before - 1] === backslash) before--;
+    this.#isEscaped = (piece.length - before) % 2 === 1;
+    return piece.length;
+  }
+
+  #open(isObject: boolean): void {
+    const name = this.#name;
+    if (this.#depth === ofAnswer && name === 'data' && !isObject) {
+      this.#inData = true;
+      this.#count = 0;
+    } else if (this.#inData && this.#depth === ofData) this.#isFailed = !isObject;
+    else if (this.#inData && this.#depth === ofImage && name === 'error' && isObject) this.#isFailed = true;
+    this.#name = null;
+    this.#depth++;
+  }
+
+  #close(): void {
+    this.#depth--;
+    this.#name = null;
+    if (!this.#inData) return;
+    if (this.#depth === ofData && !this.#isFailed) this.#count++;
+    if (this.#depth !== ofAnswer) return;
+    this.#inData = false;
+    this.made = this.#count;
+  }
+}
+
+/** Counts how often one of some words stands in bytes, however these are cut. */
+class WordCount {
+  count = 0;
+  readonly #words: readonly Buffer[];
+  readonly #longest: number;
+  /** The end of what has passed, in which a word may have begun. */
+  #begun = Buffer.alloc(0);
+
+  constructor(words: readonly string[]) {
+    this.#words = words.map((word) => Buffer.from(word));
+    this.#longest = Math.max(...words.map((word) => word.length));
+  }
+
+  add(piece: Buffer): void {
+    const cut = Buffer.concat([this.#begun, piece.subarray(0, this.#longest - 1)]);
+    for (const word of this.#words) {
+      for (let at = cut.indexOf(word); at !== -1 && at < this.#begun.length; at = cut.indexOf(word, at + 1))
+        if (at + word.length > this.#begun.length) this.count++;
+      for (let at = piece.indexOf(word); at !== -1; at = piece.indexOf(word, at + word.length)) this.count++;
+    }
+    const kept = this.#longest - 1;
+    const last = piece.length >= kept ? piece : Buffer.concat([this.#begun, piece]);
+    this.#begun = Buffer.from(last.subarray(Math.max(0, last.length - kept)));
+  }
+}
+
+/** How often a stream has events of some types. */
+class EventCount {
+  /** In quotes, which no text can hold, and where servers name their events, by their lines. */
+  readonly #types: WordCount;
+  readonly #lines: WordCount;
+
+  constructor(types: readonly string[]) {
+    this.#types = new WordCount(types.map((type) => `"${type}"`));
+    this.#lines = new WordCount(types.map((type) => `event: ${type}\n`));
+  }
+
+  add(run: Buffer): void {
+    this.#types.add(run);
+    this.#lines.add(run);
+  }
+
+  get count(): number {
+    return Math.max(this.#types.count, this.#lines.count);
+  }
+}
+
+/** Counts the images of an answer; see `StreamRules.countUnits`. */
+export class MadeImages implements UnitCounter {
+  readonly #data = new DataImages();
+  /** An event for each image; of Ark one for all of them, behind those that bring one each. */
+  readonly #completed = new EventCount(['image_generation.completed', 'image_edit.completed']);
+  readonly #succeeded = new EventCount(['image_generation.partial_succeeded']);
+
+  addWhole(piece: Buffer): void {
+    this.#data.add(piece);
+  }
+
+  addEvents(run: Buffer): void {
+    this.#completed.add(run);
+    this.#succeeded.add(run);
+  }
+
+  get units(): number | null {
+    return this.#data.made ?? (Math.max(this.#completed.count, this.#succeeded.count) || null);
+  }
+}
