@@ -123,12 +123,12 @@ export function parseHead(
   // A head that is whole ends before any line of its body: it need not be looked for.
   const stop = buffer.lastIndexOf(lf, limit - 1) + 1;
   const unfinished = limit - start === maxHeadBytes ? 'head too large' : null;
-  if (limit === start || stop <= start) return unfinished;
-
   let at = start;
-  for (let i = 0; i < 7; i++, at++) {
+  // Bytes of something else may have no line feed: they are not waited for until there are too many of them.
+  for (let i = 0; i < protocolName.length && at < limit; i++, at++) {
     if (buffer[at] !== protocolName[i]) return 'not an HTTP/1 status line';
   }
+  if (stop <= start) return unfinished;
   const head = new ParsedHead();
   head.minor = (buffer[at] as number) - zero;
   if (head.minor !== 0 && head.minor !== 1) return 'unknown HTTP version';

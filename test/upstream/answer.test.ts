@@ -70,6 +70,23 @@ test('a malformed line is found without waiting for the end of the head', async 
   }
 });
 
+test('bytes that begin no head are found out without a line feed, and called so', async (t) => {
+  for (const text of ['A'.repeat(40_000), 'HTTP/2 ', '\r', `HTTP/1.1 200 OK\r\n\r\n`.slice(1)])
+    t.equal(read(text, []).problem, 'not an HTTP/1 status line');
+  for (const text of ['', 'H', 'HTTP/1', 'HTTP/1.']) t.equal(read(text, []).problem, null);
+});
+
+test('a head is measured by itself, whatever came before it', async (t) => {
+  const early = `HTTP/1.1 103 Early Hints\r\nlink: ${'x'.repeat(12_000)}\r\n\r\n`;
+  const last = `HTTP/1.1 200 OK\r\na: ${'x'.repeat(12_000)}\r\ncontent-length: 2\r\n\r\nok`;
+  const text = early.repeat(3) + last;
+  for (let size = 1; size < 40_000; size = size * 3 + 1) {
+    const ends = Array.from({ length: Math.floor(text.length / size) }, (_, index) => (index + 1) * size);
+    const { problem, done, body } = read(text, ends);
+    t.same({ problem, done, body }, { problem: null, done: true, body: 'ok' }, `in pieces of ${size}`);
+  }
+});
+
 test('a head that comes byte by byte meets the limit', async (t) => {
   const endless = `HTTP/1.1 200 OK\r\na: ${'x'.repeat(20_000)}`;
   t.equal(

@@ -159,6 +159,34 @@ test('an answer that was there before its request is nobody’s, and the request
   t.equal(server.sockets.length, 2, 'on a fresh connection');
 });
 
+test('what an upstream goes on sending once it has answered is no head of the next answer', async (t) => {
+  const client = makeClient(t);
+  const more = 'A'.repeat(20_000);
+  for (const answer of [
+    'HTTP/1.1 413 Content Too Large\r\ncontent-length: 2\r\n\r\nno',
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: y\r\n\r\n',
+    'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n',
+  ]) {
+    const server = await rawServer(t, (socket, index) => {
+      let served = 0;
+      onRequests(socket, () => {
+        if (index > 0) socket.write(ok);
+        // Its rest comes behind the next request.
+        else socket.write(served++ === 0 ? answer : more);
+      });
+    });
+    t.equal((await new Call(client, server.origin).over).failure, null);
+    const next = await new Call(client, server.origin).over;
+    t.match(next.failure, {
+      reason: 'malformed_answer',
+      detail: /not an HTTP\/1 status line/,
+      headSeen: false,
+    });
+    t.equal((await new Call(client, server.origin).over).body, 'ok', 'on a fresh connection');
+    t.equal(server.sockets.length, 2);
+  }
+});
+
 test('an idle connection that the upstream ends is closed', async (t) => {
   const client = makeClient(t);
   const server = await rawServer(t, answering(ok));
