@@ -1,18 +1,8 @@
 import { atOnce, type Steps } from '../wire/steps.js';
-import {
-  type HolderMessage,
-  type OwnerMessage,
-  type PoolAmount,
-  type PoolAnswer,
-  type PoolAsk,
-  type PoolLease,
-  type PoolRecall,
-  type PoolRecalled,
-  type Slices,
-  someOf,
-} from './lease-messages.js';
+import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './lease-messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
 import { OwnedPools } from './owned-pools.js';
+import { OwnedWorker } from './owned-worker.js';
 import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { type ShareSource, undivided } from './share-source.js';
 import { bucketMs } from './sliding-window.js';
@@ -23,8 +13,6 @@ const recallMs = 250;
 const shareMs = 500;
 /** Asks that come for so long after other hosts gave nothing do not wait for them: one call would wait twice in turn. */
 const shareRestMs = 1000;
-/** Workers are told of a later end of their term in steps of this. */
-const termStepMs = 1000;
 /** What a worker has used before its end counts for so long. */
 const longestWindowMs = Math.max(...Object.values(windowMsOf).map((ms) => ms ?? 0)) + bucketMs;
 /** All slices of a pool make this part of it at most; the rest goes to whoever asks. */
@@ -60,6 +48,8 @@ export interface OwnedUnits {
 
 /** Pools of which a worker is told in one message. */
 const mostAtOnce = 64;
+/** So many for which nobody waits are looked at in a tick, in about a millisecond. */
+const mostOfTick = 1024;
 
 /** The primary's side of all limits: it owns their units and leases them to workers. */
 export class PoolOwner {
@@ -70,6 +60,10 @@ export class PoolOwner {
   readonly #pools = new OwnedPools();
   /** Those whose state time alone may change. */
   readonly #due = new Set<OwnedPool>();
+  /** Those of them for whose units somebody waits. */
+  readonly #awaited = new Set<OwnedPool>();
+  /** Those that are due and still to be looked at in this round. */
+  #round = this.#due.values();
   /** Those with something to send. */
   readonly #sending = new Set<OwnedWorker>();
   /** Workers that have ended and of which none took the place: what they may have used of their slices, oldest first. */
@@ -92,25 +86,37 @@ export class PoolOwner {
   }
 
   /**
-   * A worker has begun, which has no units but its slices, of which it is told at once.
+   * A worker has begun, which has no units but its slices, of which it is told at once, and then, in steps, of the pools in
+   * which it has none. It is not to admit calls before the last step.
    * @param worker is not used for another process again
    * @param send must not throw, nor call the owner
    */
-  join(id: number, send: (message: OwnerMessage) => void): void {
+  joinSteps(id: number, send: (message: OwnerMessage) => void): Steps<void> {
     this.#forgetEnded(this.#now());
     const sliceDivisor = this.#divisorOfNext();
     const worker = new OwnedWorker(id, sliceDivisor, send);
     this.#workers.set(id, worker);
-    if (sliceDivisor === 0) return;
-    const slices: Slices = { sliceDivisor, usedUntil: this.#inheritSlices(sliceDivisor) };
-    const leases: PoolLease[] = [];
+    if (sliceDivisor === 0) return nothing();
+    send({ type: 'lease-order', slices: { sliceDivisor, usedUntil: this.#inheritSlices(sliceDivisor) } });
+    return this.#tellLeases(worker);
+  }
+
+  /** Of each pool that is known, a worker has no slice until it is granted one; of those that become known meanwhile it has. */
+  *#tellLeases(worker: OwnedWorker): Steps<void> {
+    let told = 0;
     for (const pool of this.#pools.values()) {
-      const { name, kind, limit } = pool;
-      if (sliceOf(pool, sliceDivisor) === 0) continue;
-      leases.push({ pool: name, kind, limit, leased: 0 });
-      this.#due.add(pool);
+      if (this.#workers.get(worker.id) !== worker) return;
+      if (sliceOf(pool, worker.sliceDivisor) > 0) {
+        const { name, kind, limit } = pool;
+        worker.leases.push({ pool: name, kind, limit, leased: pool.leased.get(worker.id) ?? 0 });
+        this.#sending.add(worker);
+        this.#due.add(pool);
+        if (++told % mostAtOnce === 0) this.#flush();
+      }
+      yield;
     }
-    send({ type: 'lease-order', slices, leases: someOf(leases) });
+    worker.isJoining = false;
+    this.#flush();
   }
 
   /** Takes a worker's message. One of a worker that is gone is passed over. */
@@ -163,9 +169,22 @@ export class PoolOwner {
   /** Decides what has waited long enough. To be called about every 100 ms. */
   tick(): void {
     this.#shares.tick();
+    this.#answerAwaited();
     const now = this.#now();
-    for (const pool of [...this.#due]) this.#answerAsks(pool, now);
+    for (let count = 0; count < mostOfTick; count++) {
+      const { value: pool, done } = this.#round.next();
+      if (done) {
+        this.#round = this.#due.values();
+        break;
+      }
+      this.#answerAsks(pool, now);
+    }
     this.#flush();
+  }
+
+  #answerAwaited(): void {
+    const now = this.#now();
+    for (const pool of [...this.#awaited]) this.#answerAsks(pool, now);
   }
 
   /**
@@ -289,7 +308,10 @@ export class PoolOwner {
     if (!this.#pools.has(name)) this.#add(before);
     for (const worker of this.#workers.values()) {
       if (worker.sliceDivisor === 0) continue;
-      worker.leases.push({ pool: name, kind, limit, leased: sliceOf(before, worker.sliceDivisor) });
+      const slice = sliceOf(before, worker.sliceDivisor);
+      // One that joins knows nothing yet of pools in which it has no slice.
+      const leased = worker.isJoining ? (this.#pools.get(name)?.leased.get(worker.id) ?? 0) : slice;
+      worker.leases.push({ pool: name, kind, limit, leased });
       this.#sending.add(worker);
     }
   }
@@ -397,8 +419,7 @@ export class PoolOwner {
 
   #tellTerm(): void {
     for (const worker of this.#workers.values()) worker.tellTerm(this.#shares.until);
-    const now = this.#now();
-    for (const pool of [...this.#due]) this.#answerAsks(pool, now);
+    this.#answerAwaited();
     this.#flush();
   }
 
@@ -452,10 +473,16 @@ export class PoolOwner {
     }
     if (isValid) this.#tell(pool);
     const lacksSlices = this.#fillSlices(pool, now);
+    const isAwaited = pool.asks.length > 0 || pool.denied.size > 0;
     if (!lacksSlices && pool.isIdle(this.#workers.values()) && this.#shares.forget(pool)) {
       this.#pools.delete(pool);
       this.#due.delete(pool);
-    } else if (lacksSlices || pool.asks.length > 0 || pool.denied.size > 0 || (pool.window?.total ?? 0) > 0) {
+      this.#awaited.delete(pool);
+      return;
+    }
+    if (isAwaited) this.#awaited.add(pool);
+    else this.#awaited.delete(pool);
+    if (lacksSlices || isAwaited || (pool.window?.total ?? 0) > 0) {
       this.#due.add(pool);
     } else this.#due.delete(pool);
   }
@@ -466,6 +493,10 @@ export class PoolOwner {
     for (const worker of this.#workers.values()) {
       const missing = sliceOf(pool, worker.sliceDivisor) - (pool.leased.get(worker.id) ?? 0);
       if (missing <= 0) continue;
+      if (worker.isJoining) {
+        isLacking = true;
+        continue;
+      }
       const isScarce = pool.asks.length > 0 || now < pool.scarceUntil;
       if (isScarce || pool.usable < missing) isLacking = true;
       else this.#queueAnswer(worker, pool.grant(worker.id, missing));
@@ -520,62 +551,4 @@ function unitsOf({ name, kind, limit, share, free, window, leased, asks }: Owned
     leased: new Map(leased),
     asks: asks.length,
   };
-}
-
-/** A worker as the primary sees it, and what it is about to be told: one message for all that happens at once. */
-class OwnedWorker {
-  readonly id: number;
-  /** Of its slices: see `sliceOf`. */
-  readonly sliceDivisor: number;
-  /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
-  isLate = false;
-  leases: PoolLease[] = [];
-  answers: PoolAnswer[] = [];
-  recalls: PoolRecall[] = [];
-  debts: PoolAmount[] = [];
-  refilled: string[] = [];
-  readonly #send: (message: OwnerMessage) => void;
-  /** It was answered: it may have units. */
-  #isAnswered = false;
-  /** End of its term, as it was told. */
-  #until: number | null = null;
-
-  constructor(id: number, sliceDivisor: number, send: (message: OwnerMessage) => void) {
-    this.id = id;
-    this.sliceDivisor = sliceDivisor;
-    this.#send = send;
-  }
-
-  /** Tells a worker that may have units until when it may use them. */
-  tellTerm(until: number | null): void {
-    if (this.#isAnswered && this.#isNews(until)) this.#send({ type: 'lease-order', until });
-  }
-
-  /** @param until end of the term for the units that it is granted */
-  flush(until: number | null): void {
-    const { leases, answers, recalls, debts, refilled } = this;
-    this.#isAnswered ||= answers.length > 0;
-    this.leases = [];
-    this.answers = [];
-    this.recalls = [];
-    this.debts = [];
-    this.refilled = [];
-    this.#send({
-      type: 'lease-order',
-      leases: someOf(leases),
-      until: answers.length > 0 && this.#isNews(until) ? until : undefined,
-      answers: someOf(answers),
-      recalls: someOf(recalls),
-      debts: someOf(debts),
-      refilled: someOf(refilled),
-    });
-  }
-
-  /** @returns whether it is to be told of that end of its term, which counts as told then */
-  #isNews(until: number | null): boolean {
-    if (until === this.#until) return false;
-    if (until !== null && this.#until !== null && until - this.#until < termStepMs) return false;
-    this.#until = until;
-    return true;
-  }
 }

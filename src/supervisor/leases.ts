@@ -168,8 +168,8 @@ const divisorPerWorker = 4;
 
 /** The primary's side of all limits. */
 export interface Leases {
-  /** A worker is about to be told to start. */
-  onStart(child: ChildProcess): void;
+  /** A worker is about to be told to start, which it is not to be before this resolves. Never rejects. */
+  onStart(child: ChildProcess): Promise<void>;
   /** A worker lacks units, or gives some back. */
   onMessage(child: ChildProcess, message: HolderMessage): void;
   /** The process has ended. */
@@ -247,12 +247,18 @@ export function createLeases(options: LeasesOptions): Leases {
     if (known !== undefined) return known;
     const number = ++count;
     numbers.set(child, number);
-    owner.join(number, (message) => tell(child, message));
     return number;
+  };
+  const join = async (child: ChildProcess): Promise<void> => {
+    try {
+      await inSlices(owner.joinSteps(numberOf(child), (message) => tell(child, message)));
+    } catch (fault) {
+      options.onFault('ipc', fault);
+    }
   };
 
   return {
-    onStart: guarded('ipc', (child) => void numberOf(child)),
+    onStart: join,
     onMessage: guarded('ipc', (child, message) => {
       // What a process has sent may arrive after its end is known.
       if (child.exitCode !== null || child.signalCode !== null) return;

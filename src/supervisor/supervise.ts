@@ -167,9 +167,9 @@ class Supervisor {
       headerBytes: config.limits.headerBytes,
       log: this.#logger,
       onChange: (serving) => this.#onChange(serving),
-      onStart: (child) => {
-        this.#leases.onStart(child);
-        return this.#keys.greet(child);
+      onStart: async (child) => {
+        await this.#leases.onStart(child);
+        await this.#keys.greet(child);
       },
       onGone: (child, isPlanned) => {
         this.#leases.onGone(child);

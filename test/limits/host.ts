@@ -97,14 +97,16 @@ export class SimulatedHost {
       arrivesHere: 0,
     };
     this.workers.push(worker);
-    this.owner.join(id, (message) => {
-      if (message.slices === undefined) this.#toWorker(worker, message);
-      else {
-        // It knows of its slices before its first call.
-        worker.sliceDivisor = message.slices.sliceDivisor;
-        worker.holder.receive(structuredClone(message));
-      }
-    });
+    let isJoining = true;
+    atOnce(
+      this.owner.joinSteps(id, (message) => {
+        if (message.slices !== undefined) worker.sliceDivisor = message.slices.sliceDivisor;
+        // It knows of its slices, and of the pools in which it has none, before its first call.
+        if (isJoining) worker.holder.receive(structuredClone(message));
+        else this.#toWorker(worker, message);
+      }),
+    );
+    isJoining = false;
     this.#everyTick(() => worker.holder.tick(), worker);
     return worker;
   }

@@ -4,6 +4,7 @@ import type { OwnerMessage } from '../../src/limits/lease-messages.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { PoolOwner } from '../../src/limits/pool-owner.js';
 import { findPool } from '../../src/limits/pools.js';
+import { undivided } from '../../src/limits/share-source.js';
 import { atOnce } from '../../src/wire/steps.js';
 import { heldUnits, ownedUnits, SimulatedHost, type SimulatedWorker } from './host.js';
 
@@ -59,8 +60,8 @@ test('who asks while pools are told of the end of a worker has its slots, and wh
   const pools = new Map([window, slots].map((pool) => [pool.name, pool]));
   const owner = new PoolOwner({ poolOf: (name) => pools.get(name), now: () => 1000 });
   const heard: OwnerMessage[] = [];
-  owner.join(1, () => {});
-  owner.join(2, (message) => heard.push(message));
+  atOnce(owner.joinSteps(1, () => {}));
+  atOnce(owner.joinSteps(2, (message) => heard.push(message)));
   const ask = (worker: number, pool: Pool, need: number): void =>
     owner.receive(worker, {
       type: 'lease-news',
@@ -208,7 +209,7 @@ test('a change of one limit looks at no other, however many are in use', (t) => 
       return findPool(pools, name);
     },
   });
-  owner.join(1, () => {});
+  atOnce(owner.joinSteps(1, () => {}));
   const inUse = [...pools.keys()].filter((name) => !name.endsWith(':budget:'));
   const budgets = ['key:a:budget:2026-11', 'key:a:budget:2026-12'];
   const asks = [...inUse, ...budgets].map((pool) => ({ pool, number: 1, need: 1, least: 1, want: 1 }));
@@ -335,5 +336,115 @@ test('a view tells what remains, and when all is back', (t) => {
   t.equal(worker.holder.peek(window).remaining, 0);
   host.advance(64_000);
   t.strictSame(worker.holder.peek(window), { limit: 10, remaining: 10, resetMs: 0 });
+  t.end();
+});
+
+test('a tick looks at some of the pools that nobody waits for, and at each in its turn', (t) => {
+  const count = 10_000;
+  let now = 0;
+  let looks = 0;
+  const owner = new PoolOwner({
+    now: () => now,
+    poolOf: (name) => ({ name, kind: 'requests', limit: 10 }),
+    shares: {
+      ...undivided,
+      isValid() {
+        looks++;
+        return true;
+      },
+    },
+  });
+  atOnce(owner.joinSteps(1, () => {}));
+  atOnce(owner.joinSteps(2, () => {}));
+  const names = Array.from({ length: count }, (_, index) => `key:${index}:requests`);
+  const amounts = names.map((pool) => ({ pool, amount: 10 }));
+  owner.receive(1, { type: 'lease-news', overdrafts: amounts });
+  atOnce(owner.goneSteps(1));
+  t.equal(ownedUnits(owner).length, count);
+  for (let tick = 0; tick < 10; tick++) {
+    now += 100;
+    looks = 0;
+    owner.tick();
+    t.ok(looks > 0 && looks <= 1024);
+  }
+  now += 70_000;
+  for (let tick = 0; tick < 10; tick++) owner.tick();
+  t.same(ownedUnits(owner), [], 'each had its turn');
+  t.end();
+});
+
+/** An owner of many pools that one worker uses, and what its workers hear. */
+function makeShared(count: number) {
+  let now = 0;
+  let limit = 160;
+  const owner = new PoolOwner({
+    now: () => now,
+    poolOf: (name) => ({ name, kind: 'requests', limit }),
+    sliceDivisor: () => 8,
+  });
+  const heard = new Map<number, OwnerMessage[]>();
+  const listen = (id: number) => {
+    const messages: OwnerMessage[] = [];
+    heard.set(id, messages);
+    return (message: OwnerMessage) => void messages.push(message);
+  };
+  const names = Array.from({ length: count }, (_, index) => `key:${index}:requests`);
+  atOnce(owner.joinSteps(1, listen(1)));
+  owner.receive(1, { type: 'lease-news', overdrafts: names.map((pool) => ({ pool, amount: 30 })) });
+  return {
+    owner,
+    names,
+    heard,
+    listen,
+    tick() {
+      now += 100;
+      owner.tick();
+    },
+    setLimit(next: number) {
+      limit = next;
+      owner.reload(names.map((name) => ({ name, kind: 'requests', limit: 160 })));
+    },
+  };
+}
+
+test('a worker that joins is told of pools some at a time, and granted nothing before it knows all', (t) => {
+  const { owner, names, heard, listen, tick, setLimit } = makeShared(1000);
+  const steps = owner.joinSteps(2, listen(2));
+  const messages = heard.get(2) ?? [];
+  t.match(messages, [{ slices: { sliceDivisor: 8 } }]);
+  for (let step = 0; step < 300; step++) steps.next();
+  for (let count = 0; count < 3; count++) tick();
+  t.ok(messages.every(({ answers = [] }) => answers.length === 0));
+  setLimit(80);
+  while (steps.next().done !== true) tick();
+  const leases = messages.flatMap((message) => message.leases ?? []);
+  t.strictSame(new Set(leases.map(({ pool }) => pool)), new Set(names));
+  t.ok(leases.every(({ leased }) => leased === 0));
+  const joining = messages.slice(1);
+  t.ok(joining.length >= 1000 / 64);
+  for (let count = 0; count < 100; count++) tick();
+  const granted = messages.flatMap(({ answers = [] }) => answers.map(({ granted }) => granted));
+  t.equal(granted.length, 1000);
+  t.ok(granted.every((units) => units === 10));
+  t.end();
+});
+
+test('a worker has its slice of a pool that becomes known while it joins', (t) => {
+  const { owner, heard, listen } = makeShared(100);
+  const steps = owner.joinSteps(2, listen(2));
+  for (let step = 0; step < 50; step++) steps.next();
+  owner.receive(1, { type: 'lease-news', overdrafts: [{ pool: 'key:new:requests', amount: 30 }] });
+  while (steps.next().done !== true);
+  const told = heard
+    .get(2)
+    ?.flatMap(({ leases = [] }) => leases)
+    .filter(({ pool }) => pool === 'key:new:requests');
+  t.ok(told?.every(({ leased }) => leased === 20));
+  t.equal(
+    ownedUnits(owner, ['key:new:requests'])
+      .find(({ name }) => name === 'key:new:requests')
+      ?.leased.get(2),
+    20,
+  );
   t.end();
 });

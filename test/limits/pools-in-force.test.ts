@@ -102,11 +102,15 @@ function startHost() {
       },
       outageRates: () => 'closed',
     });
-    owner.join(id, (message) => {
-      messages++;
-      if (message.slices !== undefined) holder.receive(structuredClone(message));
-      else time.at(time.now + 1, () => holder.receive(structuredClone(message)));
-    });
+    let isJoining = true;
+    atOnce(
+      owner.joinSteps(id, (message) => {
+        messages++;
+        if (isJoining) holder.receive(structuredClone(message));
+        else time.at(time.now + 1, () => holder.receive(structuredClone(message)));
+      }),
+    );
+    isJoining = false;
     every(() => holder.tick());
     return holder;
   };

@@ -2,6 +2,7 @@ import type { Test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import type { Gateway, GatewayOptions } from '../../src/gateway.js';
 import { HostClock } from '../../src/limits/clock.js';
+import type { OwnerMessage } from '../../src/limits/lease-messages.js';
 import { PoolOwner } from '../../src/limits/pool-owner.js';
 import { findPool, poolSteps } from '../../src/limits/pools.js';
 import { atOnce } from '../../src/wire/steps.js';
@@ -24,7 +25,8 @@ export function ownLimits(t: Pick<Test, 'teardown'>, config: ResolvedConfig, del
       const id = ++count;
       // Messages between processes come later, and in order.
       const gateway = make((message) => void setTimeout(() => owner.receive(id, message), delayMs));
-      owner.join(id, (message) => void setTimeout(() => gateway.receiveLease(message), delayMs));
+      const send = (message: OwnerMessage) => void setTimeout(() => gateway.receiveLease(message), delayMs);
+      atOnce(owner.joinSteps(id, send));
       return gateway;
     },
   };
