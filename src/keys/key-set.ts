@@ -36,6 +36,7 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
   const byHash = new WideMap<Mutable<KeyEntry>>();
   const byId = new WideMap<readonly Mutable<KeyEntry>[]>();
   let isComplete = false;
+  let hasBegun = false;
 
   const remove = (id: string): void => {
     for (const entry of byId.get(id) ?? []) {
@@ -63,12 +64,14 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
       return isComplete;
     },
     find: (hash) => byHash.get(hash) ?? null,
-    apply({ whole, put: changed, removed }) {
+    apply({ whole, put: changed, removed, more = false }) {
       if (whole) for (const id of [...byId.keys()]) remove(id);
       for (const id of removed) remove(id);
       const at = now();
       for (const key of changed) put(key, at);
-      isComplete ||= whole;
+      hasBegun ||= whole;
+      if (whole) isComplete = !more;
+      else if (hasBegun && !more) isComplete = true;
     },
   };
 }

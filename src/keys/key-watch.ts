@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Store } from '../store/store.js';
 import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
+import { WideMap } from '../wire/wide-map.js';
 import { type Announcements, announcedSince, readAnnouncements } from './key-announcements.js';
 import type { KeyChange, ManagedKey } from './managed-key.js';
 import { type FoundKey, readKeyPage, readKeys } from './stored-keys.js';
@@ -15,7 +16,10 @@ export interface KeyWatchOptions {
   readonly secondLookMs?: number;
   /** Milliseconds after which everything is read anew, changed or not; an hour unless said otherwise. */
   readonly wholeEveryMs?: number;
-  /** Is told every change, the first time with `whole`. When it throws, everything is told again at the next look. */
+  /**
+   * Is told every change, the first time with `whole`, and a part of many keys at a time. When it throws, everything is told
+   * again at the next look, in one change.
+   */
   readonly onKeys: (change: KeyChange) => void;
   /** Is told once when looks begin to fail, with the error, and once, with null, when they work again. */
   readonly onFault?: (error: unknown) => void;
@@ -30,6 +34,8 @@ interface KeyWatch {
   active(): readonly ManagedKey[];
   /** How many these are. */
   count(): number;
+  /** False until all that was there at the first look has been told. */
+  readonly isWhole: boolean;
   /** The ids of all that are known, revoked or not. */
   ids(): readonly string[];
   /** One of `active`, or null. */
@@ -43,6 +49,9 @@ interface KeyWatch {
   /** Ends the watch. Nobody is told anything from then on; resolves when nothing is under way any more. */
   stop(): Promise<void>;
 }
+
+/** What a look has found under an id; undefined for nothing. */
+type Found = readonly [id: string, found: FoundKey | undefined];
 
 /** Keys that are taken over and told of at once: processes that serve calls hear of them. */
 const mostTogether = 32;
@@ -71,7 +80,7 @@ class PollingWatch implements KeyWatch {
   readonly #everyMs: number;
   readonly #secondLookMs: number;
   readonly #wholeEveryMs: number;
-  readonly #known = new Map<string, FoundKey>();
+  readonly #known = new WideMap<FoundKey>();
   /** Revoked keys without a record: while a database is restored there may be none for a moment. */
   readonly #gone = new Map<string, FoundKey>();
   /** Undefined before the first look. */
@@ -80,6 +89,8 @@ class PollingWatch implements KeyWatch {
   /** Ids and when they are due, the first one first. */
   readonly #secondLooks = new Map<string, number>();
   #isUntold = true;
+  /** What has been told is a part of all that was there at the first look. */
+  #isPart = false;
   #isFaulty = false;
   #isStopped = false;
   /** Over when every look that was asked for is. */
@@ -114,6 +125,10 @@ class PollingWatch implements KeyWatch {
     let count = 0;
     for (const found of this.#known.values()) if (isActive(found)) count++;
     return count;
+  }
+
+  get isWhole(): boolean {
+    return !this.#isUntold && !this.#isPart;
   }
 
   ids(): readonly string[] {
@@ -179,8 +194,9 @@ class PollingWatch implements KeyWatch {
 
   async #readAll(): Promise<void> {
     const known = this.#known;
-    const seen = new Set<string>();
-    const found = new Map<string, FoundKey>();
+    const isFirst = known.size === 0;
+    const seen = new WideMap<true>();
+    const found: Found[] = [];
     let from: string | null = null;
     do {
       const page = await readKeyPage(
@@ -188,15 +204,16 @@ class PollingWatch implements KeyWatch {
         from,
         (id, revision) => known.get(id)?.revision === revision,
       );
-      for (const id of page.ids) seen.add(id);
-      for (const [id, one] of page.fresh) found.set(id, one);
+      if (!isFirst) for (const id of page.ids) seen.set(id, true);
+      found.push(...page.fresh);
       from = page.next;
       if (this.#isStopped) return;
     } while (from !== null);
     // A record can be on no page while its time changes: only its own absence says that it is gone.
     const missing = await inSlices(missingSteps(known.keys(), seen));
-    for (const [id, one] of await readKeys(this.#store, missing)) found.set(id, one);
-    await this.#learnAll(new Set([...found.keys(), ...missing]), found);
+    const records = await readKeys(this.#store, missing);
+    for (const id of missing) found.push([id, records.get(id)]);
+    await this.#learnAll(found);
   }
 
   async #readSome(announced: ReadonlySet<string>, now: number): Promise<void> {
@@ -206,7 +223,10 @@ class PollingWatch implements KeyWatch {
       due.push(id);
     }
     const ids = new Set([...due, ...announced]);
-    if (ids.size > 0 || this.#isUntold) await this.#learnAll(ids, await readKeys(this.#store, ids));
+    if (ids.size > 0 || this.#isUntold) {
+      const records = await readKeys(this.#store, ids);
+      await this.#learnAll(Array.from(ids, (id) => [id, records.get(id)]));
+    }
     for (const id of due) this.#secondLooks.delete(id);
     for (const id of announced) {
       this.#secondLooks.delete(id);
@@ -218,28 +238,29 @@ class PollingWatch implements KeyWatch {
     }
   }
 
-  /** Takes over what was found under these ids: some at a time, once all that was there at first has been told. */
-  async #learnAll(ids: ReadonlySet<string>, found: ReadonlyMap<string, FoundKey>): Promise<void> {
-    if (this.#isUntold || ids.size <= mostTogether) {
-      this.#learn(ids, found);
+  /** Takes over what was found: some at a time, but for what is told again since somebody has failed to hear it. */
+  async #learnAll(found: readonly Found[]): Promise<void> {
+    const isAgain = this.#isUntold && this.#known.size > 0;
+    if (isAgain || found.length <= mostTogether) {
+      this.#learn(new Map(found), false);
       return;
     }
-    const all = [...ids];
-    for (let from = 0; from < all.length && !this.#isStopped; from += mostTogether) {
+    const isFirst = this.#isUntold;
+    for (let from = 0; from < found.length && !this.#isStopped; from += mostTogether) {
       await nextSlice();
-      this.#learn(all.slice(from, from + mostTogether), found);
+      const isLast = from + mostTogether >= found.length;
+      this.#learn(new Map(found.slice(from, from + mostTogether)), isFirst && !isLast);
     }
   }
 
-  /** Takes over what was found under these ids. */
-  #learn(ids: Iterable<string>, found: ReadonlyMap<string, FoundKey>): void {
+  /** Takes over what was found. @param more other parts of all that was found follow */
+  #learn(found: ReadonlyMap<string, FoundKey | undefined>, more: boolean): void {
     const put: ManagedKey[] = [];
     const removed: string[] = [];
     const damaged: string[] = [];
     const revived: string[] = [];
-    for (const id of ids) {
+    for (const [id, one] of found) {
       const old = this.#known.get(id);
-      const one = found.get(id);
       const now = merge(old ?? this.#gone.get(id), one);
       if (now === old) continue;
       if (now === undefined) this.#forget(id, old);
@@ -250,7 +271,9 @@ class PollingWatch implements KeyWatch {
       else if (isActive(old)) removed.push(id);
     }
     this.#tell(
-      this.#isUntold ? { whole: true, put: this.active(), removed: [] } : { whole: false, put, removed },
+      this.#isUntold
+        ? { whole: true, put: this.active(), removed: [], more }
+        : { whole: false, put, removed, more },
     );
     if (this.#isStopped) return;
     if (damaged.length > 0) this.#options.onDamaged?.(damaged);
@@ -266,14 +289,17 @@ class PollingWatch implements KeyWatch {
   }
 
   #tell(change: KeyChange): void {
-    if (this.#isStopped || (!change.whole && change.put.length === 0 && change.removed.length === 0)) return;
+    const { whole, put, removed, more = false } = change;
+    const isEnd = this.#isPart && !more;
+    if (this.#isStopped || (!whole && !isEnd && put.length === 0 && removed.length === 0)) return;
     this.#isUntold = true;
     this.#options.onKeys(change);
     this.#isUntold = false;
+    this.#isPart = more;
   }
 }
 
-function* missingSteps(ids: Iterable<string>, seen: ReadonlySet<string>): Steps<string[]> {
+function* missingSteps(ids: Iterable<string>, seen: { has(id: string): boolean }): Steps<string[]> {
   const missing: string[] = [];
   for (const id of ids) {
     if (!seen.has(id)) missing.push(id);

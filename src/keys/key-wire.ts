@@ -11,6 +11,7 @@ export interface WireKeys {
   readonly groups: readonly (readonly string[])[];
   readonly put: readonly WireKey[];
   readonly removed: readonly string[];
+  readonly more?: boolean;
 }
 
 /** A key by position: a hundred thousand keys would carry a hundred thousand names of each field. */
@@ -33,7 +34,7 @@ type WireLimits = readonly [
 ];
 
 /** A change, as large as what has changed. */
-export function toWire({ whole, put, removed }: KeyChange): WireKeys {
+export function toWire({ whole, put, removed, more = false }: KeyChange): WireKeys {
   const groups: (readonly string[])[] = [];
   const indices = new Map<string, number>();
   const indexOf = (names: readonly string[]): number => {
@@ -43,15 +44,15 @@ export function toWire({ whole, put, removed }: KeyChange): WireKeys {
     indices.set(identity, groups.length);
     return groups.push(names) - 1;
   };
-  return { whole, groups, put: put.map((key) => keyToWire(key, indexOf(key.groups))), removed };
+  return { whole, groups, put: put.map((key) => keyToWire(key, indexOf(key.groups))), removed, more };
 }
 
 /**
  * Reads what `toWire` made, as it came from another process of the same gateway.
  * @throws {RangeError} when a key names groups that are not there, which no `toWire` makes
  */
-export function fromWire({ whole, groups, put, removed }: WireKeys): KeyChange {
-  return { whole, put: put.map((key) => keyFromWire(key, groups)), removed };
+export function fromWire({ whole, groups, put, removed, more = false }: WireKeys): KeyChange {
+  return { whole, put: put.map((key) => keyFromWire(key, groups)), removed, more };
 }
 
 function keyToWire(

@@ -39,6 +39,8 @@ export interface KeyChange {
   readonly put: readonly ActiveKey[];
   /** Ids of those that were revoked or are gone. None of them is in `put`. */
   readonly removed: readonly string[];
+  /** All keys are told in several changes, the first of them `whole`: others follow, and till then nobody knows them all. */
+  readonly more?: boolean;
 }
 
 /** Ids that operators may choose: they stand in paths, logs and tables as they are. */

@@ -6,7 +6,8 @@ export const keyCollection = 'managed-keys';
 
 /** Records that are read at once. */
 const mostAtOnce = 100;
-const pageSize = 500;
+/** A page is parsed in one piece. */
+const pageSize = 200;
 
 /** A record of the store: the key, or null when it cannot be read. */
 export interface FoundKey {

@@ -157,13 +157,15 @@ const keysOfPart = 128;
 
 async function tellWhole(
   child: ChildProcess,
-  watch: Pick<ReturnType<typeof watchKeys>, 'ids' | 'find'>,
+  watch: Pick<ReturnType<typeof watchKeys>, 'ids' | 'find' | 'isWhole'>,
 ): Promise<void> {
   const ids = watch.ids();
   for (let from = 0; from === 0 || from < ids.length; from += keysOfPart) {
     // As they are now: who was told of a change must not be told of the key before it.
     const put = ids.slice(from, from + keysOfPart).flatMap((id) => watch.find(id) ?? []);
-    const keys = toWire({ whole: from === 0, put, removed: [] });
+    // What the watch itself has still to tell at the start comes to all workers.
+    const more = from + keysOfPart < ids.length || !watch.isWhole;
+    const keys = toWire({ whole: from === 0, put, removed: [], more });
     await told(child, { type: 'keys', keys } satisfies WorkerOrder);
     if (!child.connected) return;
     await nextSlice();

@@ -22,11 +22,12 @@ test('a change comes over as it was, without what only operators see', (t) => {
     whole: fc.boolean(),
     put: fc.array(anyKey, { maxLength: 5 }),
     removed: fc.array(fc.string(), { maxLength: 3 }),
+    more: fc.boolean(),
   });
   fc.assert(
-    fc.property(change, ({ whole, put, removed }) => {
-      const arrived = fromWire(sent(toWire({ whole, put, removed })));
-      t.strictSame(arrived, { whole, put: put.map(active), removed });
+    fc.property(change, ({ whole, put, removed, more }) => {
+      const arrived = fromWire(sent(toWire({ whole, put, removed, more })));
+      t.strictSame(arrived, { whole, put: put.map(active), removed, more });
     }),
   );
   t.notMatch(JSON.stringify(wholeOf([managedKey({ label: 'Team A' })])), /Team A/);
