@@ -118,6 +118,33 @@ const geminiCli: Agent = {
   }),
 };
 
+/** @param wire the API that it is told to call, which is of the provider that it names */
+function copilot(wire: 'responses' | 'anthropic'): Agent {
+  const isAnthropic = wire === 'anthropic';
+  return {
+    name: `copilot with ${wire}`,
+    program: `@github/copilot-${platform}/copilot`,
+    turn: (prompt, isFirst, image) => [
+      '--allow-all-tools',
+      ...(isFirst ? [] : ['--continue']),
+      ...(image === null ? [] : ['--attachment', image]),
+      '-p',
+      prompt,
+    ],
+    afterCut: 'asks again',
+    afterLimit: 'asks again',
+    environment: (url) => ({
+      COPILOT_PROVIDER_BASE_URL: isAnthropic ? url : `${url}/v1`,
+      COPILOT_PROVIDER_API_KEY: testKey,
+      COPILOT_PROVIDER_TYPE: isAnthropic ? 'anthropic' : 'openai',
+      ...(isAnthropic ? {} : { COPILOT_PROVIDER_WIRE_API: wire }),
+      COPILOT_MODEL: isAnthropic ? 'claude-sonnet-5' : 'gpt-6-sol',
+      COPILOT_OFFLINE: 'true',
+    }),
+    files: () => ({}),
+  };
+}
+
 /** @param model with the provider before it */
 function opencode(model: string): Agent {
   const provider = model.slice(0, model.indexOf('/'));
@@ -160,13 +187,20 @@ function opencode(model: string): Agent {
 }
 
 /** Each agent once. */
-export const agents: readonly Agent[] = [codex, claudeCode, geminiCli, opencode('openai/gpt-6-sol')];
+export const agents: readonly Agent[] = [
+  codex,
+  claudeCode,
+  geminiCli,
+  copilot('responses'),
+  opencode('openai/gpt-6-sol'),
+];
 
 /** The same with providers that it has besides, which are the AI SDK's. */
 export const otherProviders: readonly Agent[] = [
   opencode('anthropic/claude-sonnet-5'),
   opencode('google/gemini-3.8-flash'),
   opencode('compatible/gpt-6-sol'),
+  copilot('anthropic'),
 ];
 
 export interface AgentRun {

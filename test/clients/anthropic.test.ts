@@ -1,3 +1,4 @@
+import { Anthropic } from 'anthropic1';
 import { testKey } from '../support/gateway.js';
 import { type Message, type MessageParam, type Sdk, sdks } from '../support/sdks/anthropic.js';
 import { mostSteps, type Session, type SessionOptions, testLine, weather, weatherTool } from './cells.js';
@@ -49,4 +50,31 @@ function messagesSession({ module: { Anthropic } }: Sdk, { url, stream, thinks }
   };
 }
 
+/** A thread, whose requests have what is new alone, and whose tools the SDK calls itself. */
+function threadSession({ url, stream, thinks }: SessionOptions): Session {
+  const client = new Anthropic({ apiKey: testKey, baseURL: url });
+  const tool = {
+    ...described,
+    input_schema: { ...schema, required: [...schema.required] },
+    parse: (input: unknown) => input as { city: string },
+    run: weather,
+  };
+  const thread = client.beta.messages.thread({
+    model: 'm',
+    max_tokens: 8192,
+    tools: [tool],
+    ...(thinks ? { thinking: { type: 'enabled', budget_tokens: 2048 } } : {}),
+  });
+  return {
+    async say(text, image) {
+      const source = { type: 'base64' as const, media_type: 'image/png' as const, data: image ?? '' };
+      const shown = image === undefined ? [] : [{ type: 'image' as const, source }];
+      thread.append({ role: 'user', content: [...shown, { type: 'text', text }] });
+      const { content } = await thread.toolRunner({ stream, max_iterations: mostSteps }).runUntilDone();
+      return content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+    },
+  };
+}
+
+testLine({ name: 'anthropic 1 threads', open: threadSession });
 for (const sdk of sdks) testLine({ name: sdk.name, open: (options) => messagesSession(sdk, options) });

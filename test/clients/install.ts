@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 export const packages = {
   agents: {
     '@anthropic-ai/claude-code': '2.1.332',
+    '@github/copilot': '1.0.102',
     '@google/gemini-cli': '0.61.0',
     '@openai/codex': '0.171.0',
     'opencode-ai': '1.18.33',

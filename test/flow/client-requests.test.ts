@@ -2,6 +2,7 @@ import { test } from 'tap';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { pixel } from '../suites/translation/image.js';
 import { readData, readEvents } from '../support/events.js';
+import { testKey } from '../support/gateway.js';
 import { listAt } from '../support/json.js';
 import { startStrictStage } from '../support/strict-upstream/stage.js';
 import { post, textProtocols } from '../support/translated.js';
@@ -142,3 +143,37 @@ for (const wire of othersThan('messages'))
       t.ok(asked.includes(`:${sent}`) || asked.includes(`:"${sent}"`), `${sent} in ${asked}`);
     }
   });
+
+test('what the SDKs ask for beside an answer reaches upstreams that keep responses and threads, and count tokens', async (t) => {
+  const responses = await startStrictStage(t, 'responses');
+  const counted = await post(responses.port, '/v1/responses/input_tokens', { model: 'm', input: 'Hi' });
+  t.match(JSON.parse(counted.body), { object: 'response.input_tokens', input_tokens: 30 });
+  const made = await post(responses.port, '/v1/responses', { model: 'm', input: 'cell:text' });
+  const { id } = JSON.parse(made.body) as { id: string };
+  const byId = async (method: string, rest = '') => {
+    const answer = await fetch(`${responses.url}/v1/responses/${id}${rest}`, {
+      method,
+      headers: { authorization: `Bearer ${testKey}` },
+    });
+    return { status: answer.status, body: await answer.text() };
+  };
+  t.match((await byId('GET')).body, 'The answer to text.');
+  t.match((await byId('GET', '/input_items')).body, 'cell:text');
+  t.equal((await byId('DELETE')).status, 200);
+  t.equal((await byId('GET')).status, 404);
+
+  const messages = await startStrictStage(t, 'messages');
+  const say = (text: string, thread: object, more: object = {}) => {
+    const body = { model: 'm', max_tokens: 9, thread, messages: [{ role: 'user', content: text }], ...more };
+    return post(messages.port, '/v1/messages', body, 'anthropic-beta: message-threads-2026-08-12\r\n');
+  };
+  const begun = await say('cell:text', { type: 'create' });
+  t.match(begun.body, 'The answer to text.');
+  const { id: first } = JSON.parse(begun.body) as { id: string };
+  const goOn = { type: 'continue', previous_message_id: first };
+  t.match((await say('cell:again', goOn)).body, 'Earlier I said: The answer to text.');
+  t.equal((await say('cell:again', goOn, { system: 'Be brief.' })).status, 400);
+  const lost = await say('cell:again', { ...goOn, previous_message_id: 'msg_none' });
+  t.equal(lost.status, 404);
+  t.match(lost.body, '"error_code":"thread_not_found"');
+});

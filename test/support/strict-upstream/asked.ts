@@ -36,8 +36,16 @@ export interface Asked {
   readonly includes: boolean;
 }
 
-/** What a vendor says to a request that breaks its rules: 400 and these words. */
-export class BrokenRule extends Error {}
+/** What a vendor says to a request that breaks its rules: 400 and these words, or another status and its code. */
+export class BrokenRule extends Error {
+  constructor(
+    message: string,
+    readonly status = 400,
+    readonly code?: string,
+  ) {
+    super(message);
+  }
+}
 
 /** @throws BrokenRule unless the rule holds */
 export function rule(holds: boolean, words: string): asserts holds {

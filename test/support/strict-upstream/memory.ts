@@ -10,6 +10,10 @@ export interface Memory {
   readonly items: Map<string, JsonObject>;
   /** What was said until a response ended, with it, as items by the ids of responses. */
   readonly told: Map<string, readonly JsonObject[]>;
+  /** Responses by their ids, each with its input. */
+  readonly responses: Map<string, { readonly answer: object; readonly input: readonly JsonObject[] }>;
+  /** Threads by the ids of their replies: what each began with and all of its messages. */
+  readonly threads: Map<string, JsonObject>;
   /** Cells whose first answer has failed. */
   readonly failed: Set<string>;
   /** Counts what it has given an id. */
@@ -23,6 +27,8 @@ export function newMemory(): Memory {
     reasons: new Map(),
     items: new Map(),
     told: new Map(),
+    responses: new Map(),
+    threads: new Map(),
     failed: new Set(),
     count: 0,
   };

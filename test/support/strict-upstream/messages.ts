@@ -30,11 +30,13 @@ const blocks: Readonly<Record<string, string>> = {
   document: 'type source title context citations cache_control',
   tool_use: 'type id name input caller cache_control',
   tool_result: 'type tool_use_id content is_error cache_control',
+  search_result: 'type source title content citations cache_control',
+  container_upload: 'type file_id cache_control',
   thinking: 'type thinking signature',
   redacted_thinking: 'type data',
 };
 const roles: Readonly<Record<string, string>> = {
-  user: 'text image document tool_result',
+  user: 'text image document tool_result search_result container_upload',
   assistant: 'text tool_use thinking redacted_thinking',
   system: 'text',
 };

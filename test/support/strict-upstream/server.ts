@@ -6,6 +6,7 @@ import { startHttpUpstream } from '../upstream.js';
 import { type Asked, BrokenRule, rule } from './asked.js';
 import { readChat, writeChat } from './chat.js';
 import { readGenerateContent, writeGenerateContent } from './generate-content.js';
+import { answerById, continued, keep } from './kept.js';
 import { type Memory, newMemory } from './memory.js';
 import { readMessages, writeMessages } from './messages.js';
 import type { Reply, Written } from './reply.js';
@@ -51,10 +52,14 @@ export async function startStrictUpstream(t: Pick<Test, 'teardown'>): Promise<St
       const path = request.url ?? '';
       let broken: string | null = null;
       try {
-        serve(request, response, JSON.parse(body) as JsonObject, memory);
+        const byId = answerById(request.method ?? '', path, memory);
+        if (byId !== null) answer(response, byId);
+        else serve(request, response, JSON.parse(body) as JsonObject, memory);
       } catch (fault) {
-        broken = fault instanceof BrokenRule ? fault.message : String(fault);
-        refuse(response, path, 400, broken);
+        const { message, status, code } = fault instanceof BrokenRule ? fault : new BrokenRule(String(fault));
+        // What is not found is no fault of a client's: it sends all of it next.
+        broken = status === 404 ? null : message;
+        refuse(response, path, { status, message, code });
       }
       heard.push({ path, body, broken });
     });
@@ -76,38 +81,22 @@ function readAsked(request: IncomingMessage, body: JsonObject, memory: Memory): 
   return { ...readGenerateContent(body, memory), model, stream: method !== 'generateContent' };
 }
 
-/** A request whose input has all that was said before it. @throws BrokenRule for a response that is not known */
-function continued(body: JsonObject, memory: Memory): JsonObject {
-  const { previous_response_id: id, input } = body;
-  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
-  if (typeof id !== 'string' || !Array.isArray(items)) return body;
-  const told = memory.told.get(id);
-  rule(told !== undefined, `previous_response_id: Previous response with id '${id}' not found.`);
-  return { ...body, input: [...told, ...items] };
-}
-
-function keep(body: JsonObject, answer: object, memory: Memory): void {
-  const { id, output } = answer as JsonObject;
-  if (body.store === false || typeof id !== 'string' || !Array.isArray(output)) return;
-  const input = Array.isArray(body.input) ? body.input : [{ role: 'user', content: body.input }];
-  memory.told.set(id, [...input, ...output].filter(isObject));
-}
-
 function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObject, memory: Memory): void {
-  if (/^\/v1beta\/models\/[^:]+:countTokens$/.test(request.url ?? '')) {
-    readGenerateContent(isObject(sent.generateContentRequest) ? sent.generateContentRequest : sent, memory);
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"totalTokens":30}');
+  const path = request.url ?? '';
+  const count = countOf(path, sent, memory);
+  if (count !== null) {
+    answer(response, count);
     return;
   }
-  const body = request.url === '/v1/responses' ? continued(sent, memory) : sent;
+  const body = continued(sent, memory);
   const asked = readAsked(request, body, memory);
   const reply = replyTo(asked, memory);
   if (reply.isLimited === true) {
-    refuse(response, request.url ?? '', 429, 'Too many requests.');
+    refuse(response, path, { status: 429, message: 'Too many requests.' });
     return;
   }
   const { body: whole, events } = writers[asked.wire](reply, asked, memory);
-  if (asked.wire === 'responses') keep(body, whole, memory);
+  keep(body, whole, memory);
   if (!asked.stream) {
     const text = JSON.stringify(whole);
     response.writeHead(200, {
@@ -129,10 +118,38 @@ function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObj
   response.write(events.slice(0, until).join(''), () => response.destroy());
 }
 
+/** @returns the answer to a request that counts tokens, which keeps the rules of the one that it counts, or null for any other */
+function countOf(path: string, sent: JsonObject, memory: Memory): object | null {
+  if (/^\/v1beta\/models\/[^:]+:countTokens$/.test(path)) {
+    readGenerateContent(isObject(sent.generateContentRequest) ? sent.generateContentRequest : sent, memory);
+    return { totalTokens: 30 };
+  }
+  if (path === '/v1/responses/input_tokens') {
+    readResponses(continued(sent, memory), memory);
+    return { object: 'response.input_tokens', input_tokens: 30 };
+  }
+  if (!/^\/v1\/messages\/count_tokens(?:\?beta=true)?$/.test(path)) return null;
+  rule(sent.max_tokens === undefined, 'max_tokens: Extra inputs are not permitted');
+  readMessages({ ...continued(sent, memory), max_tokens: 65_536 }, memory, 'token-counting');
+  return { input_tokens: 30 };
+}
+
+function answer(response: ServerResponse, body: object): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+interface Refused {
+  readonly status: number;
+  readonly message: string;
+  /** What a messages error has in its details. */
+  readonly code?: string | undefined;
+}
+
 /** Errors as each vendor writes them. */
-function refuse(response: ServerResponse, path: string, status: number, message: string): void {
+function refuse(response: ServerResponse, path: string, { status, message, code }: Refused): void {
   const isLimited = status === 429;
-  const type = isLimited ? 'rate_limit_error' : 'invalid_request_error';
+  const lacks = path.startsWith('/v1/messages') ? 'not_found_error' : 'invalid_request_error';
+  const type = isLimited ? 'rate_limit_error' : status === 404 ? lacks : 'invalid_request_error';
   const openAi = {
     error: {
       message,
@@ -144,7 +161,8 @@ function refuse(response: ServerResponse, path: string, status: number, message:
   const google = {
     error: { code: status, message, status: isLimited ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT' },
   };
-  const anthropic = { type: 'error', error: { type, message }, request_id: 'req_1' };
+  const details = code === undefined ? {} : { details: { error_code: code } };
+  const anthropic = { type: 'error', error: { type, message, ...details }, request_id: 'req_1' };
   const body = path.startsWith('/v1beta/') ? google : path.startsWith('/v1/messages') ? anthropic : openAi;
   response.writeHead(status, {
     'content-type': 'application/json',
