@@ -83,6 +83,11 @@ export function turnAfter(
 export interface Recall {
   /** Of the records that tell more; those that are not there are null in what follows. */
   readonly ids: readonly string[];
+  /**
+   * @param ofOthers those of the ids that are known to be another key's
+   * @returns what is told of the first that the request goes on from; null where it goes on from none of them
+   */
+  notTheirs(ofOthers: readonly string[]): GatewayError | null;
   /** @returns the records of the turns before those, and how many bytes they hold */
   before(found: readonly (string | null)[]): { readonly ids: readonly string[]; readonly bytes: number };
   /**
@@ -152,8 +157,6 @@ export interface ConversationRules {
   readonly mayMention: ((body: Buffer) => boolean) | null;
   /** Only a body with a member by which it goes on (`goingOnMembers`) is of a conversation; else every one may be. */
   readonly isAsked: boolean;
-  /** What was made can be asked for by its id, wherever it is. */
-  readonly isShown: boolean;
   /**
    * Reads what a validated body goes on from.
    * @returns null for nothing
@@ -164,7 +167,8 @@ export interface ConversationRules {
   keep(request: KeepRequest): Keep | null;
   /**
    * What is noted of the answer of an upstream that keeps the turn itself; null for nothing.
-   * @param isOnly nobody but the holder can be asked to go on from it, so that it is noted for who asks for it by its id
+   * @param isOnly nobody but the holder can be asked to go on from it: it is noted for who asks for it by its id, and so that
+   * other keys do not go on from it
    */
   hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null;
   /**

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { noteVendorAccountRefused } from '../attempts/attempts.js';
 import type { Upstream } from '../config/types.js';
+import { idOfBeginning, idOfEvents } from '../conversation/answer-id.js';
 import { estimatedUsage, tokensOf } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -13,7 +14,6 @@ import {
   type ResponseEnd,
   upstreamRequest,
 } from '../protocols/responses/by-id.js';
-import { idOfBeginning, idOfEvents } from '../protocols/responses/made-id.js';
 import type { AnswerWatch } from '../stream/observe.js';
 import { writtenIn } from '../stream/streamed-text.js';
 import { type BackgroundCall, backgroundId } from '../usage/background-calls.js';
@@ -54,7 +54,7 @@ export function beginInBackground(call: Call, apiKey: string | null, watch: Answ
   const begun: BegunResponse = { expected: expectedUsage(call), credential: keyMark(apiKey), id: null };
   call.begun = begun;
   return (piece, isStream) => {
-    begun.id ??= isStream ? idOfEvents(piece) : idOfBeginning(piece);
+    begun.id ??= isStream ? idOfEvents(piece, 'response') : idOfBeginning(piece);
     const isSeen = watch === null || watch(piece, isStream);
     return isSeen && begun.id !== null;
   };

@@ -81,6 +81,7 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
         values: environment.database('values'),
         byOwner: environment.database('by-owner'),
         byTime: environment.database('by-time'),
+        byName: environment.database('by-name'),
         sums: environment.database('sums'),
         change: environment.change,
       };

@@ -1,5 +1,5 @@
 import type { ExitState } from './embedded-exit.js';
-import type { OwnedBounds, OwnedRecord } from './owned.js';
+import type { FoundAmongAll, OwnedBounds, OwnedRecord } from './owned.js';
 import type {
   LedgerBatch,
   LedgerSums,
@@ -45,6 +45,7 @@ export interface EmbeddedFunctions {
     ids: readonly string[];
     mostBytes: number;
   }): readonly (string | null)[] | null;
+  findAmongAll(asked: { owner: string; ids: readonly string[]; mostBytes: number }): FoundAmongAll | null;
   renewOwned(asked: { owner: string; ids: readonly string[]; ttlMs: number }): null;
   dropOwned(asked: { owner: string; id: string }): boolean;
   /** @returns true when there is more to sweep */

@@ -11,7 +11,7 @@ import type {
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
 import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
-import { dropOwned, findOwned, keepOwned, renewOwned, sweepOwned } from './owned-records.js';
+import { dropOwned, findAmongAll, findOwned, keepOwned, renewOwned, sweepOwned } from './owned-records.js';
 import {
   createRecord,
   getRecord,
@@ -69,7 +69,7 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
     run();
   });
   // What each finds may be large: the one before has left by then.
-  for (const find of of('findOwned'))
+  for (const find of of('findOwned', 'findAmongAll'))
     await attempt([find], (base, run) => {
       if (base.hasOwned()) base.owned().values.resetReadTxn();
       run();
@@ -165,6 +165,10 @@ function perform(base: EmbeddedBase, call: EmbeddedCall, pages: SumPages): Resul
     case 'findOwned':
       // Looking for something makes no files.
       return base.hasOwned() ? findOwned(base.owned(), call) : call.ids.map(() => null);
+    case 'findAmongAll':
+      return base.hasOwned()
+        ? findAmongAll(base.owned(), call)
+        : { values: call.ids.map(() => null), ofOthers: [] };
     case 'dropOwned':
       return dropOwned(base.owned(), call);
     case 'sweep':

@@ -70,6 +70,7 @@ export function createEmbeddedStore(
     owned: {
       keep: (owner, records, ttlMs, most) => link.call({ name: 'keepOwned', owner, records, ttlMs, most }),
       find: (owner, ids, mostBytes) => link.call({ name: 'findOwned', owner, ids, mostBytes }),
+      findAmongAll: (owner, ids, mostBytes) => link.call({ name: 'findAmongAll', owner, ids, mostBytes }),
       renew: (owner, ids, ttlMs) =>
         link.call({ name: 'renewOwned', owner, ids, ttlMs }).then(() => undefined),
       drop: (owner, id) => link.call({ name: 'dropOwned', owner, id }),

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Asked } from './embedded-calls.js';
-import { countedBytes } from './owned.js';
+import { countedBytes, type FoundAmongAll } from './owned.js';
 import { nameKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
 import { expiryOf } from './revision.js';
 
-/** The records of every owner. All four change together, so that they agree at any moment and after a crash. */
+/** The records of every owner. All five change together, so that they agree at any moment and after a crash. */
 export interface OwnedBase {
   /** By owner and name: expiry, counted bytes, value. */
   readonly values: Bytes;
@@ -13,6 +13,8 @@ export interface OwnedBase {
   readonly byOwner: Bytes;
   /** By time, owner and name; without values. */
   readonly byTime: Bytes;
+  /** By name and owner; without values. A version that has none leaves entries behind of what it removes. */
+  readonly byName: Bytes;
   /** Counted bytes of each owner, and of all under `allKey`. */
   readonly sums: Bytes;
 }
@@ -20,6 +22,7 @@ export interface OwnedBase {
 const ownerBytes = 32;
 const timeLength = 8;
 const headBytes = 16;
+const nameLengthBytes = 2;
 /** Shorter than the key of any owner. */
 const allKey = Buffer.from([0]);
 const nothing = Buffer.alloc(0);
@@ -56,6 +59,14 @@ function ownerKey(owner: string): Buffer {
   return createHash('sha256').update(owner).digest();
 }
 
+/** What the entries of a name in `byName` begin with: of no other name, since it says how long the name is. */
+function nameStart(name: Buffer): Buffer {
+  const start = Buffer.alloc(nameLengthBytes + name.length);
+  start.writeUInt16BE(name.length);
+  name.copy(start, nameLengthBytes);
+  return start;
+}
+
 function heldUnder(base: OwnedBase, owner: Buffer, name: Buffer): (Held & { readonly bytes: Buffer }) | null {
   const bytes = base.values.get(Buffer.concat([owner, name]));
   if (bytes === undefined) return null;
@@ -79,6 +90,7 @@ export function putOwned(base: OwnedBase, held: Held, value: Buffer): void {
   void base.values.put(Buffer.concat([owner, name]), Buffer.concat([time, timeBytes(counted), value]));
   void base.byOwner.put(Buffer.concat([owner, time, name]), nothing);
   void base.byTime.put(Buffer.concat([time, owner, name]), nothing);
+  void base.byName.put(Buffer.concat([nameStart(name), owner]), nothing);
   add(base, owner, counted);
   add(base, allKey, counted);
 }
@@ -88,6 +100,7 @@ function take(base: OwnedBase, { owner, name, expiresAt, counted }: Held): void 
   void base.values.remove(Buffer.concat([owner, name]));
   void base.byOwner.remove(Buffer.concat([owner, time, name]));
   void base.byTime.remove(Buffer.concat([time, owner, name]));
+  void base.byName.remove(Buffer.concat([nameStart(name), owner]));
   add(base, owner, -counted);
   add(base, allKey, -counted);
 }
@@ -167,6 +180,25 @@ export function findOwned(base: OwnedBase, call: Asked<'findOwned'>): readonly (
     found.push(isLive ? held.bytes.toString('utf8', headBytes) : null);
   }
   return found;
+}
+
+/** See `OwnedRecords.findAmongAll`. */
+export function findAmongAll(base: OwnedBase, call: Asked<'findAmongAll'>): FoundAmongAll | null {
+  const values = findOwned(base, call);
+  if (values === null) return null;
+  const ofOthers = call.ids.filter((id, index) => values[index] === null && isAnybodys(base, nameKey(id)));
+  return { values, ofOthers };
+}
+
+function isAnybodys(base: OwnedBase, name: Buffer): boolean {
+  const start = nameStart(name);
+  const now = Date.now();
+  for (const key of base.byName.getKeys({ start })) {
+    if (!key.subarray(0, start.length).equals(start)) return false;
+    const held = heldUnder(base, key.subarray(start.length), name);
+    if (held !== null && held.expiresAt > now) return true;
+  }
+  return false;
 }
 
 /** See `OwnedRecords.renew`. Belongs into a write transaction. */

@@ -11,6 +11,14 @@ export interface OwnedBounds {
   readonly all: number;
 }
 
+/** What is found of ids, of an owner's own and of others'. */
+export interface FoundAmongAll {
+  /** Of the owner's records, in the order asked for; null for each that is gone. */
+  readonly values: readonly (string | null)[];
+  /** Those of the ids under which another owner has a record and this one has none. */
+  readonly ofOthers: readonly string[];
+}
+
 /**
  * Records that belong to an owner, who may keep so many bytes: the oldest give way to new ones. For all processes that
  * share the store. Owners and ids may be any text. Promises reject as those of `Store` do.
@@ -28,6 +36,8 @@ export interface OwnedRecords {
    * @returns values in the order asked for, null for each that is gone; null in place of all when they are larger
    */
   find(owner: string, ids: readonly string[], mostBytes: number): Promise<readonly (string | null)[] | null>;
+  /** The same, and which of the ids are another owner's: of records that were kept by a version that does not tell, none. */
+  findAmongAll(owner: string, ids: readonly string[], mostBytes: number): Promise<FoundAmongAll | null>;
   /**
    * Records that have less than half of `ttlMs` left live as long as if they had just been kept, and give way as late. What
    * is gone stays so. Asked for before a `keep`, it is done before it.
@@ -37,7 +47,7 @@ export interface OwnedRecords {
   drop(owner: string, id: string): Promise<boolean>;
 }
 
-/** What a record takes up beside its value and its id: keys in three indexes. */
+/** What a record takes up beside its value and its id: keys in its indexes. */
 const overheadBytes = 256;
 
 /** @param valueBytes of its value in UTF-8 */

@@ -134,3 +134,6 @@ BEGIN
   RETURN swept;
 END $$;
 `;
+
+/** Finds an id whoever's it is. */
+export const ownedByKey = 'CREATE INDEX owned_records_by_key ON owned_records (key, owner)';

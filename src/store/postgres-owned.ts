@@ -54,6 +54,14 @@ export function createPostgresOwned(link: PostgresLink): {
         if (rows.length > 0 && numberOf(rows[0]?.total) > mostBytes) return null;
         return rows.map(({ value }) => (value === null ? null : fromColumn(textOf(value))));
       },
+      async findAmongAll(owner, ids, mostBytes) {
+        const rows = await link.ask(statements.findAmongAll, [ownerColumn(owner), ids.map(toKey), mostBytes]);
+        if (rows.length > 0 && numberOf(rows[0]?.total) > mostBytes) return null;
+        return {
+          values: rows.map(({ value }) => (value === null ? null : fromColumn(textOf(value)))),
+          ofOthers: ids.filter((_, index) => rows[index]?.of_others === true),
+        };
+      },
       async renew(owner, ids, ttlMs) {
         const of = ownerColumn(owner);
         await inOrder(of, () => link.ask(statements.renew, [of, ids.map(toKey), Math.ceil(ttlMs)]));
@@ -81,6 +89,17 @@ const statements = {
     name: 'owned_find',
     text: `SELECT CASE WHEN total <= $3 THEN value END AS value, total FROM (
 SELECT asked.at, r.value, coalesce(sum(octet_length(r.value)) OVER (), 0)::bigint AS total
+FROM unnest($2::text[]) WITH ORDINALITY AS asked(key, at)
+LEFT JOIN owned_records r ON r.owner = $1 AND r.key = asked.key AND r.expires_at > now()
+) found ORDER BY at`,
+  },
+  findAmongAll: {
+    name: 'owned_find_among_all',
+    text: `SELECT CASE WHEN total <= $3 THEN value END AS value, total, of_others FROM (
+SELECT asked.at, r.value, coalesce(sum(octet_length(r.value)) OVER (), 0)::bigint AS total,
+r.key IS NULL AND EXISTS (
+  SELECT FROM owned_records o WHERE o.key = asked.key AND o.owner <> $1 AND o.expires_at > now()
+) AS of_others
 FROM unnest($2::text[]) WITH ORDINALITY AS asked(key, at)
 LEFT JOIN owned_records r ON r.owner = $1 AND r.key = asked.key AND r.expires_at > now()
 ) found ORDER BY at`,

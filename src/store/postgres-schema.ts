@@ -4,7 +4,7 @@ import { budgetChanges, budgetWriters } from './postgres-budget-changes.js';
 import { callTables } from './postgres-call-tables.js';
 import { ledgerTables, sumChangesById } from './postgres-ledger-tables.js';
 import { limitTables } from './postgres-limit-tables.js';
-import { ownedTables } from './postgres-owned-tables.js';
+import { ownedByKey, ownedTables } from './postgres-owned-tables.js';
 import { recordTables } from './postgres-record-tables.js';
 
 /**
@@ -17,6 +17,7 @@ export const migrations: readonly string[] = [
   budgetChanges,
   sumChangesById,
   budgetWriters,
+  ownedByKey,
 ];
 
 /** Drawn by lot: of locks that programs agree on, this one is for whoever makes or changes the tables. */

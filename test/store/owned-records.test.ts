@@ -15,7 +15,7 @@ const mostBytes = 1_000_000;
 /** What the indexes and sums hold, which has to agree whatever has happened. */
 function agreement(path: string): { count: number; sum: number } {
   const base = openBase(open, path);
-  const { values, byOwner, byTime, sums } = base.owned();
+  const { values, byOwner, byTime, byName, sums } = base.owned();
   const counted = new Map<string, number>();
   const all = '00';
   for (const { key, value } of values.getRange({})) {
@@ -29,6 +29,7 @@ function agreement(path: string): { count: number; sum: number } {
   const agrees =
     byOwner.getCount() === result.count &&
     byTime.getCount() === result.count &&
+    byName.getCount() === result.count &&
     [...told].sort().join() === [...counted].sort().join();
   base.close();
   if (!agrees) throw new Error('the indexes of what owners keep do not agree');

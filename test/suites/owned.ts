@@ -51,6 +51,34 @@ export function testOwned(name: string, { skip, open }: OwnedSuite): void {
     t.same(await other.find('', ['ka', 'a'], mostBytes), [null, null]);
   });
 
+  ownedTest('an id is known to be of another owner as long as that has it', async (t) => {
+    const { owned, other, sweep } = await open(t);
+    const long = 'x'.repeat(3000);
+    const ask = (owner: string, ids: readonly string[]) => other.findAmongAll(owner, ids, mostBytes);
+    t.same(await ask('k', ['a']), { values: [null], ofOthers: [] }, 'before there is anything');
+    await owned.keep('k', [{ id: 'a', value: '1' }], minuteMs, plenty);
+    await owned.keep('k', [{ id: long, value: '2' }], minuteMs, plenty);
+    await owned.keep('k', [{ id: 'gone', value: '3' }], 1, plenty);
+    await owned.keep('k2', [{ id: 'ab', value: '4' }], minuteMs, plenty);
+    await owned.keep('k3', [{ id: 'ab', value: '5' }], minuteMs, plenty);
+    await eventually(async () => (await owned.find('k', ['gone'], mostBytes))?.[0] === null);
+    const ids = ['gone', 'ab', 'a', '', long, 'b', 'a'];
+    t.same(await ask('k', ids), { values: [null, null, '1', null, '2', null, '1'], ofOthers: ['ab'] });
+    t.same(await ask('k2', ids), {
+      values: [null, '4', null, null, null, null, null],
+      ofOthers: ['a', long, 'a'],
+    });
+    t.equal(await other.findAmongAll('k', ['a', long], 1), null, 'more than may be in memory');
+    await sweep();
+    await owned.renew('k', ['a'], 10 * minuteMs);
+    t.same((await ask('k2', ids))?.ofOthers, ['a', long, 'a'], 'renewed and after a sweep');
+    await owned.drop('k', 'a');
+    await owned.drop('k2', 'ab');
+    t.same((await ask('k2', ids))?.ofOthers, ['ab', long]);
+    await owned.keep('k2', [{ id: 'b', value: '' }], minuteMs, { owner: 1e6, all: countedBytes('b', 0) });
+    t.same((await ask('k', ids))?.ofOthers, ['b'], "what has given way is nobody's");
+  });
+
   ownedTest('what is renewed lives as long as what was just kept, and the rest as it did', async (t) => {
     const { owned, other, agreement, expiries } = await open(t);
     for (const [id, ttlMs] of [

@@ -54,8 +54,8 @@ export const nothingKept: TurnKeeping = { keep: null, watch: null };
 
 /**
  * What becomes of the turn of a call that a target takes as it came: it is kept here, or where the target keeps it
- * itself, that it does is noted here. That matters where others could be asked, or where the answer can be asked for by
- * its id.
+ * itself, that it does is noted here: others could be asked, the answer can be asked for by its id, and no other key is to
+ * go on from it.
  * @param conversation of the endpoint
  */
 export function turnKeeping(
@@ -68,7 +68,6 @@ export function turnKeeping(
   if (call.running.snapshot.conversations === null || !mayBeKept(call, conversation)) return nothingKept;
   const { upstream, model } = target;
   const isOnly = call.model !== null && !hasChoice(call.model);
-  if (isOnly && !conversation.isShown) return nothingKept;
   const holder = { upstream: upstream.name, model, key: keyMark(apiKey) };
   const held = conversation.hold(call.wholeBody(), holder, isOnly);
   if (held === null) return nothingKept;

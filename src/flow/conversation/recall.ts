@@ -68,6 +68,8 @@ class Recalling {
   readonly #services: Services;
   readonly #call: ResolvedCall;
   readonly #parts: RecallingParts;
+  /** What is told of what belongs to another key. */
+  #notTheirs: GatewayError | null = null;
 
   constructor(services: Services, call: ResolvedCall, parts: RecallingParts) {
     this.#services = services;
@@ -80,7 +82,18 @@ class Recalling {
     new WaitingClient(this.#services, this.#call);
     const { ids } = this.#parts.wanted;
     const then = (found: readonly (string | null)[]): void => this.#findBefore(found);
-    this.#find(ids, then, this.#mayBeKnown ? () => then(ids.map(() => null)) : null);
+    this.#find(ids, then, this.#mayBeKnown ? () => then(ids.map(() => null)) : null, (mostBytes) =>
+      this.#findAmongAll(ids, mostBytes),
+    );
+  }
+
+  /** Whoever learns the id of what another key has made could else go on from it where an upstream keeps it. */
+  async #findAmongAll(ids: readonly string[], mostBytes: number): Promise<FoundValues> {
+    const { owned, wanted } = this.#parts;
+    const found = await owned.findAmongAll(ownerOf(this.#call.key), ids, mostBytes);
+    if (found === null) return null;
+    this.#notTheirs = wanted.notTheirs(found.ofOthers);
+    return found.values;
   }
 
   /** A target keeps turns itself, and may know what the call goes on from. */
@@ -90,6 +103,7 @@ class Recalling {
   }
 
   #findBefore(found: readonly (string | null)[]): void {
+    if (this.#notTheirs !== null) throw this.#notTheirs;
     const { ids, bytes } = this.#parts.wanted.before(found);
     const { bodyBytes } = this.#call.running.snapshot.limits;
     if (bytes > bodyBytes) throw tooLarge(bodyBytes);
@@ -129,11 +143,16 @@ class Recalling {
     next(this.#services, call);
   }
 
-  /** @param without goes on where the store fails, or does not answer soon; null where nothing can */
+  /**
+   * @param without goes on where the store fails, or does not answer soon; null where nothing can
+   * @param ask given how many bytes may be in memory
+   */
   #find(
     ids: readonly string[],
     then: (found: readonly (string | null)[]) => void,
     without: (() => void) | null,
+    ask = (mostBytes: number): Promise<FoundValues> =>
+      this.#parts.owned.find(ownerOf(this.#call.key), ids, mostBytes),
   ): void {
     const services = this.#services;
     const call = this.#call;
@@ -168,7 +187,7 @@ class Recalling {
     const timer = without === null ? undefined : setTimeout(guard('timer', call, late), longestMs);
     const most = bodyBytes + this.#parts.settings.recordBytes;
     services.finding.add({
-      ask: () => this.#parts.owned.find(ownerOf(call.key), ids, most),
+      ask: () => ask(most),
       found: guard('promise', call, found),
       failed: guard('promise', call, failed),
     });

@@ -1,3 +1,4 @@
+import { idOfBeginning, idOfEvents } from '../../conversation/answer-id.js';
 import {
   type ConversationRules,
   type HeldTurn,
@@ -13,6 +14,7 @@ import {
   shownId,
   turnAfter,
   turnsBefore,
+  type Watch,
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
@@ -179,7 +181,6 @@ const mostCharacters = 8 * 1024 * 1024;
 export const messagesConversation: ConversationRules = {
   mayMention: null,
   isAsked: true,
-  isShown: false,
   recall,
   keep,
   hold,
@@ -199,6 +200,7 @@ function recall(body: Buffer): Recall | null {
   if (thread === null || previousId === null) return null;
   return {
     ids: isLegalId(previousId) ? [previousId] : [],
+    notTheirs: (ofOthers) => (ofOthers.length === 0 ? null : threadNotFound(previousId)),
     before: (found) => turnsBefore(recordOf(found[0] ?? null)),
     join: (found, before, recordBytes) => join(thread, previousId, { found, before, recordBytes }),
   };
@@ -319,9 +321,16 @@ const lastEvent = Buffer.from('message_stop');
 
 /** The upstream has the thread under the id of its reply, which the first event of a stream tells. */
 function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
-  // A thread is not shown by its id.
-  if (isOnly || readThread(body) === null) return null;
-  return { keep: holderKeep(writeHolder(holder, 'messages')), watch: null };
+  if (readThread(body) === null) return null;
+  const value = writeHolder(holder, 'messages');
+  return isOnly ? { keep: null, watch: watchFor(value) } : { keep: holderKeep(value), watch: null };
+}
+
+function watchFor(value: string): Watch {
+  return (piece, isStream) => {
+    const id = isStream ? idOfEvents(piece, 'message') : idOfBeginning(piece);
+    return id === null ? null : { id, value };
+  };
 }
 
 function holderKeep(value: string): Keep {

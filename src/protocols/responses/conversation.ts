@@ -1,3 +1,4 @@
+import { idOfBeginning, idOfEvents } from '../../conversation/answer-id.js';
 import {
   type ConversationRules,
   type HeldTurn,
@@ -30,7 +31,6 @@ import {
   responseOfItem,
   writeKept,
 } from './kept.js';
-import { idOfBeginning, idOfEvents } from './made-id.js';
 import { mayRefer, referredTo } from './references.js';
 import { joinItems, readConversation, storeOf } from './socket-message.js';
 
@@ -41,7 +41,6 @@ const mostReferences = 4096;
 export const responsesConversation: ConversationRules = {
   mayMention: mayRefer,
   isAsked: false,
-  isShown: true,
   recall,
   keep,
   hold,
@@ -51,7 +50,6 @@ export const responsesConversation: ConversationRules = {
 export const compactConversation: ConversationRules = {
   ...responsesConversation,
   isAsked: true,
-  isShown: false,
   keep: () => null,
   hold: () => null,
 };
@@ -87,9 +85,18 @@ function recall(body: Buffer): Recall | null {
   const asked = { previousId, ids, elements, references, withItems: conversation.withItems };
   return {
     ids: ids.list,
+    notTheirs: (ofOthers) => notTheirs(asked, ofOthers),
     before: (found) => turnsBefore(previousOf(asked, found)),
     join: (found, before, recordBytes) => join(asked, { found, before, recordBytes }),
   };
+}
+
+/** What is told of the first thing that a request goes on from and that is another key's. */
+function notTheirs({ previousId, ids, references }: Asked, ofOthers: readonly string[]): GatewayError | null {
+  const foreign = new Set(ofOthers);
+  if (previousId !== null && foreign.has(previousId)) return previousNotFound(previousId);
+  const reference = references.find(({ own, held }) => foreign.has(ids.list[own === -1 ? held : own] ?? ''));
+  return reference === undefined ? null : itemNotFound(reference.id);
 }
 
 /** The ids that are looked for, each once: most references of a request are to items of few responses. */
@@ -489,7 +496,7 @@ function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
 
 function watchFor(value: string): Watch {
   return (piece, isStream) => {
-    const id = isStream ? idOfEvents(piece) : idOfBeginning(piece);
+    const id = isStream ? idOfEvents(piece, 'response') : idOfBeginning(piece);
     return id === null ? null : { id, value };
   };
 }

@@ -1,0 +1,61 @@
+import { parseJson } from '../wire/json.js';
+import { afterColon, endOfString, endOfValue, mostDepth, skipSpace, textStart } from '../wire/json-skip.js';
+import { firstEventEnd } from '../wire/sse.js';
+import { isLegalId } from './kept-turns.js';
+
+const data = Buffer.from('data:');
+const quote = 0x22;
+const comma = 0x2c;
+const openBrace = 0x7b;
+/** The id of an answer stands in the first event of its stream; others may send a keep-alive before it. */
+const mostEvents = 4;
+
+/**
+ * The id of an answer by the beginning of its JSON text.
+ * @returns null where it is not there, or not one that can be asked for
+ */
+export function idOfBeginning(beginning: Buffer): string | null {
+  return idAt(beginning, textStart(beginning));
+}
+
+/**
+ * The same by the first events of its stream, of which the last may be cut off.
+ * @param name of the member that holds what there is of the answer
+ */
+export function idOfEvents(run: Buffer, name: string): string | null {
+  let start = 0;
+  for (let count = 0; count < mostEvents && start < run.length; count += 1) {
+    const at = run.indexOf(data, start);
+    if (at === -1) return null;
+    const id = idAt(run, memberAt(run, skipSpace(run, at + data.length), name));
+    if (id !== null) return id;
+    const end = firstEventEnd(run, start, run.length);
+    if (end === -1) return null;
+    start = end;
+  }
+  return null;
+}
+
+function idAt(bytes: Buffer, object: number): string | null {
+  const at = memberAt(bytes, object, 'id');
+  const end = at === -1 ? -1 : endOfValue(bytes, at, mostDepth);
+  const id = end === -1 ? null : parseJson(bytes.toString('utf8', at, end));
+  return typeof id === 'string' && isLegalId(id) ? id : null;
+}
+
+/** Where the value of a member begins, or -1: what stands behind it may be missing. @param object where its object opens */
+function memberAt(bytes: Buffer, object: number, name: string): number {
+  if (bytes[object] !== openBrace) return -1;
+  let at = skipSpace(bytes, object + 1);
+  while (at < bytes.length && bytes[at] === quote) {
+    const close = endOfString(bytes, at + 1);
+    const value = close === -1 ? -1 : afterColon(bytes, close);
+    if (value === -1) return -1;
+    if (bytes.toString('latin1', at + 1, close) === name) return value;
+    const end = endOfValue(bytes, value, mostDepth);
+    at = end === -1 ? -1 : skipSpace(bytes, end);
+    if (at === -1 || bytes[at] !== comma) return -1;
+    at = skipSpace(bytes, at + 1);
+  }
+  return -1;
+}

@@ -1,0 +1,200 @@
+import { type Test, test } from 'tap';
+import { hashKey } from '../../../src/keys/secret.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { askResponse, keptIn } from '../../support/conversations.js';
+import { eventually } from '../../support/eventually.js';
+import { type RunningGateway, startGateway, testKey } from '../../support/gateway.js';
+import { sharedSecret } from '../../support/gateway-config.js';
+import { postgresFor, skipWithoutPostgres } from '../../support/postgres.js';
+import { connect } from '../../support/responses-socket.js';
+import { temporaryFolder } from '../../support/temporary-folder.js';
+import {
+  chunk,
+  jsonAnswer,
+  lastChunk,
+  type RawRequest,
+  type RawUpstream,
+  startRawUpstream,
+  streamHead,
+} from '../../support/upstream.js';
+
+const otherKey = 'sk-other';
+const keys = [
+  { id: 'test', hash: hashKey(testKey), groups: ['default'] },
+  { id: 'other', hash: hashKey(otherKey), groups: ['default'] },
+];
+
+let made = 0;
+
+/** An upstream that keeps its turns, and knows all of them: each answer has an id of its own. */
+function native({ body, head }: RawRequest): string {
+  made += 1;
+  const asked = JSON.parse(body.toString() || '{}') as JsonObject;
+  if (head.includes('/messages')) {
+    const message = {
+      id: `msg_${made}`,
+      type: 'message',
+      role: 'assistant',
+      content: [],
+      stop_reason: 'end_turn',
+    };
+    if (asked.stream !== true) return jsonAnswer(200, JSON.stringify(message));
+    const begun = JSON.stringify({ type: 'message_start', message: { ...message, stop_reason: null } });
+    const events = [
+      `event: message_start\ndata: ${begun}\n\n`,
+      'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ];
+    return streamHead + events.map(chunk).join('') + lastChunk;
+  }
+  const output = [{ type: 'message', id: `item_${made}`, role: 'assistant', content: [] }];
+  const response = { id: `resp_${made}`, object: 'response', status: 'completed', output };
+  if (asked.stream !== true) return jsonAnswer(200, JSON.stringify(response));
+  const events = ['response.created', 'response.completed'].map(
+    (type) => `event: ${type}\ndata: ${JSON.stringify({ type, response })}\n\n`,
+  );
+  return streamHead + events.map(chunk).join('') + lastChunk;
+}
+
+interface Stage {
+  readonly gateway: RunningGateway;
+  readonly upstreams: readonly RawUpstream[];
+  /** Requests that upstreams have got. */
+  count(): number;
+}
+
+/** @param targets of the model, all of which keep their turns */
+async function stage(
+  t: Test,
+  { targets = 1, kind = 'chat', config }: { targets?: number; kind?: string; config: object },
+): Promise<Stage> {
+  const upstreams = await Promise.all(Array.from({ length: targets }, () => startRawUpstream(t, native)));
+  const gateway = await startGateway(t, {
+    upstreams: upstreams.map(({ url }) => url),
+    protocols: [kind === 'chat' ? 'responses' : 'messages'],
+    target: kind === 'chat' ? { responses: true } : {},
+    upstream: { kind },
+    config: { ...config, keys },
+  });
+  return {
+    gateway,
+    upstreams,
+    count: () => upstreams.reduce((sum, { requests }) => sum + requests.length, 0),
+  };
+}
+
+/** Nothing waits for the note of a single target: it is there once the response can be asked for. */
+async function noted({ url }: RunningGateway, id: unknown): Promise<void> {
+  const headers = { authorization: `Bearer ${testKey}` };
+  await eventually(async () => (await fetch(`${url}/v1/responses/${id}`, { headers })).status === 200);
+}
+
+const notFound = { status: 400, body: { error: { code: 'previous_response_not_found' } } };
+
+async function tellResponsesApart(t: Test, targets: number, config: object): Promise<void> {
+  const at = await stage(t, { targets, config });
+  const { gateway } = at;
+  const first = await askResponse(gateway, { input: 'mine' });
+  const { id } = first.body;
+  await noted(gateway, id);
+  const before = at.count();
+  const other = { key: otherKey };
+  const stolen = { input: 'yours', previous_response_id: id };
+  t.match(await askResponse(gateway, stolen, other), notFound);
+  t.match(await askResponse(gateway, { ...stolen, stream: true }, other), notFound);
+  t.match(await askResponse(gateway, stolen, { ...other, path: '/v1/responses/compact' }), notFound);
+  const counted = { ...other, path: '/v1/responses/input_tokens' };
+  t.match(await askResponse(gateway, stolen, counted), notFound);
+  if (targets > 1) {
+    const item = { type: 'item_reference', id: `item_${String(id).slice(5)}` };
+    t.match(await askResponse(gateway, { input: [item] }, other), {
+      status: 404,
+      body: { error: { message: /^Item with id/, param: 'input' } },
+    });
+    t.equal((await askResponse(gateway, { input: [item] })).status, 200, 'its own key refers to it');
+  }
+  const refused = at.count();
+  t.equal(refused, targets > 1 ? before + 1 : before, 'no upstream was asked');
+  t.equal((await askResponse(gateway, stolen)).status, 200, 'its own key goes on from it');
+  t.equal((await askResponse(gateway, { ...stolen, previous_response_id: 'resp_out' }, other)).status, 200);
+  t.equal(at.count(), refused + 2, "one that nobody has made here is the upstream's to judge");
+
+  const socket = await connect(t, gateway.url, {
+    authorization: `Bearer ${otherKey}`,
+    'openai-beta': 'responses_websockets=2026-02-06',
+  });
+  socket.send({ type: 'response.create', model: 'm', ...stolen });
+  t.match((await socket.answer()).at(-1), { type: 'error', error: { code: 'previous_response_not_found' } });
+  t.equal(at.count(), refused + 2);
+}
+
+for (const targets of [1, 2])
+  test(`a response of ${targets} target(s) is not found by another key`, async (t) => {
+    await tellResponsesApart(t, targets, keptIn(temporaryFolder(t)));
+  });
+
+test('a response is not found by another key in PostgreSQL', { skip: skipWithoutPostgres() }, async (t) => {
+  const { url } = await postgresFor(t);
+  const config = { store: { kind: 'postgres', url }, secret: sharedSecret, conversations: {} };
+  await tellResponsesApart(t, 1, config);
+});
+
+test('a key goes on from its own turn whose note is not there, and from what is not kept', async (t) => {
+  const at = await stage(t, { config: keptIn(temporaryFolder(t)) });
+  for (let turn = 0; turn < 20; turn += 1) {
+    const { body } = await askResponse(at.gateway, { input: 'x' });
+    const next = await askResponse(at.gateway, { input: 'y', previous_response_id: body.id });
+    t.equal(next.status, 200);
+  }
+  const unstored = await askResponse(at.gateway, { input: 'x', store: false });
+  const other = { key: otherKey };
+  const next = await askResponse(at.gateway, { input: 'y', previous_response_id: unstored.body.id }, other);
+  t.equal(next.status, 200, 'the upstream is to say that it does not know it');
+});
+
+test('where nothing is kept, upstreams judge all ids', async (t) => {
+  const at = await stage(t, { config: keptIn(temporaryFolder(t), 'off') });
+  const { body } = await askResponse(at.gateway, { input: 'x' });
+  const next = { input: 'y', previous_response_id: body.id };
+  t.equal((await askResponse(at.gateway, next, { key: otherKey })).status, 200);
+});
+
+for (const targets of [1, 2])
+  for (const stream of [false, true])
+    test(`a thread of ${targets} target(s) is not found by another key, stream: ${stream}`, async (t) => {
+      const at = await stage(t, { targets, kind: 'messages', config: keptIn(temporaryFolder(t)) });
+      const ask = async (key: string, thread: object) => {
+        const answer = await fetch(`${at.gateway.url}/v1/messages`, {
+          method: 'POST',
+          headers: {
+            'x-api-key': key,
+            'anthropic-version': '2023-06-01',
+            'content-type': 'application/json',
+          },
+          body: JSON.stringify({
+            model: 'm',
+            max_tokens: 9,
+            messages: [{ role: 'user', content: 'x' }],
+            thread,
+            stream,
+          }),
+        });
+        return { status: answer.status, text: await answer.text() };
+      };
+      const first = await ask(testKey, { type: 'create' });
+      t.equal(first.status, 200);
+      const id = /"id":"(msg_\d+)"/.exec(first.text)?.[1];
+      const next = { type: 'continue', previous_message_id: id };
+      // Nothing waits for the note of a single target.
+      const stolen = await eventually(async () => {
+        const answer = await ask(otherKey, next);
+        return answer.status === 200 ? undefined : answer;
+      });
+      t.equal(stolen.status, 404);
+      t.match(stolen.text, /"error_code":"thread_not_found"/);
+      const before = at.count();
+      t.equal((await ask(otherKey, next)).status, 404);
+      t.equal(at.count(), before, 'no upstream was asked');
+      t.equal((await ask(testKey, next)).status, 200);
+      const unknown = { type: 'continue', previous_message_id: 'msg_out' };
+      t.equal((await ask(otherKey, unknown)).status, 200);
+    });
