@@ -56,7 +56,7 @@ export interface AskedImages {
    */
   request(style: ImageStyle): ImageRequest;
   /** Members of the body that such a request does not say, by the client's own names. */
-  leftOut(style: ImageStyle): readonly string[];
+  leftOut(target: Pick<Target, 'images' | 'model'>): readonly string[];
   /** The body of an answer whose images are as `outline.responseFormat` has them. A stream has it as its only event. */
   write(answer: ImageAnswer): string;
 }
@@ -199,7 +199,7 @@ export class Conversion implements Asker {
     }
     call.gatewayPath = 'translated';
     const request = this.#asked.request(target.images);
-    call.leftOut = new LeftOut(this.#asked.leftOut(target.images)).names;
+    call.leftOut = new LeftOut(this.#asked.leftOut(target)).names;
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
     const written =

@@ -113,7 +113,7 @@ function askedOf(
     outline: { stream, responseFormat: 'b64_json' },
     passes,
     request: (style) => requestOf(wanted(), style),
-    leftOut: (style) => [...wanted().leftOut, ...wantedSize(style, wanted()).leftOut],
+    leftOut: ({ images }) => [...wanted().leftOut, ...wantedSize(images, wanted()).leftOut],
     write: (answer) => writeAnswer(call, translation, answer),
   };
 }

@@ -83,7 +83,8 @@ function askedOf(endpoint: Endpoint, outline: ImageOutline, make: () => ImageReq
     outline,
     passes: ({ images }) => passesTo(images, outline),
     request,
-    leftOut: (style) => (style === 'dashscope' ? unsaidByDashscope(request()) : unsaidByOpenai(request())),
+    leftOut: ({ images, model }) =>
+      images === 'dashscope' ? unsaidByDashscope(request()) : unsaidByOpenai(request(), model),
     write: (answer) => writeAnswer(answer, outline.responseFormat, Date.now()),
   };
 }

@@ -25,13 +25,12 @@ export function encodeDashscope(request: ImageRequest, model: string): ImageCall
   };
 }
 
-/** Settings whose only other words are refused. */
-const met: ReadonlySet<string> = new Set(['background', 'output_format']);
-
 /** Members of the client's body that such a request does not say. */
 export function unsaidByDashscope({ extras }: ImageRequest): string[] {
   return Object.entries(extras).flatMap(([name, value]) => {
-    const isSaid = met.has(name) || (name === 'seed' && seedOf(value) !== null);
+    // Of the other words of the first one is refused, and the second asks for what such an upstream gives.
+    const isMet = name === 'background' || (name === 'output_format' && value === 'png');
+    const isSaid = isMet || (name === 'seed' && seedOf(value) !== null);
     return value === null || value === '' || isSaid ? [] : [name];
   });
 }
@@ -42,9 +41,6 @@ function refuse({ mask, otherFiles: [file], stream, extras }: ImageRequest): voi
   if (stream) throw unsupportedByUpstream('stream', 'its upstream gives images whole');
   if (extras.background === 'transparent')
     throw unsupportedByUpstream('background', 'its upstream makes no transparent images');
-  const { output_format: format = null } = extras;
-  if (format !== null && format !== 'png' && format !== '')
-    throw unsupportedByUpstream('output_format', 'its upstream gives PNG images alone');
 }
 
 function parametersOf(request: ImageRequest): JsonObject {

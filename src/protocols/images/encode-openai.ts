@@ -35,10 +35,36 @@ export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
   return { path: '/images/edits', ...writeForm([...fields, ...files, ...request.otherFiles]) };
 }
 
-/** Members of the client's body that such a request does not say. */
-export function unsaidByOpenai({ form, promptExtend, watermark, parameters }: ImageRequest): string[] {
-  if (form === 'prompt') return [];
+/**
+ * Members that a family of the vendor's models refuses (https://platform.openai.com/docs/api-reference/images/create). The
+ * form of the images is not lost by that: the answer is brought into the one that was asked for.
+ */
+function isRefused(name: string, model: string): boolean {
+  if (model.includes('gpt-image')) return name === 'response_format';
+  return model.includes('dall-e') && onlyNewer.has(name);
+}
+
+const onlyNewer: ReadonlySet<string> = new Set([
+  'background',
+  'input_fidelity',
+  'moderation',
+  'output_compression',
+  'output_format',
+  'partial_images',
+]);
+
+/**
+ * Members of the client's body that such a request does not say.
+ * @param model the model's name at the upstream
+ */
+export function unsaidByOpenai(
+  { form, promptExtend, watermark, parameters, extras }: ImageRequest,
+  model: string,
+): string[] {
+  const refused = Object.keys(extras).filter((name) => extras[name] !== null && isRefused(name, model));
+  if (form === 'prompt') return refused;
   return [
+    ...refused,
     ...(promptExtend === null ? [] : ['prompt_extend']),
     ...(watermark === null ? [] : ['watermark']),
     ...Object.keys(parameters).filter((name) => parameters[name] !== null),
@@ -81,7 +107,7 @@ function settingsOf(request: ImageRequest, model: string): Settings {
         ] as const)),
     ...Object.entries(request.extras),
   ];
-  return all.filter(([, value]) => value !== null && value !== undefined);
+  return all.filter(([name, value]) => value !== null && value !== undefined && !isRefused(name, model));
 }
 
 function withNegative(prompt: string, negative: string | null): string {

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { encodeDashscope } from '../../../src/protocols/images/encode-dashscope.js';
+import { encodeDashscope, unsaidByDashscope } from '../../../src/protocols/images/encode-dashscope.js';
 import type { ImageRequest } from '../../../src/protocols/images/request.js';
 import { imageUrl, jsonOf, plain, png, pngUrl } from './samples.js';
 
@@ -75,13 +75,20 @@ test('images stand before the text: bytes as data URLs, URLs as they are', async
   });
 });
 
+test('a format of the file that it cannot make is left out and named, and PNG is what it makes', (t) => {
+  const asked = (output_format: string) => ({ ...plain, extras: { output_format } });
+  t.strictSame(jsonOf(encodeDashscope(asked('webp'), 'u').body).parameters, {});
+  t.strictSame(unsaidByDashscope(asked('webp')), ['output_format']);
+  t.strictSame(unsaidByDashscope(asked('png')), []);
+  t.end();
+});
+
 test('what it cannot say is refused by the name that the client has for it', async (t) => {
   const refused: [Partial<ImageRequest>, string][] = [
     [{ mask }, 'mask'],
     [{ otherFiles: [{ name: 'markup', filename: 'a', contentType: null, data: png }] }, 'markup'],
     [{ stream: true }, 'stream'],
     [{ extras: { background: 'transparent' } }, 'background'],
-    [{ extras: { output_format: 'webp' } }, 'output_format'],
   ];
   for (const [part, param] of refused) {
     t.throws(() => encodeDashscope({ ...plain, ...part }, 'u'), {

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { ImageSource } from '../../../src/media/image.js';
-import { encodeOpenai } from '../../../src/protocols/images/encode-openai.js';
+import { encodeOpenai, unsaidByOpenai } from '../../../src/protocols/images/encode-openai.js';
 import type { ImageCall } from '../../../src/protocols/images/request.js';
 import { imageUrl, jpeg, jsonOf, plain, png } from './samples.js';
 
@@ -17,6 +17,23 @@ async function readForm({ contentType, body }: ImageCall): Promise<[string, stri
   const answer = new Response(Buffer.concat(body), { headers: { 'content-type': contentType } });
   return [...(await answer.formData()).entries()];
 }
+
+test('what a family of models refuses is left out, and named where the answer does not make it good', (t) => {
+  const request = {
+    ...plain,
+    responseFormat: 'b64_json' as const,
+    extras: { output_format: 'webp', background: null, quality: 'hd' },
+  };
+  const written = (model: string) => jsonOf(encodeOpenai(request, model).body);
+  const rest = { prompt: 'A cat', quality: 'hd' };
+  t.strictSame(written('gpt-image-1'), { model: 'gpt-image-1', ...rest, output_format: 'webp' });
+  t.strictSame(written('dall-e-3'), { model: 'dall-e-3', ...rest, response_format: 'b64_json' });
+  t.match(written('other'), { response_format: 'b64_json', output_format: 'webp' });
+  t.strictSame(unsaidByOpenai(request, 'gpt-image-1'), []);
+  t.strictSame(unsaidByOpenai(request, 'dall-e-3'), ['output_format']);
+  t.strictSame(unsaidByOpenai(request, 'other'), []);
+  t.end();
+});
 
 test('a generation is JSON with the settings that the client gave', async (t) => {
   const call = encodeOpenai(plain, 'gpt-image-1');
