@@ -7,6 +7,7 @@ import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
 import type { ClientTool, ConversationRequest, TextProtocolName } from './request.js';
 import type { Setting } from './setting-names.js';
+import type { Usage } from './usage.js';
 import type { SearchSetting } from './web-search.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
@@ -235,6 +236,8 @@ export interface TextCodec {
   encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string;
   /** @throws {GatewayError} `upstream_error` for an answer that is none of the protocol */
   decodeAnswer(body: JsonObject, source: AnswerSource): Answer;
+  /** What an answer says that was used, of one that has failed, too; null where it says nothing. */
+  usageOf(body: JsonObject): Usage | null;
   /** @returns the JSON text of the whole answer */
   encodeAnswer(answer: Answer, context: AnswerContext): string;
   createDecoder(source: AnswerSource): StreamDecoder;

@@ -127,9 +127,14 @@ export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): voi
   call.givenUp = { input: input + usage.input, output: output + usage.output };
 }
 
-/** Notes an attempt that has failed, and is followed by another one. */
+/** Notes an attempt that has failed, and is followed by another one: an answer that says so may tell what it has used. */
 export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void {
-  if (attempt.sentAt > 0) noteAttempt(call, attempt, null);
+  if (attempt.sentAt > 0) noteAttempt(call, attempt, attempt.transform.usage);
+}
+
+/** Notes the last attempt of a call where its answer says that it has failed, and what it has used: nobody pays for an error. */
+export function noteToldUsage(call: WithAttempts, attempt: OtherAttemptParts | null): void {
+  if (attempt !== null && attempt.transform.usage !== null) noteFailed(call, attempt);
 }
 
 function noteAttempt(

@@ -13,7 +13,7 @@ import type { ResponseHead, UpstreamFailure } from '../upstream/types.js';
 import { account } from './account.js';
 import { ownLines, timingLine } from './answer-lines.js';
 import { attemptDeadlines, type ForwardedCall, type ResolvedCall, type RoutedCall } from './call.js';
-import { noteFailed, noteGivenUp } from './consumption.js';
+import { noteFailed, noteGivenUp, noteToldUsage } from './consumption.js';
 import { fetchMedia, mediaToFetch, type RemotePart } from './fetch-media.js';
 import { Hedge, mayHedge } from './hedge.js';
 import { holdInAll, keptBytes, takeAnswerMemory } from './memory-budget.js';
@@ -282,9 +282,12 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     const isGivenUp = typeof cause === 'string';
     const { reason, bytesSent, sentMs } = isGivenUp ? { reason: cause, bytesSent: true, sentMs: 0 } : cause;
     const status = error.vendorAccountStatus ?? (isGivenUp ? toldStatus(error) : null);
-    if (this.#planNext({ reason: status ?? reason, bytesSent, sentMs })) this.#goOn(error);
-    else
-      this.relay.refuse(status === null && bytesSent && this.#hasEffects ? unrepeatable(error) : error, head);
+    if (this.#planNext({ reason: status ?? reason, bytesSent, sentMs })) {
+      this.#goOn(error);
+      return;
+    }
+    noteToldUsage(this.call, this.#attempt);
+    this.relay.refuse(status === null && bytesSent && this.#hasEffects ? unrepeatable(error) : error, head);
   }
 
   /** Asked again, the present target would make or keep it twice. */

@@ -184,6 +184,8 @@ export class TranslatedTransform implements AnswerTransform {
       return answer;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
+      // What an answer that has failed has used is the vendor's to bill all the same.
+      if (parsed !== null) this.#usageOfWhole = upstreamCodec.usageOf(parsed);
       throw toldError(fault, text, secrets);
     }
   }

@@ -51,6 +51,7 @@ const codec: TextCodec = {
     throw new Error('not needed');
   },
   encodeRequest: () => '',
+  usageOf: () => null,
   decodeAnswer: () => {
     throw new GatewayError('upstream_error', 'no answer');
   },

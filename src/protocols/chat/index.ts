@@ -5,7 +5,7 @@ import { bodyOutputLimit, plainEndpoint, plainTranslation, type TextEndpoint } f
 import { openaiSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
-import { lastUsage } from './answer/usage.js';
+import { decodeUsage, lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { chatRequest } from './request/schema.js';
@@ -39,6 +39,7 @@ export const chatCodec: TextCodec = {
   decodeRequest,
   encodeRequest,
   decodeAnswer,
+  usageOf: (body) => decodeUsage(body),
   encodeAnswer,
   createDecoder,
   createEncoder,

@@ -12,7 +12,7 @@ import { modelPath } from '../model-path.js';
 import { googleSchemas } from '../schema-rules.js';
 import { candidatesOf, decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
-import { lastUsage } from './answer/usage.js';
+import { decodeUsage, lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, generateContentRequest } from './request/schema.js';
@@ -80,6 +80,7 @@ export const generateContentCodec: TextCodec = {
   decodeRequest,
   encodeRequest,
   decodeAnswer,
+  usageOf: (body) => decodeUsage(body.usageMetadata),
   encodeAnswer,
   createDecoder: (source) => new BlockDecoder(source),
   createEncoder: (context) => new BlockEncoder(context),

@@ -13,7 +13,7 @@ import {
 import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
-import { firstUsage, lastUsage } from './answer/usage.js';
+import { decodeUsage, firstUsage, lastUsage } from './answer/usage.js';
 import { CompactionEncoder } from './compaction-encoder.js';
 import { countTokensConversation, messagesConversation } from './conversation.js';
 import { decodeRequest } from './request/decode.js';
@@ -55,6 +55,7 @@ export const messagesCodec: TextCodec = {
   decodeRequest,
   encodeRequest,
   decodeAnswer,
+  usageOf: (body) => decodeUsage(body.usage),
   encodeAnswer,
   createDecoder: (source) => new MessagesDecoder(source),
   createEncoder: (context) =>

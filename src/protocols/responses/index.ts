@@ -11,7 +11,7 @@ import {
   tokenCountOf,
 } from '../endpoint.js';
 import { openaiSchemas } from '../schema-rules.js';
-import { decodeAnswer } from './answer/decode.js';
+import { decodeAnswer, usageOf } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { usageOfAnswer } from './answer/usage.js';
 import { noteBytes, noteCharges } from './charges.js';
@@ -54,6 +54,7 @@ export const responsesCodec: TextCodec = {
   decodeRequest,
   encodeRequest,
   decodeAnswer,
+  usageOf,
   encodeAnswer,
   createDecoder: (source) => new ResponseDecoder(source),
   createEncoder,

@@ -7,13 +7,14 @@ import { isObject, type JsonObject, listOf, numberOrNull, textOf, textOrNull } f
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
 import { upstreamError } from '../upstream-error.js';
-import { decodeFinish, isReason } from './finish.js';
+import { brokenTurn, decodeFinish, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
  * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent; pictures in it and
  * code that the vendor ran are dropped.
- * @throws {GatewayError} `upstream_error` for a body without any candidate, or what its `error` says
+ * @throws {GatewayError} `upstream_error` for a body without any candidate, and for one whose model has failed and says
+ * nothing, or what its `error` says
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw upstreamError(body.error);
@@ -28,9 +29,18 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   }
   candidates.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
   const choices = candidates.map((candidate) => decodeCandidate(candidate, source));
+  if (choices.every(saysNothing)) {
+    const failure = candidates.map(brokenTurn).find((each) => each !== null);
+    if (failure !== undefined) throw failure;
+  }
   const usage = decodeUsage(body.usageMetadata);
   const searches = choices.flatMap(({ parts }) => parts).filter(({ kind }) => kind === 'search').length;
   return { choices, usage: usage === null ? null : withCharges(usage, { searches }) };
+}
+
+/** Of what a model thinks alone nobody goes on. */
+function saysNothing({ parts }: AnswerChoice): boolean {
+  return parts.every(({ kind }) => kind === 'reasoning');
 }
 
 /** The candidates of a response, or none. */

@@ -1,4 +1,6 @@
 import type { FinishReason } from '../../../conversation/answer.js';
+import { GatewayError } from '../../../errors.js';
+import { type JsonObject, textOf } from '../../../wire/json.js';
 
 const filters: ReadonlySet<unknown> = new Set([
   'SAFETY',
@@ -17,6 +19,31 @@ const filters: ReadonlySet<unknown> = new Set([
 
 /** The second is of an answer that could be gone on with by a `continuationToken`, which no other protocol has. */
 const lengths: ReadonlySet<unknown> = new Set(['MAX_TOKENS', 'CONTINUATION']);
+
+/** What the model wrote was no call that could be told, or one too many: of the turn nothing can be gone on from. */
+const broken: ReadonlySet<unknown> = new Set([
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+  'MISSING_THOUGHT_SIGNATURE',
+  'MALFORMED_RESPONSE',
+]);
+
+/**
+ * The error that a candidate without text and calls is whose reason says that the model has failed: as an empty turn with a
+ * natural end it would be taken for the end of the work. Asked again, models often do better.
+ * @returns null for any other reason
+ */
+export function brokenTurn({ finishReason, finishMessage }: JsonObject): GatewayError | null {
+  if (!broken.has(finishReason)) return null;
+  const said = textOf(finishMessage).slice(0, longestMessage);
+  return new GatewayError(
+    'upstream_error',
+    `The model's turn has failed (${String(finishReason)})${said === '' ? '.' : `: ${said}`}`,
+  );
+}
+
+const longestMessage = 500;
 
 /** True for a `finishReason` or `blockReason` that says something: the enumerations begin with a value for none. */
 export function isReason(reason: unknown): reason is string {

@@ -131,7 +131,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'generateContent',
     stream,
-    leftOut: unreadMembers(body, readMembers),
+    leftOut: [...unreadMembers(body, readMembers), ...heldToSchemas(body)],
     system: decodeSystem(memberOf(body, 'systemInstruction'), keyOf(body, 'systemInstruction')),
     systemCache: undefined,
     turns: decodeContents(body.contents),
@@ -513,6 +513,17 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
   if (name === undefined)
     return mode === 'MODE_UNSPECIFIED' ? null : { mode: required ? 'required' : 'auto' };
   return required && names.length === 1 ? { mode: 'named', name } : { mode: 'allowed', names, required };
+}
+
+/**
+ * `VALIDATED` holds the model's calls to their schemas and leaves it the choice of a text, for which other protocols have a
+ * mark of each tool, and a narrower kind of schema.
+ */
+function heldToSchemas(body: JsonObject): string[] {
+  const config = memberOf(body, 'toolConfig');
+  const calling = isObject(config) ? memberOf(config, 'functionCallingConfig') : null;
+  const isHeld = isObject(calling) && textOrNull(calling.mode)?.toUpperCase() === 'VALIDATED';
+  return isHeld ? ['toolConfig.functionCallingConfig.mode'] : [];
 }
 
 function decodeFunction(declaration: JsonObject): Tool {

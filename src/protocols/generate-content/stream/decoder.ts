@@ -6,7 +6,7 @@ import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
-import { decodeFinish, isReason } from '../answer/finish.js';
+import { brokenTurn, decodeFinish, isReason } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
@@ -22,6 +22,8 @@ interface Progress {
   /** Null until the upstream has named one. */
   finishReason: string | null;
   isEmpty: boolean;
+  /** It has a text or a call. */
+  hasSaid: boolean;
   /** Its reason was told, so nothing else can be. */
   isFinished: boolean;
   readonly grounding: GroundingReader;
@@ -95,6 +97,7 @@ export class BlockDecoder implements StreamDecoder {
         return;
       }
       this.#readCandidate(candidate, choice, out);
+      if (this.#isOver) return;
     }
     if (this.#choices.size === 0 && isBlocked(block)) {
       const progress = this.#progressOf(0);
@@ -124,6 +127,7 @@ export class BlockDecoder implements StreamDecoder {
         );
         logprobs = undefined;
         progress.grounding.addText(text);
+        progress.hasSaid = true;
         continue;
       }
       const call = callOf(part);
@@ -131,6 +135,7 @@ export class BlockDecoder implements StreamDecoder {
         noteLost(part, this.#source);
         continue;
       }
+      progress.hasSaid = true;
       const number = progress.calls++;
       out.push({ kind: 'callStart', choice, call: number, id: call.id, name: call.name, custom: false });
       out.push({ kind: 'callArguments', choice, call: number, text: call.input });
@@ -140,9 +145,19 @@ export class BlockDecoder implements StreamDecoder {
       out.push({ kind: 'citation', choice, citation });
     if (out.length > told) progress.isEmpty = false;
     if (isReason(candidate.finishReason)) {
+      const failure = this.#hasSaid() ? null : brokenTurn(candidate);
+      if (failure !== null) {
+        if (this.#usage !== null) out.push({ kind: 'usage', usage: this.#usage });
+        this.#fail(failure, out);
+        return;
+      }
       progress.finishReason = candidate.finishReason;
       if (progress.isEmpty) finishChoice(choice, progress, out);
     }
+  }
+
+  #hasSaid(): boolean {
+    return [...this.#choices.values()].some(({ hasSaid }) => hasSaid);
   }
 
   #progressOf(choice: number): Progress {
@@ -152,6 +167,7 @@ export class BlockDecoder implements StreamDecoder {
         calls: 0,
         finishReason: null,
         isEmpty: true,
+        hasSaid: false,
         isFinished: false,
         grounding: new GroundingReader(this.#source),
       };

@@ -1,7 +1,8 @@
 import type { Answer, AnswerPart, AnswerText, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
+import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, textOf, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, textOf, textOrNull } from '../../../wire/json.js';
 import { citationIn, logprobsIn } from '../../openai-shared/text-details.js';
 import { nameOfItem } from '../left-out.js';
 import { tagReasoning } from '../reasoning.js';
@@ -31,8 +32,13 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const hasCalls = parts.some(({ kind }) => kind === 'toolCall');
   return {
     choices: [{ parts, finish: decodeFinish(body, hasCalls), stopSequence: null }],
-    usage: decodeUsage(body, body.output.filter(isSearch).length),
+    usage: usageOf(body),
   };
+}
+
+/** See `TextCodec.usageOf`. */
+export function usageOf(body: JsonObject): Usage | null {
+  return decodeUsage(body, listOf(body.output).filter(isSearch).length);
 }
 
 /**

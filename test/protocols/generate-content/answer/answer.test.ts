@@ -80,8 +80,9 @@ test('why answers ended', async (t) => {
     'PUP_LIMITED_DISABLED',
   ])
     t.equal(finishOf(reason), 'filtered', reason);
-  for (const reason of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'NEW', 5, null])
-    t.equal(finishOf(reason), 'other', String(reason));
+  for (const reason of ['OTHER', 'NEW', 5, null]) t.equal(finishOf(reason), 'other', String(reason));
+  for (const reason of ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL'])
+    t.throws(() => finishOf(reason), { kind: 'upstream_error', message: new RegExp(reason) });
   const reasonOf = (finish: Answer['choices'][0]['finish']) => {
     const body = encode({
       choices: [{ parts: [{ kind: 'text', text: 'a' }], finish, stopSequence: null }],
