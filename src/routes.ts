@@ -7,11 +7,13 @@ import { passedChatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';
 import { completionsRequest } from './protocols/completions/schema.js';
 import type { AuthStyle } from './protocols/credentials/credentials.js';
+import { embedV1, embedV2 } from './protocols/embeddings/cohere.js';
 import { batchEmbedContents, embedContent, embeddings } from './protocols/embeddings/index.js';
 import {
   batchEmbedContentsRequest,
   embedContentRequest,
   embeddingsRequest,
+  embedRequest,
   engineEmbeddingsRequest,
 } from './protocols/embeddings/schema.js';
 import type { Endpoint } from './protocols/endpoint.js';
@@ -182,6 +184,8 @@ const surface: readonly Route[] = [
   callRoute('/v1/completions', completions, completionsRequest, { stream: 'asked' }),
   callRoute('/v1/embeddings', embeddings, embeddingsRequest),
   callRoute('/v1/engines/{model}/embeddings', embeddings, engineEmbeddingsRequest),
+  callRoute('/v1/embed', embedV1, embedRequest, { errorFormat: rerankErrorFormat }),
+  callRoute('/v2/embed', embedV2, embedRequest, { errorFormat: rerankErrorFormat }),
   callRoute('/v1/rerank', rerank, rerankRequest, { errorFormat: rerankErrorFormat }),
   callRoute('/v2/rerank', rerank, rerankRequest, { errorFormat: rerankErrorFormat }),
   callRoute('/v1/moderations', moderations, moderationsRequest),

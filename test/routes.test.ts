@@ -65,6 +65,8 @@ test('every endpoint that calls a model has its error format, its credentials an
     ['/v1/completions', 'openai', 'bearer', 'completions', 'asked'],
     ['/v1/embeddings', 'openai', 'bearer', 'embeddings', 'never'],
     ['/v1/engines/m/embeddings', 'openai', 'bearer', 'embeddings', 'never'],
+    ['/v1/embed', 'openai', 'bearer', 'embeddings', 'never'],
+    ['/v2/embed', 'openai', 'bearer', 'embeddings', 'never'],
     ['/v1/rerank', 'openai', 'bearer', 'rerank', 'never'],
     ['/v2/rerank', 'openai', 'bearer', 'rerank', 'never'],
     ['/v1/moderations', 'openai', 'bearer', 'moderations', 'never'],

@@ -74,16 +74,19 @@ export function postAttempt(
 const json = 'application/json';
 
 /** Whether a target has the operation of an endpoint in another form: its body is written anew. */
-export function hasOtherForm({ otherForm }: Endpoint, { upstream }: Target): boolean {
-  return otherForm?.kinds.has(upstream.kind) === true;
+export function hasOtherForm(endpoint: Endpoint, target: Target): boolean {
+  return otherForm(endpoint, target) !== null;
+}
+
+function otherForm({ otherForms }: Endpoint, { upstream }: Target): OtherForm | null {
+  return otherForms.find(({ kinds }) => kinds.has(upstream.kind)) ?? null;
 }
 
 /** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
 export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
   const { endpoint, target, apiKey } = attempt;
-  const { otherForm } = endpoint;
-  if (otherForm !== null && hasOtherForm(endpoint, target))
-    return prepareOtherForm(call, { endpoint, form: otherForm, target });
+  const form = otherForm(endpoint, target);
+  if (form !== null) return prepareOtherForm(call, { endpoint, form, target });
   const validated = call.checkedBody();
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;

@@ -145,6 +145,18 @@ const lines: readonly Line[] = [
     'The embeddings.',
   ],
   [
+    'POST /v1/embed',
+    'createEmbed',
+    "Create embeddings as Cohere's older clients ask for them",
+    'The embeddings.',
+  ],
+  [
+    'POST /v2/embed',
+    'createEmbedV2',
+    "Create embeddings as Cohere's clients ask for them",
+    'The embeddings.',
+  ],
+  [
     'POST /v1/rerank',
     'rerankDocuments',
     'Order documents by their relevance to a query',

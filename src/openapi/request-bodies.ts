@@ -9,6 +9,8 @@ import {
   embedContentRequestType,
   embeddingsRequest,
   embeddingsRequestType,
+  embedRequest,
+  embedRequestType,
   engineEmbeddingsRequest,
   engineEmbeddingsRequestType,
 } from '../protocols/embeddings/schema.js';
@@ -167,6 +169,7 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
   [embeddingsRequest, { name: 'EmbeddingsRequest', schema: embeddingsRequestType }],
   [embedContentRequest, { name: 'EmbedContentRequest', schema: embedContentRequestType }],
   [batchEmbedContentsRequest, { name: 'BatchEmbedContentsRequest', schema: batchEmbedContentsRequestType }],
+  [embedRequest, { name: 'EmbedRequest', schema: embedRequestType }],
   [engineEmbeddingsRequest, { name: 'EngineEmbeddingsRequest', schema: engineEmbeddingsRequestType }],
   [rerankRequest, { name: 'RerankRequest', schema: rerankRequestType }],
   [moderationsRequest, { name: 'ModerationsRequest', schema: moderationsRequestType }],

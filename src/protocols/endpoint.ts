@@ -41,8 +41,8 @@ export interface Endpoint extends StreamRules {
   readonly mayLack: boolean;
   /** How a call is served by an upstream of another protocol; null when it cannot be. */
   readonly translation: Translation | null;
-  /** How a call is served by upstreams that have the same operation in another form; null where there is none. */
-  readonly otherForm: OtherForm | null;
+  /** How a call is served by upstreams that have the same operation in another form. */
+  readonly otherForms: readonly OtherForm[];
   /** The upstream decides whether its answer is a stream, whatever the call asked for. */
   readonly streamsUnasked: boolean;
   /** What is no stream and no error is JSON; else it may be any text, or a sound. */
@@ -74,7 +74,7 @@ export const plainEndpoint = {
   outputLimit: null,
   mayLack: false,
   translation: null,
-  otherForm: null,
+  otherForms: [],
   streamsUnasked: false,
   answersJson: true,
   amender: null,

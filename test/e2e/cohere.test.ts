@@ -92,3 +92,33 @@ test('cohere: a rate limit is retried', async (t) => {
   t.equal(waits(), 1);
   t.equal(gateway.simulator.state().totalRequests, 2);
 });
+
+test('cohere: texts have embeddings, by their types and as a list', async (t) => {
+  const gateway = await startGateway(t, { demo: 'simulator' });
+  const options = { token: 'sk-demo', environment: gateway.url, maxRetries: 0 };
+  const client = new CohereClientV2(options);
+  const asked = { model: 'sim-embedding', inputType: 'search_document', texts: documents } as const;
+  const { embeddings, texts, meta } = await client.embed({ ...asked, embeddingTypes: ['float', 'base64'] });
+  const floats = embeddings.float ?? [];
+  t.equal(floats.length, documents.length);
+  t.same(texts, documents);
+  t.ok((meta?.billedUnits?.inputTokens ?? 0) > 0);
+  const bytes = Buffer.from(embeddings.base64?.[1] ?? '', 'base64');
+  t.equal(bytes.length, 4 * (floats[1]?.length ?? -1));
+  t.equal(bytes.readFloatLE(0), Math.fround(floats[1]?.[0] ?? Number.NaN));
+
+  const plain = await client.embed({ ...asked, outputDimension: 8 });
+  t.equal(plain.embeddings.float?.[0]?.length, 8, 'numbers unless other types are asked for');
+  const inputs = [{ content: [{ type: 'text', text: documents[1] ?? '' }] as Cohere.EmbedContent[] }];
+  const ofInputs = await client.embed({ model: asked.model, inputType: 'search_query', inputs });
+  t.strictSame(ofInputs.embeddings.float?.[0], floats[1]);
+  const error = await raised(client.embed({ ...asked, embeddingTypes: ['int8'] }));
+  t.match(error, { statusCode: 400, message: /'float' and 'base64'/ });
+
+  const older = new CohereClient(options);
+  const first = await older.embed({ ...asked, texts: [documents[1] ?? ''] });
+  t.match(first, { responseType: 'embeddings_floats', id: String });
+  t.strictSame(first.embeddings, [floats[1]]);
+  const typed = await older.embed({ ...asked, embeddingTypes: ['float'] });
+  t.match(typed, { responseType: 'embeddings_by_type', embeddings: { float: floats } });
+});

@@ -279,3 +279,42 @@ test('no second target is asked in another form while there is no memory to writ
   t.equal((await asked).status, 200);
   t.equal((await ask('x'.repeat(30_000))).status, 200, 'where there is room it answers');
 });
+
+test("Cohere's embeddings are of upstreams of both kinds, and what these are not told is named", async (t) => {
+  const body = {
+    model: 'm',
+    input_type: 'search_query',
+    truncate: 'END',
+    texts: ['a', 'b'],
+    output_dimension: 2,
+  };
+  const chat = await stage(t, 'chat', openai([item(1, [0.25, -2e-3]), item(0, [1])]));
+  const ofChat = await post(chat.port, '/v2/embed', body);
+  t.equal(ofChat.status, 200, ofChat.body);
+  t.match(JSON.parse(ofChat.body), {
+    response_type: 'embeddings_by_type',
+    embeddings: { float: [[1], [0.25, -0.002]] },
+    texts: ['a', 'b'],
+    meta: { api_version: { version: '2' }, billed_units: { input_tokens: 7 } },
+  });
+  t.match(ofChat.head, /\r\nx-gateway-left-out: input_type, truncate\r\n/);
+  t.strictSame(chat.sent(), { model: 'real', input: ['a', 'b'], dimensions: 2 });
+  t.match(chat.last(), { inputTokens: 7, outputTokens: 0 });
+
+  const answer = '{"embeddings":[{"values":[1]},{"values":[0.5]}]}';
+  const google = await stage(t, 'generateContent', jsonAnswer(200, answer));
+  const ofGoogle = await post(google.port, '/v1/embed', body);
+  t.match(JSON.parse(ofGoogle.body), { response_type: 'embeddings_floats', embeddings: [[1], [0.5]] });
+  t.match(google.upstream.requests[0]?.head, /:batchEmbedContents HTTP/);
+
+  for (const [wrong, param] of [
+    [{ texts: [1] }, 'texts[0]'],
+    [{ texts: null }, 'texts'],
+    [{ embedding_types: ['int8'] }, 'embedding_types'],
+    [{ images: ['data:image/png;base64,AA=='] }, 'images'],
+  ] as const) {
+    const refused = await post(chat.port, '/v2/embed', { ...body, ...wrong });
+    t.match([refused.status, JSON.parse(refused.body).error.param], [400, param]);
+  }
+  t.equal(chat.upstream.requests.length, 1);
+});

@@ -17,9 +17,9 @@ import { amendedTo, encodingAmender } from './encoding.js';
  * `:embedContent` with `:batchEmbedContents` (https://ai.google.dev/api/embeddings).
  */
 
-const openaiKey = Buffer.from('"embedding"');
+export const openaiKey = Buffer.from('"embedding"');
 const googleKey = Buffer.from('"values"');
-const { lastUsage: openaiUsage } = createInputUsageReader();
+export const { lastUsage: openaiUsage } = createInputUsageReader();
 /** Of an answer in the vendor's form; its older models tell none. */
 const { lastUsage: googleUsage } = createInputUsageReader('usageMetadata', [
   'promptTokenCount',
@@ -29,7 +29,7 @@ const { lastUsage: googleUsage } = createInputUsageReader('usageMetadata', [
 /** The vendor refuses a batch of more requests. Each text becomes one, with the model's name and the settings in it. */
 const mostInBatch = 100;
 
-const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, judgeError, ['"embedding"']);
+export const openaiRules: StreamRules = wholeAnswers(openaiUsage, inputMetering, judgeError, ['"embedding"']);
 const googleRules: StreamRules = {
   ...openaiRules,
   usageOf: googleUsage,
@@ -37,7 +37,7 @@ const googleRules: StreamRules = {
 };
 
 /** How `POST /v1/embeddings` is served by an upstream that has the other form. */
-const openaiOnGoogle: OtherForm = {
+export const openaiOnGoogle: OtherForm = {
   kinds: new Set(['generateContent']),
   upstreamPath: (model) => `${modelPath(model)}:batchEmbedContents`,
   rules: googleRules,
@@ -131,7 +131,7 @@ function openaiRequest(
 }
 
 /** The vectors by the index that each has beside it. @throws {GatewayError} `upstream_error` where one is missing */
-function vectorsInOrder({ rest, vectors }: CutAnswer, count: number): readonly Buffer[] {
+export function vectorsInOrder({ rest, vectors }: CutAnswer, count: number): readonly Buffer[] {
   const data = isObject(rest) && Array.isArray(rest.data) ? rest.data : [];
   const ordered: (Buffer | undefined)[] = Array.from({ length: count });
   for (const [position, item] of data.entries()) {
@@ -278,7 +278,7 @@ function isListOfNumbers(bytes: Buffer, from: number, end: number): boolean {
 }
 
 /** What a client is told in place of an answer that is none. @param what for the log */
-function unusable(what: string): GatewayError {
+export function unusable(what: string): GatewayError {
   return new GatewayError('upstream_error', 'The upstream answered with something else than embeddings.', {
     cause: what,
   });
@@ -290,7 +290,7 @@ export const embeddings: Endpoint = {
   ...openaiRules,
   protocol: 'embeddings',
   upstreamPath: () => '/embeddings',
-  otherForm: openaiOnGoogle,
+  otherForms: [openaiOnGoogle],
   amender: encodingAmender,
   hasEffects: noEffects,
 };
@@ -308,7 +308,7 @@ function googleEndpoint(operation: string, otherForm: OtherForm): Endpoint {
     protocol: 'embeddings',
     upstreamPath: (model) => `${modelPath(model)}:${operation}`,
     modelInBody: false,
-    otherForm,
+    otherForms: [otherForm],
     hasEffects: noEffects,
   };
 }

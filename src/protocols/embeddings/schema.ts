@@ -82,3 +82,22 @@ export const batchEmbedContentsRequest = compileSchema(
   },
   { within: { requests: { reads: contentReads, notes: ['model'], isList: true } } },
 );
+
+/** Body of `POST /v1/embed` and `POST /v2/embed`: what Cohere's clients send. */
+export const embedRequestType = Type.Object({
+  model: name,
+  texts: nullable(Type.Array(Type.String(), { minItems: 1 })),
+  inputs: nullable(Type.Array(Type.Object({ content: Type.Array(Type.Object({ type: text, text })) }))),
+  input_type: text,
+  embedding_types: nullable(Type.Array(Type.Enum(['float', 'base64']))),
+  output_dimension: nullable(Type.Integer({ minimum: 1 })),
+  truncate: text,
+  max_tokens: nullable(Type.Integer({ minimum: 1 })),
+});
+
+/** The check of such a body, of which the texts are read where they are written anew. */
+export const embedRequest = compileSchema(
+  Type.Object({ model: name }),
+  { own: 'texts', foreign: [bodies.chat, bodies.embeddings] },
+  { reads: [...Object.keys(embedRequestType.properties), 'images'] },
+);

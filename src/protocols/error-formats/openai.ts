@@ -22,7 +22,7 @@ export const openai: ErrorFormat = {
   rateHeaders: 'chat',
 };
 
-/** `/v1/rerank`: the chat family's, with the message at the top as well, where Cohere's clients look for it. */
+/** `/v1/rerank` and `/v1/embed`: the chat family's, with the message at the top as well, where Cohere's clients look for it. */
 export const rerank: ErrorFormat = {
   ...openai,
   errorBody: (error) => `{"message":${JSON.stringify(error.message)},"error":${openaiError(error)}}`,
