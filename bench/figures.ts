@@ -3,6 +3,21 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
+/** What is told of the latencies of a constant rate. */
+export interface Quantiles {
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly p999: number;
+}
+
+/** @returns the quantiles of some values, which it leaves in their order. */
+export function quantiles(values: Float64Array): Quantiles {
+  const sorted = values.slice().sort();
+  const of = (share: number): number => quantile(sorted, share);
+  return { p50: of(0.5), p90: of(0.9), p99: of(0.99), p999: of(0.999) };
+}
+
 /** @returns the middle value, or the mean of the two middle values; 0 for none. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { callerAt } from '../callers.js';
-import { quantile } from '../figures.js';
+import { quantiles } from '../figures.js';
 import type { ConstantRatePlan, ConstantRateResult } from './constant-rate.js';
 import { describeErrors } from './load.js';
 import { openConnection } from './raw-connection.js';
@@ -135,9 +135,4 @@ function report(): void {
     errors: describeErrors(counts),
   };
   process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit());
-}
-
-function quantiles(values: Float64Array): { p50: number; p99: number } {
-  const sorted = values.slice().sort();
-  return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
 }

@@ -1,3 +1,4 @@
+import type { Quantiles } from '../figures.js';
 import { startWarming, type WarmingClient } from './script.js';
 
 export interface ConstantRatePlan {
@@ -15,12 +16,7 @@ export interface ConstantRatePlan {
   readonly seconds: number;
 }
 
-/** In microseconds. */
-export interface Quantiles {
-  readonly p50: number;
-  readonly p99: number;
-}
-
+/** Latencies in microseconds. */
 export interface ConstantRateResult {
   /** From the moment at which the schedule wanted the request sent. */
   readonly fromDue: Quantiles;

@@ -107,7 +107,7 @@ const medianOf = ({ samples }: Series, read: (sample: Sample) => number): number
 function report({ cores }: Bench, all: readonly Series[]): WorkReport {
   const rows = all.map((series) => {
     const { name, load: rate, samples } = series;
-    if (samples.length === 0) return [name, count(rate), 'failed', ...Array<string>(9).fill('-')];
+    if (samples.length === 0) return [name, count(rate), 'failed', ...Array<string>(11).fill('-')];
     const base = all.find((other) => other.name === nameOf(small) && other.load === rate);
     const used = medianShares(series);
     const p99s = samples.map(({ fromTurn }) => fromTurn.p99);
@@ -123,9 +123,11 @@ function report({ cores }: Bench, all: readonly Series[]): WorkReport {
         .map((part) => medianOf(series, ({ parts }) => parts[part]).toFixed(1))
         .join(' + '),
       duration(medianOf(series, ({ fromTurn }) => fromTurn.p50)),
+      duration(medianOf(series, ({ fromTurn }) => fromTurn.p90)),
       duration(median(p99s)),
       `${duration(Math.min(...p99s))}-${duration(Math.max(...p99s))}`,
       of((each) => medianOf(each, ({ fromTurn }) => fromTurn.p99)),
+      duration(medianOf(series, ({ fromTurn }) => fromTurn.p999)),
       percent(used.contender),
       `${percent(used.load)} + ${percent(used.upstream)}`,
     ];
@@ -141,9 +143,11 @@ function report({ cores }: Bench, all: readonly Series[]): WorkReport {
       'of one key',
       'main thread, others, primary',
       'p50',
+      'p90',
       'p99',
       'min-max',
       'of one key',
+      'p99.9',
       'CPU',
       'load + upstream',
     ],
@@ -151,7 +155,7 @@ function report({ cores }: Bench, all: readonly Series[]): WorkReport {
     notes: [
       ...memoryNotes(all),
       ...all.flatMap((series) => problems(series, cores)),
-      `Every key has called once, and ${count(leastWarmUpCalls)} calls were made, before what is measured; p50 and p99 count from the client's turn for a request.`,
+      `Every key has called once, and ${count(leastWarmUpCalls)} calls were made, before what is measured; latencies count from the client's turn for a request.`,
     ],
     figures: all,
   };

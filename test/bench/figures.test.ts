@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { pairedDifference } from '../../bench/figures.js';
+import { pairedDifference, quantiles } from '../../bench/figures.js';
 
 test('the difference of pairs is that of their ratios, whatever the machine does to both of a pair', (t) => {
   const others = Array.from({ length: 40 }, (_, at) => 20 + at);
@@ -15,6 +15,14 @@ test('a few pairs that something else has spoilt do not move it', (t) => {
   const values = others.map((other, at) => (at < 3 ? other * 9 : other * (1 + (at % 5) / 1000)));
   const { middle = 1 } = pairedDifference(values, others) ?? {};
   t.ok(Math.abs(middle) < 0.01, `${middle}`);
+  t.end();
+});
+
+test('quantiles are those of the values in their order, which stay where they are', (t) => {
+  const values = Float64Array.from({ length: 1000 }, (_, at) => (at * 7) % 1000);
+  t.same(quantiles(values), { p50: 500, p90: 900, p99: 990, p999: 999 });
+  t.same([...values.subarray(0, 3)], [0, 7, 14]);
+  t.same(quantiles(new Float64Array()), { p50: 0, p90: 0, p99: 0, p999: 0 });
   t.end();
 });
 
