@@ -14,6 +14,8 @@ export interface Turns<Load, Result> {
   readonly contenders: readonly Contender[];
   /** Each is measured by itself. */
   readonly loads: readonly Load[];
+  /** True for a load that says nothing of a contender. */
+  readonly skips?: (contender: Contender, load: Load) => boolean;
   /** Called for a contender that is up; gives what starts the client of each load. */
   readonly prepare: (running: Running) => Promise<(load: Load) => Promise<WarmingClient<Result>>>;
 }
@@ -40,9 +42,9 @@ export async function runTurns<Load, Result>(
   });
   const all = turns.contenders.map((contender) => ({
     contender,
-    series: turns.loads.map(
-      (load): TurnSeries<Load, Result> => ({ name: contender.name, load, samples: [], failure: null }),
-    ),
+    series: turns.loads
+      .filter((load) => !turns.skips?.(contender, load))
+      .map((load): TurnSeries<Load, Result> => ({ name: contender.name, load, samples: [], failure: null })),
   }));
   const { rounds } = bench.options;
   for (let round = 0; round < rounds; round += 1) {

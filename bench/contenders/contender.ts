@@ -8,12 +8,14 @@ export interface Wiring {
   readonly upstreamTls?: boolean;
   /** It writes a line into a file for every request. */
   readonly accessLog?: boolean;
+  /** Its keys have limits of all kinds, which none reaches; the gateway's alone. */
+  readonly limits?: boolean;
 }
 
 /** Where a contender sends its requests, and what it may use. */
 export interface Setup extends Wiring {
   readonly upstreamPort: number;
-  /** First segment of the upstream's path, which picks its answer: `json`, `late`, `sse`, `drip`, `gate`, `pace`, `events`, `media`, `realtime`. */
+  /** First segment of the upstream's path, which picks its answer: `json`, `late`, `sse`, `drip`, `gate`, `pace`, `events`, `stamped`, `media`, `realtime`. */
   readonly answer: string;
   readonly directory: string;
   readonly core: number | null;

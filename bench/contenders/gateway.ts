@@ -46,9 +46,10 @@ interface Admin {
 export function gatewayConfig(
   setup: Setup,
   store: string,
-  { limits, ledger }: Metering,
+  metering: Metering,
   admin: Admin | null = null,
 ): string {
+  const { ledger, limits = setup.limits ? unreachedLimits : undefined } = metering;
   const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;

@@ -1,128 +1,139 @@
-import type { Bench, Work } from '../bench.js';
+import type { Bench, Work, WorkReport } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
-import type { Contender } from '../contenders/contender.js';
-import { duration, median, percent } from '../figures.js';
+import { callerAt } from '../callers.js';
+import type { Running } from '../contenders/contender.js';
+import { count, duration, median, percent } from '../figures.js';
 import { type ConstantRateResult, startConstantRate } from '../load/constant-rate.js';
-import { type Shares, shares } from '../measure.js';
 import { asItComes, probe } from '../probe.js';
-import { type BenchUpstream, startUpstream } from '../upstream-process.js';
+import { runTurns, type TurnSample, type TurnSeries } from '../turns.js';
+import { medianShares } from '../verdict.js';
 
-const rate = 5_000;
 const connections = 64;
 /** Long enough for V8 to have compiled what the requests run through. */
 const warmUpCalls = 30_000;
 
-interface Sample extends ConstantRateResult {
-  readonly shares: Shares;
-}
-interface Series {
-  readonly name: string;
-  readonly samples: Sample[];
-  failure: string | null;
-}
+/** A rate that is the same for all, or a share of what the contender answers when it is asked as often as it answers. */
+type Load = { readonly perSecond: number } | { readonly ofCapacity: number };
 
-/** What each contender adds to the latency of the 1 KB chat at a fixed rate, against direct. */
+const loads: readonly Load[] = [
+  { perSecond: 5_000 },
+  { ofCapacity: 0.3 },
+  { ofCapacity: 0.6 },
+  { ofCapacity: 0.9 },
+];
+/** Behind a start, before its capacity is measured. */
+const capacityWarmUpSeconds = 3;
+/** What the client sends at most in a second: its one core is full soon after. */
+const mostPerSecond = 30_000;
+
+type Result = ConstantRateResult & {
+  /** Requests that were sent in a second. */
+  readonly rate: number;
+  /** Requests per second of the same process under full load. */
+  readonly capacity: number;
+};
+type Sample = TurnSample<Result>;
+type Series = TurnSeries<Load, Result>;
+
+/**
+ * What each contender adds to the latency of the 1 KB chat, at a fixed rate (against direct) and at shares of its own capacity;
+ * with what a host has on: the access log, and limits and the ledger in the gateway.
+ */
 export const latencyWork: Work = {
   name: 'latency',
   byDefault: true,
   async run(bench) {
     const body = bodyFile(bench.directory, 'latency', chatBody(1024, false));
-    const upstream = await startUpstream({ engine: 'uws', core: bench.cores.upstream });
-    const all = bench.contenders.map((contender) => ({
-      contender,
-      series: { name: contender.name, samples: [], failure: null } as Series,
-    }));
-    for (let round = 0; round < bench.options.rounds; round += 1) {
-      for (const { contender, series } of round % 2 === 0 ? all : [...all].reverse()) {
-        if (series.failure !== null) continue;
-        bench.progress(`latency, round ${round + 1} of ${bench.options.rounds}: ${contender.name}`);
-        try {
-          series.samples.push(await measureOnce(bench, contender, upstream, body));
-        } catch (error) {
-          series.failure = error instanceof Error ? error.message : String(error);
-        }
-      }
-    }
-    await upstream.process.stop();
-    return report(all.map(({ series }) => series));
+    const all = await runTurns<Load, Result>(bench, {
+      answer: 'json',
+      wiring: { accessLog: true, limits: true },
+      contenders: bench.contenders,
+      loads,
+      // What it could answer is what the load client can ask.
+      skips: ({ name }, load) => name === 'direct' && 'ofCapacity' in load,
+      prepare: async (running) => {
+        await probe(running, asItComes(body));
+        const capacity = running.process ? await capacityOf(bench, running, body) : 0;
+        const plan = { port: running.port, path: running.path, bodyFile: body, connections, warmUpCalls };
+        return async (load) => {
+          const asked = 'perSecond' in load ? load.perSecond : Math.round(capacity * load.ofCapacity);
+          const rate = Math.min(asked, mostPerSecond);
+          const timing = { callers: { keys: 1, models: 1 }, rate, seconds: bench.options.seconds };
+          const client = await startConstantRate({ ...plan, ...timing }, bench.cores.load);
+          return { ...client, result: async () => ({ ...(await client.result()), rate, capacity }) };
+        };
+      },
+    });
+    return report(all);
   },
 };
 
-async function measureOnce(
-  bench: Bench,
-  contender: Contender,
-  upstream: BenchUpstream,
-  body: string,
-): Promise<Sample> {
-  const { cores, directory, options } = bench;
-  const setup = { upstreamPort: upstream.port, answer: 'json', directory, core: cores.contender };
-  const running = await contender.start(setup);
-  try {
-    await probe(running, asItComes(body));
-    const { port, path } = running;
-    const callers = { keys: 1, models: 1 };
-    const plan = { port, path, callers, bodyFile: body, connections, rate, warmUpCalls };
-    const client = await startConstantRate({ ...plan, seconds: options.seconds }, cores.load);
-    await client.warm;
-    const parts = { contender: running.process, load: client.process, upstream: upstream.process };
-    const measured = await shares(options.seconds, parts, cores);
-    return { ...(await client.result()), shares: measured };
-  } finally {
-    await running.process?.stop();
-  }
+/** @returns requests per second of a contender that is warm and is asked as often as it answers */
+async function capacityOf(bench: Bench, { port, path, secure }: Running, body: string): Promise<number> {
+  const ask = async (seconds: number): Promise<number> => {
+    const client = await bench.load.start({
+      port,
+      secure,
+      path,
+      bodyFile: body,
+      connections,
+      seconds,
+      core: bench.cores.load,
+      directory: bench.directory,
+      callers: [callerAt(0)],
+      headers: {},
+    });
+    const { requestsPerSecond, errors } = await client.result;
+    await client.process.exited;
+    if (errors.length > 0) throw new Error(`its capacity cannot be told: ${errors.join(', ')}`);
+    return requestsPerSecond;
+  };
+  await ask(capacityWarmUpSeconds);
+  return ask(bench.options.seconds);
 }
 
-function report(all: readonly Series[]) {
-  const of = (series: Series | undefined, read: (sample: Sample) => number): number =>
-    median(series?.samples.map(read) ?? []);
-  const base = all.find((series) => series.name === 'direct');
+const nameOf = ({ name, load }: Series): string =>
+  `${name}, ${'perSecond' in load ? `${count(load.perSecond)}/s` : percent(load.ofCapacity)}`;
+
+const of = (series: Series | undefined, read: (sample: Sample) => number): number =>
+  median(series?.samples.map(read) ?? []);
+
+function report(all: readonly Series[]): WorkReport {
+  const direct = all.find(({ name, load }) => name === 'direct' && 'perSecond' in load);
   const rows = all.map((series) => {
-    if (series.samples.length === 0) return [series.name, 'failed', ...Array<string>(8).fill('-')];
-    const p50 = of(series, (sample) => sample.fromTurn.p50);
-    const p99 = of(series, (sample) => sample.fromTurn.p99);
-    const added = (value: number, direct: number): string =>
-      series === base || !base ? '-' : duration(value - direct);
+    if (series.samples.length === 0) return [nameOf(series), 'failed', ...Array<string>(11).fill('-')];
+    const isCompared = series !== direct && direct !== undefined && 'perSecond' in series.load;
+    const added = (name: 'p50' | 'p99'): string =>
+      isCompared
+        ? duration(
+            of(series, ({ fromTurn }) => fromTurn[name]) - of(direct, ({ fromTurn }) => fromTurn[name]),
+          )
+        : '-';
     return [
-      series.name,
-      duration(p50),
-      duration(p99),
-      added(
-        p50,
-        of(base, (sample) => sample.fromTurn.p50),
+      nameOf(series),
+      count(of(series, ({ rate }) => rate)),
+      ...(['p50', 'p90', 'p99', 'p999'] as const).map((name) =>
+        duration(of(series, ({ fromTurn }) => fromTurn[name])),
       ),
-      added(
-        p99,
-        of(base, (sample) => sample.fromTurn.p99),
-      ),
-      duration(of(series, (sample) => sample.fromDue.p50)),
-      duration(of(series, (sample) => sample.fromDue.p99)),
-      duration(of(series, (sample) => sample.late.p99)),
-      percent(of(series, (sample) => sample.shares.contender)),
-      percent(of(series, (sample) => sample.shares.load + sample.shares.upstream)),
+      added('p50'),
+      added('p99'),
+      duration(of(series, ({ fromDue }) => fromDue.p50)),
+      duration(of(series, ({ fromDue }) => fromDue.p99)),
+      duration(of(series, ({ late }) => late.p99)),
+      percent(of(series, ({ shares }) => shares.contender)),
+      percent(of(series, ({ shares }) => shares.load + shares.upstream)),
     ];
   });
-  const notes = all.flatMap((series) => [
-    ...series.samples.flatMap(({ errors }, index) =>
-      errors.length > 0 ? [`${series.name}: RUN ${index + 1} HAD ERRORS: ${errors.join(', ')}.`] : [],
-    ),
-    ...(series.failure === null ? [] : [`${series.name}: FAILED: ${series.failure}`]),
-  ]);
-  const disturbed = all.some(
-    (series) =>
-      of(series, ({ shares: { foreignContender, foreignLoad } }) => foreignContender + foreignLoad) > 0.15,
-  );
-  if (disturbed)
-    notes.push('NOT A QUIET MACHINE: others took part of the cores; the p99 figures are theirs too.');
-  notes.push(
-    'p50 and p99 count from the client\'s turn for a request and hold any wait for a free connection; "from due" also holds what the client itself overslept, which "client late" shows by itself.',
-  );
   return {
     work: 'latency',
-    title: `added latency at a fixed ${rate.toLocaleString('en-US')} req/s, 1 KB chat, ${connections} connections`,
+    title: `latency at a fixed rate and at shares of capacity, 1 KB chat, ${connections} connections, logs and limits on`,
     columns: [
-      'contender',
+      'contender, load',
+      'req/s',
       'p50',
+      'p90',
       'p99',
+      'p99.9',
       'added p50',
       'added p99',
       'p50 from due',
@@ -132,7 +143,34 @@ function report(all: readonly Series[]) {
       'load side',
     ],
     rows,
-    notes,
+    notes: [
+      ...all.flatMap(problems),
+      'Latencies count from the client\'s turn for a request and hold any wait for a free connection; "from due" also holds what the client itself overslept, which "client late" shows by itself.',
+    ],
     figures: all,
   };
+}
+
+function problems(series: Series): string[] {
+  const name = nameOf(series);
+  if (series.samples.length === 0)
+    return series.failure === null ? [] : [`${name}: FAILED: ${series.failure}`];
+  const { load, upstream, foreignContender, foreignLoad } = medianShares(series);
+  const wanted =
+    'ofCapacity' in series.load ? of(series, ({ capacity }) => capacity) * series.load.ofCapacity : 0;
+  return [
+    ...series.samples.flatMap(({ errors }, index) =>
+      errors.length > 0 ? [`${name}: RUN ${index + 1} HAD ERRORS: ${errors.join(', ')}.`] : [],
+    ),
+    ...(series.failure === null ? [] : [`${name}: FAILED: ${series.failure}`]),
+    ...(wanted > mostPerSecond
+      ? [
+          `${name}: SCALED DOWN from ${count(wanted)} to ${count(mostPerSecond)} req/s, the most that the client asks.`,
+        ]
+      : []),
+    ...(load + upstream >= 0.94 ? [`${name}: THE LOAD SIDE'S CORE IS FULL: the latencies are its own.`] : []),
+    ...(foreignContender + foreignLoad > 0.15
+      ? [`${name}: NOT A QUIET MACHINE: others took part of the cores; the latencies are theirs too.`]
+      : []),
+  ];
 }
