@@ -33,6 +33,10 @@ export interface Running {
   /** Of chat completions. */
   readonly path: string;
   readonly process: Process | null;
+  /** What it wants in each request beside what the work sends. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Its answers are not the upstream's bytes even where nothing is to be translated. */
+  readonly rewrites?: boolean;
 }
 
 /** One of those who are measured: the gateway, a proxy, or nothing in between. */

@@ -11,7 +11,7 @@ export type NginxBuffering = 'on' | 'off' | 'on, 64 KB';
 
 /** Buffering is nginx's own default for whole answers and off for streams, as one has to set it for SSE. */
 function bufferingOf(setup: Setup): NginxBuffering {
-  return ['sse', 'drip', 'pace', 'events'].includes(setup.answer) ? 'off' : 'on';
+  return ['sse', 'drip', 'pace', 'events', 'stamped'].includes(setup.answer) ? 'off' : 'on';
 }
 
 /** An upgrade passes only where both of its headers are named. */

@@ -1,3 +1,5 @@
+import type { Quantiles } from '../figures.js';
+
 const slots = 500_000;
 
 /** How many latencies there were of each microsecond: at some hundred thousand a second a list of them would grow too long. */
@@ -15,6 +17,12 @@ export class LatencyCounts {
   clear(): void {
     this.#counts.fill(0);
     this.#total = 0;
+  }
+
+  /** @returns what is told of them, in microseconds. */
+  quantilesUs(): Quantiles {
+    const of = (share: number): number => this.quantileUs(share);
+    return { p50: of(0.5), p90: of(0.9), p99: of(0.99), p999: of(0.999) };
   }
 
   /** @returns the latency that a share of all stays below, in microseconds; 0 for none. */

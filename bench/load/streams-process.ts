@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Quantiles } from '../figures.js';
+import { hostUs, readStamps } from '../upstream/stamp.js';
+import { LatencyCounts } from './latency-counts.js';
 
 export interface StreamsPlan {
   readonly port: number;
   readonly path: string;
   readonly key: string;
   readonly bodyFile: string;
+  /** Beside those that every request has. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly streams: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
@@ -23,6 +28,8 @@ export interface StreamsOpen {
 export interface StreamsResult {
   readonly eventsPerSecond: number;
   readonly ended: number;
+  /** From the times that the upstream has written into the events; 0 where it writes none. */
+  readonly delayUs: Quantiles;
 }
 
 /**
@@ -31,9 +38,10 @@ export interface StreamsResult {
  */
 const plan = JSON.parse(process.argv[2] ?? '{}') as StreamsPlan;
 const body = readFileSync(plan.bodyFile, 'utf8');
+const headers = Object.entries(plan.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
 const request =
   `POST ${plan.path} HTTP/1.1\r\nhost: 127.0.0.1:${plan.port}\r\nauthorization: Bearer ${plan.key}\r\n` +
-  `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  `content-type: application/json\r\n${headers.join('')}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 const mark = Buffer.from('data: ');
 const buffer = Buffer.allocUnsafe(65_536);
 const openingAtOnce = 100;
@@ -46,12 +54,19 @@ let ended = 0;
 let open = 0;
 let refused = 0;
 let firstRefusal = '';
+const delays = new LatencyCounts();
 
 function countEvents(bytes: number): number {
   const chunk = buffer.subarray(0, bytes);
   let found = 0;
   for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + mark.length)) found += 1;
+  readDelays(chunk);
   return found;
+}
+
+function readDelays(chunk: Buffer): void {
+  const now = hostUs();
+  readStamps(chunk, (us) => delays.add((now - us) / 1000));
 }
 
 /** Resolves when the stream has had its first event, or has ended without one. */
@@ -112,10 +127,12 @@ const opened: StreamsOpen = { open, refused, firstRefusal };
 process.stdout.write(`${JSON.stringify(opened)}\n`);
 await wait(plan.warmUpSeconds * 1000);
 process.stdout.write('null\n');
+delays.clear();
 const before = { events, at: performance.now() };
 await wait(plan.seconds * 1000);
 const result: StreamsResult = {
   eventsPerSecond: ((events - before.events) * 1000) / (performance.now() - before.at),
   ended,
+  delayUs: delays.quantilesUs(),
 };
 process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit());

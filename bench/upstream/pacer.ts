@@ -1,5 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { chunkEvent } from './answers.js';
+import { blankStamp, hostUs, writeStamp } from './stamp.js';
 
 const slots = 20;
 
@@ -13,28 +14,34 @@ export interface Pacer {
  * Steady streams from one timer: each stream belongs to one of the slots of a turn, so that the events of ten
  * thousand streams spread over the turn instead of leaving together.
  * @param eventsPerSecond of each stream
+ * @param stamped each event holds the time at which it is written
  */
-export function createPacer(eventsPerSecond: number): Pacer {
+export function createPacer(eventsPerSecond: number, stamped = false): Pacer {
   const rings: Set<HttpResponse>[] = Array.from({ length: slots }, () => new Set());
-  const event = Buffer.from(chunkEvent(' word'));
+  const event = Buffer.from(chunkEvent(stamped ? ` ${blankStamp}` : ' word'));
   const slotMs = 1000 / eventsPerSecond / slots;
   let added = 0;
   let turns = 0;
   let startedAt = 0;
   let timer: NodeJS.Timeout | null = null;
 
+  // uWS has its own copy of what it cannot send at once.
+  const send = (res: HttpResponse): void => {
+    if (stamped) writeStamp(event, hostUs());
+    res.write(event);
+  };
   const tick = (): void => {
     // Catches up when the timer came late: the rate holds, and lateness shows at the client.
     const due = Math.floor((performance.now() - startedAt) / slotMs);
     for (; turns < due; turns += 1) {
-      for (const res of rings[turns % slots] ?? []) res.cork(() => res.write(event));
+      for (const res of rings[turns % slots] ?? []) res.cork(() => send(res));
     }
   };
 
   return {
     add(res) {
       res.writeHeader('content-type', 'text/event-stream');
-      res.write(event);
+      send(res);
       rings[added % slots]?.add(res);
       added += 1;
       if (timer) return;

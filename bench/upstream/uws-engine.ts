@@ -49,6 +49,7 @@ export function listenWithUws(cert?: string, key?: string): Promise<number> {
   };
   const pacer = createPacer(10);
   const events = createPacer(50);
+  const stamped = createPacer(50, true);
   const dripper = createDripper();
   const gate = createGate((res: HttpResponse) => res.cork(() => end(res)));
   const route = (then: (res: HttpResponse) => void, onLeave: (res: HttpResponse) => void) => {
@@ -69,6 +70,7 @@ export function listenWithUws(cert?: string, key?: string): Promise<number> {
       .post('/gate/v1/chat/completions', route(gate.add, gate.remove))
       .post('/drip/v1/chat/completions', route(dripper.add, dripper.remove))
       .post('/pace/v1/chat/completions', route(pacer.add, pacer.remove))
+      .post('/stamped/v1/chat/completions', route(stamped.add, stamped.remove))
       .post('/events/v1/chat/completions', route(events.add, events.remove))
       .listen('127.0.0.1', 0, (socket) => {
         if (socket) resolve(us_socket_local_port(socket));

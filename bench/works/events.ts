@@ -44,14 +44,17 @@ function eventsWork(name: string, what: string, upstreamTls: boolean): Work {
   };
 }
 
-/** @throws Error when not all of them open */
-async function startStreams(
+/**
+ * Opens streams of a contender that is up, and holds them.
+ * @throws Error when not all of them open
+ */
+export async function startStreams(
   { cores, options }: Bench,
-  { port, path }: Running,
+  { port, path, headers }: Running,
   wanted: number,
   body: string,
 ): Promise<WarmingClient<StreamsResult>> {
-  const plan = { port, path, key: callerAt(0).key, bodyFile: body, streams: wanted };
+  const plan = { port, path, headers, key: callerAt(0).key, bodyFile: body, streams: wanted };
   const timing = { warmUpSeconds, seconds: options.seconds };
   const process = await startScript('streams-process.js', { ...plan, ...timing }, cores.load);
   const { open, firstRefusal } = await readJson<StreamsOpen>(process);

@@ -2,6 +2,7 @@ import type { Work } from '../bench.js';
 import { bodiesWork } from './bodies.js';
 import { chatWorks } from './chat.js';
 import { eventsWorks } from './events.js';
+import { eventsDelayWork } from './events-delay.js';
 import { keysWork } from './keys.js';
 import { keysRateWork } from './keys-rate.js';
 import { latencyWork } from './latency.js';
@@ -18,6 +19,7 @@ import { videoWork } from './video.js';
 export const works: readonly Work[] = [
   ...chatWorks,
   ...eventsWorks,
+  eventsDelayWork,
   ...translationWorks,
   latencyWork,
   keysWork,

@@ -79,7 +79,14 @@ async function hold(
   try {
     const worker = running.process ? workerOf(running.process.pid) : 0;
     const idleMb = residentMb(worker);
-    const plan = { port: running.port, path: running.path, key: callerAt(0).key, bodyFile: file, streams };
+    const plan = {
+      port: running.port,
+      path: running.path,
+      headers: running.headers,
+      key: callerAt(0).key,
+      bodyFile: file,
+      streams,
+    };
     const timing = { warmUpSeconds: 1, seconds: options.seconds };
     const client = await startScript('streams-process.js', { ...plan, ...timing }, cores.load);
     const open = await readJson<StreamsOpen>(client);

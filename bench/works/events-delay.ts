@@ -1,0 +1,82 @@
+import type { Bench, Work, WorkReport } from '../bench.js';
+import { bodyFile, chatBody } from '../bodies.js';
+import { count, duration, median, percent, type Quantiles } from '../figures.js';
+import type { StreamsResult } from '../load/streams-process.js';
+import { runTurns, type TurnSample, type TurnSeries } from '../turns.js';
+import { medianShares, verdict } from '../verdict.js';
+import { startStreams } from './events.js';
+
+const streams = 250;
+const eventsPerSecond = 50;
+
+type Series = TurnSeries<number, StreamsResult>;
+type Sample = TurnSample<StreamsResult>;
+
+/**
+ * How long an event of a stream takes from the upstream to the client: the upstream writes the time into each, and the client, on
+ * the same host, looks at the same clock when it reads it. With what a host has on: the access log, and limits in the gateway.
+ */
+export const eventsDelayWork: Work = {
+  name: 'events-delay',
+  byDefault: true,
+  async run(bench) {
+    const body = bodyFile(bench.directory, 'events-delay', chatBody(1024, true));
+    const all = await runTurns<number, StreamsResult>(bench, {
+      answer: 'stamped',
+      wiring: { accessLog: true, limits: true },
+      contenders: bench.contenders,
+      loads: [streams],
+      prepare: async (running) => (wanted) => startStreams(bench, running, wanted, body),
+    });
+    return report(bench, all);
+  },
+};
+
+const delayOf = ({ samples }: { readonly samples: readonly Sample[] }, name: keyof Quantiles): number =>
+  median(samples.map(({ delayUs }) => delayUs[name]));
+
+function report({ cores }: Pick<Bench, 'cores'>, all: readonly Series[]): WorkReport {
+  const nginx = all.find(({ name, samples }) => name === 'nginx' && samples.length > 0);
+  const rows = all.map((series) => {
+    const { name, samples } = series;
+    if (samples.length === 0) return [name, 'failed', ...Array<string>(8).fill('-')];
+    const used = medianShares(series);
+    const ofNginx = (quantile: keyof Quantiles): string =>
+      nginx ? `${(delayOf(series, quantile) / delayOf(nginx, quantile)).toFixed(2)}x` : '-';
+    const rate = median(samples.map((sample) => sample.eventsPerSecond));
+    return [
+      name,
+      ...(['p50', 'p90', 'p99', 'p999'] as const).map((quantile) => duration(delayOf(series, quantile))),
+      ofNginx('p99'),
+      ofNginx('p999'),
+      `${count(rate)} (${percent(rate / (streams * eventsPerSecond))})`,
+      name === 'direct' ? '-' : percent(used.contender),
+      `${percent(used.load)} + ${percent(used.upstream)}`,
+    ];
+  });
+  return {
+    work: 'events-delay',
+    title: `delay of an event from the upstream to the client, ${streams} streams, ${eventsPerSecond} events/s each, one write each, logs and limits on`,
+    columns: [
+      'contender',
+      'p50',
+      'p90',
+      'p99',
+      'p99.9',
+      'p99 of nginx',
+      'p99.9 of nginx',
+      'events/s (of offered)',
+      'CPU',
+      'load + upstream',
+    ],
+    rows,
+    notes: all.flatMap((series) => [
+      ...series.samples.flatMap(({ ended }, index) =>
+        ended > 0 ? [`${series.name}: RUN ${index + 1}: ${ended} STREAMS ENDED BY THEMSELVES.`] : [],
+      ),
+      ...(series.failure === null ? [] : [`${series.name}: FAILED: ${series.failure}`]),
+      ...verdict(series, cores),
+    ]),
+    figures: all,
+  };
+}
