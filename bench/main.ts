@@ -10,6 +10,7 @@ import { direct } from './contenders/direct.js';
 import { gateway, unreachedLimits } from './contenders/gateway.js';
 import { haproxy } from './contenders/haproxy.js';
 import { nginx } from './contenders/nginx.js';
+import { namedRivals } from './contenders/rivals.js';
 import { autocannon } from './load/autocannon.js';
 import { wrk } from './load/wrk.js';
 import { describeMachine, type Machine } from './machine.js';
@@ -49,6 +50,8 @@ function contendersOf(machine: Machine, options: Options): Contender[] {
   if (options.against) all.push(gateway({ name: 'against', main: resolve(options.against), logs: false }));
   if (machine.nginx) all.push(nginx(machine.nginx));
   if (machine.haproxy) all.push(haproxy(machine.haproxy, machine.openFiles));
+  const sayMissing = (sentence: string): boolean => write(`missing   ${sentence}\n`);
+  all.push(...namedRivals(options.contenders ?? [], sayMissing));
   return all.filter(({ name }) => options.contenders?.includes(name) ?? true);
 }
 

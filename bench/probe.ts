@@ -5,6 +5,10 @@ import { callerAt } from './callers.js';
 import type { Running } from './contenders/contender.js';
 import { completionBody, streamEvents } from './upstream/answers.js';
 
+/** Of the upstream's whole answers, and of its streamed ones. */
+export const firstWords = 'The quick brown fox';
+export const lastWord = ' word199';
+
 /** What a contender is asked, over and over. */
 export interface Question {
   readonly bodyFile: string;
@@ -26,9 +30,10 @@ export function asItComes(bodyFile: string, headers: Question['headers'] = {}): 
 export async function probe(running: Running, question: Question): Promise<void> {
   const { status, text } = await ask(running, question);
   if (status !== 200) throw new Error(`the probe got ${status}: ${text.slice(0, 300)}`);
-  if (question.holds !== null) {
-    if (!text.includes(question.holds))
-      throw new Error(`the probe got another answer: ${text.slice(0, 300)}`);
+  const rewritten = text.startsWith('data:') ? lastWord : firstWords;
+  const holds = question.holds ?? (running.rewrites ? rewritten : null);
+  if (holds !== null) {
+    if (!text.includes(holds)) throw new Error(`the probe got another answer: ${text.slice(0, 300)}`);
     return;
   }
   const expected = text.startsWith('data:') ? streamEvents().join('') : completionBody();
@@ -44,6 +49,7 @@ function ask(running: Running, question: Question): Promise<{ status: number; te
       authorization: `Bearer ${callerAt(0).key}`,
       'content-length': body.length,
       ...question.headers,
+      ...running.headers,
     };
     const { port, path, secure } = running;
     const options = { host: '127.0.0.1', port, path, method: 'POST', headers, rejectUnauthorized: false };

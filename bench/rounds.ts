@@ -154,7 +154,7 @@ function startClient(
     secure: running.secure,
     path: path ?? running.path,
     bodyFile,
-    headers,
+    headers: { ...headers, ...running.headers },
     connections: plan.connections,
     callers: entry.callers,
     seconds,

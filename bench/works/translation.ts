@@ -1,6 +1,7 @@
 import type { Bench, Work, WorkReport } from '../bench.js';
 import { bodyFile, chatBody, prose, translatedBodies } from '../bodies.js';
 import { callerAt } from '../callers.js';
+import { firstWords, lastWord } from '../probe.js';
 import { type Entry, runRounds, type ThroughputPlan } from '../rounds.js';
 import { cpuPerUnit, throughputReport, type Unit } from '../throughput.js';
 import { eventsPerAnswer } from '../upstream/answers.js';
@@ -24,7 +25,8 @@ function translationWork(work: {
     byDefault: true,
     async run(bench: Bench): Promise<WorkReport> {
       const gateways = bench.contenders.filter(({ name }) => name === 'gateway' || name === 'against');
-      if (gateways.length === 0) return missing(work);
+      const library = bench.contenders.filter(({ name }) => name === 'llms');
+      if (gateways.length + library.length === 0) return missing(work);
       const plan: ThroughputPlan = {
         answer,
         engine: answer === 'sse' ? 'net' : 'uws',
@@ -39,7 +41,7 @@ function translationWork(work: {
           path,
           headers,
           bodyFile: bodyFile(bench.directory, `${name}-${protocol}`, bodies[protocol]),
-          holds: stream ? ' word199' : 'The quick brown fox',
+          holds: stream ? lastWord : firstWords,
         },
       });
       const { model } = callerAt(0);
@@ -60,6 +62,12 @@ function translationWork(work: {
           return { ...asked, contender, callers, pairedWith: other };
         }),
       );
+      for (const contender of library)
+        entries.push(
+          ...questions
+            .slice(0, 2)
+            .map((asked) => ({ ...asked, contender, callers, name: `${asked.name}, llms` })),
+        );
       const all = await runRounds(bench, plan, entries);
       const report = throughputReport(bench, { work: name, title, unit, reference: passedThrough }, all);
       const [base = 0, ...others] = all.map((series) => cpuPerUnit(series, unit));
