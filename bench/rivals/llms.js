@@ -1,6 +1,8 @@
-import Server from '@musistudio/llms';
+import { createRequire } from 'node:module';
 
 /** Translation as a library has it: run with its port, the address of chat completions and the model's name there. */
+// Its module for `import` asks for what only CommonJS has.
+const { default: Server } = createRequire(import.meta.url)('@musistudio/llms');
 const [port, address, model] = process.argv.slice(2);
 const server = new Server({
   useJsonFile: false,

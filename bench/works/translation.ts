@@ -71,9 +71,10 @@ function translationWork(work: {
       const all = await runRounds(bench, plan, entries);
       const report = throughputReport(bench, { work: name, title, unit, reference: passedThrough }, all);
       const [base = 0, ...others] = all.map((series) => cpuPerUnit(series, unit));
-      const ratios = all
-        .slice(1)
-        .map((series, index) => `${series.name} ${(base / (others[index] ?? 0)).toFixed(2)}x`);
+      const ratios = all.slice(1).flatMap((series, index) => {
+        const cost = others[index] ?? 0;
+        return cost > 0 ? [`${series.name} ${(base / cost).toFixed(2)}x`] : [];
+      });
       return {
         ...report,
         notes: [`By CPU time, of the rate passed through: ${ratios.join(', ')}.`, ...report.notes],
