@@ -1,14 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+
+/** As `taskset` has it: a core, several, or any. */
+export type Pinning = number | readonly number[] | null;
 
 export interface ProcessPlan {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Core to pin to, or null to leave it to the system. */
-  readonly core: number | null;
+  /** Core or cores to pin to, or null to leave it to the system. */
+  readonly core: Pinning;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
   /** File that takes what the process prints; without it `lines` gives it. */
@@ -33,7 +36,8 @@ const running = new Set<Process>();
 
 /** Starts a process, pinned to a core. `taskset` becomes the command itself, so the pid is the command's. */
 export async function startProcess(plan: ProcessPlan): Promise<Process> {
-  const pinned = plan.core === null ? [] : ['taskset', '-c', String(plan.core)];
+  const cores = [plan.core ?? []].flat();
+  const pinned = cores.length === 0 ? [] : ['taskset', '-c', cores.join(',')];
   const [command = plan.command, ...args] = [...pinned, plan.command, ...plan.args];
   const output = plan.outputFile === undefined ? null : openSync(plan.outputFile, 'a');
   const child = spawn(command, args, {
@@ -76,7 +80,9 @@ function collectComplaints(child: ChildProcess): () => string {
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (head.length < 2000) head += text;
   });
-  return () => head.trim().split('\n').slice(0, 6).join('\n    ');
+  // The line of a bundle in which an error was thrown may be as long as the bundle.
+  const isReadable = (line: string): boolean => line.length < 500 && line.trim().length > 1;
+  return () => head.split('\n').filter(isReadable).slice(0, 6).join('\n    ');
 }
 
 /** A group takes the workers with it: an nginx master that is killed alone leaves them behind. */
@@ -157,6 +163,26 @@ export function coreBusyMs(core: number): number {
   const fields = (line ?? '').split(' ').map(Number);
   const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields;
   return (user + nice + system + irq + softirq + steal) * 10;
+}
+
+/** @returns the connections that a process holds on a port of its own (proc_pid_net(5): state 01 is an open one) */
+export function heldConnections(pid: number, port: number): number {
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const open = new Set<string>();
+  for (const line of read(`/proc/${pid}/net/tcp`).split('\n').slice(1)) {
+    const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
+    if (state === '01' && local.endsWith(ending)) open.add(`socket:[${inode}]`);
+  }
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => open.has(linkOf(`/proc/${pid}/fd/${fd}`))).length;
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // It was closed since it was listed.
+    return '';
+  }
 }
 
 function statusField(pid: number, field: string): number {

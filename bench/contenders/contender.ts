@@ -1,4 +1,4 @@
-import type { Process } from '../proc.js';
+import type { Pinning, Process } from '../proc.js';
 
 /** How a contender is reached and reaches its upstream, where that is not plain and without a log. */
 export interface Wiring {
@@ -18,7 +18,9 @@ export interface Setup extends Wiring {
   /** First segment of the upstream's path, which picks its answer: `json`, `late`, `sse`, `drip`, `gate`, `pace`, `events`, `stamped`, `media`, `realtime`. */
   readonly answer: string;
   readonly directory: string;
-  readonly core: number | null;
+  readonly core: Pinning;
+  /** One unless given. */
+  readonly workers?: number;
   /** Keys and models in the gateway's config; 1 of each unless the work is about them. */
   readonly catalogue?: { readonly keys: number; readonly models: number };
 }

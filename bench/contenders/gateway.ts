@@ -28,10 +28,15 @@ export interface Metering {
   readonly limits?: Readonly<Record<string, number>>;
   /** Calls have lines in the ledger; where nothing is said, as the gateway has it. */
   readonly ledger?: boolean;
+  /** Calls have a price, and are charged to a budget of their key that none reaches. */
+  readonly budget?: boolean;
 }
 
 /** Limits of all kinds. */
 export const unreachedLimits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrent: 1e6 };
+
+const price = { input: 1.25, output: 10 };
+const unreachedBudget = { usd: 1e9, per: 'month' };
 
 /** The operators' listener. */
 interface Admin {
@@ -49,7 +54,7 @@ export function gatewayConfig(
   metering: Metering,
   admin: Admin | null = null,
 ): string {
-  const { ledger, limits = setup.limits ? unreachedLimits : undefined } = metering;
+  const { ledger, budget = false, limits = setup.limits ? unreachedLimits : undefined } = metering;
   const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
@@ -74,7 +79,11 @@ export function gatewayConfig(
     models: Object.fromEntries(
       modelNames.map((model) => [
         model,
-        { protocols: protocolsFor(setup), targets: [{ upstream: 'bench', model }] },
+        {
+          protocols: protocolsFor(setup),
+          targets: [{ upstream: 'bench', model }],
+          ...(budget ? { price } : {}),
+        },
       ]),
     ),
     groups: { default: { models: ['*'] } },
@@ -83,6 +92,7 @@ export function gatewayConfig(
       hash: hash(callerAt(index).key),
       groups: ['default'],
       ...(limits === undefined ? {} : { limits }),
+      ...(budget ? { budget: unreachedBudget } : {}),
     })),
   });
 }
@@ -93,7 +103,7 @@ function environment(logs: boolean): NodeJS.ProcessEnv {
 }
 
 /**
- * The gateway with one worker, from a compiled tree.
+ * The gateway from a compiled tree.
  * @param plan `main` is the path of its compiled main.js; with `console` somebody watches its console all the time
  */
 export function gateway(
@@ -141,7 +151,7 @@ export async function startGateway(
   const server = await startProcess({
     name,
     command: process.execPath,
-    args: [main, 'start', '--config', file, ...at, '--workers', '1'],
+    args: [main, 'start', '--config', file, ...at, '--workers', `${setup.workers ?? 1}`],
     core: setup.core,
     env: { ...environment(logs || setup.accessLog === true), ...env },
     cwd: setup.directory,

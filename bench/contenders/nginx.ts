@@ -26,7 +26,7 @@ function config(setup: Setup, port: number, prefix: string, buffering: NginxBuff
   const large = buffering === 'on, 64 KB' ? 'proxy_buffer_size 64k; proxy_buffers 16 64k;' : '';
   return `
 daemon off;
-worker_processes 1;
+worker_processes ${setup.workers ?? 1};
 pid ${prefix}/nginx.pid;
 error_log stderr error;
 events { worker_connections 65536; multi_accept on; }
@@ -61,7 +61,7 @@ http {
 }
 
 /**
- * nginx with one worker, keep-alive on both sides.
+ * nginx with keep-alive on both sides.
  * @param buffering of answers, where it is not to be what is usual for them
  */
 export function nginx(tool: Tool, buffering: NginxBuffering | null = null): Contender {

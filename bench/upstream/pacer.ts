@@ -2,7 +2,9 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { chunkEvent } from './answers.js';
 import { blankStamp, hostUs, writeStamp } from './stamp.js';
 
-const slots = 20;
+/** At least so many in a turn, and one every five milliseconds of a long one. */
+const leastSlots = 20;
+const slotsPerSecond = 200;
 
 /** Keeps streams open and sends each of them events at a steady rate until its peer leaves. */
 export interface Pacer {
@@ -13,10 +15,11 @@ export interface Pacer {
 /**
  * Steady streams from one timer: each stream belongs to one of the slots of a turn, so that the events of ten
  * thousand streams spread over the turn instead of leaving together.
- * @param eventsPerSecond of each stream
+ * @param eventsPerSecond of each stream; a whole number
  * @param stamped each event holds the time at which it is written
  */
 export function createPacer(eventsPerSecond: number, stamped = false): Pacer {
+  const slots = Math.max(leastSlots, Math.round(slotsPerSecond / eventsPerSecond));
   const rings: Set<HttpResponse>[] = Array.from({ length: slots }, () => new Set());
   const event = Buffer.from(chunkEvent(stamped ? ` ${blankStamp}` : ' word'));
   const slotMs = 1000 / eventsPerSecond / slots;

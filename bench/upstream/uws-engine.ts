@@ -47,7 +47,7 @@ export function listenWithUws(cert?: string, key?: string): Promise<number> {
     clearTimeout(waiting.get(res));
     waiting.delete(res);
   };
-  const pacer = createPacer(10);
+  const pacer = createPacer(2);
   const events = createPacer(50);
   const stamped = createPacer(50, true);
   const dripper = createDripper();

@@ -20,6 +20,8 @@ interface ChatWork {
   readonly headers?: ThroughputPlan['headers'];
   readonly wiring?: Wiring;
   readonly warmUpSeconds?: ThroughputPlan['warmUpSeconds'];
+  /** In the catalogue, which take turns; one unless given. */
+  readonly models?: number;
   /** False where it runs only when it is named. */
   readonly byDefault?: boolean;
 }
@@ -38,13 +40,17 @@ function chatWork(work: ChatWork): Work {
         warmUpSeconds: work.warmUpSeconds,
         ...work.wiring,
       };
+      const { models = 1 } = work;
+      const { key } = callerAt(0);
+      const callers = Array.from({ length: models }, (_, index) => ({ key, model: callerAt(index).model }));
       // The upstream by itself takes no TLS of clients.
       const entries = bench.contenders
         .filter(({ name }) => !work.wiring?.clientTls || name !== 'direct')
         .map((contender) => ({
           name: contender.name,
           contender,
-          callers: [callerAt(0)],
+          catalogue: { keys: 1, models },
+          callers,
           pairedWith: contender.name === 'gateway' ? 'against' : undefined,
         }));
       const all = await runRounds(bench, plan, entries);
@@ -148,6 +154,20 @@ export const chatWorks: readonly Work[] = [
     headers: sdkHeaders,
   }),
   ...wiredWorks,
+  chatWork({
+    ...small,
+    name: '1kb-connections',
+    title: '1 KB chat body, 1 KB answer, 32 connections, each closed after one call',
+    headers: { connection: 'close' },
+    byDefault: false,
+  }),
+  chatWork({
+    ...small,
+    name: '1kb-models',
+    title: '1 KB chat body, 1 KB answer, 32 connections, 300 models in turn',
+    models: 300,
+    byDefault: false,
+  }),
   chatWork({
     name: '300kb',
     title: '318 KB prompt in a two-message chat, 1 KB answer, 16 connections',

@@ -3,6 +3,7 @@ import { bodiesWork } from './bodies.js';
 import { chatWorks } from './chat.js';
 import { eventsWorks } from './events.js';
 import { eventsDelayWork } from './events-delay.js';
+import { idleConnectionsWork } from './idle-connections.js';
 import { keysWork } from './keys.js';
 import { keysRateWork } from './keys-rate.js';
 import { latencyWork } from './latency.js';
@@ -14,6 +15,7 @@ import { streamsWorks } from './streams.js';
 import { translationWorks } from './translation.js';
 import { uploadWork } from './upload.js';
 import { videoWork } from './video.js';
+import { workersWork } from './workers.js';
 
 /** All works, in the order in which they run. */
 export const works: readonly Work[] = [
@@ -25,11 +27,13 @@ export const works: readonly Work[] = [
   keysWork,
   keysRateWork,
   ...streamsWorks,
+  idleConnectionsWork,
   bodiesWork,
   videoWork,
   uploadWork,
   realtimeWork,
   realtimeSessionsWork,
+  workersWork,
   meteringWork,
   pausesWork,
 ];
