@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bench, Work } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
@@ -11,11 +11,14 @@ import { freePort } from '../ports.js';
 import { type Process, runningUs, workerOf } from '../proc.js';
 import { startUpstream } from '../upstream-process.js';
 
+const none = 'none of them';
+
 /** What a part of a round has on. */
 const parts: readonly (Metering & { readonly name: string })[] = [
-  { name: 'neither', ledger: false },
+  { name: none, ledger: false },
   { name: 'ledger', ledger: true },
   { name: 'ledger and limits', ledger: true, limits: unreachedLimits },
+  { name: 'ledger, limits, price and budget', ledger: true, limits: unreachedLimits, budget: true },
 ];
 
 /** Each part twice, mirrored: what drifts within a round cancels out. */
@@ -40,57 +43,90 @@ interface Reading {
 }
 
 /**
- * What limits and the ledger cost of a 1 KB call. Gateways that are started one after the other differ by more than
+ * What limits, the ledger, prices and budgets cost of a 1 KB call. Gateways that are started one after the other differ by more than
  * that: so it is one process under one load, whose config changes by reload several times a round.
  */
 export const meteringWork: Work = {
   name: 'metering',
   byDefault: false,
   async run(bench) {
-    const { options, cores, directory } = bench;
-    const upstream = await startUpstream({ engine: 'uws', core: cores.upstream });
-    const setup: Setup = { upstreamPort: upstream.port, answer: 'json', directory, core: cores.contender };
-    const port = await freePort();
-    const file = join(directory, 'metering.json');
-    const put = (metering: Metering): void =>
-      writeFileSync(file, gatewayConfig(setup, join(directory, 'metering-store'), metering));
-    put(parts[0] as Metering);
-    const plan = { name: 'gateway', main: bench.main, logs: false };
-    const gateway = await startGateway(setup, file, port, plan);
-    const load = await bench.load.start({
-      port,
-      secure: false,
-      path: '/v1/chat/completions',
-      bodyFile: bodyFile(directory, 'metering', chatBody(1024, false)),
-      connections: 32,
-      seconds: Math.ceil((warmUpMs + options.rounds * roundMs(options.seconds)) / 1000),
-      core: cores.load,
-      directory,
-      callers: [callerAt(0)],
-      headers: {},
-    });
-    await wait(warmUpMs);
-    const rounds: Map<string, Taken>[] = [];
-    for (let round = 0; round < options.rounds; round++) {
-      bench.progress(`metering: round ${round + 1} of ${options.rounds}`);
-      rounds.push(await oneRound(bench, { gateway, upstreamPort: upstream.port, put }));
-    }
-    const { errors } = await load.result;
-    await gateway.stop();
-    await upstream.process.stop();
+    const { against } = bench.options;
+    const builds = [
+      { name: 'gateway', main: bench.main },
+      ...(against === null ? [] : [{ name: 'against', main: resolve(against) }]),
+    ].filter(({ name }) => bench.options.contenders?.includes(name) ?? true);
+    const all: Metered[] = [];
+    for (const build of builds) all.push(await meter(bench, build));
     return {
       work: 'metering',
-      title: '1 KB chat body, 1 KB answer, 32 connections; one gateway, reloaded six times a round',
-      columns: ['what is on', 'CPU per request', 'of neither', 'req/s', 'of neither'],
-      rows: parts.map(({ name }) => rowOf(name, rounds)),
+      title: `1 KB chat body, 1 KB answer, 32 connections; one gateway, reloaded ${order.length} times a round`,
+      columns: ['what is on', 'CPU per request', `of ${none}`, 'req/s', `of ${none}`],
+      rows: all.flatMap(({ build, rounds }) =>
+        parts.map(({ name }) => rowOf(name, builds.length > 1 ? `${build}: ${name}` : name, rounds)),
+      ),
       notes: [
         'CPU of the worker with all of its threads; medians over the rounds, with the standard errors of the ratios.',
-        ...errors.map((error) => `THE RUN HAD ERRORS: ${error}.`),
+        ...(builds.length > 1
+          ? [
+              'The builds ran one after the other: their ratios compare, and CPU times only as far as two processes do.',
+            ]
+          : []),
+        ...all.flatMap(({ build, errors }) =>
+          errors.map((error) => `${build}: THE RUN HAD ERRORS: ${error}.`),
+        ),
       ],
-      figures: rounds.map((round) => Object.fromEntries(round)),
+      figures: all.map(({ build, rounds }) => ({
+        build,
+        rounds: rounds.map((round) => Object.fromEntries(round)),
+      })),
     };
   },
 };
+
+/** What the parts of all rounds have taken of one build. */
+interface Metered {
+  readonly build: string;
+  readonly rounds: readonly ReadonlyMap<string, Taken>[];
+  readonly errors: readonly string[];
+}
+
+/** @param build with the path of its compiled main.js */
+async function meter(
+  bench: Bench,
+  build: { readonly name: string; readonly main: string },
+): Promise<Metered> {
+  const { options, cores, directory } = bench;
+  const upstream = await startUpstream({ engine: 'uws', core: cores.upstream });
+  const setup: Setup = { upstreamPort: upstream.port, answer: 'json', directory, core: cores.contender };
+  const port = await freePort();
+  const file = join(directory, `metering-${port}.json`);
+  const put = (metering: Metering): void =>
+    writeFileSync(file, gatewayConfig(setup, join(directory, `metering-store-${port}`), metering));
+  put(parts[0] as Metering);
+  const gateway = await startGateway(setup, file, port, { ...build, logs: false });
+  const load = await bench.load.start({
+    port,
+    secure: false,
+    path: '/v1/chat/completions',
+    bodyFile: bodyFile(directory, 'metering', chatBody(1024, false)),
+    connections: 32,
+    seconds: Math.ceil((warmUpMs + options.rounds * roundMs(options.seconds)) / 1000),
+    core: cores.load,
+    directory,
+    callers: [callerAt(0)],
+    headers: {},
+  });
+  await wait(warmUpMs);
+  const rounds: Map<string, Taken>[] = [];
+  for (let round = 0; round < options.rounds; round++) {
+    bench.progress(`metering, ${build.name}: round ${round + 1} of ${options.rounds}`);
+    rounds.push(await oneRound(bench, { gateway, upstreamPort: upstream.port, put }));
+  }
+  const { errors } = await load.result;
+  await gateway.stop();
+  await upstream.process.stop();
+  return { build: build.name, rounds, errors };
+}
 
 function measuredMs(roundSeconds: number): number {
   return Math.max(leastMs, (roundSeconds * 1000) / order.length - settleMs);
@@ -133,14 +169,13 @@ async function readingOf(worker: number, upstreamPort: number): Promise<Reading>
   return { cpuUs: runningUs(worker), requests, at: performance.now() };
 }
 
-function rowOf(name: string, rounds: readonly ReadonlyMap<string, Taken>[]): string[] {
+function rowOf(name: string, label: string, rounds: readonly ReadonlyMap<string, Taken>[]): string[] {
   const costs = rounds.map((round) => costOf(round, name));
   const rates = rounds.map((round) => rateOf(round, name));
-  const first = (parts[0] as { name: string }).name;
-  const firstCosts = rounds.map((round) => costOf(round, first));
-  const firstRates = rounds.map((round) => rateOf(round, first));
+  const firstCosts = rounds.map((round) => costOf(round, none));
+  const firstRates = rounds.map((round) => rateOf(round, none));
   return [
-    name,
+    label,
     `${median(costs).toFixed(2)} µs`,
     ratioText(costs, firstCosts),
     count(median(rates)),
