@@ -22,9 +22,10 @@ export interface Options {
 
 export const usage = `npm run bench -- [options]
   --only A,B        works to run: 1kb, 1kb-sdk, 1kb-all, 1kb-all-20ms, 300kb, sse, drip, events, events-tls, events-delay,
-                    translate, translate-sse, translate-drip, latency, keys; and those that run only when they are named: 1kb-tls, 1kb-tls-20ms,
-                    1kb-client-tls, 1kb-log, 1kb-connections, 1kb-models, keys-rate, streams, streams-tls, idle-connections, bodies, video, upload, realtime,
-                    realtime-sessions, workers, metering, pauses
+                    translate, translate-sse, translate-drip, latency, keys; and those that run only when they are named:
+                    1kb-tls, 1kb-tls-20ms, 1kb-client-tls, 1kb-log, 1kb-connections, 1kb-models, keys-rate, streams,
+                    streams-tls, idle-connections, bodies, video, upload, realtime, realtime-sessions, workers, metering,
+                    pauses, pauses-causes
   --contenders A,B  of direct, gateway, gateway+logs, gateway+limits, gateway-ledger, gateway+console, nginx,
                     haproxy, against; and, installed from the registry when they are named, portkey, fastify, llms
   --rounds N        rounds of each work (default 5), interleaved, order reversed every round

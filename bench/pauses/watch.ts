@@ -19,11 +19,41 @@ export interface NotedTurn {
   readonly cpuMs: number;
   /** The garbage collections in it. */
   readonly gcMs: number;
+  /** Time of what ran at intervals in it, by the function that has asked for it. */
+  readonly intervalMs: Readonly<Record<string, number>>;
 }
 
 function roleOf(module = ''): NotedTurn['role'] | null {
   if (module.endsWith('src/main.js')) return 'primary';
   return module.endsWith('src/worker.js') ? 'worker' : null;
+}
+
+/** Of this turn. */
+let intervalMs: Record<string, number> = {};
+
+/** Times what is called at intervals from now on. */
+function watchIntervals(): void {
+  const { setInterval: every } = globalThis;
+  const timed = (call: (...args: unknown[]) => void, ms?: number, ...args: unknown[]): NodeJS.Timeout => {
+    const name = callerName(new Error().stack ?? '');
+    const timedCall = (...given: unknown[]): void => {
+      const from = performance.now();
+      try {
+        call(...given);
+      } finally {
+        intervalMs[name] = (intervalMs[name] ?? 0) + performance.now() - from;
+      }
+    };
+    return every(timedCall, ms, ...args);
+  };
+  Object.assign(globalThis, { setInterval: timed });
+}
+
+/** @returns the function of the third line, behind the error's own and that of `timed`, with its place: `start, worker.js:12` */
+function callerName(stack: string): string {
+  const [, , line = ''] = stack.split('\n');
+  const [, name, place = ''] = /at (?:(.+) \()?.*\/(.+:\d+):\d+/.exec(line) ?? [];
+  return name === undefined ? place : `${name}, ${place}`;
 }
 
 function watch(role: NotedTurn['role'], output: number): void {
@@ -42,6 +72,7 @@ function watch(role: NotedTurn['role'], output: number): void {
     const read = readSync(schedstat, buffer, 0, buffer.length, 0);
     return Number(buffer.toString('latin1', 0, read).split(' ')[0]) / 1e6;
   };
+  watchIntervals();
   let before = threadMs();
   const look = (): void => {
     const now = threadMs();
@@ -51,10 +82,11 @@ function watch(role: NotedTurn['role'], output: number): void {
       const at = performance.timeOrigin + performance.now();
       writeSync(
         output,
-        `${JSON.stringify({ pid: process.pid, role, at, cpuMs, gcMs } satisfies NotedTurn)}\n`,
+        `${JSON.stringify({ pid: process.pid, role, at, cpuMs, gcMs, intervalMs } satisfies NotedTurn)}\n`,
       );
     }
     gcMs = 0;
+    intervalMs = {};
     before = threadMs();
     setImmediate(look).unref();
   };

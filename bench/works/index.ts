@@ -9,6 +9,7 @@ import { keysRateWork } from './keys-rate.js';
 import { latencyWork } from './latency.js';
 import { meteringWork } from './metering.js';
 import { pausesWork } from './pauses.js';
+import { pausesCausesWork } from './pauses-causes.js';
 import { realtimeWork } from './realtime.js';
 import { realtimeSessionsWork } from './realtime-sessions.js';
 import { streamsWorks } from './streams.js';
@@ -36,4 +37,5 @@ export const works: readonly Work[] = [
   workersWork,
   meteringWork,
   pausesWork,
+  pausesCausesWork,
 ];
