@@ -127,9 +127,16 @@ export function noteGivenUp(call: WithAttempts, attempt: OtherAttemptParts): voi
   call.givenUp = { input: input + usage.input, output: output + usage.output };
 }
 
-/** Notes an attempt that has failed, and is followed by another one: an answer that says so may tell what it has used. */
+/**
+ * Notes an attempt that has failed, and is followed by another one: an answer that says so may tell what it has used, and
+ * one that broke off may have told it before.
+ */
 export function noteFailed(call: WithAttempts, attempt: OtherAttemptParts): void {
-  if (attempt.sentAt > 0) noteAttempt(call, attempt, attempt.transform.usage);
+  if (attempt.sentAt === 0) return;
+  const { transform } = attempt;
+  const whole = transform.usageAtEnd('upstream');
+  const told = whole === null ? transform.usage : null;
+  noteAttempt(call, attempt, told === null ? whole : { ...told, partial: true });
 }
 
 /** Notes the last attempt of a call where its answer says that it has failed, and what it has used: nobody pays for an error. */

@@ -1,7 +1,14 @@
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
-import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import {
+  chunk,
+  completion,
+  jsonAnswer,
+  lastChunk,
+  startRawUpstream,
+  streamHead,
+} from '../support/upstream.js';
 import { chatBody, prices, startUsageGateway, type UsageLine } from '../support/usage-gateway.js';
 
 const good = jsonAnswer(200, completion);
@@ -9,7 +16,7 @@ const good = jsonAnswer(200, completion);
 const cost = 3 * 1250 + 4 * 10_000;
 
 /** A gateway whose model has two targets, the first of which answers as given, or not at all. @param other the second's answer */
-async function start(t: Test, answer: string, hedgeMs?: number, other = good) {
+async function start(t: Test, answer: string, hedgeMs?: number, other = good, kind = 'chat') {
   const first = await startRawUpstream(t, answer);
   const second = await startRawUpstream(t, other);
   const usage = await startUsageGateway(t, {
@@ -17,14 +24,14 @@ async function start(t: Test, answer: string, hedgeMs?: number, other = good) {
     store: { kind: 'embedded', path: temporaryFolder(t) },
     config: {
       upstreams: {
-        one: { kind: 'chat', baseUrl: first.url, apiKeys: ['upstream-key'] },
-        two: { kind: 'chat', baseUrl: second.url, apiKeys: ['upstream-key'] },
+        one: { kind, baseUrl: first.url, apiKeys: ['upstream-key'] },
+        two: { kind, baseUrl: second.url, apiKeys: ['upstream-key'] },
       },
       models: {
         talk: {
           protocols: ['chat'],
           targets: [
-            { upstream: 'one', model: 'a', priority: 0 },
+            { upstream: 'one', model: 'a', priority: 0, cost: prices.talk },
             { upstream: 'two', model: 'b', priority: 1 },
           ],
           price: prices.talk,
@@ -114,4 +121,57 @@ test('of a hedged call whose client leaves, the attempt that is not read on for 
   t.match(attempt, { outcome: 'attempt', target: 'two/b', costNanoUsd: 0, tokensKnown: 'partial' });
   t.ok(Number(attempt?.inputTokens) > 0);
   t.match((await usage.report('?by=')).total, { calls: 1, costNanoUsd: cost, inputTokens: 3 });
+});
+
+const messageStart = `event: message_start\ndata: ${JSON.stringify({
+  type: 'message_start',
+  message: {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'a',
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 1234, output_tokens: 1, cache_read_input_tokens: 100 },
+  },
+})}\n\n`;
+const messageRest = [
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Fine.' } },
+  { type: 'content_block_stop', index: 0 },
+  {
+    type: 'message_delta',
+    delta: { stop_reason: 'end_turn', stop_sequence: null },
+    usage: { output_tokens: 4 },
+  },
+  { type: 'message_stop' },
+]
+  .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  .join('');
+
+test('an attempt that breaks off once its usage was told is in the ledger with that', async (t) => {
+  const whole = streamHead + chunk(messageStart + messageRest) + lastChunk;
+  const { first, usage } = await start(t, '', undefined, whole, 'messages');
+  const asked = usage.post('/v1/chat/completions', chatBody('How are you?', { stream: true }));
+  const failing = await first.request(0);
+  failing.socket.end(streamHead + chunk(messageStart));
+  const answer = await asked;
+  t.equal(answer.status, 200);
+  await answer.text();
+  const id = answer.headers.get('x-request-id');
+  await usage.linesOf(id);
+  const [call, attempt, ...more] = (await usage.lines()).filter(({ requestId }) => requestId === id);
+  t.match(call, { outcome: 'complete', target: 'two/b', inputTokens: 1334, outputTokens: 4 });
+  t.match(attempt, {
+    outcome: 'attempt',
+    target: 'one/a',
+    tokensKnown: 'partial',
+    inputTokens: 1334,
+    cachedTokens: 100,
+    outputTokens: 1,
+    costNanoUsd: 0,
+    paidNanoUsd: 1234 * 1250 + 100 * 125 + 10_000,
+  });
+  t.strictSame(more, []);
 });
