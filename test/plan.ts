@@ -150,7 +150,7 @@ const quick = [
   'attacks/second-request',
   'attacks/socket-memory',
   'attacks/steering-members',
-  'e2e/openai-start',
+  'e2e/command-line',
   'flow/account',
   'flow/admit',
   'flow/route.',
