@@ -1,6 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import { eventually } from '../support/eventually.js';
 import { chatRequest, open } from '../support/raw-client.js';
 import { goodAnswer, type Routed, startRouted } from '../support/routed.js';
 import { post, textProtocols } from '../support/translated.js';
@@ -10,8 +9,8 @@ import {
   chunk,
   doneEvent,
   lastChunk,
-  type RawUpstream,
   streamHead,
+  untilCut,
 } from '../support/upstream.js';
 
 const stream = { stream: true };
@@ -50,10 +49,6 @@ function start(t: Test, behaviours: readonly Answer[], plan: Plan = {}): Promise
       },
     },
   });
-}
-
-function untilCut(upstream: RawUpstream | undefined): Promise<boolean> {
-  return eventually(() => (upstream?.sockets.size ?? 0) === 0);
 }
 
 const silences: readonly (readonly [string, Answer])[] = [

@@ -12,8 +12,8 @@ import {
   jsonAnswer,
   lastChunk,
   type RawRequest,
-  type RawUpstream,
   streamHead,
+  untilCut,
   usageEvent,
 } from '../support/upstream.js';
 
@@ -46,10 +46,6 @@ function start(
       },
     },
   });
-}
-
-function untilCut(upstream: RawUpstream | undefined): Promise<boolean> {
-  return eventually(() => (upstream?.sockets.size ?? 0) === 0);
 }
 
 /** Asks for a stream and waits until both targets have been asked. */

@@ -3,13 +3,7 @@ import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { testKey } from '../support/gateway.js';
 import { errorAnswer, goodAnswer, type Routed, startRouted } from '../support/routed.js';
-import {
-  type Answer,
-  completion,
-  jsonAnswer,
-  type RawRequest,
-  type RawUpstream,
-} from '../support/upstream.js';
+import { type Answer, completion, jsonAnswer, type RawRequest, untilCut } from '../support/upstream.js';
 
 /** A chat completion that tells who made it and used so many tokens. */
 const answerOf = (who: string, tokens: number): string =>
@@ -40,11 +34,6 @@ function start(
       },
     },
   });
-}
-
-/** Resolves once an upstream's connections are closed. */
-function untilCut(upstream: RawUpstream | undefined): Promise<boolean> {
-  return eventually(() => (upstream?.sockets.size ?? 0) === 0);
 }
 
 test('a slow target is overtaken by the next: its own call is cancelled and not held against it', async (t) => {

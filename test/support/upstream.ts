@@ -143,6 +143,11 @@ export async function startRawUpstream(
   return upstream;
 }
 
+/** Resolves once all connections to an upstream are closed. */
+export function untilCut(upstream: RawUpstream | undefined): Promise<boolean> {
+  return eventually(() => (upstream?.sockets.size ?? 0) === 0);
+}
+
 /** Requests that have come whole, without those by which the gateway looks of its own accord how a task stands. */
 export function postsTo({ requests }: Pick<RawUpstream, 'requests'>): readonly RawRequest[] {
   return requests.filter(({ head }) => head.startsWith('POST'));
