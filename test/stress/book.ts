@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pricedConfig } from '../support/billing/calls.js';
 import { type Charged, compare, type Difference } from '../support/billing/compare.js';
+import { type LossyKill, takenBy } from '../support/billing/kills.js';
 import { drawCall } from '../support/billing/plan.js';
 import {
   type BilledGateway,
@@ -32,10 +33,8 @@ export interface BookPlan {
   readonly victims: readonly Victim[];
 }
 
-export interface Kill {
+export interface Kill extends LossyKill {
   readonly victim: Victim;
-  /** By `performance.now`. */
-  readonly at: number;
   /** When what was killed was there again. */
   readonly until: number;
 }
@@ -50,9 +49,13 @@ export interface BookFigures {
   /** Requests that differ, by the kill that has taken their lines. */
   readonly ofKills: ReadonlyMap<string, number>;
   readonly unexplained: readonly Difference[];
+  /** What clients are to be charged, and what they are. */
   readonly billedNanoUsd: number;
-  /** What those that no kill explains are off by, all in one direction. */
+  readonly chargedNanoUsd: number;
+  /** How far all that no kill explains is off: what is charged beyond the bill less what is short of it. */
   readonly offNanoUsd: number;
+  /** Requests that the vendor has billed for an attempt that failed, beside the one that served. */
+  readonly billedTwice: number;
   /** Calls that failed with no kill near. */
   readonly failed: readonly TimedEnd[];
   /** Requests of which there is more than one line of a call. */
@@ -60,8 +63,8 @@ export interface BookFigures {
 }
 
 const workers = 2;
-/** What a kill may take from the ledger: calls that ended within so long before it, and those under way. */
-const lostMs = 1500;
+/** What fails for a kill may have ended so long before that was noted. */
+const nearMs = 1500;
 /** How long calls may fail once the processes are there again: they have to read their config and listen. */
 const startMs = 15_000;
 const databaseGoneMs = 3000;
@@ -152,30 +155,38 @@ async function setUp(
 
 /** Kills with `kill -9`; resolves when what was killed is there again. */
 async function kill(stage: Stage, victim: Victim, kills: Kill[]): Promise<void> {
-  const at = performance.now();
-  if (victim === 'database') await killDatabase(stage);
-  else await killProcesses(stage.hosts[kills.length % stage.hosts.length] as Host, victim);
-  kills.push({ victim, at, until: performance.now() });
+  const host = kills.length % stage.hosts.length;
+  const at =
+    victim === 'database'
+      ? await killDatabase(stage)
+      : await killProcesses(stage.hosts[host] as Host, victim);
+  kills.push({ victim, at, host, until: performance.now() });
 }
 
-async function killDatabase({ database }: Stage): Promise<void> {
+/** @returns when it was killed */
+async function killDatabase({ database }: Stage): Promise<number> {
+  const at = performance.now();
   await database?.crash();
   await pause(databaseGoneMs);
   await database?.restart();
+  return at;
 }
 
-async function killProcesses(host: Host, victim: Exclude<Victim, 'database'>): Promise<void> {
+/** @returns when they were killed */
+async function killProcesses(host: Host, victim: Exclude<Victim, 'database'>): Promise<number> {
   const primary = host.pid();
   const children = childrenOf(primary);
   if (victim !== 'worker') killProcess(primary);
   if (victim === 'worker') killProcess(children[0] ?? 0);
   if (victim === 'host') for (const child of children) killProcess(child);
+  const at = performance.now();
   const isThereAgain = (): boolean => {
     const now = childrenOf(host.pid());
     if (victim === 'worker') return now.length >= workers && !now.includes(children[0] ?? 0);
     return host.pid() !== primary && now.length >= workers;
   };
   await eventually(isThereAgain, { what: 'what was killed is there again', withinMs: patienceMs });
+  return at;
 }
 
 function childrenOf(pid: number): readonly number[] {
@@ -194,8 +205,7 @@ async function settle(
   mayFail: (number: number) => boolean,
 ): Promise<BookFigures> {
   const taking = kills.filter(({ victim }) => lossy.includes(victim));
-  const causeOf = ({ bills }: Difference): Kill | undefined =>
-    taking.find(({ at }) => bills.some((bill) => bill.at > at - lostMs && bill.at < at + lostMs));
+  const causeOf = (difference: Difference): Kill | undefined => takenBy(difference, taking, ends);
   let lines: readonly Charged[] = [];
   let found = compare(vendor.bill, lines, ends);
   const patientUntil = performance.now() + patienceMs;
@@ -207,17 +217,17 @@ async function settle(
   }
   const ofKills = new Map<string, number>();
   const unexplained: Difference[] = [];
-  let offNanoUsd = 0;
+  let offNanoUsd = found.chargedNanoUsd - found.billedNanoUsd;
   for (const difference of found.different) {
     const cause = causeOf(difference);
-    if (cause !== undefined) ofKills.set(cause.victim, (ofKills.get(cause.victim) ?? 0) + 1);
+    if (cause === undefined) unexplained.push(difference);
     else {
-      unexplained.push(difference);
-      offNanoUsd += Math.abs(difference.offNanoUsd);
+      ofKills.set(cause.victim, (ofKills.get(cause.victim) ?? 0) + 1);
+      offNanoUsd -= difference.offNanoUsd;
     }
   }
   const isNearKill = ({ from, until }: TimedEnd): boolean =>
-    kills.some(({ at, until: again }) => until > at - lostMs && from < again + startMs);
+    kills.some(({ at, until: again }) => until > at - nearMs && from < again + startMs);
   return {
     exact: found.exact,
     near: found.near,
@@ -226,11 +236,13 @@ async function settle(
     ofKills,
     unexplained,
     billedNanoUsd: found.billedNanoUsd,
+    chargedNanoUsd: found.chargedNanoUsd,
     offNanoUsd,
+    billedTwice: vendor.bill.filter(({ end }) => end === 'failed').length,
     failed: ends.filter(
       (end) =>
         !end.hasLeft && !mayFail(end.number) && (end.status === 0 || end.status >= 400) && !isNearKill(end),
     ),
-    doubled: found.different.filter((difference) => difference.calls > difference.bills.length + 1).length,
+    doubled: found.doubled.length,
   };
 }

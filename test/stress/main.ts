@@ -10,7 +10,8 @@ import { strikeAll } from './stage.js';
 const usage = `Usage: npm run stress -- [--only NAME[,NAME]] [--seconds N]
 
   --only     ${scenarios.map(({ name }) => name).join(', ')}
-  --seconds  how long slow-readers, video-readers, memory and realtime go on, and how long bodies rests
+  --seconds  how long slow-readers, video-readers, memory and realtime go on, and how long bodies rests; book makes
+             fewer calls, for about that long
 `;
 
 /** Runs a scenario, and gives it up when it takes too long. */

@@ -30,6 +30,9 @@ interface NamedEvent {
   readonly [member: string]: unknown;
 }
 
+/** Tokens of output that a stream of messages tells in its first event. */
+export const outputAtStart = 1;
+
 const args = '{"city":"Rome"}';
 const model = 'real';
 
@@ -214,7 +217,7 @@ function messagesAnswer({ number, units, tool, pieces }: TextPlan): VendorAnswer
           content: [],
           stop_reason: null,
           stop_sequence: null,
-          usage: { ...input, output_tokens: 1 },
+          usage: { ...input, output_tokens: outputAtStart },
         },
       }),
       named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),

@@ -172,7 +172,8 @@ const requests: Readonly<
 };
 
 function modelOf({ upstream, failure, number }: TextPlan): string {
-  return `${failure === 'silence' || number % 4 === 0 ? 'hedged' : 'text'}-${upstream}`;
+  const isSilent = failure === 'silence' || failure === 'falls silent';
+  return `${isSilent || number % 4 === 0 ? 'hedged' : 'text'}-${upstream}`;
 }
 
 function shared(plan: TextPlan): object {

@@ -39,6 +39,9 @@ export interface Comparison {
   readonly near: number;
   /** Requests whose bill and lines differ. */
   readonly different: readonly Difference[];
+  /** Requests of which there is more than one line of a call, however near the bill they come. */
+  readonly doubled: readonly string[];
+  /** What clients are to be charged, and what they are. */
   readonly billedNanoUsd: number;
   readonly chargedNanoUsd: number;
 }
@@ -59,6 +62,7 @@ export function compare(
     ledger.map((line) => ({ ...line, requestId: ofTask.get(line.requestId) ?? line.requestId })),
   );
   const different: Difference[] = [];
+  const doubled: string[] = [];
   let exact = 0;
   let near = 0;
   let billedNanoUsd = 0;
@@ -79,11 +83,12 @@ export function compare(
     const isNear = (off: number, beside = 0): boolean =>
       Math.abs(off) <= owed * nearShare + nearNanoUsd + beside;
     const offNanoUsd = paid - owed;
+    if (calls > 1) doubled.push(requestId);
     if (offNanoUsd === 0 && offPaidNanoUsd === 0 && calls <= 1) exact++;
-    else if (marked.length > 0 && isNear(offNanoUsd) && isNear(offPaidNanoUsd, unheard)) near++;
+    else if (calls <= 1 && marked.length > 0 && isNear(offNanoUsd) && isNear(offPaidNanoUsd, unheard)) near++;
     else different.push({ requestId, bills, lines, offNanoUsd, offPaidNanoUsd, calls });
   }
-  return { exact, near, different, billedNanoUsd, chargedNanoUsd };
+  return { exact, near, different, doubled, billedNanoUsd, chargedNanoUsd };
 }
 
 /** What a vendor is owed for a line. Of an attempt that has failed nobody knows; it is no number for any other that was asked. */

@@ -4,8 +4,11 @@ import type { Integers } from '../seed.js';
 import { type MediaKind, mediaKinds, mediaTable } from './media.js';
 import { noUnits, type Units } from './tariffs.js';
 
-/** What the first target of a call does in place of an answer. */
-export type Failure = 'status 500' | 'status 429' | 'hangs up' | 'silence';
+/**
+ * What the first target of a call does in place of an answer. One that breaks off, or falls silent, has told its usage
+ * before, and bills that.
+ */
+export type Failure = 'status 500' | 'status 429' | 'hangs up' | 'silence' | 'breaks off' | 'falls silent';
 
 /** When a client leaves: before the answer's head, after so many pieces of its text, or after the last one of them. */
 export type Leave = 'never' | 'before the answer' | 'within the answer' | 'after the text';
@@ -62,13 +65,17 @@ function drawText(number: number, below: Integers): TextPlan {
   const reasoning = below(3) === 0 ? 1 + below(200) : 0;
   // A client that leaves meets a target that does not fail: one cause of a difference a call.
   const leave = below(8) === 0 ? oneOf(leaves, below) : 'never';
-  const failure = leave === 'never' && below(10) === 0 ? drawFailure(below) : null;
+  const protocol = oneOf(textProtocols, below);
   const upstream = oneOf(textProtocols, below);
+  // Passed on as it comes, its first event is part of the answer, and no other target is asked.
+  const tellsFirst = stream && upstream === 'messages' && protocol !== 'messages';
+  const fails = leave === 'never' && below(tellsFirst ? 3 : 10) === 0;
+  const failure = fails ? drawFailure(below, tellsFirst) : null;
   const isUntold = upstream === 'chat' && leave === 'never' && failure === null && below(4) === 0;
   return {
     kind: 'text',
     number,
-    protocol: oneOf(textProtocols, below),
+    protocol,
     upstream,
     stream,
     tool: !isUntold && below(6) === 0,
@@ -97,10 +104,15 @@ function drawExtras(below: Integers): Partial<Units> {
   };
 }
 
-/** Silence takes seconds to be found out, so it is rare. */
-function drawFailure(below: Integers): Failure {
+/**
+ * Silence takes seconds to be found out, so it is rare.
+ * @param tellsFirst the answer begins with its usage
+ */
+function drawFailure(below: Integers, tellsFirst: boolean): Failure {
   const failure = oneOf(failures, below);
-  return failure === 'silence' && below(4) > 0 ? 'hangs up' : failure;
+  const isSilent = failure === 'silence' && below(4) === 0;
+  if (tellsFirst && below(4) > 0) return isSilent ? 'falls silent' : 'breaks off';
+  return failure === 'silence' && !isSilent ? 'hangs up' : failure;
 }
 
 function drawOther(number: number, below: Integers): OtherPlan {

@@ -17,8 +17,10 @@ export interface BilledGateway {
   adminUrl(): Promise<string>;
 }
 
-/** A call with when its client made it and when it was over, by `performance.now`. */
+/** A call with where and when its client made it and when it was over, by `performance.now`. */
 export interface TimedEnd extends CallEnd {
+  /** Number of the gateway. */
+  readonly host: number;
   readonly from: number;
   readonly until: number;
 }
@@ -35,19 +37,20 @@ export async function makeCalls(
   const ends: TimedEnd[] = [];
   const waiting = [...plans];
   let ended = 0;
-  const make = async (baseUrl: string, plan: CallPlan): Promise<void> => {
+  const make = async (host: number, plan: CallPlan): Promise<void> => {
+    const { baseUrl } = gateways[host] as BilledGateway;
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const from = performance.now();
       const end = await makeCall(baseUrl, plan);
-      ends.push({ ...end, from, until: performance.now() });
+      ends.push({ ...end, host, from, until: performance.now() });
       if (end.status !== 0 || end.hasLeft || end.requestId !== null) break;
       await pause(askAgainMs);
     }
     onEnd(++ended);
   };
   const client = async (number: number): Promise<void> => {
-    const { baseUrl } = gateways[number % gateways.length] as BilledGateway;
-    for (let plan = waiting.pop(); plan !== undefined; plan = waiting.pop()) await make(baseUrl, plan);
+    const host = number % gateways.length;
+    for (let plan = waiting.pop(); plan !== undefined; plan = waiting.pop()) await make(host, plan);
   };
   await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
   return ends;

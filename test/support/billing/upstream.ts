@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import { WebSocketServer } from 'ws';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 import { isObject, parseObject } from '../../../src/wire/json.js';
-import { vendorAnswers } from './answers.js';
+import { outputAtStart, vendorAnswers } from './answers.js';
 import { factorOf } from './calls.js';
 import { mediaTable } from './media.js';
 import { type CallPlan, type OtherPlan, type TextPlan, tokensOf } from './plan.js';
@@ -31,9 +31,11 @@ export interface BillLine {
   readonly nanoUsd: number;
   /** What the client of the request is to be charged for it. */
   readonly chargeNanoUsd: number;
-  /** Its answer broke off because nobody read it any more: the usage was never told. */
-  readonly isCut: boolean;
+  readonly end: BillEnd;
 }
+
+/** Of an answer: it broke off because nobody read it any more, so that its usage was never told, or by the vendor's fault. */
+type BillEnd = 'whole' | 'cut' | 'failed';
 
 export interface BillingUpstream {
   /** Without a path. */
@@ -49,7 +51,7 @@ const silenceMs = 12_000;
 
 /**
  * A vendor of every kind that does what the plan of a call says, and keeps its own bill: what is whole counts as it
- * tells, what nobody reads any more counts as far as it was written. A text of the request names the plan by
+ * tells, what nobody reads any more counts as far as it was written, and what fails counts where its usage was told before. A text of the request names the plan by
  * `call NUMBER.`. Its base URLs are `/first` and `/second`; plans fail at the first one.
  */
 export async function startBillingUpstream(
@@ -59,15 +61,15 @@ export async function startBillingUpstream(
   const bill: BillLine[] = [];
   const videos = new Map<string, OtherPlan>();
   let open = 0;
-  const note = (plan: CallPlan, request: IncomingMessage, units: Units, isCut = false): void => {
+  const note = (plan: CallPlan, request: IncomingMessage, units: Units, end: BillEnd = 'whole'): void => {
     bill.push({
       number: plan.number,
       requestId: String(request.headers['x-request-id']),
       at: performance.now(),
       units,
       nanoUsd: nanoUsdOf(tariffOf(plan), units),
-      chargeNanoUsd: nanoUsdOf(tariffOf(plan), units, factorOf(plan.number)),
-      isCut,
+      chargeNanoUsd: end === 'failed' ? 0 : nanoUsdOf(tariffOf(plan), units, factorOf(plan.number)),
+      end,
     });
   };
   const onBody = async (request: IncomingMessage, response: ServerResponse, body: string): Promise<void> => {
@@ -129,7 +131,7 @@ interface TextService {
   readonly path: string;
   readonly body: string;
   readonly response: ServerResponse;
-  note(units: Units, isCut?: boolean): void;
+  note(units: Units, end?: BillEnd): void;
 }
 
 async function serveText(service: TextService): Promise<void> {
@@ -147,7 +149,7 @@ async function serveText(service: TextService): Promise<void> {
   if (!isStream) {
     // A model that has been asked works to the end, whether somebody waits or not.
     await pause(pieceMs);
-    note(units, response.destroyed);
+    note(units, response.destroyed ? 'cut' : 'whole');
     sendJson(response, 200, answer.whole);
     return;
   }
@@ -157,13 +159,13 @@ async function serveText(service: TextService): Promise<void> {
     await pause(pieceMs);
     if (response.destroyed) {
       const output = tokensOf(plan.pieces.slice(0, index).join(''));
-      note({ ...units, output }, true);
+      note({ ...units, output }, 'cut');
       return;
     }
     response.write(event);
   }
   await pause(pieceMs);
-  note(units, response.destroyed);
+  note(units, response.destroyed ? 'cut' : 'whole');
   response.end(answer.tail.join(''));
 }
 
@@ -200,7 +202,7 @@ function sessionUsage({ fresh, cached, output, audioInput, cachedAudio, audioOut
   };
 }
 
-async function fail({ plan, response }: TextService): Promise<void> {
+async function fail({ plan, response, note }: TextService): Promise<void> {
   switch (plan.failure) {
     case 'status 500':
       sendJson(response, 500, { error: { message: 'An error of ours.', type: 'server_error' } });
@@ -209,6 +211,14 @@ async function fail({ plan, response }: TextService): Promise<void> {
       sendJson(response, 429, { error: { message: 'Slow down.', type: 'rate_limit_error' } });
       return;
     case 'hangs up':
+      response.destroy();
+      return;
+    case 'breaks off':
+    case 'falls silent':
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(vendorAnswers.messages(plan, false).head[0]);
+      note({ ...plan.units, output: outputAtStart, searches: 0 }, 'failed');
+      await pause(plan.failure === 'breaks off' ? pieceMs : silenceMs);
       response.destroy();
       return;
     default:
