@@ -13,7 +13,11 @@ import { install, load } from './install.js';
 interface Result {
   readonly text: string | PromiseLike<string>;
   readonly response: { readonly messages: readonly object[] } | PromiseLike<{ messages: readonly object[] }>;
-  readonly fullStream: AsyncIterable<{ readonly type: string; readonly error?: unknown }>;
+  readonly fullStream: AsyncIterable<{
+    readonly type: string;
+    readonly error?: unknown;
+    readonly text?: string;
+  }>;
 }
 
 /** What is used of the package `ai`, which has the same names in both versions. */
@@ -79,7 +83,7 @@ async function providersOf(version: string): Promise<readonly Used[]> {
 }
 
 /** A conversation whose tools the SDK calls itself. */
-function open(ai: Ai, { model, reasoning }: Used, { url, stream, thinks }: SessionOptions): Session {
+function open(ai: Ai, { model, reasoning }: Used, { url, stream, thinks, onText }: SessionOptions): Session {
   const messages: object[] = [];
   const stop = (ai.stepCountIs ?? ai.isStepCount)?.(mostSteps);
   const call = {
@@ -100,7 +104,10 @@ function open(ai: Ai, { model, reasoning }: Used, { url, stream, thinks }: Sessi
   const ask = async (): Promise<Result> => {
     if (!stream) return ai.generateText(call);
     const result = ai.streamText(call);
-    for await (const { type, error } of result.fullStream) if (type === 'error') throw error;
+    for await (const { type, error, text } of result.fullStream) {
+      if (type === 'error') throw error;
+      if (type === 'text-delta') onText?.(text ?? '');
+    }
     return result;
   };
   return {

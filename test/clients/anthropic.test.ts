@@ -5,7 +5,10 @@ import { mostSteps, type Session, type SessionOptions, testLine, weather, weathe
 
 const { schema, ...described } = weatherTool;
 
-function messagesSession({ module: { Anthropic } }: Sdk, { url, stream, thinks }: SessionOptions): Session {
+function messagesSession(
+  { module: { Anthropic } }: Sdk,
+  { url, stream, thinks, onText }: SessionOptions,
+): Session {
   const client = new Anthropic({ apiKey: testKey, baseURL: url });
   const messages: MessageParam[] = [];
   const body = {
@@ -15,8 +18,12 @@ function messagesSession({ module: { Anthropic } }: Sdk, { url, stream, thinks }
     tools: [{ ...described, input_schema: { ...schema, required: [...schema.required] } }],
     ...(thinks ? { thinking: { type: 'enabled' as const, budget_tokens: 2048 } } : {}),
   };
-  const ask = (): Promise<Message> =>
-    stream ? client.messages.stream(body).finalMessage() : client.messages.create(body);
+  const ask = (): Promise<Message> => {
+    if (!stream) return client.messages.create(body);
+    const events = client.messages.stream(body);
+    if (onText !== undefined) events.on('text', onText);
+    return events.finalMessage();
+  };
   return {
     async say(text, image) {
       const source = { type: 'base64' as const, media_type: 'image/png' as const, data: image ?? '' };

@@ -11,6 +11,13 @@ export interface SessionOptions {
   readonly stream: boolean;
   /** Reasoning is asked for, in the client's own words. */
   readonly thinks: boolean;
+  /** Hears each piece of text that the client gives while its answer comes. */
+  readonly onText?: (piece: string) => void;
+}
+
+/** What a client did that it should not have: no error of its own, which some cells expect. */
+export class CellFault extends Error {
+  override readonly name = 'CellFault';
 }
 
 /** A conversation, in whose turns the client calls `get_weather` as often as the model asks for it. */
@@ -111,13 +118,19 @@ async function playAll(line: ClientLine, url: string): Promise<readonly Played[]
   return played;
 }
 
-/** A stream that breaks off ends in an error for its reader. */
+/** A stream that breaks off gives its reader some text first, and ends in an error of the client's. */
 async function playCut(line: ClientLine, url: string): Promise<string> {
+  let heard = '';
+  const onText = (piece: string): void => {
+    heard += piece;
+  };
   try {
-    const text = await line.open({ url, stream: true, thinks: false }).say('cell:cut');
+    const text = await line.open({ url, stream: true, thinks: false, onText }).say('cell:cut');
     return `a clean end after ${JSON.stringify(text)}`;
   } catch (fault) {
-    return /AssertionError|TypeError: Cannot/.test(String(fault)) ? wordsOf(fault) : 'an error';
+    if (fault instanceof CellFault || /AssertionError|TypeError: Cannot/.test(String(fault)))
+      return wordsOf(fault);
+    return heard === '' ? `no text before ${wordsOf(fault)}` : 'text and an error';
   }
 }
 
@@ -143,7 +156,7 @@ async function playCells(t: Test, line: ClientLine): Promise<void> {
     t.test(`${line.name} on ${wire}`, { buffered: true }, async (t) => {
       const { url, upstream } = await startStrictStage(t, wire, { models });
       for (const { name, wrong } of await playAll(line, url)) t.equal(wrong, null, name);
-      t.equal(await playCut(line, url), 'an error', 'cut');
+      t.equal(await playCut(line, url), 'text and an error', 'cut');
       const broken = upstream.heard.map((heard) => heard.broken).filter((words) => words !== null);
       t.strictSame([...new Set(broken)], [], 'the upstream was sent nothing that it refuses');
       // A gateway of its own: the target is let alone after that for a while.

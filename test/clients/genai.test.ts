@@ -5,7 +5,10 @@ import { mostSteps, type Session, type SessionOptions, testLine, weather, weathe
 const { schema, ...described } = weatherTool;
 
 /** A chat as the SDK keeps it. */
-function chatSession({ module: { GoogleGenAI } }: Sdk, { url, stream, thinks }: SessionOptions): Session {
+function chatSession(
+  { module: { GoogleGenAI } }: Sdk,
+  { url, stream, thinks, onText }: SessionOptions,
+): Session {
   const client = new GoogleGenAI({ apiKey: testKey, httpOptions: { baseUrl: url } });
   const chat = client.chats.create({
     model: 'm',
@@ -17,7 +20,10 @@ function chatSession({ module: { GoogleGenAI } }: Sdk, { url, stream, thinks }: 
   const ask = async (message: Part[]): Promise<readonly Response[]> => {
     if (!stream) return [await chat.sendMessage({ message })];
     const responses: Response[] = [];
-    for await (const each of await chat.sendMessageStream({ message })) responses.push(each);
+    for await (const each of await chat.sendMessageStream({ message })) {
+      responses.push(each);
+      onText?.(each.text ?? '');
+    }
     return responses;
   };
   return {

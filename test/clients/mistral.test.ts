@@ -42,11 +42,15 @@ function jsonOf({ function: { arguments: given } }: Call): string {
 }
 
 /** The message of a stream. */
-async function gathered(stream: Awaited<ReturnType<Chat['stream']>>): Promise<Message> {
+async function gathered(
+  stream: Awaited<ReturnType<Chat['stream']>>,
+  onText: SessionOptions['onText'],
+): Promise<Message> {
   let content = '';
   const toolCalls: Call[] = [];
   for await (const { data } of stream) {
     const delta = data.choices[0]?.delta ?? {};
+    onText?.(textOf(delta));
     content += textOf(delta);
     for (const call of delta.toolCalls ?? []) {
       const index = call.index ?? 0;
@@ -58,12 +62,12 @@ async function gathered(stream: Awaited<ReturnType<Chat['stream']>>): Promise<Me
   return { role: 'assistant', content, ...(toolCalls.length === 0 ? {} : { toolCalls }) };
 }
 
-function chatSession({ url, stream, thinks }: SessionOptions): Session {
+function chatSession({ url, stream, thinks, onText }: SessionOptions): Session {
   const { chat } = new Mistral({ apiKey: testKey, serverURL: url, retryConfig: { strategy: 'none' } });
   const messages: object[] = [];
   const call = { model: 'm', messages, tools, ...(thinks ? { reasoningEffort: 'high' } : {}) };
   const ask = async (): Promise<Message> => {
-    if (stream) return gathered(await chat.stream(call));
+    if (stream) return gathered(await chat.stream(call), onText);
     const { choices } = await chat.complete(call);
     return choices[0]?.message ?? { role: 'assistant', content: 'no choice' };
   };

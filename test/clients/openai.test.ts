@@ -2,6 +2,7 @@ import type OpenAI from 'openai6';
 import { testKey } from '../support/gateway.js';
 import { type Client, type Sdk, sdks } from '../support/sdks/openai.js';
 import {
+  CellFault,
   type ClientLine,
   mostSteps,
   type Session,
@@ -21,7 +22,10 @@ function clientOf({ module: { OpenAI } }: Sdk, { url }: SessionOptions): Client 
 }
 
 /** The message of a stream with its reasoning, as https://api-docs.deepseek.com/guides/thinking_mode says to write it. */
-async function gathered(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<Message> {
+async function gathered(
+  stream: AsyncIterable<OpenAI.ChatCompletionChunk>,
+  { onText }: SessionOptions,
+): Promise<Message> {
   let content = '';
   let reasoning = '';
   const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = [];
@@ -33,6 +37,7 @@ async function gathered(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Prom
     call.function.arguments += piece?.arguments ?? '';
   };
   for await (const { choices } of stream) {
+    onText?.(choices[0]?.delta.content ?? '');
     content += choices[0]?.delta.content ?? '';
     reasoning += (choices[0]?.delta as { reasoning_content?: string } | undefined)?.reasoning_content ?? '';
     for (const call of choices[0]?.delta.tool_calls ?? []) add(call);
@@ -56,7 +61,8 @@ function chatSession(sdk: Sdk, options: SessionOptions): Session {
     ...(options.thinks ? { reasoning_effort: 'high' as const } : {}),
   };
   const ask = async (): Promise<Message> => {
-    if (options.stream) return gathered(await client.chat.completions.create({ ...body, stream: true }));
+    if (options.stream)
+      return gathered(await client.chat.completions.create({ ...body, stream: true }), options);
     const { choices } = await client.chat.completions.create(body);
     return choices[0]?.message ?? { role: 'assistant', content: 'no choice' };
   };
@@ -103,9 +109,10 @@ function responsesSession(sdk: Sdk, options: SessionOptions, byId: boolean): Ses
     if (!options.stream) return client.responses.create({ ...body, ...previous });
     for await (const event of await client.responses.create({ ...body, ...previous, stream: true })) {
       if (event.type === 'response.completed') return event.response;
+      if (event.type === 'response.output_text.delta') options.onText?.(event.delta);
       if (event.type === 'response.failed') throw new Error(event.response.error?.message);
     }
-    throw new Error('the stream had no end');
+    throw new CellFault('the stream ended, and had no end of the protocol');
   };
   return {
     async say(text, image) {
