@@ -1,5 +1,5 @@
 import type { LeftOut } from './left-out.js';
-import type { ConversationRequest, TextProtocolName } from './request.js';
+import type { ConversationRequest, TextProtocolName, UserPart } from './request.js';
 
 /** Paths of the members that say a setting; the first one is what clients of the protocol call it. */
 type Paths = Readonly<Partial<Record<TextProtocolName, readonly string[]>>>;
@@ -39,6 +39,11 @@ const settings = {
     messages: ['output_config.format'],
     generateContent: ['generationConfig.responseJsonSchema', 'generationConfig.responseSchema'],
   },
+  /** What an answer is for, which stands beside its schema. */
+  formatDescription: {
+    chat: ['response_format.json_schema.description'],
+    responses: ['text.format.description'],
+  },
   verbosity: { chat: ['verbosity'], responses: ['text.verbosity'] },
   user: {
     chat: ['user', 'safety_identifier'],
@@ -70,9 +75,10 @@ const settings = {
     messages: ['messages'],
     generateContent: ['contents'],
   },
-  /** Of a tool, of an image, and of reasoning: in lists, where no path leads. */
+  /** Of a tool, of an image, of a document, and of reasoning: in lists, where no path leads. */
   strict: {},
   detail: {},
+  fileName: { chat: ['filename'], responses: ['filename'], messages: ['title'] },
   signature: {
     chat: ['reasoning_content'],
     responses: ['encrypted_content'],
@@ -106,17 +112,21 @@ export function isSaid(request: ConversationRequest, setting: Setting): boolean 
     case 'strict':
       return request.tools.some(({ strict }) => strict === true);
     case 'detail':
-      return request.turns.some(
-        (turn) =>
-          turn.role === 'user' &&
-          turn.parts.some((part) => part.kind === 'image' && (part.detail ?? 'auto') !== 'auto'),
-      );
+      return hasPart(request, (part) => part.kind === 'image' && (part.detail ?? 'auto') !== 'auto');
+    case 'fileName':
+      return hasPart(request, (part) => part.kind === 'document' && (part.name ?? '') !== '');
+    case 'formatDescription':
+      return request.format?.kind === 'schema' && (request.format.description ?? '') !== '';
     case 'prefill':
     case 'signature':
       return false;
     default:
       return request[setting] !== null;
   }
+}
+
+function hasPart({ turns }: ConversationRequest, isWanted: (part: UserPart) => boolean): boolean {
+  return turns.some((turn) => turn.role === 'user' && turn.parts.some(isWanted));
 }
 
 /** What a client of the protocol calls the setting; one that its protocol lacks it cannot have said. */

@@ -29,10 +29,10 @@ function shapeOfAll(tool: JsonObject): Shape {
 export const readMembers = spelled(
   shapeOf('model', 'cachedContent', 'systemInstruction', {
     contents: shapeOf('role', {
-      parts: shapeOf(
-        ...['text', 'inlineData', 'fileData', 'thought', 'thoughtSignature', 'functionResponse'],
-        { functionCall: shapeOf('id', 'name', 'args') },
-      ),
+      parts: shapeOf(...['text', 'inlineData', 'fileData', 'thought', 'thoughtSignature'], {
+        functionCall: shapeOf('id', 'name', 'args'),
+        functionResponse: shapeOf('id', 'name', 'response', 'parts'),
+      }),
     }),
     tools: (tool) => new Map([...shapeOfAll(tool), ...toolMembers]),
     toolConfig: shapeOf({ functionCallingConfig: shapeOf('mode', 'allowedFunctionNames') }),

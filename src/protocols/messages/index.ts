@@ -43,7 +43,15 @@ export const messagesCodec: TextCodec = {
     outputRoot: 'object',
     jsonWord: null,
     ...anthropicSchemas,
-    lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
+    lacks: [
+      'seed',
+      'presencePenalty',
+      'frequencyPenalty',
+      'verbosity',
+      'detail',
+      'formatDescription',
+      'serving',
+    ],
     signsWords: true,
     search: {
       asked: 'always',
