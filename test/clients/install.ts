@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
-/** Packages that clients are run from, in one version each; npm's names for several of one package. */
+/**
+ * Packages that clients are run from, in one version each; npm's names for several of one package. What they need in turn
+ * is in `locks/`, which `npm install --package-lock-only --omit-lockfile-registry-resolved` makes of the same list.
+ */
 export const packages = {
   agents: {
     '@anthropic-ai/claude-code': '2.1.332',
@@ -39,6 +42,8 @@ export async function load<Module>(modules: string, name: string): Promise<Modul
 }
 
 const execute = promisify(execFile);
+/** In the sources, from `dist` where this file runs compiled. */
+const locks = join(import.meta.dirname, '..', '..', '..', 'test', 'clients', 'locks');
 
 /**
  * Installs packages into a folder outside the project, once for all runs on this machine. None of their scripts is run.
@@ -47,15 +52,17 @@ const execute = promisify(execFile);
  */
 export async function install(name: keyof typeof packages): Promise<string> {
   const manifest = JSON.stringify({ private: true, dependencies: packages[name] });
-  const version = createHash('sha256').update(manifest).digest('hex').slice(0, 12);
+  const lock = readFileSync(join(locks, `${name}.json`));
+  const version = createHash('sha256').update(manifest).update(lock).digest('hex').slice(0, 12);
   const folder = join(tmpdir(), 'model-gateway-clients', `${name}-${version}`);
   const modules = join(folder, 'node_modules');
   if (existsSync(folder)) return modules;
   const making = `${folder}.${process.pid}`;
   mkdirSync(making, { recursive: true });
   writeFileSync(join(making, 'package.json'), manifest);
+  writeFileSync(join(making, 'package-lock.json'), lock);
   try {
-    const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
+    const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund'];
     await execute('npm', args, { cwd: making, timeout: 500_000, maxBuffer: 1 << 28 });
     renameSync(making, folder);
   } finally {
