@@ -1,3 +1,4 @@
+import type { Difference } from '../support/billing/compare.js';
 import { seed } from '../support/seed.js';
 import { type BookFigures, type BookPlan, holdBook, type Victim } from './book.js';
 import { held, type Line, told } from './report.js';
@@ -47,7 +48,12 @@ function linesOf({ calls: count, seed: from }: BookPlan, figures: BookFigures): 
     told('interrupted', interrupted),
     told('differ by a kill', [...ofKills].map(([victim, number]) => `${victim} ${number}`).join(', ') || 0),
     held('differ without a cause', unexplained.length, '0', first === undefined),
-    ...(first === undefined ? [] : [told('the first of them', JSON.stringify(first))]),
+    ...(first === undefined
+      ? []
+      : [
+          told('when they were billed', whenBilled(figures)),
+          told('the first of them', JSON.stringify(first)),
+        ]),
     told('billed for an attempt that failed, too', billedTwice),
     told('billed', usd(billedNanoUsd)),
     told('charged', usd(chargedNanoUsd)),
@@ -60,4 +66,23 @@ function linesOf({ calls: count, seed: from }: BookPlan, figures: BookFigures): 
     held('failed with no kill near', failed.length, '0', failed.length === 0),
     held('charged twice', doubled, '0', doubled === 0),
   ];
+}
+
+/** How many of the differences that no kill explains were billed how long after, or before, the nearest kill. */
+function whenBilled({ unexplained, kills }: BookFigures): string {
+  const groups = new Map<string, number>();
+  for (const difference of unexplained) {
+    const when = nearestOf(difference, kills);
+    groups.set(when, (groups.get(when) ?? 0) + 1);
+  }
+  return [...groups].map(([when, count]) => `${count} at ${when}`).join(', ');
+}
+
+function nearestOf({ bills }: Difference, kills: BookFigures['kills']): string {
+  const billedAt = bills[0]?.at ?? 0;
+  const [nearest] = kills.toSorted(
+    (one, other) => Math.abs(one.at - billedAt) - Math.abs(other.at - billedAt),
+  );
+  if (nearest === undefined) return 'no kill';
+  return `${((billedAt - nearest.at) / 1000).toFixed(1)} s of ${nearest.victim} of host ${nearest.host}`;
 }

@@ -70,6 +70,8 @@ const startMs = 15_000;
 const databaseGoneMs = 3000;
 /** After this what has no line will have none. */
 const patienceMs = 60_000;
+/** A worker waits for so long before it turns to a store again that has not answered, and then has much to tell. */
+const storeBackMs = 6000;
 /** Kills that may cost lines: a primary leaves its workers to the next one, and a database has what it has said it has. */
 const lossy: readonly Victim[] = ['worker', 'host'];
 
@@ -160,7 +162,8 @@ async function kill(stage: Stage, victim: Victim, kills: Kill[]): Promise<void> 
     victim === 'database'
       ? await killDatabase(stage)
       : await killProcesses(stage.hosts[host] as Host, victim);
-  kills.push({ victim, at, host, until: performance.now() });
+  const gone = kills.findLast((other) => other.victim === 'database' && other.until > at - storeBackMs);
+  kills.push({ victim, at, host, until: performance.now(), storeGoneAt: gone?.at });
 }
 
 /** @returns when it was killed */

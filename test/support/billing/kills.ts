@@ -7,9 +7,14 @@ export interface LossyKill {
   readonly at: number;
   /** Number of the gateway whose processes they were. */
   readonly host: number;
+  /** When the store had gone whose return lines may still have waited for, by the same clock; absent where it was there. */
+  readonly storeGoneAt?: number | undefined;
 }
 
-/** What the manual says that a kill may take: calls that ended within so long before it, beside those under way. */
+/**
+ * What the manual says that a kill may take, beside calls under way: those that ended within so long before it, and all that
+ * waited for a store that did not answer.
+ */
 const lostMs = 1000;
 
 /**
@@ -26,8 +31,10 @@ export function takenBy<Kill extends LossyKill>(
   if (!isShort || number === undefined) return undefined;
   const own = ends.filter((end) => end.number === number && (end.requestId ?? requestId) === requestId);
   const lastBilled = Math.max(...bills.map(({ at }) => at));
-  return kills.find(({ at, host }) =>
+  return kills.find(({ at, host, storeGoneAt = at }) =>
     // What a client has left is read on after its end.
-    own.some((end) => end.host === host && end.from < at && Math.max(end.until, lastBilled) > at - lostMs),
+    own.some(
+      (end) => end.host === host && end.from < at && Math.max(end.until, lastBilled) > storeGoneAt - lostMs,
+    ),
   );
 }
