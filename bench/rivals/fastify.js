@@ -7,6 +7,11 @@ const app = fastify({ logger: false });
 // Bodies stay streams, as its own proxy plugin has them.
 app.removeAllContentTypeParsers();
 app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
-app.register(replyFrom, { base, undici: { connections: 256, pipelining: 1 }, disableRequestLogging: true });
+// More connections than any work opens, as the gateway has it here.
+app.register(replyFrom, {
+  base,
+  undici: { connections: 32_768, pipelining: 1 },
+  disableRequestLogging: true,
+});
 app.post('/*', (request, reply) => reply.from(request.raw.url));
 await app.listen({ host: '127.0.0.1', port: Number(port) });
