@@ -50,6 +50,7 @@ const Slot = {
   Google: 30,
   UserAgent: 31,
   AzureKey: 32,
+  Connection: 33,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
@@ -144,6 +145,7 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
     ['content-encoding', Slot.ContentEncoding],
     ['transfer-encoding', Slot.TransferEncoding],
     ['upgrade', Slot.Upgrade],
+    ['connection', Slot.Connection],
     ['openai-beta', Slot.OpenaiBeta],
     ['host', Slot.Host],
     ['range', Slot.Range],
@@ -187,6 +189,7 @@ export class RequestHead {
   vendorcVersion = '';
   contentType = '';
   contentEncoding = '';
+  connection = '';
   upgrade = '';
   host = '';
   // Of the next four the first line counts, where there are several.
@@ -271,6 +274,9 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.Upgrade:
       head.upgrade = value;
+      break;
+    case Slot.Connection:
+      head.connection = value;
       break;
     case Slot.VendorcVersion:
     case Slot.OpenaiBeta:

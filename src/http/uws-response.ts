@@ -100,6 +100,8 @@ export class UwsResponse implements ClientLink, TurnSink {
   readonly #turnWrites: TurnWrites;
   /** Some of what was given waits for the end of the turn. */
   #isHeld = false;
+  /** uWS has found `close` in the request, by its length, and closes after the answer without the line that says so. */
+  readonly #isToldToClose: boolean;
   #owner: LinkOwner | null = null;
   /** Of a streamed answer until it has left, and of a whole one that waits for the end of the turn. */
   #head: AnswerHead | null = null;
@@ -116,8 +118,10 @@ export class UwsResponse implements ClientLink, TurnSink {
   /** An answer of known length that does not leave in one go. */
   #sized: SizedAnswer | null = null;
 
-  constructor(response: HttpResponse, atOnce: AtOnce, turnWrites: TurnWrites) {
+  /** @param connection the header of that name of the request */
+  constructor(response: HttpResponse, atOnce: AtOnce, turnWrites: TurnWrites, connection: string) {
     this.#response = response;
+    this.#isToldToClose = connection.length === 'close'.length;
     this.#atOnce = atOnce;
     this.#turnWrites = turnWrites;
   }
@@ -179,9 +183,10 @@ export class UwsResponse implements ClientLink, TurnSink {
     return true;
   }
 
-  /** @param closes uWS writes the line of it itself */
+  /** @param closes uWS writes the line of it itself, but where it was told to close */
   #writeWhole({ status, lines }: AnswerHead, body: string | Buffer, closes: boolean): void {
-    this.#writeHead(status, closes ? lines : lines + keepAliveLine);
+    if (!closes) this.#writeHead(status, lines + keepAliveLine);
+    else this.#writeHead(status, this.#isToldToClose ? lines + closeLine : lines);
     this.#response.end(body, closes);
   }
 

@@ -349,7 +349,8 @@ function decimalAt(bytes: Uint8Array, start: number, end: number): number {
   return number;
 }
 
-function hasToken(list: string, token: string): boolean {
+/** Whether a header's list of words has one, in any case. @param token in lower case */
+export function hasToken(list: string, token: string): boolean {
   const lower = list.toLowerCase();
   return lower === token || lower.split(',').some((item) => item.trim() === token);
 }
