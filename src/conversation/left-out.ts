@@ -50,15 +50,20 @@ const repeated: readonly string[] = ['tools', 'tool_choice', 'metadata'];
  */
 export function withoutLeftOut(echo: JsonObject | null, names: readonly string[]): JsonObject | null {
   if (echo === null || names.length === 0) return echo;
-  const kept: Record<string, unknown> = { ...echo };
+  let kept = echo;
   for (const name of names) {
-    const [member = '', inner] = name.split('.');
-    const value = kept[member];
+    const path = name.split('.');
+    const [member = ''] = path;
     // The same under its newer name.
-    if (member === 'user') delete kept.safety_identifier;
-    if (repeated.includes(member)) continue;
-    if (inner === undefined) delete kept[member];
-    else if (isObject(value)) kept[member] = { ...value, [inner]: undefined };
+    if (member === 'user') kept = withoutMember(kept, ['safety_identifier']);
+    if (!repeated.includes(member)) kept = withoutMember(kept, path);
   }
   return kept;
+}
+
+/** @param path names of the member and of the objects that it is in */
+function withoutMember(holder: JsonObject, [name = '', ...inner]: readonly string[]): JsonObject {
+  const { [name]: value, ...others } = holder;
+  if (inner.length === 0) return others;
+  return isObject(value) ? { ...holder, [name]: withoutMember(value, inner) } : holder;
 }

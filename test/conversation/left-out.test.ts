@@ -21,14 +21,18 @@ test('an answer repeats no setting that was left out', async (t) => {
     user: 'u',
     safety_identifier: 'u',
     service_tier: 'flex',
-    text: { verbosity: 'low', format: { type: 'text' } },
+    text: { verbosity: 'low', format: { type: 'json_schema', name: 'n', description: 'd' } },
     temperature: 1,
   };
   t.equal(withoutLeftOut(echo, []), echo);
   t.equal(withoutLeftOut(null, ['a']), null);
   t.same(withoutLeftOut(echo, ['service_tier', 'text.verbosity', 'user', 'temperature.x', 'other.y']), {
-    text: { format: { type: 'text' }, verbosity: undefined },
+    text: { format: { type: 'json_schema', name: 'n', description: 'd' } },
     temperature: 1,
+  });
+  t.same(withoutLeftOut(echo, ['text.format.description', 'text.verbosity.x']), {
+    ...echo,
+    text: { verbosity: 'low', format: { type: 'json_schema', name: 'n' } },
   });
   t.equal(echo.service_tier, 'flex');
 });
