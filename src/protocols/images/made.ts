@@ -141,7 +141,7 @@ class EventCount {
 
   constructor(types: readonly string[]) {
     this.#types = new WordCount(types.map((type) => `"${type}"`));
-    this.#lines = new WordCount(types.map((type) => `event: ${type}\n`));
+    this.#lines = new WordCount(types.flatMap((type) => [`event: ${type}\n`, `event: ${type}\r\n`]));
   }
 
   add(run: Buffer): void {
