@@ -177,8 +177,7 @@ export function errorCode(fault: unknown): string {
 }
 
 /**
- * An error as data: what happened, and what its caller may know of it. A `Failure` is no such error yet, but what has
- * become of an attempt, a connection or a task, of which nobody was told.
+ * An error as data: what happened, and what its caller may know of it.
  */
 export class GatewayError extends Error {
   readonly kind: ErrorKind;

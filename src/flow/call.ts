@@ -23,7 +23,7 @@ import type { Running } from './running.js';
 import type { SessionPlace } from './sockets/session-memory.js';
 import type { ValidatedBody } from './validate.js';
 
-/** How the request body reached the upstream: as it came, with a few bytes replaced, or rewritten. */
+/** How the request reached the upstream, and its answer the client: as they came, with a few bytes replaced, or rewritten. */
 export type GatewayPath = 'exact' | 'spliced' | 'translated';
 
 const none: Readonly<Record<string, string>> = {};

@@ -179,8 +179,9 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
     const phase = this.phase;
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
+    // Where no head has come, nothing else tells it.
     this.call.sentAt = this.awaited?.sentAt ?? 0;
-    if (this.handedOn === 'answer') this.endDisconnected(error);
+    if (this.handedOn === 'answer') this.endFailedUpstream(error);
     else {
       this.phase = over;
       this.owner.onAttemptFailed(error, failure, null);
@@ -213,11 +214,17 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
       return;
     }
     const { keepAliveMs } = this.call.running.snapshot.timeouts;
-    if (keepAliveMs === 0 || !this.flowing || now - this.#heardAt < keepAliveMs) return;
+    if (
+      keepAliveMs === 0 ||
+      !this.flowing ||
+      this.call.exchange.isBlocked ||
+      now - this.#heardAt < keepAliveMs
+    )
+      return;
     if (!mayKeepAlive(this.phase, this.transform)) return;
     this.#heardAt = now;
     this.#begin('head');
-    // Not under backpressure at this point, and these few bytes are too short to matter if they start some.
+    // Too short to matter if the client does not take it.
     this.call.exchange.write(keepAliveBytes(this.call));
   }
 

@@ -24,7 +24,7 @@ import type { Services } from './services.js';
  *
  * it is whole                                       `endGood`; of a stream at its protocol's end `endComplete`
  * an error event has passed, the upstream's or one that the translation made of it   `endFailed`
- * the upstream's connection broke                   `endDisconnected`: one of those above where all was there, else `breakOff`
+ * the upstream's connection broke, or took too long  `endFailedUpstream`: one of those above where all was there, else `breakOff`
  * a stream ended without its protocol's end         `breakOff`; where it is translated `endFailed`
  * it is of no use                                   `giveUp`: another target is asked; `breakOff` once some has left
  *
@@ -122,8 +122,11 @@ export abstract class RelayedAnswer extends Swept {
     this.giveUp(asGatewayError(fault), null, 'gateway_fault');
   }
 
-  /** The upstream's connection has broken in the middle of an answer of which some was relayed. */
-  endDisconnected(error: GatewayError): void {
+  /**
+   * The upstream has failed in the middle of an answer of which some was relayed: its connection has broken, its time has run
+   * out, or its bytes are no answer.
+   */
+  endFailedUpstream(error: GatewayError): void {
     const { transform } = this;
     const told = transform?.passedError ?? null;
     // All of the answer was there; how the connection ended says nothing about it.

@@ -6,7 +6,7 @@ export interface LinkOwner extends Guarded {
   onProgress(): void;
   /** The client does not keep up with what `write` has taken before: as if it had said false. */
   onBlocked(): void;
-  /** After `write` or `respond` has said false: the client has taken what waited. */
+  /** After `write` or `respond` has said false, or `onBlocked`: the client has taken what waited. */
   onDrained(): void;
   /**
    * The answer is over, or its last part is about to be written: nothing may be sent any more, and nothing else is

@@ -337,7 +337,10 @@ function partOf(buffer: Buffer, bytes: number): Buffer {
 export interface ExchangeListener {
   /** The client left, or its connection broke. Nothing can be sent any more. */
   onClientGone(): void;
-  /** After `write` or `respond` has said false: the client has taken what waited, go on. */
+  /**
+   * After `write` or `respond` has said false, or `isBlocked` has come later for what was held to the end of the turn: the
+   * client has taken what waited, go on.
+   */
   onDrained(): void;
   /** A fault of ours has ended what the answer is made of: says so, however much of the answer has left. */
   onOurFault?(error: GatewayError): void;
