@@ -123,6 +123,8 @@ export function parseHead(
   // A head that is whole ends before any line of its body: it need not be looked for.
   const stop = buffer.lastIndexOf(lf, limit - 1) + 1;
   const unfinished = limit - start === maxHeadBytes ? 'head too large' : null;
+  if (limit === start) return unfinished;
+
   let at = start;
   // Bytes of something else may have no line feed: they are not waited for until there are too many of them.
   for (let i = 0; i < protocolName.length && at < limit; i++, at++) {

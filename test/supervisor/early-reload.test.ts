@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +21,12 @@ test('a reload that is asked for while the config is read for the first time end
     [main, 'start', '--config', path, '--port', `${await freePort()}`, '--workers', '1'],
     { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, LOG_LEVEL: 'info' } },
   );
-  t.teardown(() => gateway.kill('SIGKILL'));
+  const exited = once(gateway, 'exit');
+  // Not by a kill, which its workers would outlive, and hold its output open.
+  t.teardown(() => {
+    gateway.kill('SIGTERM');
+    return exited;
+  });
   let log = '';
   gateway.stdout.setEncoding('utf8').on('data', (text: string) => {
     log += text;
