@@ -58,7 +58,7 @@ function messagesSession(
 }
 
 /** A thread, whose requests have what is new alone, and whose tools the SDK calls itself. */
-function threadSession({ url, stream, thinks }: SessionOptions): Session {
+function threadSession({ url, stream, thinks, onText }: SessionOptions): Session {
   const client = new Anthropic({ apiKey: testKey, baseURL: url });
   const tool = {
     ...described,
@@ -77,7 +77,9 @@ function threadSession({ url, stream, thinks }: SessionOptions): Session {
       const source = { type: 'base64' as const, media_type: 'image/png' as const, data: image ?? '' };
       const shown = image === undefined ? [] : [{ type: 'image' as const, source }];
       thread.append({ role: 'user', content: [...shown, { type: 'text', text }] });
-      const { content } = await thread.toolRunner({ stream, max_iterations: mostSteps }).runUntilDone();
+      const runner = thread.toolRunner({ stream, max_iterations: mostSteps });
+      for await (const step of runner) if (onText !== undefined && 'on' in step) step.on('text', onText);
+      const { content } = await runner.done();
       return content.map((block) => (block.type === 'text' ? block.text : '')).join('');
     },
   };
