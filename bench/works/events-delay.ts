@@ -3,8 +3,8 @@ import { bodyFile, chatBody } from '../bodies.js';
 import { count, duration, median, percent, type Quantiles } from '../figures.js';
 import type { StreamsResult } from '../load/streams-process.js';
 import { runTurns, type TurnSample, type TurnSeries } from '../turns.js';
-import { medianShares, verdict } from '../verdict.js';
-import { startStreams } from './events.js';
+import { medianShares } from '../verdict.js';
+import { startStreams, streamNotes } from './events.js';
 
 const streams = 250;
 const eventsPerSecond = 50;
@@ -72,13 +72,7 @@ function report({ cores }: Pick<Bench, 'cores'>, all: readonly Series[]): WorkRe
       'load + upstream',
     ],
     rows,
-    notes: all.flatMap((series) => [
-      ...series.samples.flatMap(({ ended }, index) =>
-        ended > 0 ? [`${series.name}: RUN ${index + 1}: ${ended} STREAMS ENDED BY THEMSELVES.`] : [],
-      ),
-      ...(series.failure === null ? [] : [`${series.name}: FAILED: ${series.failure}`]),
-      ...verdict(series, cores),
-    ]),
+    notes: all.flatMap((series) => streamNotes(series, cores)),
     figures: all,
   };
 }

@@ -110,13 +110,18 @@ function report(
       'load + upstream',
     ],
     rows,
-    notes: all.flatMap((series) => [
-      ...series.samples.flatMap(({ ended }, index) =>
-        ended > 0 ? [`${series.name}: RUN ${index + 1}: ${ended} STREAMS ENDED BY THEMSELVES.`] : [],
-      ),
-      ...(series.failure === null ? [] : [`${series.name}: FAILED: ${series.failure}`]),
-      ...verdict(series, cores),
-    ]),
+    notes: all.flatMap((series) => streamNotes(series, cores)),
     figures: all,
   };
+}
+
+/** What is to be known of the runs of a contender whose streams were held open. */
+export function streamNotes(series: Series, cores: Bench['cores']): string[] {
+  return [
+    ...series.samples.flatMap(({ ended }, index) =>
+      ended > 0 ? [`${series.name}: RUN ${index + 1}: ${ended} STREAMS ENDED BY THEMSELVES.`] : [],
+    ),
+    ...(series.failure === null ? [] : [`${series.name}: FAILED: ${series.failure}`]),
+    ...verdict(series, cores),
+  ];
 }
