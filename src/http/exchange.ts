@@ -1,6 +1,6 @@
 import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { type FaultPlace, type GatewayError, type Guarded, surfaceFault } from '../errors.js';
-import { hasToken, isBodyless, type Writable } from '../wire/head.js';
+import { asksToClose, isBodyless, type Writable } from '../wire/head.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
 import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
@@ -320,12 +320,6 @@ export class Exchange extends Swept implements LinkOwner {
     host.open--;
     if (host.open === 0) host.onIdle?.();
   }
-}
-
-/** @param connection the header of that name */
-function asksToClose(connection: string): boolean {
-  // What nearly all clients send, if they send anything.
-  return connection !== '' && connection !== 'keep-alive' && hasToken(connection, 'close');
 }
 
 /** The first bytes of a buffer, which is given as it is where that is all of it. */

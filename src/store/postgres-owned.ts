@@ -1,5 +1,5 @@
 import { countedBytes, type OwnedRecords } from './owned.js';
-import { numberOf, type PostgresLink, textOf } from './postgres-link.js';
+import { numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
 import { fromColumn, ownerColumn, toColumn, toKey } from './postgres-text.js';
 import { storeUnavailable } from './unavailable.js';
 
@@ -51,16 +51,12 @@ export function createPostgresOwned(link: PostgresLink): {
       },
       async find(owner, ids, mostBytes) {
         const rows = await link.ask(statements.find, [ownerColumn(owner), ids.map(toKey), mostBytes]);
-        if (rows.length > 0 && numberOf(rows[0]?.total) > mostBytes) return null;
-        return rows.map(({ value }) => (value === null ? null : fromColumn(textOf(value))));
+        return valuesOf(rows, mostBytes);
       },
       async findAmongAll(owner, ids, mostBytes) {
         const rows = await link.ask(statements.findAmongAll, [ownerColumn(owner), ids.map(toKey), mostBytes]);
-        if (rows.length > 0 && numberOf(rows[0]?.total) > mostBytes) return null;
-        return {
-          values: rows.map(({ value }) => (value === null ? null : fromColumn(textOf(value)))),
-          ofOthers: ids.filter((_, index) => rows[index]?.of_others === true),
-        };
+        const values = valuesOf(rows, mostBytes);
+        return values && { values, ofOthers: ids.filter((_, index) => rows[index]?.of_others === true) };
       },
       async renew(owner, ids, ttlMs) {
         const of = ownerColumn(owner);
@@ -80,6 +76,12 @@ export function createPostgresOwned(link: PostgresLink): {
       }
     },
   };
+}
+
+/** @returns the values of what was found; null where they are larger together than was asked for */
+function valuesOf(rows: readonly Row[], mostBytes: number): readonly (string | null)[] | null {
+  if (rows.length > 0 && numberOf(rows[0]?.total) > mostBytes) return null;
+  return rows.map(({ value }) => (value === null ? null : fromColumn(textOf(value))));
 }
 
 const statements = {

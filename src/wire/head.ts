@@ -290,7 +290,7 @@ function heed(
 ): string | null {
   switch (name) {
     case 'connection':
-      if (value !== 'keep-alive' && hasToken(value, 'close')) head.reusable = false;
+      if (asksToClose(value)) head.reusable = false;
       return null;
     case 'keep-alive':
       head.keepAliveSeconds = timeoutOf(value);
@@ -351,8 +351,13 @@ function decimalAt(bytes: Uint8Array, start: number, end: number): number {
   return number;
 }
 
-/** Whether a header's list of words has one, in any case. @param token in lower case */
-export function hasToken(list: string, token: string): boolean {
+/** Whether a `connection` header says that the connection ends with this message (RFC 9112 section 9.6). */
+export function asksToClose(connection: string): boolean {
+  // What nearly all say, if they say anything.
+  return connection !== '' && connection !== 'keep-alive' && hasToken(connection, 'close');
+}
+
+function hasToken(list: string, token: string): boolean {
   const lower = list.toLowerCase();
   return lower === token || lower.split(',').some((item) => item.trim() === token);
 }
