@@ -5,6 +5,7 @@ import { test } from 'tap';
 import { protocols as protocolNames } from '../src/config/words.js';
 import { textProtocols } from '../src/conversation/request.js';
 import { videoFormats } from '../src/video/task.js';
+import { lockOf, packages } from './clients/install.js';
 
 /** Most lines that a file may have. */
 const maxLines = 600;
@@ -312,4 +313,9 @@ test('the simulator has nothing but Node and ws', async (t) => {
     if (!isOwn && each.to !== 'ws' && !each.to.startsWith('node:')) t.fail(`${each.from} imports ${each.to}`);
   }
   t.pass();
+});
+
+test("the lock of each list of clients' packages was made of that list", async (t) => {
+  for (const name of Object.keys(packages) as (keyof typeof packages)[])
+    t.doesNotThrow(() => lockOf(name), `make test/clients/locks/${name}.json again`);
 });

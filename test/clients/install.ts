@@ -5,11 +5,12 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 
 /**
  * Packages that clients are run from, in one version each; npm's names for several of one package. What they need in turn
  * is in `locks/`, which `npm install --package-lock-only --omit-lockfile-registry-resolved` makes of the same list.
+ * `install` and a test refuse a lock of another list.
  */
 export const packages = {
   agents: {
@@ -46,13 +47,26 @@ const execute = promisify(execFile);
 const locks = join(import.meta.dirname, '..', '..', '..', 'test', 'clients', 'locks');
 
 /**
+ * @returns the text of the lock file of packages
+ * @throws Error where it was made of another list than theirs
+ */
+export function lockOf(name: keyof typeof packages): string {
+  const path = join(locks, `${name}.json`);
+  const lock = readFileSync(path, 'utf8');
+  const { packages: locked } = JSON.parse(lock) as { packages: { '': { dependencies: object } } };
+  if (!isDeepStrictEqual(locked[''].dependencies, packages[name]))
+    throw new Error(`${path} is the lock of another list than packages['${name}']: make it again`);
+  return lock;
+}
+
+/**
  * Installs packages into a folder outside the project, once for all runs on this machine. None of their scripts is run.
  * @returns the path of its `node_modules`
  * @throws Error with what npm said
  */
 export async function install(name: keyof typeof packages): Promise<string> {
   const manifest = JSON.stringify({ private: true, dependencies: packages[name] });
-  const lock = readFileSync(join(locks, `${name}.json`));
+  const lock = lockOf(name);
   const version = createHash('sha256').update(manifest).update(lock).digest('hex').slice(0, 12);
   const folder = join(tmpdir(), 'model-gateway-clients', `${name}-${version}`);
   const modules = join(folder, 'node_modules');
@@ -62,7 +76,8 @@ export async function install(name: keyof typeof packages): Promise<string> {
   writeFileSync(join(making, 'package.json'), manifest);
   writeFileSync(join(making, 'package-lock.json'), lock);
   try {
-    const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund'];
+    // Not `ci`, which refuses a lock without the builds for other systems that a registry does not have.
+    const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund'];
     await execute('npm', args, { cwd: making, timeout: 500_000, maxBuffer: 1 << 28 });
     renameSync(making, folder);
   } finally {
