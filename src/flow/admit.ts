@@ -8,7 +8,7 @@ import { costOf, isFree } from '../usage/cost.js';
 import { account } from './account.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
 import { factorOf } from './consumption.js';
-import { expectedSeconds, expectedTokens, expectedUsage, presumeSeconds } from './expected-usage.js';
+import { type Expected, expectedOf, expectedTokens, presumeSeconds } from './expected-usage.js';
 import { overBudget, overLimit, undecided } from './limit-errors.js';
 import { budgetsOf, hasBudget, LimitedCall } from './limited-call.js';
 import { refuse } from './refuse.js';
@@ -124,7 +124,12 @@ export function admitThen(
  * `permission_denied` for a budget that would have to pay for what has no price,
  * `store_unavailable` when nobody knows, and whatever `next` throws at once; what comes later is answered here
  */
-export function admitResolved(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
+export function admitResolved(
+  services: Services,
+  call: ResolvedCall,
+  next: Next<ResolvedCall>,
+  expect: (call: ResolvedCall) => Expected = expectedOf,
+): void {
   const { key, model } = call;
   if (call.route.endpoint?.metering.seconds != null) presumeSeconds(call);
   const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
@@ -144,7 +149,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   const demands =
     price === null
       ? demandsOf(pools, pools.tokenIndexes.length > 0 ? expectedTokens(call) : 0)
-      : demandsWithBudgets(call, limited, pools, price);
+      : demandsWithBudgets(call, limited, pools, { price, ...expect(call) });
   limited.forModel = services.limits.take(demands, services.hostClock.at(call.validatedAt));
   if (limited.forModel === null) {
     const queued = new Queued(services, call, next);
@@ -176,16 +181,17 @@ function demandsWithBudgets(
   call: ResolvedCall,
   limited: LimitedCall,
   pools: CallPools,
-  price: Price,
+  { price, usage, seconds }: Expected & { readonly price: Price },
 ): readonly Demand[] {
-  const usage = expectedUsage(call);
   const { key, model, units, made } = call;
-  const consumption = { usage, seconds: expectedSeconds(call), calls: units, made };
+  const consumption = { usage, seconds, calls: units, made };
   const cost = Math.max(1, costOf(price, consumption, factorOf(call)));
   limited.budgets = budgetsOf(key, model, Date.now());
   // Whatever is expected: a budget that is used up lets no call in, and a guess beyond it refuses none for ever.
   const ofBudgets = limited.budgets.map(({ pool }) => ({ pool, amount: Math.min(cost, pool.limit) }));
-  return [...demandsOf(pools, usage.input + usage.output), ...ofBudgets];
+  // Tokens of a session count when it ends, as those of an upload do when it is answered.
+  const tokens = call.body === null ? 0 : usage.input + usage.output;
+  return [...demandsOf(pools, tokens), ...ofBudgets];
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Price } from '../config/types.js';
 import { bodyEstimate, estimatedUsage } from '../conversation/estimate-usage.js';
-import type { Usage } from '../conversation/usage.js';
+import { noParts, type Usage, withCharges } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../protocols/endpoint.js';
 import type { OutputSpans } from '../schema/accept.js';
@@ -39,6 +39,23 @@ export function expectedUsage(call: Call): Usage {
 /** Estimated by the length of the body. */
 function expectedInput({ body, route, upload }: Call): number {
   return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(body);
+}
+
+/** What a call is expected to use of what has a price. */
+export interface Expected {
+  readonly usage: Usage;
+  readonly seconds: number;
+}
+
+export function expectedOf(call: Call): Expected {
+  return { usage: expectedUsage(call), seconds: expectedSeconds(call) };
+}
+
+/** The same of a session, till its first response, or transcript, has told: nothing of it is known beforehand. */
+export function expectedOfSession({ model }: ResolvedCall): Expected {
+  const output = Math.min(presumedOutput, model.tokens.output ?? presumedOutput);
+  const parts = { ...noParts, audioOutput: output };
+  return { usage: withCharges(estimatedUsage(0, output), { parts }), seconds: presumedSeconds };
 }
 
 /** As much as the request lets the upstream answer. */

@@ -1,8 +1,15 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { costOf } from '../support/cost.js';
+import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
-import { closeOf, openClient, refusalOf, startRealtimeUpstream } from '../support/realtime.js';
+import {
+  closeOf,
+  openClient,
+  refusalOf,
+  type SessionClient,
+  startRealtimeUpstream,
+} from '../support/realtime.js';
 
 const done = JSON.stringify({
   type: 'response.done',
@@ -13,7 +20,9 @@ const delta = JSON.stringify({ type: 'response.output_text.delta', delta: 'abcd'
 /** Of a response, in nano-dollars. */
 const cost = 400_000_000;
 
-function start(t: Test, url: string, usd: number) {
+const usual = { price: { output: 10_000, perSecond: 0.1 } };
+
+function start(t: Test, url: string, usd: number, model: object = usual) {
   return startGateway(t, {
     upstreams: [url],
     config: {
@@ -21,7 +30,7 @@ function start(t: Test, url: string, usd: number) {
         m: {
           protocols: ['realtime'],
           targets: [{ upstream: 'u0', model: 'm' }],
-          price: { output: 10_000, perSecond: 0.1 },
+          ...model,
         },
       },
       keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'], budget: { usd, per: 'month' } }],
@@ -74,9 +83,32 @@ test('a response that is under way when the budget of its session ends is heard 
   t.equal(costOf(gateway), 3 * cost);
 });
 
+test('of sessions that are opened at once no more get a first response than their budget pays for', async (t) => {
+  const sockets = 60;
+  const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.send(done));
+  // A response is expected to cost a tenth of the budget, and costs less.
+  const gateway = await start(t, upstream.url, 0.01, { price: { output: 10 }, outputTokens: 100 });
+  const asked = Array.from({ length: sockets }, () => openClient(t, gateway.port));
+  const sessions: SessionClient[] = [];
+  const refusals: unknown[] = [];
+  for (const each of await Promise.allSettled(asked))
+    if (each.status === 'fulfilled') sessions.push(each.value);
+    else refusals.push(each.reason);
+  await Promise.all(sessions.map(({ until }) => until(1)));
+  for (const { socket, closed } of sessions) {
+    socket.close(1000);
+    await closed;
+  }
+  const ended = () => gateway.lines.filter(({ msg }) => msg === 'request').length;
+  await eventually(() => ended() === sockets, { what: 'a line of each' });
+  t.ok(sessions.length > 1, `${sessions.length} sessions`);
+  t.match(refusals[0], { status: 429, body: /budget/ });
+  t.ok(costOf(gateway) <= 10_000_000, `${costOf(gateway) / 1e9} USD of 0.01`);
+});
+
 test('what a session has reserved and not used is free again when it ends', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const gateway = await start(t, upstream.url, 1.3);
+  const gateway = await start(t, upstream.url, 1.3, { price: { output: 10_000 }, outputTokens: 40 });
   for (const session of [0, 1]) {
     const client = await openClient(t, gateway.port);
     const { socket } = await upstream.arrival(session);

@@ -17,6 +17,7 @@ import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
 import { answerLines } from '../answer-lines.js';
 import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call.js';
+import { expectedOfSession } from '../expected-usage.js';
 import { refusalOf, refuse } from '../refuse.js';
 import { aimAt, findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
@@ -41,7 +42,8 @@ export function openSession(services: Services, call: AuthenticatedCall): void {
   const { realtime } = running.snapshot.defaultModels;
   const resolved = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
   call.validatedAt = performance.now();
-  admitResolved(services, resolved, (_, admitted) => takePlace(services, admitted, open));
+  const next = (_: Services, admitted: ResolvedCall): void => takePlace(services, admitted, open);
+  admitResolved(services, resolved, next, expectedOfSession);
 }
 
 function open(services: Services, call: ResolvedCall & SessionCall): void {
