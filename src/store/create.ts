@@ -27,19 +27,23 @@ export function createStore(settings: StoreSettings): WholeStore {
   const store = createEmbeddedStore(settings);
   const removal = watchFiles(settings.path);
   const risks = async () => {
-    const found = folderRisks(settings.path);
+    const found = folderRisks(settings.path, 'store.path');
     return found.length > 0 ? found : removal();
   };
   return { ...store, accounts: createRecordAccounts(store), changes: null, risks };
 }
 
-/** Why nothing can be kept in a folder, which is made when it is first needed. */
-function folderRisks(path: string): readonly string[] {
+/**
+ * Why nothing can be kept in a folder, which is made when it is first needed.
+ * @param setting names it in the config
+ */
+export function folderRisks(path: string, setting: string): readonly string[] {
   let folder = path;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
-  const advice = 'give the user of the gateway the right to, or name another store.path';
+  const advice = `give the user of the gateway the right to, or name another ${setting}`;
   try {
-    if (!statSync(folder).isDirectory()) return [`nothing can be kept in ${path}: ${folder} is no folder`];
+    if (!statSync(folder).isDirectory())
+      return [`nothing can be kept in ${path}: ${folder} is no folder; name another ${setting}`];
     accessSync(folder, constants.W_OK | constants.X_OK);
     return [];
   } catch (error) {

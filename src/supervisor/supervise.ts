@@ -6,7 +6,7 @@ import { warningsOf } from '../config/notes.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator, snapshotSteps } from '../config/snapshot.js';
 import { type FaultPlace, guard } from '../errors.js';
-import { createStore, type WholeStore } from '../store/create.js';
+import { createStore, folderRisks, type WholeStore } from '../store/create.js';
 import { formatAuthority } from '../wire/authority.js';
 import { inSlices } from '../wire/steps.js';
 import { createLeases, type Leases } from './leases.js';
@@ -154,8 +154,14 @@ class Supervisor {
       onChange: (change) => this.#leases.applyKeys(change),
       log: this.#logger,
     });
-    this.#stopRisks = tellRisks(this.#store, this.#logger);
+    this.#stopRisks = tellRisks({ risks: () => this.#risks() }, this.#logger);
     this.#operations = this.#createOperations();
+  }
+
+  async #risks(): Promise<readonly string[]> {
+    const { videos } = this.#reloader.running;
+    const found = videos === null ? [] : folderRisks(videos.folder, 'videos.folder');
+    return [...found, ...(await this.#store.risks().catch(() => []))];
   }
 
   #createPool(): WorkerPool {

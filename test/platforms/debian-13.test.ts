@@ -36,7 +36,7 @@ test('on Debian 13 with the newer uWebSockets.js, under Node 24', { skip: missin
     inside,
   );
 
-  const node = await installNode('24.21.0');
+  const node = await installNode('24.22.3');
   const gateway = join(tree, 'gateway');
   mkdirSync(gateway);
   cpSync(node.path, join(tree, 'usr/local/bin/node'));

@@ -17,7 +17,7 @@ export interface InstalledNode {
 /** The repository, from `dist` where this file runs compiled. */
 export const root = resolve(import.meta.dirname, '..', '..', '..');
 /** Versions of Node, each with the npm that comes with it. */
-export const nodes = { '20.19.0': '10.8.2', '22.23.3': '10.9.4', '24.21.0': '11.6.0', '26.10.0': '11.6.0' };
+export const nodes = { '20.19.0': '10.8.2', '22.23.5': '10.9.4', '24.22.3': '11.6.0', '26.12.1': '11.6.0' };
 /** Name of the folder outside the project: what is in its `node_modules` would run its scripts. */
 const cache = join(tmpdir(), 'model-gateway-nodes');
 /** What a checkout does not have. */

@@ -5,6 +5,7 @@ import { test } from 'tap';
 import { createStore } from '../../src/store/create.js';
 import { tellRisks } from '../../src/supervisor/supervise.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway, testConfig } from '../support/gateway.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 
 test('what a store may lose is told once, and a safe store is not spoken of', async (t) => {
@@ -63,5 +64,16 @@ test('a store in a folder that cannot be one is told of, and a folder that is st
     return store.risks();
   };
   t.strictSame(await risksOf(join(folder, 'a', 'b')), []);
-  t.match(await risksOf(file), [/^nothing can be kept in .*: .*file is no folder$/]);
+  t.match(await risksOf(file), [
+    /^nothing can be kept in .*: .*file is no folder; name another store\.path$/,
+  ]);
+});
+
+test('a folder that no video can be kept in is told of when a gateway starts, by its setting', async (t) => {
+  const file = join(temporaryFolder(t), 'file');
+  writeFileSync(file, '');
+  const config = testConfig({ upstreams: ['http://127.0.0.1:9'], config: { videos: { folder: file } } });
+  const gateway = await startGateway(t, { workers: 1, file: config });
+  const { risks } = await gateway.untilLogged((entry) => 'risks' in entry);
+  t.match(risks, [/^nothing can be kept in .*: .*file is no folder; name another videos\.folder$/]);
 });
