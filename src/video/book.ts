@@ -208,10 +208,10 @@ export class TaskBook {
   }
 
   /**
-   * @param work to ask its upstream for a client, to watch it, to keep its video, or to put its charge right
+   * @param work to ask its upstream for a client, or where its video is now, to watch it, to keep its video, or to put its charge right
    * @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may do that
    */
-  claim(work: 'poll' | 'watch' | 'keep' | 'owed', id: string, ms: number): Promise<boolean> {
+  claim(work: 'poll' | 'renew' | 'watch' | 'keep' | 'owed', id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`${work}:${id}`, ms);
   }
 

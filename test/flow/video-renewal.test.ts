@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { ask } from '../support/media/gateway.js';
 import { fileAnswer, startContent } from './video-contents.js';
 
 const video = Buffer.from('\0\0\0\x18ftypmp42 and the rest of a video');
@@ -63,4 +64,55 @@ test('a server that fails in another way is not taken for one whose address has 
   const stage = await startContent(t, files.answer, { kind: 'generic', url: files.url });
   t.equal((await stage.get()).status, 502);
   t.equal(files.named(), 1);
+});
+
+/** An address that was signed until so many seconds from now. */
+const until = (seconds: number): string => `Expires=${Math.floor(Date.now() / 1000) + seconds}`;
+
+test('an address that says that it has expired, or soon will, is renewed before its server is asked', async (t) => {
+  for (const seconds of [-60, 30]) {
+    let named = 0;
+    const stage = await startContent(t, ({ socket }) => socket.write(fileAnswer(video)), {
+      kind: 'generic',
+      url: (own) => `${own}/file-${++named}?${until(named === 1 ? seconds : 3600)}`,
+    });
+    t.equal(named, 1);
+    t.strictSame((await stage.get()).bytes, video);
+    t.equal(named, 2);
+    t.strictSame((await stage.get()).bytes, video);
+    t.equal(named, 2, 'the new one is good');
+    t.notOk(stage.contents().some(({ head }) => isOf(head, 'file-1')));
+  }
+});
+
+test('a client that asks how its task stands is told an address that is good for a while', async (t) => {
+  let named = 0;
+  const stage = await startContent(t, () => {}, {
+    kind: 'generic',
+    url: () => `https://files.example.com/file-${++named}?${until(named === 1 ? 30 : 3600)}`,
+  });
+  const show = async (): Promise<string> => {
+    const heard = await ask(stage.gateway, 'GET', `/v1/video/generations/${stage.id}`);
+    return heard.text;
+  };
+  t.match(await show(), /file-2\?/);
+  t.match(await show(), /file-2\?/);
+  t.equal(named, 2);
+});
+
+test('an upstream that has no other address than one that expires is not asked for it again and again', async (t) => {
+  let asked = 0;
+  const address = `https://files.example.com/file?${until(30)}`;
+  const stage = await startContent(t, () => {}, {
+    kind: 'generic',
+    url: () => {
+      asked++;
+      return address;
+    },
+  });
+  for (let i = 0; i < 5; i++) {
+    const { text } = await ask(stage.gateway, 'GET', `/v1/video/generations/${stage.id}`);
+    t.match(text, 'files.example.com/file?Expires');
+  }
+  t.equal(asked, 2);
 });

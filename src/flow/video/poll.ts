@@ -11,6 +11,7 @@ import { changeByPoll, hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
 import { upstreamFormats } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
+import { expiryOf } from '../../video/url-expiry.js';
 import { noLines } from '../../wire/head.js';
 import { type Answered, type AskUpstream, askingAbout, type CollectedRequest, isFailure } from '../ask.js';
 import type { Asking } from '../call.js';
@@ -28,9 +29,15 @@ const answerBytes = 4 * 1024 * 1024;
 /** Whoever waits for what another one is told looks so often. */
 const renewalEveryMs = 250;
 
+/** What is good for less than this is renewed before anybody is told it, or it is asked for. */
+const soonMs = 5 * 60 * 1000;
+/** An upstream may have no other address, or sign all of them for less. */
+const renewedEveryMs = 60_000;
+
 /**
- * Asks the upstream how a task stands, unless it was asked within the last second. When the upstream cannot be asked
- * or gives no sense, the task stays as it is known: the next poll may get further.
+ * Asks the upstream how a task stands, unless it was asked within the last second, and where its video is, when the
+ * address that it has told is good for a short time only. When the upstream cannot be asked or gives no sense, the task
+ * stays as it is known: the next poll may get further.
  */
 export async function refreshed(
   services: Services,
@@ -40,13 +47,32 @@ export async function refreshed(
 ): Promise<VideoTask> {
   const { task } = booked;
   const upstream = upstreamOf(call, task);
-  if (hasEnded(task) || task.upstream.id === null || upstream === null) return task;
+  if (task.upstream.id === null || upstream === null) return task;
+  if (hasEnded(task)) return expiresSoon(task) ? renewed(services, call, task, ask) : task;
   if (!(await services.book.claim('poll', task.id, pollEveryMs)) || call.accounted) return task;
   const request = pollRequest(call, task, upstream);
   const answer = await ask(request);
   const change = changeBy(call, answer, task, upstream);
   noteAccount(services, call, task, request);
   return change === null ? task : ((await changeTask(services, booked, change)) ?? task);
+}
+
+function expiresSoon({ result }: VideoTask): boolean {
+  const at = result === null || result.url === null ? null : expiryOf(result.url);
+  return at !== null && at - Date.now() < soonMs;
+}
+
+async function renewed(
+  services: Services,
+  call: Asking,
+  task: VideoTask,
+  ask: AskUpstream,
+): Promise<VideoTask> {
+  const { result } = task;
+  if (result === null || result.url === null) return task;
+  if (!(await services.book.claim('renew', task.id, renewedEveryMs))) return task;
+  const url = await renewedUrl(services, call, { taskId: task.id, url: result.url }, ask);
+  return url === null ? task : { ...task, result: { ...result, url } };
 }
 
 /**

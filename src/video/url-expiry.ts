@@ -1,0 +1,45 @@
+/*
+ * When a URL that was signed for a time stops being good, as far as it says so itself: AWS, Google and Volcengine sign from
+ * a date for so many seconds (`X-Amz-Date`, `X-Amz-Expires`, and their like), older signatures and those of most CDNs name
+ * the Unix second (`Expires`), Azure a date (`se`), Tencent both ends (`q-sign-time`).
+ */
+
+const lasting = /^x-([a-z]+)-expires$/;
+const compactDate = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
+const unixNames: ReadonlySet<string> = new Set(['expires', 'expire', 'x-expires']);
+const unixSeconds = /^\d{10}$/;
+const isoDate = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+const signedBetween = /^\d{10};(\d{10})$/;
+
+/** @returns Unix milliseconds; null for a URL that says nothing of the kind, or is none */
+export function expiryOf(url: string): number | null {
+  if (!URL.canParse(url)) return null;
+  const query = new Map([...new URL(url).searchParams].map(([name, value]) => [name.toLowerCase(), value]));
+  let earliest: number | null = null;
+  for (const [name, value] of query) {
+    const at = told(name, value, query);
+    if (at !== null && (earliest === null || at < earliest)) earliest = at;
+  }
+  return earliest;
+}
+
+function told(name: string, value: string, query: ReadonlyMap<string, string>): number | null {
+  const vendor = lasting.exec(name)?.[1];
+  if (vendor !== undefined) {
+    const from = compactTime(query.get(`x-${vendor}-date`) ?? '');
+    return from === null || !/^\d{1,8}$/.test(value) ? null : from + Number(value) * 1000;
+  }
+  if (unixNames.has(name)) return unixSeconds.test(value) ? Number(value) * 1000 : null;
+  if (name === 'se') return isoDate.test(value) ? timeOf(value) : null;
+  const until = name === 'q-sign-time' ? signedBetween.exec(value)?.[1] : undefined;
+  return until === undefined ? null : Number(until) * 1000;
+}
+
+function compactTime(text: string): number | null {
+  return compactDate.test(text) ? timeOf(text.replace(compactDate, '$1-$2-$3T$4:$5:$6Z')) : null;
+}
+
+function timeOf(text: string): number | null {
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : at;
+}
