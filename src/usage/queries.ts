@@ -1,10 +1,10 @@
 import { serviceTiers } from '../conversation/usage.js';
 import { none, unknownCost } from '../metrics/call-record.js';
 import { readCallLine } from '../store/call-line.js';
-import type { Ledger, StoredCalls, SumPage } from '../store/store.js';
+import type { Ledger, LedgerLine, StoredCalls, SumPage } from '../store/store.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { requestIdOf } from '../wire/request-id.js';
-import { inSlices, type Steps, sortSteps } from '../wire/steps.js';
+import { atOnce, inSlices, type Steps, sortSteps, textInSlices } from '../wire/steps.js';
 import { dayMs, dayOf } from './budget.js';
 import { readRow } from './call-rows.js';
 import { keptColumns, mostCalls, oldColumns, paidColumn, tableSpanMs } from './call-table.js';
@@ -76,7 +76,6 @@ const linesOfPage = 12;
 const rowsOfPage = 250;
 /** Records that wait for those of other pages, at most. */
 const mostHeld = 40_000;
-const recordsOfChunk = 500;
 
 /**
  * Usage from the sums of the ledger. Memory is bounded by the rows, whatever the range. That of one key is read from its
@@ -199,14 +198,12 @@ export async function* exportUsage(
 ): AsyncGenerator<string, void, undefined> {
   if (format === 'csv') yield csvHeader();
   for await (const records of readRecords(store, { from, until, ...filter })) {
-    for (let first = 0; first < records.length; first += recordsOfChunk) {
-      let chunk = '';
-      for (const record of records.slice(first, first + recordsOfChunk)) {
-        chunk += format === 'csv' ? csvRecord(record) : `${writeRecord(record)}\n`;
-      }
-      yield chunk;
-    }
+    for await (const chunk of textInSlices(textsOf(records, format))) if (chunk !== '') yield chunk;
   }
+}
+
+function* textsOf(records: readonly LedgerRecord[], format: UsageExport['format']): Generator<string> {
+  for (const record of records) yield format === 'csv' ? csvRecord(record) : `${writeRecord(record)}\n`;
 }
 
 type RecordRange = Omit<UsageExport, 'format'>;
@@ -266,15 +263,19 @@ async function* readPacked(
   /** Read, but a page that is still to come may have calls that ended before. */
   let held: LedgerRecord[] = [];
   let next: string | null = null;
+  function* addTo(before: readonly LedgerRecord[], lines: readonly LedgerLine[]): Steps<LedgerRecord[]> {
+    const all = [...before];
+    for (const { value } of lines) {
+      yield;
+      for (const record of yield* readPageSteps(value))
+        if (record.at >= from && record.at < until && counts(filter, record)) all.push(record);
+    }
+    return yield* sortSteps(all, (a, b) => a.at - b.at);
+  }
   do {
     const page = await store.readLines(usageLedger, range, linesOfPage, next);
-    for (const { value } of page.lines) {
-      for (const record of readPage(value)) {
-        if (record.at >= from && record.at < until && counts(filter, record)) held.push(record);
-      }
-    }
     next = page.next;
-    held.sort((a, b) => a.at - b.at);
+    held = await inSlices(addTo(held, page.lines));
     const ready = next === null ? held.length : readyOf(held, page.lines.at(-1)?.at ?? 0);
     yield held.slice(0, ready);
     held = held.slice(ready);
@@ -295,6 +296,13 @@ const mostRead = 20 * mostCalls;
 
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
 export function readPage(text: string): LedgerRecord[] {
+  return atOnce(readPageSteps(text));
+}
+
+/** So many calls of a page are read in one step. */
+const readAtOnce = 32;
+
+export function* readPageSteps(text: string): Steps<LedgerRecord[]> {
   const json = parseObject(text);
   const stored = readCallLine(json);
   if (stored !== null) return stored.map(readRow).filter((record) => record !== null);
@@ -304,6 +312,7 @@ export function readPage(text: string): LedgerRecord[] {
   for (let start = 0; start < page.rows.length; start += keptColumns) {
     const record = readCall(page, page.rows.subarray(start, start + keptColumns));
     if (isLedgerRecord(record)) records.push(record);
+    if (start % (readAtOnce * keptColumns) === 0) yield;
   }
   return records;
 }

@@ -10,6 +10,7 @@ import {
   type CallSource,
   exportUsage,
   readPage,
+  readPageSteps,
   reportUsage,
   type UsageExport,
 } from '../../src/usage/queries.js';
@@ -209,6 +210,18 @@ test('an export as a table has a header, and a row for each record', async (t) =
   t.match(rows[1], /^2026-03-08T00:00:00.000Z,6,,,chat,,/);
   t.equal((await chunks({ format: 'csv', from: 0, until: 1 })).length, 1);
   t.same(await chunks({ from: 0, until: 1 }), []);
+});
+
+test('no more than some calls of a page are read in one piece', async (t) => {
+  const batch = new OpenBatch(new CallTable(), uncounted);
+  const calls = 500;
+  for (let call = 0; call < calls; call++) addUsage(batch, { at: first + call });
+  const [line] = batch.seal().lines;
+  const steps = readPageSteps(line?.value ?? '');
+  let pieces = 1;
+  for (let step = steps.next(); step.done !== true; step = steps.next()) pieces++;
+  t.ok(pieces >= calls / 32, `${pieces} pieces`);
+  t.equal(readPage(line?.value ?? '').length, calls);
 });
 
 test('an export that is left early asks for no more', async (t) => {
