@@ -281,12 +281,13 @@ function budgetView(budget: Budget | null): object | undefined {
 
 function priceView(price: Price | null): object | undefined {
   if (price === null) return undefined;
-  const { images, seconds, tiers } = price;
+  const { images, seconds, tiers, geos } = price;
   return {
     ...ratesView(price),
     images: images.length === 0 ? undefined : images.map((image) => pick(image, 'size', 'quality', 'usd')),
     seconds: seconds.length === 0 ? undefined : seconds.map(({ resolution, usd }) => ({ resolution, usd })),
     tiers: Object.keys(tiers).length === 0 ? undefined : tiersView(tiers),
+    geos: Object.keys(geos).length === 0 ? undefined : geos,
   };
 }
 

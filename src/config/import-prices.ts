@@ -60,6 +60,7 @@ interface Draft {
   readonly tiers: Map<TierName, { readonly rates: MutableRates; readonly steps: Map<number, MutableRates> }>;
   readonly seconds: { resolution: string; usd: number }[];
   fast: number | null;
+  us: number | null;
   readonly unused: string[];
 }
 
@@ -77,6 +78,7 @@ export function listedPrice(list: JsonObject, name: string): ListedPrice | null 
     tiers: new Map(),
     seconds: [],
     fast: null,
+    us: null,
     unused: [],
   };
   for (const [member, value] of Object.entries(entry)) readMember(draft, member, value);
@@ -165,6 +167,7 @@ function readFactors(draft: Draft, factors: JsonObject): void {
   for (const [name, value] of Object.entries(factors)) {
     const factor = numberOrNull(value);
     if (name === 'fast' && factor !== null && factor >= 0) draft.fast = factor;
+    else if (name === 'us' && factor !== null && factor >= 0) draft.us = factor;
     else draft.unused.push(`provider_specific_entry.${name}`);
   }
 }
@@ -208,7 +211,7 @@ function sizedImages(list: JsonObject, model: string): NonNullable<PriceSettings
 }
 
 function priceOf(
-  { rates, steps, tiers, seconds, fast }: Draft,
+  { rates, steps, tiers, seconds, fast, us }: Draft,
   images: NonNullable<PriceSettings['images']>,
 ): PriceSettings {
   const all = stepsOf(steps);
@@ -226,6 +229,7 @@ function priceOf(
     ...(seconds.length === 0 ? {} : { seconds }),
     ...all,
     ...(Object.keys(ofTiers).length === 0 ? {} : { tiers: ofTiers }),
+    ...(us === null ? {} : { geos: { us } }),
   };
 }
 

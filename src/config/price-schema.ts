@@ -24,6 +24,7 @@ const rates = {
   audioOutput: optional('The same for sound in the output; as `output` where it is not given.', money),
   cachedAudio: optional('The same for cached sound; as `cached` where it is not given.', money),
   imageInput: optional('The same for images in the input; as `input` where it is not given.', money),
+  videoInput: optional('The same for video in the input; as `input` where it is not given.', money),
   imageOutput: optional('The same for images in the output; as `output` where it is not given.', money),
   cachedImage: optional('The same for cached images; as `cached` where it is not given.', money),
   reasoning: optional('The same for output spent on reasoning; as `output` where it is not given.', money),
@@ -74,6 +75,10 @@ export const price = closedObject({
   tiers: optional(
     'By the service tier that the upstream names in its answer (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or prices of their own, with their own `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
     tiers,
+  ),
+  geos: optional(
+    'By where the upstream says that it has served the call (`inference_geo` of messages): a factor on the prices of tokens, `{"us": 1.1}`.',
+    Type.Record(Type.String({ minLength: 1, maxLength: 64 }), money),
   ),
 });
 

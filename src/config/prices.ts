@@ -7,12 +7,13 @@ type StatedRates = Partial<PriceRates>;
 type StatedSteps = NonNullable<PriceSettings['steps']>;
 
 /** Fills in what a price does not state: what has no price of its own costs as much as what it is a part of. */
-export function resolvePrice({ images, seconds, steps, tiers, ...stated }: PriceSettings): Price {
+export function resolvePrice({ images, seconds, steps, tiers, geos, ...stated }: PriceSettings): Price {
   return {
     ...steppedRates(stated, steps),
     images: (images ?? []).map(({ size = null, quality = null, usd }) => ({ size, quality, usd })),
     seconds: seconds ?? [],
     tiers: resolveTiers(stated, tiers ?? {}),
+    geos: geos ?? {},
   };
 }
 
@@ -53,6 +54,7 @@ function ratesOf(stated: StatedRates): PriceRates {
     audioOutput: stated.audioOutput ?? output,
     cachedAudio: stated.cachedAudio ?? stated.cached ?? audioInput,
     imageInput,
+    videoInput: stated.videoInput ?? input,
     imageOutput: stated.imageOutput ?? output,
     cachedImage: stated.cachedImage ?? stated.cached ?? imageInput,
     reasoning: stated.reasoning ?? output,

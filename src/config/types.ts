@@ -156,7 +156,9 @@ export interface TokenLimits {
 }
 
 /** What each of the things that are counted of a call costs, in USD: of tokens a million. */
-export type PriceRates = Readonly<Required<Omit<PriceSettings, 'images' | 'seconds' | 'steps' | 'tiers'>>>;
+export type PriceRates = Readonly<
+  Required<Omit<PriceSettings, 'images' | 'seconds' | 'steps' | 'tiers' | 'geos'>>
+>;
 
 /** What holds for calls of more input tokens than `above`. */
 export interface PriceStep {
@@ -184,6 +186,8 @@ export interface Price extends SteppedRates {
   readonly seconds: NonNullable<PriceSettings['seconds']>;
   /** By service tier: a factor on all of it, or rates in place of it. Those that are not there cost as all. */
   readonly tiers: Readonly<Partial<Record<ServiceTier, number | SteppedRates>>>;
+  /** Factors on the prices of tokens, by where the upstream says that it has served. */
+  readonly geos: Readonly<Record<string, number>>;
 }
 
 type LimitsOfFile = NonNullable<ConfigFile['models'][string]['limits']>;

@@ -18,6 +18,8 @@ export interface Usage {
   readonly parts?: TokenParts;
   /** How the upstream has served the call; absent for the standard tier, and where it does not say. */
   readonly tier?: ServiceTier;
+  /** Where the upstream has served it, in its own word; absent where it does not say. */
+  readonly geo?: string;
   /** The upstream reported nothing: these are the gateway's own guesses. */
   readonly estimated?: true;
   /** The answer broke off: the output is what was streamed until then, and the input the gateway's guess if need be. */
@@ -29,6 +31,7 @@ export interface TokenParts {
   /** Of the input. */
   readonly audioInput: number;
   readonly imageInput: number;
+  readonly videoInput: number;
   /** Of the cached ones. */
   readonly cachedAudio: number;
   readonly cachedImage: number;
@@ -42,6 +45,7 @@ export interface TokenParts {
 export const noParts: TokenParts = {
   audioInput: 0,
   imageInput: 0,
+  videoInput: 0,
   cachedAudio: 0,
   cachedImage: 0,
   cacheWrittenHour: 0,
@@ -54,27 +58,32 @@ interface Charged {
   readonly searches?: number;
   readonly parts?: TokenParts | null;
   readonly tier?: ServiceTier | null;
+  readonly geo?: string | null;
 }
 
 /** Usage with what else belongs to it; what is nothing is left out, and stands as it was. */
-export function withCharges(usage: Usage, { searches = 0, parts = null, tier = null }: Charged): Usage {
+export function withCharges(
+  usage: Usage,
+  { searches = 0, parts = null, tier = null, geo = null }: Charged,
+): Usage {
   const hasParts = parts !== null && hasAny(parts);
-  if (searches === 0 && !hasParts && tier === null) return usage;
+  if (searches === 0 && !hasParts && tier === null && geo === null) return usage;
   return {
     ...usage,
     ...(searches === 0 ? {} : { searches }),
     ...(hasParts ? { parts } : {}),
     ...(tier === null ? {} : { tier }),
+    ...(geo === null ? {} : { geo }),
   };
 }
 
 function hasAny(parts: TokenParts): boolean {
-  const { audioInput, imageInput, cachedAudio, cachedImage, cacheWrittenHour } = parts;
-  const ofInput = audioInput + imageInput + cachedAudio + cachedImage + cacheWrittenHour;
+  const { audioInput, imageInput, videoInput, cachedAudio, cachedImage, cacheWrittenHour } = parts;
+  const ofInput = audioInput + imageInput + videoInput + cachedAudio + cachedImage + cacheWrittenHour;
   return ofInput + parts.audioOutput + parts.imageOutput > 0;
 }
 
-/** The sum of what two answers of one session have used; of their tiers the later one. */
+/** The sum of what two answers of one session have used; of their tiers and places the later one. */
 export function addUsage(before: Usage | null, more: Usage): Usage {
   if (before === null) return more;
   const sum: Usage = {
@@ -88,6 +97,7 @@ export function addUsage(before: Usage | null, more: Usage): Usage {
     searches: (before.searches ?? 0) + (more.searches ?? 0),
     parts: addParts(before.parts ?? noParts, more.parts ?? noParts),
     tier: more.tier ?? before.tier ?? null,
+    geo: more.geo ?? before.geo ?? null,
   });
 }
 
@@ -95,6 +105,7 @@ function addParts(one: TokenParts, other: TokenParts): TokenParts {
   return {
     audioInput: one.audioInput + other.audioInput,
     imageInput: one.imageInput + other.imageInput,
+    videoInput: one.videoInput + other.videoInput,
     cachedAudio: one.cachedAudio + other.cachedAudio,
     cachedImage: one.cachedImage + other.cachedImage,
     cacheWrittenHour: one.cacheWrittenHour + other.cacheWrittenHour,

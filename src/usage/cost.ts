@@ -33,6 +33,7 @@ const decimalsOf: Readonly<Record<keyof PriceRates, number>> = {
   audioOutput: decimalsPerMillion,
   cachedAudio: decimalsPerMillion,
   imageInput: decimalsPerMillion,
+  videoInput: decimalsPerMillion,
   imageOutput: decimalsPerMillion,
   cachedImage: decimalsPerMillion,
   reasoning: decimalsPerMillion,
@@ -54,9 +55,10 @@ interface Rate {
 /** Rates by their place among `rateNames`. */
 type Rates = readonly Rate[];
 
-/** What holds for one tier and one factor. */
+/** What holds for one tier, place and factor. */
 interface Tariff {
   readonly tier: ServiceTier;
+  readonly geo: string;
   readonly factor: number;
   readonly rates: Rates;
   readonly steps: readonly { readonly above: number; readonly rates: Rates }[];
@@ -66,7 +68,7 @@ interface Tariff {
 
 /**
  * A price belongs to a model or target of a config and is used for each of its calls. There are as many tariffs of one
- * as there are tiers, times the factors of groups.
+ * as there are tiers and places with a factor, times the factors of groups.
  */
 const knownTariffs = new WeakMap<Price, Tariff[]>();
 
@@ -88,7 +90,7 @@ const amounts = new Float64Array(rateNames.length);
  */
 export function costOf(price: Price, consumption: Consumption, factor = 1): number {
   const { usage, made = null } = consumption;
-  const tariff = tariffOf(price, usage?.tier ?? 'standard', factor);
+  const tariff = tariffOf(price, usage, factor);
   const rates = usage === null ? tariff.rates : ratesOf(tariff, usage.input);
   const perCall = (made === null ? null : imageRate(tariff, made)) ?? (rates[ofCalls] as Rate);
   const perSecond = (made === null ? null : secondRate(tariff, made)) ?? (rates[ofSeconds] as Rate);
@@ -147,6 +149,7 @@ function measure({ usage, seconds, calls }: Consumption): void {
   const writtenHour = Math.min(wholeCount(parts?.cacheWrittenHour ?? 0), written);
   const audioInput = take((parts?.audioInput ?? 0) - cachedAudio);
   const imageInput = take((parts?.imageInput ?? 0) - cachedImage);
+  const videoInput = take(parts?.videoInput ?? 0);
   const input = left;
   left = wholeCount(usage.output);
   const audioOutput = take(parts?.audioOutput ?? 0);
@@ -161,10 +164,11 @@ function measure({ usage, seconds, calls }: Consumption): void {
   amounts[6] = audioOutput;
   amounts[7] = cachedAudio;
   amounts[8] = imageInput;
-  amounts[9] = imageOutput;
-  amounts[10] = cachedImage;
-  amounts[11] = reasoning;
-  amounts[12] = wholeCount(usage.searches ?? 0);
+  amounts[9] = videoInput;
+  amounts[10] = imageOutput;
+  amounts[11] = cachedImage;
+  amounts[12] = reasoning;
+  amounts[13] = wholeCount(usage.searches ?? 0);
 }
 
 /** A plain division of numbers this large would be rounded once more. */
@@ -195,29 +199,36 @@ function secondRate({ seconds }: Tariff, { resolution }: MadeMedia): Rate | null
   return null;
 }
 
-function tariffOf(price: Price, tier: ServiceTier, factor: number): Tariff {
+function tariffOf(price: Price, usage: Usage | null, factor: number): Tariff {
+  const tier = usage?.tier ?? 'standard';
+  // One that has no factor costs as any other, and any word may stand there.
+  const geo = usage?.geo !== undefined && Object.hasOwn(price.geos, usage.geo) ? usage.geo : '';
   let tariffs = knownTariffs.get(price);
   if (tariffs === undefined) {
     tariffs = [];
     knownTariffs.set(price, tariffs);
   }
-  for (const known of tariffs) if (known.tier === tier && known.factor === factor) return known;
-  const made = makeTariff(price, tier, factor);
+  for (const known of tariffs)
+    if (known.tier === tier && known.factor === factor && known.geo === geo) return known;
+  const made = makeTariff(price, { tier, geo, factor });
   tariffs.push(made);
   return made;
 }
 
-function makeTariff(price: Price, tier: ServiceTier, factor: number): Tariff {
+function makeTariff(price: Price, { tier, geo, factor }: Pick<Tariff, 'tier' | 'geo' | 'factor'>): Tariff {
   const ofTier = price.tiers[tier] ?? 1;
   const { rates, steps }: SteppedRates = typeof ofTier === 'number' ? price : ofTier;
   const factors = typeof ofTier === 'number' ? [factor, ofTier] : [factor];
+  const ofTokens = price.geos[geo] ?? 1;
   const rateOf = (usd: number, decimals: number): Rate => {
-    const exact = scaled([usd, ...factors], decimals);
+    const isOfTokens = decimals === decimalsPerMillion;
+    const exact = scaled(isOfTokens ? [usd, ...factors, ofTokens] : [usd, ...factors], decimals);
     return { exact, plain: Number(exact) };
   };
   const all = (from: PriceRates): Rates => rateNames.map((name) => rateOf(from[name], decimalsOf[name]));
   return {
     tier,
+    geo,
     factor,
     rates: all(rates),
     steps: steps.map((step) => ({ above: step.above, rates: all(step.rates) })),

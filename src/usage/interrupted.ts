@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Usage } from '../conversation/usage.js';
+import { noParts, type Usage } from '../conversation/usage.js';
 import { type CallRecord, isCall, none, unknownCost } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { ProcessMark } from '../store/process-mark.js';
@@ -261,6 +261,7 @@ function usageOf(record: LedgerRecord): Usage | null {
     searches: record.searches,
     tier: record.tier,
     parts: {
+      ...noParts,
       audioInput: record.audioInputTokens,
       imageInput: record.imageInputTokens,
       cachedAudio: record.cachedAudioTokens,

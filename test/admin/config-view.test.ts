@@ -71,6 +71,7 @@ const rates = {
   audioOutput: 7,
   cachedAudio: 8,
   imageInput: 9,
+  videoInput: 22,
   imageOutput: 10,
   cachedImage: 11,
   reasoning: 12,
@@ -90,6 +91,7 @@ const price = {
     batch: 0.5,
     scale: 0,
   },
+  geos: { us: 1.1 },
 };
 
 /** A file that says everything that a file can say, nothing of it as it is without being said. */

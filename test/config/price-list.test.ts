@@ -51,7 +51,7 @@ test('each member of the list has its place', async (t) => {
     input_cost_per_token_priority: 18e-6,
     input_cost_per_token_above_200k_tokens_priority: 19e-6,
     output_cost_per_token_batches: 20e-6,
-    provider_specific_entry: { fast: 6, us: 1.1 },
+    provider_specific_entry: { fast: 6, us: 1.1, eu: 1.2 },
     output_cost_per_image: 0.04,
     code_interpreter_cost_per_session: 0.03,
     vector_store_cost_per_gb_per_day: 0,
@@ -82,8 +82,9 @@ test('each member of the list has its place', async (t) => {
         batch: { output: 20, steps },
         fast: 6,
       },
+      geos: { us: 1.1 },
     },
-    unused: ['provider_specific_entry.us', 'code_interpreter_cost_per_session', 'output_cost_per_image'],
+    unused: ['provider_specific_entry.eu', 'code_interpreter_cost_per_session', 'output_cost_per_image'],
   });
 });
 

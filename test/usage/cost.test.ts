@@ -138,6 +138,7 @@ test('more of anything never costs less', async (t) => {
 const parts = {
   audioInput: 20,
   imageInput: 30,
+  videoInput: 0,
   cachedAudio: 5,
   cachedImage: 6,
   cacheWrittenHour: 4,
@@ -286,6 +287,7 @@ const anyCounts = fc.record({
   parts: fc.record({
     audioInput: amount,
     imageInput: amount,
+    videoInput: amount,
     cachedAudio: amount,
     cachedImage: amount,
     cacheWrittenHour: amount,

@@ -1,5 +1,5 @@
 import type { Protocol } from '../../src/config/types.js';
-import { serviceTiers, type Usage, withCharges } from '../../src/conversation/usage.js';
+import { noParts, serviceTiers, type Usage, withCharges } from '../../src/conversation/usage.js';
 import { type CallRecord, none, outcomes, unknownCost } from '../../src/metrics/call-record.js';
 import type { CallTimes } from '../../src/metrics/tables.js';
 import { type LedgerRecord, tokenSources } from '../../src/usage/ledger-record.js';
@@ -102,6 +102,7 @@ function usageOf(record: LedgerRecord): Usage | null {
   return withCharges(usage, {
     searches: record.searches,
     parts: {
+      ...noParts,
       audioInput: record.audioInputTokens,
       audioOutput: record.audioOutputTokens,
       imageInput: record.imageInputTokens,

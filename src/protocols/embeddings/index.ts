@@ -1,11 +1,13 @@
 import { bodyEstimate } from '../../conversation/estimate-usage.js';
 import type { LeftOut } from '../../conversation/left-out.js';
 import { inputMetering, marksOf, type StreamRules, wholeAnswers } from '../../conversation/stream-rules.js';
+import { type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
-import { afterColon } from '../../wire/json-skip.js';
+import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { afterColon, endOfValue, lastObjectStart, mostDepth } from '../../wire/json-skip.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, type OtherForm, type OtherFormRequest, plainEndpoint } from '../endpoint.js';
+import { partsByModality } from '../modality-tokens.js';
 import { modelPath, resourceName } from '../model-path.js';
 import { judgeError } from '../openai-shared/judge-error.js';
 import { createInputUsageReader } from '../openai-shared/usage.js';
@@ -20,11 +22,19 @@ import { amendedTo, encodingAmender } from './encoding.js';
 export const openaiKey = Buffer.from('"embedding"');
 const googleKey = Buffer.from('"values"');
 export const { lastUsage: openaiUsage } = createInputUsageReader();
+const metadataKey = Buffer.from('"usageMetadata"');
+
 /** Of an answer in the vendor's form; its older models tell none. */
-const { lastUsage: googleUsage } = createInputUsageReader('usageMetadata', [
-  'promptTokenCount',
-  'totalTokenCount',
-]);
+function googleUsage(answer: Buffer): Usage | null {
+  const start = lastObjectStart(answer, metadataKey);
+  const end = start === -1 ? -1 : endOfValue(answer, start, mostDepth);
+  const told = end === -1 ? null : parseObject(answer.toString('utf8', start, end));
+  const input = countOrNone(told?.promptTokenCount ?? told?.totalTokenCount);
+  if (told === null || input === -1) return null;
+  const cached = countOf(told.cachedContentTokenCount);
+  const usage = { input, output: 0, cached, cacheWritten: 0, reasoning: 0 };
+  return withCharges(usage, { parts: partsByModality(told) });
+}
 
 /** The vendor refuses a batch of more requests. Each text becomes one, with the model's name and the settings in it. */
 const mostInBatch = 100;

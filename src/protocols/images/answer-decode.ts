@@ -1,5 +1,5 @@
 import { isHttpUrl } from '../../conversation/media-source.js';
-import type { Usage } from '../../conversation/usage.js';
+import { addUsage, type Usage } from '../../conversation/usage.js';
 import { answeredAs, GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
 import {
@@ -116,12 +116,26 @@ const madeNames = numberNames(['generated_images']);
 /** What comes out is images, unless more is said (https://platform.openai.com/docs/api-reference/images/object). */
 const { lastUsage: usageOfTokens } = createUsageReader(tokenNames, 'image');
 
+/** What the model has used that has written an image as SVG, beside what that has used to be made. */
+const svgKey = Buffer.from('"svg_usage"');
+const svgNames = numberNames([...tokenNames, 'reasoning_tokens']);
+
+function svgUsage(bytes: Buffer): Usage | null {
+  const found: number[] = [];
+  const start = lastObjectStart(bytes, svgKey);
+  if (start === -1 || readNumbers(bytes, start, svgNames, found) === -1) return null;
+  const [input = 0, output = 0, reasoning = 0] = found.map((count) => Math.max(0, count));
+  return { input, output, cached: 0, cacheWritten: 0, reasoning };
+}
+
 /**
  * Finds the last `usage` in the bytes of an answer or in the end of a stream. Ark says in it how many images it has made
  * and bills (`generated_images`): fewer than were asked for, or more where a model may decide.
  */
 export function imagesUsage(bytes: Buffer): Usage | null {
-  const usage = usageOfTokens(bytes);
+  const ofImages = usageOfTokens(bytes);
+  const ofSvg = bytes.includes(svgKey) ? svgUsage(bytes) : null;
+  const usage = ofSvg === null ? ofImages : addUsage(ofImages, ofSvg);
   if (usage === null || !bytes.includes(madeKey)) return usage;
   const found: number[] = [];
   const start = lastObjectStart(bytes, usageKey);

@@ -1,4 +1,4 @@
-import { noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
+import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import {
   collectNumbers,
@@ -56,7 +56,7 @@ type OutputKind = 'text' | 'audio' | 'image';
 const inputDetails = ['prompt_tokens_details', 'input_tokens_details', 'input_token_details'];
 const outputDetails = ['completion_tokens_details', 'output_tokens_details', 'output_token_details'];
 const cachedObjects = ['cached_tokens_details'];
-const kinds = ['audio_tokens', 'image_tokens'];
+const kinds = ['audio_tokens', 'image_tokens', 'video_tokens'];
 const scopes: readonly NumberScope[] = [
   { objects: inputDetails, names: kinds },
   { objects: outputDetails, names: kinds },
@@ -79,6 +79,7 @@ export function createUsageReader(
     ...otherCachedNames,
     otherWrittenName,
     ...searchNames,
+    longWrittenName,
   ];
   return readerOf('usage', numberNames(plain, scopes), (numbers, searches) =>
     usageOfNumbers(numbers, outputKind, searches),
@@ -88,6 +89,8 @@ export function createUsageReader(
 /** What other servers call the tokens of the cache: DeepSeek, and gateways that have them from messages. */
 const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens'];
 const otherWrittenName = 'cache_creation_input_tokens';
+/** Of what was written to the cache: what it keeps for long (`cache_write_tokens_details` of responses). */
+const longWrittenName = 'ttl_12h_tokens';
 
 /**
  * @param numbers in the order in which `createUsageReader` names them, each -1 where it is missing; what only the total
@@ -139,36 +142,52 @@ function withNumbers(
   searches: number,
 ): Usage {
   const counted = Math.max(searches, ...numbers.slice(firstCharge, firstCharge + searchNames.length));
-  const ofKinds = numbers.slice(firstCharge + searchNames.length);
-  const [audioIn = -1, imageIn = -1, audioOut = -1, imageOut = -1, cachedAudio = -1, cachedImage = -1] =
-    ofKinds;
+  const [longWritten = -1, ...ofKinds] = numbers.slice(firstCharge + searchNames.length);
+  const [audioOut = -1, imageOut = -1] = ofKinds.slice(kinds.length);
   const isTold = audioOut !== -1 || imageOut !== -1;
   return withCharges(usage, {
     searches: counted,
     parts: {
-      ...noParts,
-      audioInput: Math.max(0, audioIn),
-      imageInput: Math.max(0, imageIn),
-      cachedAudio: Math.max(0, cachedAudio),
-      cachedImage: Math.max(0, cachedImage),
+      ...inputParts(ofKinds),
+      ...cachedParts(ofKinds.slice(2 * kinds.length)),
+      cacheWrittenHour: Math.max(0, longWritten),
       audioOutput: outputKind === 'audio' && !isTold ? usage.output : Math.max(0, audioOut),
       imageOutput: outputKind === 'image' && !isTold ? usage.output : Math.max(0, imageOut),
     },
   });
 }
 
-/**
- * Makes a reader of the usage of answers whose tokens are all input: some servers name the total alone.
- * @param member that holds the numbers
- * @param names of the tokens of the prompt and of the total
- */
-export function createInputUsageReader(
-  member = 'usage',
-  names: readonly [prompt: string, total: string] = ['prompt_tokens', 'total_tokens'],
-): UsageReader {
-  return readerOf(member, numberNames(names), ({ 0: prompt = -1, 1: total = -1 }) => {
+/** @param numbers in the order of `kinds`, each -1 where it is missing */
+function inputParts({ 0: audio = -1, 1: image = -1, 2: video = -1 }: readonly number[]): TokenParts {
+  return {
+    ...noParts,
+    audioInput: Math.max(0, audio),
+    imageInput: Math.max(0, image),
+    videoInput: Math.max(0, video),
+  };
+}
+
+function cachedParts({ 0: audio = -1, 1: image = -1 }: readonly number[]): Partial<TokenParts> {
+  return { cachedAudio: Math.max(0, audio), cachedImage: Math.max(0, image) };
+}
+
+const inputNames = ['prompt_tokens', 'total_tokens', 'cached_tokens'];
+const inputScopes: readonly NumberScope[] = [
+  { objects: inputDetails, names: kinds },
+  { objects: cachedObjects, names: kinds },
+];
+
+/** Makes a reader of the usage of answers whose tokens are all input: some servers name the total alone. */
+export function createInputUsageReader(): UsageReader {
+  return readerOf('usage', numberNames(inputNames, inputScopes), (numbers) => {
+    const { 0: prompt = -1, 1: total = -1, 2: cached = -1 } = numbers;
     const input = prompt === -1 ? total : prompt;
-    return input === -1 ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
+    if (input === -1) return null;
+    const usage = { input, output: 0, cached: Math.max(0, cached), cacheWritten: 0, reasoning: 0 };
+    const ofKinds = numbers.slice(inputNames.length);
+    return withCharges(usage, {
+      parts: { ...inputParts(ofKinds), ...cachedParts(ofKinds.slice(kinds.length)) },
+    });
   });
 }
 

@@ -1,6 +1,6 @@
 import type { AnswerCharges } from '../../conversation/stream-rules.js';
-import { noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
-import { countOf, isObject, listOf, objectOf, parseObject } from '../../wire/json.js';
+import { addUsage, noParts, tierOf, type Usage, withCharges } from '../../conversation/usage.js';
+import { countOf, isObject, type JsonObject, listOf, objectOf, parseObject } from '../../wire/json.js';
 import {
   contains,
   endOfValue,
@@ -13,7 +13,7 @@ import {
 } from '../../wire/json-skip.js';
 import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
-import { isSearch } from './search-item.js';
+import { isSearch, toldSearches } from './search-item.js';
 
 /** What many searches have found makes an answer long, and the usage at its end does not count them. */
 export const noteBytes = 8 * 1024 * 1024;
@@ -22,6 +22,7 @@ export const noteBytes = 8 * 1024 * 1024;
 const searchType = Buffer.from('"web_search_call"');
 const tierKey = needleOf('"service_tier"');
 const toolUsageKey = needleOf('"tool_usage"');
+const svgUsageKey = needleOf('"svg_usage"');
 /** What tools have used stands beside the tier, or in a part of a response that is very long for its images. */
 const leastOfImages = 4096;
 const itemDone = 'response.output_item.done';
@@ -42,8 +43,31 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
     // What a tool or the metadata calls so says nothing of the tier, not even that there is none.
     if (member !== -1) charges.tier = tierOf(wordAfter(run, member, tierKey.whole.length));
   }
-  if ((hasTier || run.length >= leastOfImages) && contains(run, toolUsageKey))
-    charges.ofTools = usageOfTools(run, levels) ?? charges.ofTools;
+  countSearches(run, isAnswer, charges);
+  const isLong = run.length >= leastOfImages;
+  const tools = (hasTier || isLong) && contains(run, toolUsageKey) ? toolUsage(run, levels) : null;
+  charges.searches = toldSearches(tools) ?? charges.searches;
+  const images = usageOfImages(tools?.image_gen);
+  const written = hasTier && contains(run, svgUsageKey) ? usageOfWritten(run, isAnswer) : null;
+  if (images !== null || written !== null)
+    charges.ofTools = written === null ? images : addUsage(images, written);
+}
+
+/** What a model has used that has written images as SVG stands in their items, beside what these have used. */
+function usageOfWritten(run: Buffer, isAnswer: boolean): Usage | null {
+  const event = run.toString('utf8', isAnswer ? 0 : lastEventEnd(run, 0, run.length - 1));
+  const told = parseObject(isAnswer ? event : (parseEvent(event).data ?? ''));
+  let usage: Usage | null = null;
+  for (const item of listOf((isAnswer ? told : objectOf(told?.response))?.output)) {
+    const svg = objectOf(objectOf(item).svg_usage);
+    const [input, output] = [countOf(svg.input_tokens), countOf(svg.output_tokens)];
+    const reasoning = countOf(svg.reasoning_tokens);
+    if (input + output > 0) usage = addUsage(usage, { input, output, cached: 0, cacheWritten: 0, reasoning });
+  }
+  return usage;
+}
+
+function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges): void {
   let at = run.indexOf(searchType);
   if (at === -1) return;
   if (isAnswer) {
@@ -63,15 +87,16 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
   }
 }
 
-/**
- * What the images of a response have used, which are made by another model
- * (https://platform.openai.com/docs/api-reference/responses/object, `tool_usage`); null where none were made.
- */
-function usageOfTools(run: Buffer, levels: number): Usage | null {
+/** What a response says that its tools have used (https://platform.openai.com/docs/api-reference/responses/object). */
+function toolUsage(run: Buffer, levels: number): JsonObject | null {
   const member = lastMemberAt(run, toolUsageKey.whole, levels);
   const start = member === -1 ? -1 : objectAfterKey(run, member, toolUsageKey.whole.length);
   const end = start === -1 ? -1 : endOfValue(run, start, mostDepth);
-  const images = end === -1 ? null : parseObject(run.toString('utf8', start, end))?.image_gen;
+  return end === -1 ? null : parseObject(run.toString('utf8', start, end));
+}
+
+/** What its images have used, which are made by another model; null where none were made. */
+function usageOfImages(images: unknown): Usage | null {
   if (!isObject(images)) return null;
   const usage = {
     input: countOf(images.input_tokens),

@@ -1,5 +1,5 @@
 import { resultsIn, type SearchPart, textsIn } from '../../conversation/web-search.js';
-import { isObject, type JsonObject, textOf } from '../../wire/json.js';
+import { isObject, type JsonObject, objectOf, textOf } from '../../wire/json.js';
 import type { EventWriter } from './event-writer.js';
 
 /*
@@ -12,6 +12,12 @@ const mostQueries = 16;
 /** An item of a search that the vendor charges as one, whatever the number of its queries. */
 export function isSearch(item: unknown): boolean {
   return isObject(item) && item.type === 'web_search_call' && searchesOf(item).length > 0;
+}
+
+/** The searches that the vendor says it bills, of which some among the items are none; null where it does not say. */
+export function toldSearches(toolUsage: unknown): number | null {
+  const { num_requests: told } = objectOf(objectOf(toolUsage).web_search);
+  return Number.isSafeInteger(told) ? Math.max(0, Number(told)) : null;
 }
 
 /**

@@ -1,7 +1,8 @@
-import { noParts, type TokenParts, tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
-import { countOf, isObject, type JsonObject, listOf, parseObject } from '../../../wire/json.js';
+import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
+import { isObject, parseObject } from '../../../wire/json.js';
 import { collectNumbers, numberNames, readNumbers } from '../../../wire/json-numbers.js';
 import { lastMemberAt, objectAfterKey } from '../../../wire/json-skip.js';
+import { modalityMarks, partsByModality } from '../../modality-tokens.js';
 
 const needle = Buffer.from('"usageMetadata"');
 const wanted = numberNames([
@@ -38,36 +39,13 @@ export function decodeUsage(usage: unknown): Usage | null {
   const counted = usageOfNumbers(found);
   if (counted === null) return null;
   return withCharges(counted, {
-    parts: partsOf(usage),
+    parts: partsByModality(usage),
     tier: tierOf(usage.serviceTier) ?? tierOf(usage.trafficType),
   });
 }
 
 /** What has a price of its own: only where one of these is there, the object is parsed. */
-const charging = ['"AUDIO"', '"IMAGE"', '"serviceTier"', '"trafficType"'].map((mark) => Buffer.from(mark));
-
-/** Tokens by their modality (https://ai.google.dev/api/generate-content#UsageMetadata). */
-function partsOf(usage: JsonObject): TokenParts {
-  const { promptTokensDetails, toolUsePromptTokensDetails, cacheTokensDetails, candidatesTokensDetails } =
-    usage;
-  const ofInput = [...listOf(promptTokensDetails), ...listOf(toolUsePromptTokensDetails)];
-  return {
-    ...noParts,
-    audioInput: tokensOf(ofInput, 'AUDIO'),
-    imageInput: tokensOf(ofInput, 'IMAGE'),
-    cachedAudio: tokensOf(listOf(cacheTokensDetails), 'AUDIO'),
-    cachedImage: tokensOf(listOf(cacheTokensDetails), 'IMAGE'),
-    audioOutput: tokensOf(listOf(candidatesTokensDetails), 'AUDIO'),
-    imageOutput: tokensOf(listOf(candidatesTokensDetails), 'IMAGE'),
-  };
-}
-
-function tokensOf(details: readonly unknown[], modality: string): number {
-  return details.reduce<number>(
-    (sum, each) => sum + (isObject(each) && each.modality === modality ? countOf(each.tokenCount) : 0),
-    0,
-  );
-}
+const charging = [...modalityMarks, Buffer.from('"serviceTier"'), Buffer.from('"trafficType"')];
 
 /** Writes the `usageMetadata` of a whole answer. */
 export function encodeUsage({ input, output, cached, reasoning }: Usage): string {

@@ -6,7 +6,7 @@ import {
   type Usage,
   withCharges,
 } from '../../../conversation/usage.js';
-import { isObject, listOf, parseObject } from '../../../wire/json.js';
+import { isObject, listOf, parseObject, textOrNull } from '../../../wire/json.js';
 import { collectNumbers, numberNames, readNumbers } from '../../../wire/json-numbers.js';
 import {
   endOfValue,
@@ -65,7 +65,7 @@ function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
   const [plain, output] = found;
   // Both are there, if perhaps as no whole numbers, but for the input in a stream's last events.
   if (output === -1 || (plain === -1 && start === null)) return decodedAt(told, start);
-  return charged(found, tierIn(told), null, start);
+  return charged(found, servedIn(told), null, start);
 }
 
 function decodedAt(told: Buffer, start: Usage | null): Usage | null {
@@ -74,11 +74,25 @@ function decodedAt(told: Buffer, start: Usage | null): Usage | null {
 
 const tierKey = needleOf('"service_tier"');
 const speedKey = needleOf('"speed"');
+const geoKey = needleOf('"inference_geo"');
+
+/** How and where the vendor says that it has served a call; null for the usual, and where it does not say. */
+interface Served {
+  readonly tier: ServiceTier | null;
+  readonly geo: string | null;
+}
+
+function servedIn(bytes: Buffer): Served {
+  return servedBy(lastWordOf(bytes, speedKey), lastWordOf(bytes, tierKey), lastWordOf(bytes, geoKey));
+}
 
 /** A call at a speed of its own has the price of that, whatever its tier. */
-function tierIn(bytes: Buffer): ServiceTier | null {
-  return tierOf(lastWordOf(bytes, speedKey)) ?? tierOf(lastWordOf(bytes, tierKey));
+function servedBy(speed: unknown, tier: unknown, geo: unknown): Served {
+  return { tier: tierOf(speed) ?? tierOf(tier), geo: anywhere.has(geo) ? null : textOrNull(geo) };
 }
+
+/** Words for a place that is none (https://platform.claude.com/docs/en/manage-claude/data-residency). */
+const anywhere: ReadonlySet<unknown> = new Set(['', 'global', 'not_available']);
 
 /**
  * Reads a parsed `usage` object.
@@ -91,7 +105,7 @@ export function decodeUsage(usage: unknown, start: Usage | null = null): Usage |
   const beside = besideMessage(iterations);
   collectNumbers(iterations === undefined ? usage : { ...usage, iterations: null }, wanted, found);
   if (found[0] === -1 && found[1] === -1) return start;
-  return charged(found, tierOf(usage.speed) ?? tierOf(usage.service_tier), beside, start);
+  return charged(found, servedBy(usage.speed, usage.service_tier, usage.inference_geo), beside, start);
 }
 
 /** Where a usage has it, the numbers in it have to be told from its own. */
@@ -118,14 +132,9 @@ function besideMessage(iterations: unknown): Usage | null {
 /** What usages are the sums of: an event that says one of the two again replaces it, and would else be added to itself. */
 const partsOfSums = new WeakMap<Usage, { readonly message: Usage; readonly beside: Usage }>();
 
-function charged(
-  numbers: readonly number[],
-  tier: ServiceTier | null,
-  told: Usage | null,
-  start: Usage | null,
-): Usage {
+function charged(numbers: readonly number[], served: Served, told: Usage | null, start: Usage | null): Usage {
   const before = start === null ? undefined : partsOfSums.get(start);
-  const message = sum(numbers, tier, before?.message ?? start);
+  const message = sum(numbers, served, before?.message ?? start);
   const beside = told ?? before?.beside ?? null;
   if (beside === null) return message;
   const usage = addUsage(message, beside);
@@ -136,9 +145,8 @@ function charged(
 /**
  * Input that is zero at the end of a stream is input that was left out: it does not shrink.
  * @param numbers by the places of `wanted`, each -1 where it is missing
- * @param tier null for the standard one, and where it is not said
  */
-function sum(numbers: readonly number[], tier: ServiceTier | null, start: Usage | null): Usage {
+function sum(numbers: readonly number[], { tier, geo }: Served, start: Usage | null): Usage {
   const { 0: plain = -1, 1: output = -1, 2: read = -1, 3: all = -1, 4: reasoning = -1 } = numbers;
   const { 5: searches = -1, 6: hour = -1, 7: minutes = -1 } = numbers;
   // Where only its parts are told, what was written to the cache is their sum.
@@ -157,6 +165,7 @@ function sum(numbers: readonly number[], tier: ServiceTier | null, start: Usage 
     searches: searches > 0 ? searches : (start?.searches ?? 0),
     parts: cacheWrittenHour > 0 ? { ...noParts, cacheWrittenHour } : null,
     tier: tier ?? start?.tier ?? null,
+    geo: geo ?? start?.geo ?? null,
   });
 }
 
