@@ -21,6 +21,7 @@ const price = {
   reasoning: 31,
   perSearch: 0.01,
   geos: { us: 1.1 },
+  tiers: { priority: 2 },
 };
 const search = 10_000_000;
 
@@ -162,7 +163,56 @@ const written = {
 };
 const writtenNanos = 1000 * (40 + 20 * 5 + 40 * 7 + 5 * 2);
 
+/** Of Mistral, by its older names, with the tier in it. */
+const ofMistral = {
+  prompt_tokens: 100,
+  completion_tokens: 10,
+  total_tokens: 110,
+  num_cached_tokens: 30,
+  prompt_token_details: { cached_tokens: 30, audio_tokens: 20 },
+  service_tier: 'priority',
+};
+const mistralNanos = 2000 * (50 * 1 + 30 * 3 + 20 * 11 + 10 * 2);
+const choice = { index: 0, finish_reason: 'stop' };
+const completion = {
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ ...choice, message: { role: 'assistant', content: 'hi' } }],
+  usage: ofMistral,
+};
+const chunks = [
+  {
+    ...completion,
+    object: 'chat.completion.chunk',
+    choices: [{ ...choice, delta: { role: 'assistant', content: 'hi' } }],
+  },
+];
+
 const cases: readonly Case[] = [
+  { name: 'chat of Mistral', kind: 'chat', ...askChat, answer: completion, nanos: mistralNanos },
+  {
+    name: 'chat of Mistral, streamed',
+    kind: 'chat',
+    ...streamed(askChat),
+    answer: chunks,
+    nanos: mistralNanos,
+  },
+  {
+    name: 'chat of Mistral for a client of messages',
+    kind: 'chat',
+    ...askMessages,
+    answer: completion,
+    nanos: mistralNanos,
+  },
+  {
+    name: 'chat of Mistral for a client of messages, streamed',
+    kind: 'chat',
+    ...streamed(askMessages),
+    answer: chunks,
+    nanos: mistralNanos,
+  },
   { name: 'embeddings', kind: 'chat', ...askEmbeddings, answer: embeddingsAnswer, nanos: embeddingsNanos },
   {
     name: 'embeddings for a client of embedContent',
@@ -311,10 +361,12 @@ const cases: readonly Case[] = [
 
 function bytesOf(answer: Case['answer']): string {
   if (!Array.isArray(answer)) return jsonAnswer(200, JSON.stringify(answer));
-  const events = (answer as readonly { readonly type: string }[]).map(
-    (event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
+  const events = (answer as readonly { readonly type?: string }[]).map(
+    (event) =>
+      `${event.type === undefined ? '' : `event: ${event.type}\n`}data: ${JSON.stringify(event)}\n\n`,
   );
-  return streamHead + events.map(chunk).join('') + lastChunk;
+  const isChat = events[0]?.startsWith('data: ') === true;
+  return streamHead + [...events, ...(isChat ? ['data: [DONE]\n\n'] : [])].map(chunk).join('') + lastChunk;
 }
 
 test('each member of a usage that is billed is charged at its price, streamed or not, translated or not', async (t) => {

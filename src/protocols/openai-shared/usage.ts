@@ -53,7 +53,12 @@ export const tokenNames: TokenNames = ['input_tokens', 'output_tokens'];
 /** What the tokens of the output are, where an upstream does not tell them apart. */
 type OutputKind = 'text' | 'audio' | 'image';
 
-const inputDetails = ['prompt_tokens_details', 'input_tokens_details', 'input_token_details'];
+const inputDetails = [
+  'prompt_tokens_details',
+  'input_tokens_details',
+  'input_token_details',
+  'prompt_token_details',
+];
 const outputDetails = ['completion_tokens_details', 'output_tokens_details', 'output_token_details'];
 const cachedObjects = ['cached_tokens_details'];
 const kinds = ['audio_tokens', 'image_tokens', 'video_tokens'];
@@ -86,8 +91,8 @@ export function createUsageReader(
   );
 }
 
-/** What other servers call the tokens of the cache: DeepSeek, and gateways that have them from messages. */
-const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens'];
+/** What other servers call the tokens of the cache: DeepSeek, gateways that have them from messages, and Mistral. */
+const otherCachedNames = ['prompt_cache_hit_tokens', 'cache_read_input_tokens', 'num_cached_tokens'];
 const otherWrittenName = 'cache_creation_input_tokens';
 /** Of what was written to the cache: what it keeps for long (`cache_write_tokens_details` of responses). */
 const longWrittenName = 'ttl_12h_tokens';
@@ -100,12 +105,12 @@ const longWrittenName = 'ttl_12h_tokens';
 function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, searches: number): Usage | null {
   // By their places: an iterator over them takes a few percent more of the whole.
   const { 0: input = -1, 1: output = -1, 2: cached = -1, 3: reasoning = -1, 4: written = -1 } = numbers;
-  const { 5: total = -1, 6: hit = -1, 7: read = -1, 8: created = -1 } = numbers;
+  const { 5: total = -1, 6: hit = -1, 7: read = -1, 8: count = -1, 9: created = -1 } = numbers;
   if (input === -1 && output === -1) return null;
   const usage = withReasoning(total, {
     input: input === -1 ? Math.max(0, total - output) : input,
     output: output === -1 ? Math.max(0, total - input) : output,
-    cached: Math.max(0, cached, hit, read),
+    cached: Math.max(0, cached, hit, read, count),
     cacheWritten: Math.max(0, written, created),
     reasoning: Math.max(0, reasoning),
   });
@@ -116,7 +121,7 @@ function usageOfNumbers(numbers: readonly number[], outputKind: OutputKind, sear
 }
 
 /** Where the numbers begin that have prices of their own. */
-const firstCharge = 9;
+const firstCharge = 10;
 
 /**
  * Usage whose output has its reasoning in it. xAI counts that beside the output, of which its total alone tells
@@ -224,7 +229,8 @@ function readerOf(
       if (!isObject(told)) return null;
       collectNumbers(told, wanted, found);
       const usage = usageOfFound(found, searches);
-      return usage === null ? null : withTier(usage, answer.service_tier);
+      // Mistral tells the tier in its usage.
+      return usage === null ? null : withTier(usage, answer.service_tier ?? told.service_tier);
     },
   };
 }
