@@ -1,4 +1,5 @@
 /** Reads the frames of an upstream (RFC 6455 section 5) into messages. No I/O. */
+import { isUtf8 } from 'node:buffer';
 import { closeCode } from '../wire/close-code.js';
 import type { SocketFault } from './socket-types.js';
 
@@ -31,6 +32,12 @@ const invalid: Unreadable = {
   code: closeCode.protocolError,
   reason: 'malformed_answer',
   detail: 'a frame against RFC 6455',
+};
+/** Of a text (RFC 6455 section 8.1): a client would take the gateway for who has sent it. */
+const notUtf8: Unreadable = {
+  code: closeCode.notUtf8,
+  reason: 'malformed_answer',
+  detail: 'a text that is not UTF-8',
 };
 const tooLarge: Unreadable = {
   code: closeCode.tooBig,
@@ -136,7 +143,9 @@ export class FrameReader {
     this.isBinary = this.#kind === binary;
     this.#kind = 0;
     this.#letGo();
-    return 'message';
+    // Of a message that is not kept the payload is a part.
+    const isWhole = this.isBinary || this.#discards || isUtf8(this.payload);
+    return isWhole ? 'message' : this.#refuse(notUtf8);
   }
 
   #letGo(): void {

@@ -7,6 +7,8 @@ export const closeCode = {
   noCode: 1005,
   /** Said of a connection that ended without a close frame, and never sent. */
   broken: 1006,
+  /** A text that is not UTF-8. */
+  notUtf8: 1007,
   policy: 1008,
   tooBig: 1009,
   internal: 1011,

@@ -151,6 +151,8 @@ test('what cannot be taken is closed with the code that says so', async (t) => {
     ['\x80\x00', 1002],
     ['\x88\x02\x03\xee', 1002],
     ['\x89\x7e\x00\x80', 1002],
+    ['\x81\x02{\xff', 1007],
+    ['\x01\x02{\xc3\x80\x01}', 1007],
   ] as const;
   for (const [text, code] of cases) {
     const { heard, peer } = await accepted(t, { maxMessageBytes: 1024 });

@@ -54,6 +54,7 @@ const piece = fc
     fc.nat(255),
   )
   .map(([size, seed]) => Buffer.from(Array.from({ length: size }, (_, i) => (i * 7 + seed) & 0xff)));
+const ascii = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => byte & 0x7f));
 const small = fc.uint8Array({ maxLength: 125 }).map((bytes) => Buffer.from(bytes));
 
 test('messages and control frames are read alike however they come', (t) => {
@@ -67,7 +68,8 @@ test('messages and control frames are read alike however they come', (t) => {
       const frames: Frame[] = [];
       const expected: string[] = [];
       let isWithin = true;
-      for (const { isBinary, parts, between } of messages) {
+      for (const { isBinary, parts: bytes, between } of messages) {
+        const parts = isBinary ? bytes : bytes.map(ascii);
         const whole = Buffer.concat(parts);
         let length = 0;
         parts.forEach((data, i) => {
@@ -111,6 +113,30 @@ test('any bytes are read alike however they come, and the reader stops at what i
     }),
     { numRuns: 2000 },
   );
+  t.end();
+});
+
+test('a text is UTF-8, wherever its fragments are cut, and a part of one that is not kept is not looked at', (t) => {
+  const euro = Buffer.from('€');
+  const frames = (first: number, ...parts: Buffer[]) =>
+    Buffer.concat(
+      parts.map((data, i) =>
+        encode({ first: (i === 0 ? first : 0) | (i === parts.length - 1 ? 0x80 : 0), data }),
+      ),
+    );
+  const halves = [euro.subarray(0, 2), euro.subarray(2)];
+  const kept = euro.toString('latin1');
+  for (const sizes of [[1], [3], [100]]) {
+    t.strictSame(readAll(frames(1, ...halves), sizes), [`text ${kept}`]);
+    t.strictSame(readAll(frames(1, ...halves.slice(0, 1)), sizes), ['fault 1007']);
+    t.strictSame(readAll(frames(1, Buffer.from([0x7b, 0xff])), sizes), ['fault 1007']);
+    t.strictSame(readAll(frames(2, ...halves.slice(0, 1)), sizes), ['binary \xe2\x82']);
+  }
+  const reader = new FrameReader(limit, () => true);
+  reader.discard();
+  const bytes = frames(1, ...halves);
+  reader.begin(bytes, 0, bytes.length);
+  t.equal(reader.next(), 'message');
   t.end();
 });
 
