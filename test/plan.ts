@@ -77,7 +77,7 @@ const shared = new Set([
 
 /** They measure the memory of their process. */
 const ownProcess = new Set([
-  'flow/backpressure.test.js',
+  'flow/answer/backpressure.test.js',
   'protocols/generate-content/spelling.test.js',
   'simulator/faults/faults.test.js',
   'simulator/realtime/faults.test.js',
@@ -105,8 +105,8 @@ const timed = [
   'faults/tasks-commit',
   'faults/tasks-outage',
   'faults/worker-death',
-  'flow/hedge',
-  'flow/video-poll',
+  'flow/upstream/hedge',
+  'flow/video/poll',
   'store/postgres-outage',
   'supervisor/budget',
   'supervisor/keys',
@@ -151,11 +151,11 @@ const quick = [
   'attacks/socket-memory',
   'attacks/steering-members',
   'e2e/command-line',
-  'flow/account',
-  'flow/admit',
-  'flow/route.',
+  'flow/record/account',
+  'flow/limits/admit',
+  'flow/upstream/route.',
   'flow/responses-socket',
-  'flow/validate',
+  'flow/body/validate',
 ];
 
 /**
@@ -198,7 +198,7 @@ function processesOf(files: readonly string[]): TestProcess[] {
 
 /** The folder of a file; of those that hold few files each, the one above. */
 function folderOf(file: string): string {
-  return /^(?:simulator|protocols\/[^/]+)(?=\/)/.exec(file)?.[0] ?? dirname(file);
+  return /^(?:flow|simulator|protocols\/[^/]+)(?=\/)/.exec(file)?.[0] ?? dirname(file);
 }
 
 function rankOf(file: string): number {

@@ -16,12 +16,12 @@ import type { Writable } from '../wire/head.js';
 import { type JsonObject, parseObject } from '../wire/json.js';
 import { requireCheapBody } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
-import type { BegunResponse, GivenUpTokens } from './consumption.js';
-import type { LimitedCall } from './limited-call.js';
+import type { ValidatedBody } from './body/validate.js';
+import type { LimitedCall } from './limits/limited-call.js';
+import type { BegunResponse, GivenUpTokens } from './record/consumption.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Running } from './running.js';
 import type { SessionPlace } from './sockets/session-memory.js';
-import type { ValidatedBody } from './validate.js';
 
 /** How the request reached the upstream, and its answer the client: as they came, with a few bytes replaced, or rewritten. */
 export type GatewayPath = 'exact' | 'spliced' | 'translated';

@@ -6,7 +6,7 @@ import {
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import { modelList, modelListErrorFormat, modelObject } from '../protocols/models/list.js';
 import type { Route } from '../routes.js';
-import { ownLines, timingLine } from './answer-lines.js';
+import { ownLines, timingLine } from './answer/lines.js';
 import type { AuthenticatedCall } from './call.js';
 
 /** The error format of a model listing whose format the request's headers choose. */

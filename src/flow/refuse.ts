@@ -4,9 +4,9 @@ import type { ExchangeListener } from '../http/exchange.js';
 import type { CallOutcome } from '../metrics/call-record.js';
 import type { ResponseHead } from '../upstream/types.js';
 import { parseEvent } from '../wire/sse.js';
-import { account } from './account.js';
-import { ownLines, passedLines, timingLine } from './answer-lines.js';
+import { ownLines, passedLines, timingLine } from './answer/lines.js';
 import type { Call } from './call.js';
+import { account } from './record/account.js';
 import type { Services } from './services.js';
 
 /** How a call ends with an error, whatever of an answer has left: only what its upstream has done is told of that. */

@@ -12,8 +12,8 @@ import { spliceBody } from '../wire/splice.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
 import { keepsTurns } from './conversation/keeps-turns.js';
-import { keyMark } from './key-mark.js';
 import type { Services } from './services.js';
+import { keyMark } from './upstream/key-mark.js';
 
 /**
  * Finds the model that a call is for: the one in its path, or in its body, or the config's for calls that name none.

@@ -18,13 +18,13 @@ import type { OpenCalls } from '../usage/open-calls.js';
 import type { TaskBook } from '../video/book.js';
 import type { VideoTask } from '../video/task.js';
 import type { TurnQueue } from '../wire/turn-queue.js';
+import type { DrainList } from './answer/drain-list.js';
+import type { Unattended } from './background/unattended.js';
 import type { Asking, Call } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
-import type { DrainList } from './drain-list.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { Running } from './running.js';
 import type { SessionList } from './sockets/sessions.js';
-import type { Unattended } from './unattended.js';
 import type { Downloads } from './video/downloads.js';
 
 /** An upstream's word that its account of ours is not accepted. */

@@ -1,7 +1,7 @@
 /*
  * A call under limits, step by step. A worker has a `LeaseHolder`, the primary the one `PoolOwner`.
  *
- * 1. `flow/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
+ * 1. `flow/limits/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
  * 2. `take`: where this worker holds the units of all of them, the call is let in, without a message.
  * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more, or, as `unknown`, if
  *    the line of that pool is full (`maxWaiting`); else it waits in that line, and the primary is asked (`lease-messages.ts`).

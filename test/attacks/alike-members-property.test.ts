@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { type ValidatedBody, validateBody } from '../../src/flow/validate.js';
+import { type ValidatedBody, validateBody } from '../../src/flow/body/validate.js';
 import { passedChatRequest } from '../../src/protocols/chat/request/schema.js';
 import { completionsRequest } from '../../src/protocols/completions/schema.js';
 import { passedGenerateContentRequest } from '../../src/protocols/generate-content/request/schema.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startContent } from '../flow/video-contents.js';
+import { startContent } from '../flow/video/contents.js';
 import { startGateway } from '../support/gateway.js';
 import { chunk, jsonAnswer, lastChunk, startRawUpstream } from '../support/upstream.js';
 import { callFace, otherFaces } from './account-answers.js';

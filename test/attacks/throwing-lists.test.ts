@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { RecordQueue } from '../../src/flow/account.js';
+import { RecordQueue } from '../../src/flow/record/account.js';
 import { SweepList, Swept } from '../../src/http/sweep.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { Timed, TimerWheel } from '../../src/upstream/timers.js';

@@ -1,7 +1,7 @@
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
-import { lastEvent } from '../../src/flow/answer-phase.js';
+import { lastEvent } from '../../src/flow/answer/phase.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { createSealer } from '../../src/wire/seal.js';

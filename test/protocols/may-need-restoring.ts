@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mayNeedRestoring as mayNeed } from '../../src/flow/prepare.js';
+import { mayNeedRestoring as mayNeed } from '../../src/flow/upstream/prepare.js';
 import type { Endpoint } from '../../src/protocols/endpoint.js';
 
 /** Whether a body is parsed for `restore` on its way to an upstream of its own protocol. */

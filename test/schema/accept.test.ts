@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { test } from 'tap';
 import { type TSchema, Type } from 'typebox';
-import { validateBody } from '../../src/flow/validate.js';
+import { validateBody } from '../../src/flow/body/validate.js';
 import { chatMixedBody, chatRequestType } from '../../src/protocols/chat/request/schema.js';
 import type { Accepted } from '../../src/schema/accept.js';
 import { compileSchema } from '../../src/schema/compile.js';

@@ -1,4 +1,4 @@
-import type { LineSink } from '../../src/flow/access-log.js';
+import type { LineSink } from '../../src/flow/record/access-log.js';
 
 /** A sink whose lines are written at once. */
 export function lineSink(take: (line: string) => void): LineSink {

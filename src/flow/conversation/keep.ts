@@ -3,7 +3,7 @@ import { GatewayError, guard } from '../../errors.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
 import type { WaitingEnd } from '../../stream/answer-transform.js';
 import type { ResponseHead } from '../../upstream/types.js';
-import type { Events } from '../answer-phase.js';
+import type { Events } from '../answer/phase.js';
 import type { Call } from '../call.js';
 import { outcomeOf, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';

@@ -4,8 +4,8 @@ import type { ConversationRules, Keep } from '../../conversation/kept-turns.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
 import type { AnswerWatch } from '../../stream/observe.js';
 import { answerId, type Call } from '../call.js';
-import { keyMark } from '../key-mark.js';
 import type { Services } from '../services.js';
+import { keyMark } from '../upstream/key-mark.js';
 import { noteRecord } from './records.js';
 
 /** The ids of calls follow each other, and the users behind one key are not to guess what others have kept. */

@@ -9,16 +9,16 @@ import { endedResponse } from '../../protocols/responses/stream/rules.js';
 import { ObservedTransform } from '../../stream/observe.js';
 import type { UpstreamExchange, UpstreamFailure } from '../../upstream/types.js';
 import { EventRuns } from '../../wire/sse.js';
-import { account } from '../account.js';
-import { streamLines } from '../answer-lines.js';
-import { lastEvent } from '../answer-phase.js';
-import type { EventTaker } from '../ask.js';
-import type { WaitingClient } from '../attend.js';
-import { settleShown } from '../background.js';
+import { streamLines } from '../answer/lines.js';
+import { lastEvent } from '../answer/phase.js';
+import { settleShown } from '../background/settle.js';
 import type { AuthenticatedCall } from '../call.js';
 import { takeAnswerMemory } from '../memory-budget.js';
+import { account } from '../record/account.js';
 import { endFailedStream, keepAliveBytes, outcomeOf, refuse, refuseStream } from '../refuse.js';
 import type { Services } from '../services.js';
+import type { EventTaker } from '../upstream/ask.js';
+import type { WaitingClient } from '../upstream/attend.js';
 
 interface Shown {
   readonly id: string;

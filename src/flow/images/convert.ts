@@ -21,19 +21,19 @@ import type { ImageCall, ImageRequest } from '../../protocols/images/request.js'
 import type { Downloaded } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
-import { account } from '../account.js';
-import { answerError } from '../answer-content.js';
-import { answerLines, streamLines } from '../answer-lines.js';
-import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../ask.js';
-import { WaitingClient } from '../attend.js';
+import { answerError } from '../answer/content.js';
+import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
-import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { holdInAll, keepMemory } from '../memory-budget.js';
 import { fileHosts, mediaHosts } from '../own-address.js';
-import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../prepare.js';
+import { account } from '../record/account.js';
 import { routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { clientLines } from '../upstream-head.js';
+import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../upstream/ask.js';
+import { WaitingClient } from '../upstream/attend.js';
+import { fetchFiles, type WantedFile } from '../upstream/fetch-files.js';
+import { clientLines } from '../upstream/head.js';
+import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstream/prepare.js';
 
 /** Ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;

@@ -10,12 +10,12 @@ import type { ImagesTranslation, WantedImages } from '../../protocols/images-tra
 import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { parseBody } from '../../wire/skeleton.js';
-import type { Next } from '../admit.js';
-import { WaitingClient } from '../attend.js';
 import { answerId, type ResolvedCall, type RoutedCall } from '../call.js';
-import { Forwarding } from '../forward.js';
+import type { Next } from '../limits/admit.js';
 import { aimAt } from '../resolve.js';
 import type { Services } from '../services.js';
+import { WaitingClient } from '../upstream/attend.js';
+import { Forwarding } from '../upstream/forward.js';
 import { type AskedImages, Conversion, lazy, planFor } from './convert.js';
 
 /**

@@ -14,13 +14,13 @@ import { type JsonObject, objectOf, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { isMultipart } from '../../wire/multipart-type.js';
 import { parseBody } from '../../wire/skeleton.js';
-import { admitResolved } from '../admit.js';
+import { readValidated, validateBody } from '../body/validate.js';
+import { WholeForm } from '../body/whole-form.js';
 import type { AuthenticatedCall, Call } from '../call.js';
-import { forward } from '../forward.js';
+import { admitResolved } from '../limits/admit.js';
 import { resolveModel, writePathModel } from '../resolve.js';
 import type { Services } from '../services.js';
-import { readValidated, validateBody } from '../validate.js';
-import { WholeForm } from '../whole-form.js';
+import { forward } from '../upstream/forward.js';
 import { type AskedImages, convertImages, lazy } from './convert.js';
 
 interface OutlinedImages extends AskedImages {

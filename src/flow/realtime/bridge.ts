@@ -26,9 +26,9 @@ import {
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
 import { closeCode } from '../../wire/close-code.js';
-import { account } from '../account.js';
+import type { Draining } from '../answer/drain-list.js';
 import type { RoutedCall, SessionCall } from '../call.js';
-import type { Draining } from '../drain-list.js';
+import { account } from '../record/account.js';
 import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import type { SessionPlace } from '../sockets/session-memory.js';

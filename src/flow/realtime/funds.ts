@@ -3,7 +3,7 @@ import type { Admission, Decision } from '../../limits/admission.js';
 import type { LeaseHolder } from '../../limits/lease-holder.js';
 import type { Pool } from '../../limits/pool.js';
 import type { WaitingCall } from '../../limits/waiting-line.js';
-import { type Consumption, costSoFar } from '../consumption.js';
+import { type Consumption, costSoFar } from '../record/consumption.js';
 
 /** The part of `Services` that is needed here. */
 interface FundingServices {

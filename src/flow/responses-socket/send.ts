@@ -3,9 +3,9 @@ import { GatewayError } from '../../errors.js';
 import { warmUpAnswer } from '../../protocols/responses/socket-message.js';
 import type { Deadlines, UpstreamExchange } from '../../upstream/types.js';
 import { answerId, type RoutedCall } from '../call.js';
-import { type Prepared, postAttempt } from '../prepare.js';
 import type { Services } from '../services.js';
-import { socketRequest } from '../upstream-head.js';
+import { socketRequest } from '../upstream/head.js';
+import { type Prepared, postAttempt } from '../upstream/prepare.js';
 import type { SocketCall } from './upstream-session.js';
 
 const atPrevious = { param: 'previous_response_id' };

@@ -20,8 +20,8 @@ import {
 import { closeCode } from '../../wire/close-code.js';
 import { invalidJson } from '../../wire/json-fault.js';
 import { messageIdOf } from '../../wire/request-id.js';
-import { account } from '../account.js';
 import type { SessionCall } from '../call.js';
+import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { full } from '../sockets/session-memory.js';

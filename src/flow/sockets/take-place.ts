@@ -1,7 +1,7 @@
 import { GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { account } from '../account.js';
 import type { AuthenticatedCall, Call, SessionCall } from '../call.js';
+import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 

@@ -11,10 +11,10 @@ import type {
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
 import type { Asking } from '../call.js';
-import { markedKey } from '../key-mark.js';
 import { fileHosts } from '../own-address.js';
 import type { Services } from '../services.js';
-import { oneOffHead } from '../upstream-head.js';
+import { oneOffHead } from '../upstream/head.js';
+import { markedKey } from '../upstream/key-mark.js';
 import type { ContentSource } from './content-source.js';
 
 const mostRedirects = 3;

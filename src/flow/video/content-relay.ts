@@ -23,14 +23,14 @@ import {
   type SatisfiedRange,
   satisfiedRange,
 } from '../../wire/range.js';
-import { account } from '../account.js';
-import { beginningError } from '../answer-content.js';
-import { timingLine } from '../answer-lines.js';
-import { type AskUpstream, ask, type Waiter } from '../ask.js';
-import { attend } from '../attend.js';
+import { beginningError } from '../answer/content.js';
+import { timingLine } from '../answer/lines.js';
 import type { AuthenticatedCall } from '../call.js';
+import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
+import { type AskUpstream, ask, type Waiter } from '../upstream/ask.js';
+import { attend } from '../upstream/attend.js';
 import { findTask, taskNotFound } from './answer.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import {

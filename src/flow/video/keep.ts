@@ -8,9 +8,9 @@ import { beginKept, isKept, isKeptType, type PartFile, sweepKept } from '../../v
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
 import { noLines } from '../../wire/head.js';
-import { beginningError } from '../answer-content.js';
-import { askAlone, askingAbout } from '../ask.js';
+import { beginningError } from '../answer/content.js';
 import type { Services } from '../services.js';
+import { askAlone, askingAbout } from '../upstream/ask.js';
 import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
 import { renewedUrl } from './poll.js';

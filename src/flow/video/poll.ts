@@ -13,11 +13,17 @@ import { upstreamFormats } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
 import { expiryOf } from '../../video/url-expiry.js';
 import { noLines } from '../../wire/head.js';
-import { type Answered, type AskUpstream, askingAbout, type CollectedRequest, isFailure } from '../ask.js';
+import type { Watched, WatchedWork } from '../background/watch.js';
 import type { Asking } from '../call.js';
-import { keyMark, markedKey } from '../key-mark.js';
 import type { Services } from '../services.js';
-import type { Watched, WatchedWork } from '../upstream-watch.js';
+import {
+  type Answered,
+  type AskUpstream,
+  askingAbout,
+  type CollectedRequest,
+  isFailure,
+} from '../upstream/ask.js';
+import { keyMark, markedKey } from '../upstream/key-mark.js';
 import { secretOf, upstreamOf } from './answer.js';
 import { changeTask } from './settle.js';
 

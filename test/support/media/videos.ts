@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { UpstreamWatch } from '../../../src/flow/upstream-watch.js';
+import { UpstreamWatch } from '../../../src/flow/background/watch.js';
 import type { Simulator, SimulatorOptions } from '../../../src/simulator/server.js';
 import { eventually } from '../eventually.js';
 import { type RunningGateway, startGateway } from '../gateway.js';

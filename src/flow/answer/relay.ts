@@ -1,0 +1,465 @@
+import { performance } from 'node:perf_hooks';
+import { readErrorAnswer } from '../../attempts/error-answer.js';
+import type { AttemptOwner } from '../../attempts/relayed-attempt.js';
+import { failureError, statusError } from '../../attempts/told-error.js';
+import type { OwnSecrets } from '../../config/types.js';
+import type { StreamVerdict } from '../../conversation/stream-rules.js';
+import { type FaultPlace, GatewayError } from '../../errors.js';
+import type { ExchangeListener } from '../../http/exchange.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import type { AnswerTransform } from '../../stream/answer-transform.js';
+import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../../upstream/types.js';
+import type { RoutedCall } from '../call.js';
+import { addBehind, wholeEnd } from '../conversation/keep.js';
+import { countAnswerMemory, releaseBody, takeAnswerMemory } from '../memory-budget.js';
+import { keepAliveBytes, outcomeOf, refuse } from '../refuse.js';
+import type { Services } from '../services.js';
+import { answerError, endedUnbegun, isEventStream, noStream, tooLarge, unfitError } from './content.js';
+import { drainOrCancel } from './drain.js';
+import { answerLines, streamLines } from './lines.js';
+import {
+  type Answering,
+  type Bytes,
+  beginningOf,
+  decide,
+  type Events,
+  mayKeepAlive,
+  over,
+  type Phase,
+  takenAs,
+  type Undecided,
+  type Whole,
+  waiting,
+} from './phase.js';
+import { RelayedAnswer } from './relayed.js';
+
+/** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
+const heldMs = 500;
+/** Phases in which an upstream that is asked for a stream may not have sent its first event yet. */
+const silentPhases: ReadonlySet<Phase['name']> = new Set(['waiting', 'undecided', 'events']);
+/** Unfinished events up to this size are not worth counting. */
+const usualEventBytes = 64 * 1024;
+
+/**
+ * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
+ * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
+ * side at once. What the connection reads comes by way of the attempt (`RelayedAttempt`), which tells the target's health,
+ * and, while a second one may be asked, of a `HeldAnswer`. The phases of an answer are in `phase`.
+ */
+export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeListener {
+  #streamed: boolean;
+  /** A number from the start: V8 makes a new object of each that is put where there was none. */
+  #heardAt = 0;
+
+  constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
+    super(services, call, owner);
+    this.#streamed = call.validated?.stream ?? false;
+    this.#heardAt = call.validatedAt;
+    call.exchange.listener = this;
+    if (this.#streamed) services.sweepList.add(this);
+  }
+
+  /**
+   * Makes ready for an attempt, or for what comes before it. Only before anything of an answer was relayed.
+   */
+  reset(awaited: RelayedAnswer['awaited']): void {
+    this.awaited = awaited;
+    this.transform = this.attempt?.transform ?? null;
+    this.phase = waiting;
+    this.head = null;
+    clearTimeout(this.firstTokenTimer);
+    if (this.call.gathered > 0) takeAnswerMemory(this.services, this.call, 0);
+    this.call.sentAt = 0;
+    this.call.answeredAt = 0;
+  }
+
+  /** The upstream has shown nothing of the stream that it is asked for. */
+  get isSilent(): boolean {
+    return this.handedOn !== 'answer' && silentPhases.has(this.phase.name);
+  }
+
+  get #secrets(): OwnSecrets {
+    return this.call.target.upstream.secrets;
+  }
+
+  onHead(head: ResponseHead): void {
+    const transform = this.#noteHead(head);
+    if (transform.streamsUnasked && this.handedOn === 'nothing') this.#streamed = isEventStream(head);
+    const refusal = answerError(head, this.#streamed);
+    if (refusal !== null) this.giveUp(refusal);
+    else this.phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
+  }
+
+  /** Tells by its first bytes what an answer is that should be a stream and is not called one. */
+  #decide(undecided: Undecided, chunk: Buffer, isWhole: boolean): boolean {
+    // An answer that is no stream has no place in one that has begun, nor in a WebSocket.
+    const mayBeJson = this.handedOn === 'nothing' && this.call.socketCall === null;
+    const decided = decide(undecided, chunk, { isWhole, mayBeJson, secrets: this.#secrets });
+    if (decided === null) return true;
+    if (decided.phase === null) this.giveUp(noStream());
+    else this.phase = decided.phase;
+    return this.#take(decided.first);
+  }
+
+  /** In place of `onHead`, for a stream of the present attempt whose beginning the attempt's own transform has judged. */
+  onBegun(events: Events, run: Buffer | null, verdict: StreamVerdict): boolean {
+    this.#noteHead(events.head);
+    this.phase = events;
+    return run === null || !this.#beginIfGood(verdict) || this.#passRun(events, run);
+  }
+
+  #noteHead(head: ResponseHead): AnswerTransform {
+    this.call.answeredAt = performance.now();
+    this.call.sentAt = this.awaited?.sentAt ?? 0;
+    this.head = head;
+    const transform = this.transform;
+    if (transform === null) throw new Error('an answer without an attempt');
+    return transform;
+  }
+
+  onData(chunk: Buffer): boolean {
+    try {
+      return this.#take(chunk);
+    } catch (fault) {
+      this.failByUs(fault);
+      return true;
+    }
+  }
+
+  /** As `UpstreamHandler.onData`: it and all that it calls give false where no more is to be read for now. */
+  #take(chunk: Buffer): boolean {
+    const phase = this.phase;
+    switch (phase.name) {
+      case 'events':
+        return this.#onEvents(phase, chunk);
+      case 'whole':
+        return this.#onWhole(phase, chunk);
+      case 'undecided':
+        return this.#decide(phase, chunk, false);
+      case 'opening':
+        return this.#open(phase, phase.beginning.add(chunk), false);
+      case 'bytes':
+        return this.#onBytes(phase, chunk);
+      case 'keeping':
+        if (phase.behind !== null) addBehind(phase.behind, chunk);
+        return true;
+      default:
+        return true;
+    }
+  }
+
+  onEnd(): void {
+    try {
+      this.#takeEnd();
+    } catch (fault) {
+      this.failByUs(fault);
+    }
+  }
+
+  #takeEnd(): void {
+    if (this.phase.name === 'undecided') this.#decide(this.phase, Buffer.alloc(0), true);
+    if (this.phase.name === 'opening') this.#open(this.phase, this.phase.beginning.rest(), true);
+    const phase = this.phase;
+    if (phase.name === 'events') this.#endEvents(phase);
+    else if (phase.name === 'whole') this.#endWhole(phase);
+    else if (phase.name === 'bytes') {
+      this.call.exchange.end();
+      this.settleWhole(phase.head);
+    }
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    const phase = this.phase;
+    if (phase.name === 'over' || phase.name === 'keeping') return;
+    const error = failureError(failure);
+    // Where no head has come, nothing else tells it.
+    this.call.sentAt = this.awaited?.sentAt ?? 0;
+    if (this.handedOn === 'answer') this.endFailedUpstream(error);
+    else {
+      this.phase = over;
+      this.owner.onAttemptFailed(error, failure, null);
+    }
+  }
+
+  onClientGone(): void {
+    if (drainOrCancel(this)) {
+      this.phase = over;
+      this.stopTimers();
+    } else this.settle('client_gone');
+  }
+
+  onDrained(): void {
+    const phase = this.phase;
+    if (phase.name === 'sent') {
+      this.settleWhole(phase.head);
+      return;
+    }
+    this.flowing = true;
+    this.#heardAt = performance.now();
+    // What was gathered of an answer that was too large for that has been taken.
+    if (phase.name === 'bytes') this.#holdOrEnd(0);
+    this.awaited?.resume();
+  }
+
+  onSweep(now: number): void {
+    if (this.phase.name === 'opening') {
+      if (now - this.#heardAt >= heldMs) this.#open(this.phase, this.phase.beginning.rest(), false);
+      return;
+    }
+    const { keepAliveMs } = this.call.running.snapshot.timeouts;
+    if (
+      keepAliveMs === 0 ||
+      !this.flowing ||
+      this.call.exchange.isBlocked ||
+      now - this.#heardAt < keepAliveMs
+    )
+      return;
+    if (!mayKeepAlive(this.phase, this.transform)) return;
+    this.#heardAt = now;
+    this.#begin('head');
+    // Too short to matter if the client does not take it.
+    this.call.exchange.write(keepAliveBytes(this.call));
+  }
+
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.call.onFault(where, fault);
+  }
+
+  onOurFault(error: GatewayError): void {
+    const { awaited } = this;
+    const phase = this.phase;
+    this.phase = over;
+    this.stopTimers();
+    try {
+      if (!this.call.exchange.isAnswered) refuse(this.services, this.call, error);
+      else if (phase.name === 'events' || phase.name === 'undecided' || phase.name === 'waiting')
+        this.writeLastWords(phase, error);
+      else this.call.exchange.abort();
+    } finally {
+      // After the client's side has ended, since nothing of this is the target's doing.
+      awaited?.cancel();
+      this.settle(outcomeOf(error), true);
+    }
+  }
+
+  /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
+  refuse(error: GatewayError, head: ResponseHead | null): void {
+    if (this.handedOn !== 'nothing') {
+      this.breakOff(error);
+      return;
+    }
+    this.phase = over;
+    this.stopTimers();
+    refuse(this.services, this.call, error, head);
+  }
+
+  /** @param first bytes of an answer that is passed on as it comes; null where more are needed */
+  #open(opening: Bytes, first: Buffer | null, isWhole: boolean): boolean {
+    if (first === null) {
+      this.#heardAt = performance.now();
+      this.services.sweepList.add(this);
+      return true;
+    }
+    if (this.#giveUpIfUnfit(opening.head, first, isWhole)) return false;
+    this.#outgrown(opening, first);
+    if (this.phase.name !== 'bytes') return false;
+    return first.length === 0 || this.#take(first);
+  }
+
+  #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
+    const failure = beginning.failureIn(chunk);
+    if (failure !== null) {
+      this.giveUp(failure);
+      return true;
+    }
+    transform.note(chunk);
+    this.flowing = this.call.exchange.write(chunk);
+    return this.flowing;
+  }
+
+  /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
+  #giveUpIfUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
+    const answersJson = this.call.route.endpoint?.answersJson !== false;
+    const refusal = unfitError(head, first, { isWhole, answersJson, secrets: this.#secrets });
+    if (refusal !== null) this.giveUp(refusal);
+    return refusal !== null;
+  }
+
+  /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
+  #outgrown({ transform, head }: Answering, before: Buffer): void {
+    if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
+    else if (!transform.divisible) this.giveUp(tooLarge("The upstream's answer is too large to be changed."));
+    else this.#beginBytes(transform, head);
+  }
+
+  /** What the caller is told of an error answer, or null where it passes as it came. */
+  #errorOf(head: ResponseHead, body: Buffer): GatewayError | null {
+    const { error } = readErrorAnswer(this.call.target.upstream, head, body);
+    return error ?? (this.transform?.exactErrors ? null : statusError(head, body));
+  }
+
+  #tellError(head: ResponseHead, error: GatewayError): void {
+    this.phase = over;
+    // Of one below, the attempt has read the body.
+    if (head.status >= 500 && isVendorAccountError(error)) this.attempt?.accountRefused(error);
+    this.awaited?.cancel();
+    // Of an answer about our account nothing passes, its headers included.
+    this.refuse(error, isVendorAccountError(error) ? null : head);
+  }
+
+  #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
+    this.phase = { name: 'bytes', transform, head, beginning: beginningOf(head, this.#secrets) };
+    this.handedOn = 'answer';
+    this.call.exchange.begin(head.status, answerLines(this.call, head));
+    releaseBody(this.services, this.call, this.awaited, this.transform);
+  }
+
+  #onWhole(whole: Whole, chunk: Buffer): boolean {
+    const { head, gathered } = whole;
+    if (gathered.length === 0 && chunk.length === head.contentLength && this.handedOn === 'nothing') {
+      this.#sendWhole(whole, chunk);
+      return true;
+    }
+    const room = gathered.roomFor(chunk.length, head.contentLength);
+    if (room !== -1 && !this.#holdOrEnd(room)) return true;
+    if (gathered.add(chunk, head.contentLength) || this.handedOn !== 'nothing') return true;
+    const before = gathered.take();
+    if (head.status < 300 && this.#giveUpIfUnfit(head, before.length > 0 ? before : chunk, false))
+      return true;
+    this.#outgrown(whole, before);
+    if (before.length > 0 && this.#take(before) && this.phase.name === 'bytes') this.#holdOrEnd(0);
+    return this.#take(chunk);
+  }
+
+  /**
+   * So much of the answer is in memory, or about to be.
+   * @returns false when there is no room for it: then the call is over
+   */
+  #holdOrEnd(bytes: number): boolean {
+    const call = this.call;
+    if (bytes === call.gathered) return true;
+    const refusal = takeAnswerMemory(this.services, call, bytes);
+    if (refusal === null) return true;
+    // What was asked of the target was answered: it has not failed, and no other is asked.
+    if (this.handedOn !== 'nothing') this.breakOff(refusal, 'no_room');
+    else {
+      this.attempt?.giveUp('no_room', refusal);
+      this.refuse(refusal, null);
+    }
+    return false;
+  }
+
+  #sendWhole({ transform, head }: Answering, body: Buffer): void {
+    let answer: Buffer | string = body;
+    if (head.status >= 400) {
+      const error = this.#errorOf(head, body);
+      if (error !== null) {
+        this.#tellError(head, error);
+        return;
+      }
+    }
+    if (head.status < 300) {
+      if (this.#giveUpIfUnfit(head, body, true)) return;
+      try {
+        answer = transform.whole(body);
+      } catch (fault) {
+        if (!(fault instanceof GatewayError)) throw fault;
+        this.giveUp(fault);
+        return;
+      }
+    }
+    const { keep } = transform;
+    this.whenKept(keep === null ? null : wholeEnd(keep, head, answer), (result) => {
+      if (result instanceof GatewayError) this.refuse(result, null);
+      else this.#respond(head, result ?? answer);
+    });
+  }
+
+  #respond(head: ResponseHead, answer: Buffer | string): void {
+    const call = this.call;
+    if (call.exchange.respond(head.status, answerLines(call, head), answer)) this.settleWhole(head);
+    else {
+      // No more than what the client has not taken: the upstream's bytes have become the answer.
+      countAnswerMemory(this.services, call, call.exchange.bytesOut);
+      this.phase = { name: 'sent', head };
+    }
+  }
+
+  #endWhole(whole: Whole): void {
+    const { head } = whole;
+    const body = whole.gathered.take();
+    if (this.handedOn !== 'nothing') this.breakOff(this.#errorOf(head, body) ?? statusError(head, body));
+    else this.#sendWhole(whole, body);
+  }
+
+  /** @param part of the stream that leaves next */
+  #begin(part: 'head' | 'answer'): void {
+    const before = this.handedOn;
+    if (before !== 'answer') this.handedOn = part;
+    if (before === 'nothing') this.call.exchange.begin(200, streamLines(this.call, this.head));
+  }
+
+  #onEvents(events: Events, chunk: Buffer): boolean {
+    const { transform, runs } = events;
+    const run = runs.push(chunk);
+    const held = runs.held + transform.gatheredBytes;
+    if ((held > usualEventBytes || this.call.gathered > 0) && !this.#holdOrEnd(held)) return true;
+    if (run === null) return true;
+    if (runs.overlong && !transform.divisible) {
+      this.giveUp(tooLarge('An event of the upstream is too large to be passed on.'));
+      return true;
+    }
+    if (this.handedOn !== 'answer' && !this.#beginIfGood(events.judge(run))) return true;
+    return this.#passRun(events, run);
+  }
+
+  /** @returns whether what was judged is the beginning of an answer; what shows to be none is given up */
+  #beginIfGood(verdict: StreamVerdict): boolean {
+    if (verdict === 'silence') return false;
+    if (verdict !== 'meaningful') {
+      if (verdict.unbegun) this.giveUnbegun(verdict);
+      else this.giveUp(verdict);
+      return false;
+    }
+    clearTimeout(this.firstTokenTimer);
+    this.#begin('answer');
+    releaseBody(this.services, this.call, this.awaited, this.transform);
+    return true;
+  }
+
+  #passRun({ transform, runs }: Events, run: Buffer): boolean {
+    const passed = transform.pass(run, runs.overlong);
+    if (passed.length > 0) {
+      this.#heardAt = performance.now();
+      this.flowing = this.call.exchange.write(passed);
+    }
+    const { failure } = transform;
+    if (failure?.isTold) this.endFailed(failure.error);
+    else if (failure !== null) this.giveUp(failure.error);
+    else if (transform.endsItself && transform.isComplete) this.endComplete(transform);
+    return this.flowing;
+  }
+
+  #endEvents(events: Events): void {
+    const { transform } = events;
+    const event = events.last();
+    if (event !== null) this.#onEvents(events, event);
+    // Judging what was left may have ended the call.
+    if (this.phase !== events) return;
+    const { exchange } = this.call;
+    if (this.handedOn !== 'answer' && transform.exactErrors) {
+      this.giveUnbegun(endedUnbegun());
+      return;
+    }
+    const { last, error } = transform.end();
+    if (this.handedOn !== 'answer' && transform.failure !== null) {
+      this.giveUnbegun(transform.failure.error);
+      return;
+    }
+    this.#begin('head');
+    if (last !== null) exchange.write(last);
+    if (error !== null) this.breakOff(error);
+    else if (transform.passedError !== null) this.endFailed(transform.passedError);
+    else this.endGood(transform);
+  }
+}

@@ -1,0 +1,301 @@
+import { performance } from 'node:perf_hooks';
+import { noteVendorAccountRefused } from '../../attempts/attempts.js';
+import type { Upstream } from '../../config/types.js';
+import { idOfBeginning, idOfEvents } from '../../conversation/answer-id.js';
+import { estimatedUsage, tokensOf } from '../../conversation/estimate-usage.js';
+import type { Usage } from '../../conversation/usage.js';
+import { GatewayError } from '../../errors.js';
+import { budgetKeptMs } from '../../limits/pools.js';
+import type { CallOutcome, CallRecord } from '../../metrics/call-record.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import {
+  endOfResponse,
+  type ResponseAction,
+  type ResponseEnd,
+  upstreamRequest,
+} from '../../protocols/responses/by-id.js';
+import type { AnswerWatch } from '../../stream/observe.js';
+import { writtenIn } from '../../stream/streamed-text.js';
+import { type BackgroundCall, backgroundId } from '../../usage/background-calls.js';
+import { noLines } from '../../wire/head.js';
+import { parseObject } from '../../wire/json.js';
+import type { Call } from '../call.js';
+import { expectedUsage } from '../limits/expected-usage.js';
+import { type BegunResponse, costsOfTokens, factorOf } from '../record/consumption.js';
+import type { Services } from '../services.js';
+import { askingAbout, type CollectedRequest, isFailure } from '../upstream/ask.js';
+import { keyMark, markedKey } from '../upstream/key-mark.js';
+import type { AskAlone, Watched, WatchedWork } from './watch.js';
+
+/*
+ * A response that is made in the background goes on after the answer to its call, and only whoever asks for it later
+ * learns what it has used. Until then the call keeps what it has taken of its limits, by the usage that was expected. Its
+ * line in the ledger and its place in the metrics come when the end is known: because a client asks for the response, or
+ * because the gateway does so by itself, as it asks about video tasks. This takes no more than the call's record in the
+ * store, so any worker of any host can settle it, and one of them does, once.
+ */
+
+/** Whoever has begun to settle one is done by then, or somebody else does it. */
+const claimMs = 10_000;
+/** One that has not ended by then is charged what was expected. */
+const watchedMs = 24 * 60 * 60 * 1000;
+/** An upstream may not know for so long what it has just made. */
+const youngMs = 10_000;
+const longestAskMs = 10_000;
+const answerBytes = 32 * 1024 * 1024;
+
+/**
+ * Notes that a call which is about to be sent may end after its answer.
+ * @param apiKey of the upstream
+ * @param watch what else is shown the beginning of its answer, or null
+ * @returns what is shown it
+ */
+export function beginInBackground(call: Call, apiKey: string | null, watch: AnswerWatch | null): AnswerWatch {
+  const begun: BegunResponse = { expected: expectedUsage(call), credential: keyMark(apiKey), id: null };
+  call.begun = begun;
+  return (piece, isStream) => {
+    begun.id ??= isStream ? idOfEvents(piece, 'response') : idOfBeginning(piece);
+    const isSeen = watch === null || watch(piece, isStream);
+    return isSeen && begun.id !== null;
+  };
+}
+
+/** Leaves a call to be settled once its end is known. @param record of what is known by now */
+export function settleLater(services: Services, call: Call, record: CallRecord): void {
+  const { begun, target, model, limited } = call;
+  if (begun?.id == null || target === null) return;
+  const { expected } = begun;
+  const streamed = call.usage?.output ?? 0;
+  const usage = estimatedUsage(expected.input, Math.max(expected.output, streamed));
+  const factor = factorOf(call);
+  const background: BackgroundCall = {
+    response: begun.id,
+    upstream: target.upstream.name,
+    upstreamModel: target.model,
+    credential: begun.credential,
+    at: Date.now(),
+    reserved: limited?.reserved() ?? [],
+    factor,
+    streamed,
+    record: {
+      ...record,
+      endsLater: false,
+      outcome: 'incomplete',
+      usage,
+      units: 1,
+      ...costsOfTokens(model?.price ?? null, target.cost, usage, factor),
+    },
+  };
+  const work = services.background.add(background).then((isNoted) => {
+    if (!isNoted) services.meter(background.record);
+  });
+  services.unattended.add(work);
+}
+
+/**
+ * Settles what a key's call has begun, where what an upstream says of it shows that it has ended. Never rejects.
+ * @param response whole, as JSON text
+ */
+export async function settleShown(
+  services: Services,
+  keyId: string,
+  id: string,
+  response: Buffer,
+): Promise<void> {
+  try {
+    const shown = shownBy(response);
+    if (shown.end !== null) await settle(services, backgroundId(keyId, id), shown);
+  } catch (fault) {
+    // The store is gone, as its other users tell; the watch looks again.
+    if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);
+  }
+}
+
+/**
+ * Settles one of which nobody can tell any more what it has used.
+ * @param response as it stood last, as JSON text; null where nobody knows
+ * @throws {GatewayError} of the store
+ */
+export function settleUnknown(
+  services: Services,
+  keyId: string,
+  id: string,
+  response: Buffer | null,
+): Promise<void> {
+  return settle(services, backgroundId(keyId, id), response === null ? null : shownBy(response));
+}
+
+/** What an upstream has shown of a response. */
+interface Shown {
+  /** Whole, as JSON text. */
+  readonly response: Buffer;
+  /** Null for one that goes on. */
+  readonly end: ResponseEnd | null;
+}
+
+function shownBy(response: Buffer): Shown {
+  return { response, end: endOfResponse(response) };
+}
+
+/** @param shown last; null where nobody can tell */
+async function settle(services: Services, id: string, shown: Shown | null): Promise<void> {
+  const { background, budgets } = services;
+  const found = await background.find(id);
+  if (found === null || !(await background.claim('end', id, claimMs))) return;
+  const record = endedRecord(services, found, shown);
+  // First, since the next call may be let in by them.
+  for (const { pool, limit, amount } of found.reserved) {
+    const owed = record.costNanoUsd - amount;
+    if (owed === 0) continue;
+    await budgets.reserve(pool, { limit, least: 0, want: 0, owed, debt: record.id, ttlMs: budgetKeptMs });
+  }
+  await services.correct(record);
+  await background.remove(id);
+}
+
+const outcomes: Readonly<Record<ResponseEnd['status'], CallOutcome>> = {
+  completed: 'complete',
+  incomplete: 'complete',
+  failed: 'upstream_error',
+  cancelled: 'incomplete',
+};
+
+function endedRecord(services: Services, found: BackgroundCall, shown: Shown | null): CallRecord {
+  const { record, at, factor } = found;
+  const now = performance.now();
+  const ended = { ...record, endedAt: now, durationMs: record.durationMs + Math.max(0, Date.now() - at) };
+  const expected = estimatedUsage(record.usage?.input ?? 0, record.usage?.output ?? 0);
+  if (shown === null) return { ...ended, usage: expected };
+  const { end } = shown;
+  const usage = end?.usage ?? unsaidUsage(shown, found, expected);
+  if (usage === expected) return { ...ended, usage };
+  const outcome = end === null ? record.outcome : outcomes[end.status];
+  if (usage === null) return { ...ended, outcome, usage, units: 0, costNanoUsd: 0, paidNanoUsd: 0 };
+  const model = services.running.snapshot.models.get(record.model ?? '');
+  // Gone from the config, nobody knows its price any more.
+  if (model === undefined) return { ...ended, outcome, usage };
+  const { upstream, upstreamModel } = found;
+  const target = model.targets.find(
+    (each) => each.upstream.name === upstream && each.model === upstreamModel,
+  );
+  return { ...ended, outcome, usage, ...costsOfTokens(model.price, target?.cost ?? null, usage, factor) };
+}
+
+/**
+ * What a response is thought to have used that does not say so: no less than its client has had of it. One that has
+ * failed has used nothing.
+ * @param expected when its call was let in
+ */
+function unsaidUsage({ end, response }: Shown, { streamed }: BackgroundCall, expected: Usage): Usage | null {
+  if (end?.status === 'failed') return null;
+  const { input } = expected;
+  const output = Math.max(streamed, tokensOf(writtenIn(parseObject(response.toString('utf8'))).weight));
+  if (end === null) return output <= expected.output ? expected : estimatedUsage(input, output);
+  if (end.status !== 'cancelled') return estimatedUsage(input, output);
+  return { input, output, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };
+}
+
+/** The responses that upstreams make in the background. @param mayFindAny looking into a store that was never used would make it */
+export function watchedResponses(services: Services, mayFindAny: () => boolean): Watched {
+  const { background } = services;
+  return {
+    mayBeAny: () => background.mayBeAny() && mayFindAny(),
+    page: (limit, from) => background.page(limit, from),
+    find: async (id) => {
+      const found = await background.find(id);
+      return found === null ? null : workOn(services, id, found);
+    },
+  };
+}
+
+function workOn(services: Services, id: string, found: BackgroundCall): WatchedWork {
+  const ageMs = Date.now() - found.at;
+  const upstream = services.running.snapshot.upstreams.get(found.upstream);
+  if (upstream === undefined)
+    return {
+      ageMs,
+      upstream: null,
+      claim: (ms) => services.background.claim('watch', id, ms),
+      // Of one that is gone from the config, another host's may still know.
+      work: async () => (ageMs < watchedMs ? undefined : settle(services, id, null)),
+    };
+  return {
+    ageMs,
+    upstream: upstream.name,
+    claim: (ms) => services.background.claim('watch', id, ms),
+    work: (ask) => look(services, { id, found, upstream, ageMs }, ask),
+  };
+}
+
+interface Looked {
+  readonly id: string;
+  readonly found: BackgroundCall;
+  readonly upstream: Upstream;
+  readonly ageMs: number;
+}
+
+/** Asks how a response stands, and settles it when it has ended, or has not in a day. */
+async function look(
+  services: Services,
+  { id, found, upstream, ageMs }: Looked,
+  ask: AskAlone,
+): Promise<void> {
+  const asking = askingAbout(services, found.record.model ?? '');
+  const request = showRequest(services, found, upstream);
+  const answer = await ask(asking, request);
+  // After a day it is asked once all the same: nobody may have been there to do it before.
+  const isLast = ageMs >= watchedMs;
+  if (!isFailure(answer)) {
+    const { head, body, refusal } = answer;
+    const told = refusal?.error ?? null;
+    if (isVendorAccountError(told)) {
+      const { apiKey } = request;
+      noteVendorAccountRefused(services, asking, { upstream, model: found.upstreamModel, apiKey }, told);
+    } else if (head.status < 300) {
+      const shown = shownBy(body);
+      if (isLast || shown.end !== null) await settle(services, id, shown);
+      return;
+    } else if (head.status === 404 && ageMs >= youngMs) {
+      await settle(services, id, null);
+      return;
+    }
+  }
+  if (isLast) await settle(services, id, null);
+}
+
+function showRequest(services: Services, found: BackgroundCall, upstream: Upstream): CollectedRequest {
+  const { timeouts } = services.running.snapshot;
+  return responseRequest({
+    upstream,
+    apiKey: markedKey(upstream, found.credential),
+    id: found.response,
+    action: 'show',
+    query: '',
+    lines: noLines,
+    deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestAskMs) },
+  });
+}
+
+interface AskedResponse extends Pick<CollectedRequest, 'apiKey' | 'lines' | 'deadlines'> {
+  readonly upstream: Upstream;
+  /** The upstream's own. */
+  readonly id: string;
+  readonly action: ResponseAction;
+  /** As it stands in the client's request; empty for none. */
+  readonly query: string;
+}
+
+/** What an upstream is asked about a response that it holds. */
+export function responseRequest({ id, action, query, ...asked }: AskedResponse): CollectedRequest {
+  return {
+    ...upstreamRequest(id, action, query),
+    ...asked,
+    protocol: 'responses',
+    contentType: null,
+    target: null,
+    body: [],
+    maxBytes: answerBytes,
+    attempt: null,
+    hasEffects: action === 'cancel',
+  };
+}

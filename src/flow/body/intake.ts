@@ -1,0 +1,169 @@
+import { performance } from 'node:perf_hooks';
+import type { Snapshot } from '../../config/types.js';
+import { type FaultPlace, GatewayError, guard } from '../../errors.js';
+import type { BodyReceiver } from '../../http/body.js';
+import { decodeBody, decoderOf } from '../../http/content-coding.js';
+import type { ExchangeListener } from '../../http/exchange.js';
+import { Swept } from '../../http/sweep.js';
+import { LeastRate, type RateBound } from '../../upstream/least-rate.js';
+import type { AuthenticatedCall } from '../call.js';
+import { type AdmissionListener, admit, type Next } from '../limits/admit.js';
+import { keepMemory, tryMemory } from '../memory-budget.js';
+import { account } from '../record/account.js';
+import { refuse } from '../refuse.js';
+import type { Services } from '../services.js';
+
+/** How much larger than its compressed form a body is expected to be at most; JSON stays well below. */
+const usualRatio = 20;
+const leastDecodedBytes = 64 * 1024;
+/** A body of this size takes milliseconds. */
+const largeBytes = 1024 * 1024;
+/** Room for one that is larger grows by this. */
+const decodedGrowth = 4;
+
+/**
+ * Takes in the body of a call: first its place among the calls of its key, then its bytes as there is memory for them,
+ * then it decodes them.
+ */
+export class Intake extends Swept implements BodyReceiver, ExchangeListener, AdmissionListener {
+  readonly #services: Services;
+  readonly #call: AuthenticatedCall;
+  readonly #next: Next<AuthenticatedCall>;
+  /** The call waits for its limits. */
+  #waits = false;
+  /** Of a body that does not come at once. */
+  #rate: LeastRate | null = null;
+
+  constructor(services: Services, call: AuthenticatedCall, next: Next<AuthenticatedCall>) {
+    super();
+    this.#services = services;
+    this.#call = call;
+    this.#next = next;
+  }
+
+  /**
+   * Begins to read. Must be called before the handler of the request returns.
+   * @param isLimited the call counts among those of its key
+   * @throws {GatewayError} when the call is refused before its body
+   */
+  start(isLimited: boolean): void {
+    const { exchange, running } = this.#call;
+    const { contentEncoding } = exchange.head;
+    this.#waits = isLimited && !admit(this.#services, this.#call, this);
+    if (isCoded(contentEncoding)) decoderOf(contentEncoding);
+    exchange.listener = this;
+    this.#services.sweepList.add(this);
+    exchange.readBody(running.snapshot.limits.bodyBytes, this, this.#waits);
+  }
+
+  onAdmitted(): void {
+    this.#waits = false;
+    this.#call.exchange.resumeBody();
+  }
+
+  onNotAdmitted(refusal: GatewayError): void {
+    this.#refuse(refusal);
+  }
+
+  onBody(body: Buffer): void {
+    this.#services.sweepList.remove(this);
+    const coding = this.#call.exchange.head.contentEncoding;
+    if (!isCoded(coding)) {
+      this.#take(body);
+      return;
+    }
+    const { bodyBytes } = this.#call.running.snapshot.limits;
+    this.#decode(coding, body, Math.min(bodyBytes, Math.max(leastDecodedBytes, usualRatio * body.length)));
+  }
+
+  hold(bytes: number): boolean {
+    const more = bytes - this.#call.heldBytes;
+    const refusal = more <= 0 ? null : tryMemory(this.#services, this.#call, more);
+    if (refusal !== null) this.#refuse(refusal);
+    return refusal === null;
+  }
+
+  onBodyRefused(error: GatewayError): void {
+    this.#refuse(error);
+  }
+
+  onClientGone(): void {
+    this.#services.sweepList.remove(this);
+    account(this.#services, this.#call, 'client_gone');
+  }
+
+  onDrained(): void {}
+
+  onSweep(now: number): void {
+    if (this.#waits) return;
+    const { exchange, running, startedAt } = this.#call;
+    this.#rate ??= new LeastRate(startedAt);
+    const isLate = now - startedAt >= running.snapshot.timeouts.bodyMs;
+    const isSlow = this.#rate.isTooSlow(now, exchange.bytesIn, rateBound(running.snapshot));
+    if (!isLate && !isSlow) return;
+    exchange.closing = true;
+    this.#refuse(lateBody(isSlow, running.snapshot));
+  }
+
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.#call.onFault(where, fault);
+  }
+
+  #refuse(error: GatewayError): void {
+    this.#services.sweepList.remove(this);
+    refuse(this.#services, this.#call, error);
+  }
+
+  /** Decodes within `limit` bytes, for which there is room; a body that needs more gets its chance with more. */
+  #decode(coding: string, body: Buffer, limit: number): void {
+    const call = this.#call;
+    const { bodyBytes } = call.running.snapshot.limits;
+    if (!this.hold(body.length + limit)) return;
+    const done = (result: Buffer | GatewayError): void => {
+      if (call.accounted) return;
+      if (!(result instanceof GatewayError)) this.#take(result);
+      else if (result.kind === 'request_too_large' && limit < bodyBytes)
+        this.#decode(coding, body, Math.min(bodyBytes, limit * decodedGrowth));
+      else refuse(this.#services, call, result);
+    };
+    decodeBody(decoderOf(coding), body, limit, guard('request', call, done));
+  }
+
+  #take(body: Buffer): void {
+    const call = this.#call;
+    call.body = body;
+    call.bodyAt = performance.now();
+    keepMemory(this.#services, call, body.length);
+    if (body.length < largeBytes) this.#goOn();
+    else this.#services.largeBodies.add(guard('request', call, () => this.#goOn()));
+  }
+
+  #goOn(): void {
+    const call = this.#call;
+    if (call.accounted) return;
+    try {
+      this.#next(this.#services, call);
+    } catch (fault) {
+      call.onFault('request', fault);
+    }
+  }
+}
+
+/** True for a body in a content coding. */
+export function isCoded(coding: string): boolean {
+  return coding !== '' && coding.toLowerCase() !== 'identity';
+}
+
+/** How slow a body may be, and a file that is fetched. */
+export function rateBound({ limits, timeouts }: Snapshot): RateBound {
+  return { bytesPerSecond: limits.leastBodyRate, graceMs: timeouts.bodyGraceMs };
+}
+
+/** The error for a request body that was silent for too long, or is slower than that. */
+export function lateBody(isSlow: boolean, { limits, timeouts }: Snapshot): GatewayError {
+  const message = isSlow
+    ? `The request body came too slowly: it has to bring ${limits.leastBodyRate} bytes a second, over ` +
+      `${timeouts.bodyGraceMs / 1000} s each time.`
+    : 'The request body did not arrive in time.';
+  return new GatewayError('request_timeout', message);
+}

@@ -1,0 +1,242 @@
+import type { Price, UnpricedRule } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+import type { ExchangeListener } from '../../http/exchange.js';
+import type { Decision } from '../../limits/admission.js';
+import type { Demand } from '../../limits/pool.js';
+import { type CallPools, demandsOf, poolsOfKey } from '../../limits/pools.js';
+import { costOf, isFree } from '../../usage/cost.js';
+import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
+import { account } from '../record/account.js';
+import { factorOf } from '../record/consumption.js';
+import { refuse } from '../refuse.js';
+import type { Services } from '../services.js';
+import { overBudget, overLimit, undecided } from './errors.js';
+import { type Expected, expectedOf, expectedTokens, presumeSeconds } from './expected-usage.js';
+import { budgetsOf, hasBudget, LimitedCall } from './limited-call.js';
+
+/*
+ * Where a call meets its limits. What it needs of them is put together here and decided by its worker's `LeaseHolder`:
+ * the head of `limits/lease-holder` tells how, step by step. A denial becomes a 429 here, or a 503 where nobody knows
+ * (`applyDecision`, in the words of `flow/limits/errors`).
+ *
+ * `admit`           before the body: requests and calls at once, of the key and its groups
+ * `admitThen`       the same for a call without a body
+ * `admitResolved`   once the model is known: its limits, tokens, budgets
+ *
+ * Other 429, with paths from `src`:
+ *
+ * of what a key may hold at a worker whatever its limits: `flow/sockets/session-memory` (told late by
+ *   `flow/sockets/take-place`), `Downloads` of `flow/video/downloads`, and as a message of the socket
+ *   `flow/responses-socket/socket`
+ * of a realtime session whose budget is spent: `flow/realtime/funds`, told as an event by `flow/realtime/bridge`
+ * an upstream's own: it passes as it came (`flow/answer/relay`, `flow/realtime/open`), or is told in the client's words
+ *   (`statusError` of `attempts/told-error`); of a video's file by `flow/video/content-relay`, of a response over a
+ *   WebSocket by `protocols/responses/socket-message`
+ * an upstream's own inside a 200: `isLimitWord` of `protocols/error-formats/upstream-error` knows the words, and
+ *   `upstream-error` of `protocols/messages`, `generate-content` and `responses`, `protocols/images/answer-decode` and
+ *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
+ */
+
+/** What follows for a call once a phase has done with it, at once or later. */
+export type Next<Of extends Call> = (services: Services, call: Of) => void;
+
+/** Who waits for a call to be let in. */
+export interface AdmissionListener {
+  onAdmitted(): void;
+  /** Instead: `rate_limit_exceeded`, `budget_exceeded` or `store_unavailable`. */
+  onNotAdmitted(refusal: GatewayError): void;
+}
+
+/**
+ * Takes what a call needs of the limits of its key and groups that are known before its body: requests and calls at
+ * once. It keeps them to its end, whatever its body turns out to be.
+ * @param waiter hears later of a call that is not let in at once
+ * @param needed `concurrentOnly` for a download of what an earlier call has made: it is one of the calls at once, and no
+ * request
+ * @returns whether it is let in at once
+ * @throws {GatewayError} `rate_limit_exceeded` or `store_unavailable`, where that is known at once
+ */
+export function admit(
+  services: Services,
+  call: AuthenticatedCall,
+  waiter: AdmissionListener,
+  needed: 'beforeModel' | 'concurrentOnly' = 'beforeModel',
+): boolean {
+  const { key } = call;
+  if (key.limits === null && key.groupLimits.length === 0) return true;
+  const { demands, rateLines } = poolsOfKey(key)[needed];
+  const limited = new LimitedCall(services.limits, rateLines);
+  call.limited = limited;
+  if (demands.length === 0) return true;
+  limited.beforeModel = services.limits.take(demands, services.hostClock.at(call.authenticatedAt));
+  return (
+    limited.beforeModel !== null || admitOrWait(services, { limited, part: 'beforeModel', demands, waiter })
+  );
+}
+
+/** What a call takes together: before its body is read, and once its model is known. */
+type Part = 'beforeModel' | 'forModel';
+
+/** What a worker has too little of to let a call in by itself. */
+interface Short {
+  readonly limited: LimitedCall;
+  readonly part: Part;
+  readonly demands: readonly Demand[];
+  readonly waiter: AdmissionListener;
+}
+
+/** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws {GatewayError} a refusal */
+function admitOrWait(services: Services, { limited, part, demands, waiter }: Short): boolean {
+  const decision = services.limits.acquire(demands, (later) => {
+    if (limited.isOver) {
+      if (later.outcome === 'admitted') later.release();
+      return;
+    }
+    const refusal = applyDecision(limited, part, later);
+    if (refusal === null) waiter.onAdmitted();
+    else waiter.onNotAdmitted(refusal);
+  });
+  if (decision.outcome === 'pending') {
+    limited[part] = decision;
+    return false;
+  }
+  const refusal = applyDecision(limited, part, decision);
+  if (refusal !== null) throw refusal;
+  return true;
+}
+
+/** As `admit`, for a call without a body, which goes on with `next` once it is let in. */
+export function admitThen(
+  services: Services,
+  call: AuthenticatedCall,
+  next: Next<AuthenticatedCall>,
+  needed: 'beforeModel' | 'concurrentOnly' = 'beforeModel',
+): void {
+  const queued = new Queued(services, call, next);
+  if (admit(services, call, queued, needed)) next(services, call);
+  else call.exchange.listener = queued;
+}
+
+/**
+ * Takes what a call needs of its other limits, those of tokens, of its model, and its budgets, and goes on: at once, where
+ * this worker has enough of them, and else when it knows. The call's model is known by then.
+ * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` when it is known at once that there is too little,
+ * `permission_denied` for a budget that would have to pay for what has no price,
+ * `store_unavailable` when nobody knows, and whatever `next` throws at once; what comes later is answered here
+ */
+export function admitResolved(
+  services: Services,
+  call: ResolvedCall,
+  next: Next<ResolvedCall>,
+  expect: (call: ResolvedCall) => Expected = expectedOf,
+): void {
+  const { key, model } = call;
+  if (call.route.endpoint?.metering.seconds != null) presumeSeconds(call);
+  const price = hasBudget(key, model) ? priceToPay(call, call.running.snapshot.unpriced) : null;
+  if (call.limited === null && model.limits === null && price === null) {
+    next(services, call);
+    return;
+  }
+  const pools = poolsOfKey(key).forModel(model);
+  call.limited ??= new LimitedCall(services.limits, pools.rateLines);
+  const { limited } = call;
+  limited.rateLines = pools.rateLines;
+  if (pools.demands.length === 0 && price === null) {
+    limited.isAdmitted = true;
+    next(services, call);
+    return;
+  }
+  const demands =
+    price === null
+      ? demandsOf(pools, pools.tokenIndexes.length > 0 ? expectedTokens(call) : 0)
+      : demandsWithBudgets(call, limited, pools, { price, ...expect(call) });
+  limited.forModel = services.limits.take(demands, services.hostClock.at(call.validatedAt));
+  if (limited.forModel === null) {
+    const queued = new Queued(services, call, next);
+    if (!admitOrWait(services, { limited, part: 'forModel', demands, waiter: queued })) {
+      call.exchange.listener = queued;
+      return;
+    }
+  }
+  limited.isAdmitted = true;
+  next(services, call);
+}
+
+/**
+ * The price of a call that its budgets have to pay; null for one that costs nothing.
+ * @throws {GatewayError} `permission_denied` where nobody knows what it costs, and that is not to be for nothing
+ */
+function priceToPay({ key, model }: ResolvedCall, unpriced: UnpricedRule): Price | null {
+  const { price } = model;
+  if (price !== null) return isFree(price) || factorOf({ key }) === 0 ? null : price;
+  if (unpriced === 'free') return null;
+  throw new GatewayError(
+    'permission_denied',
+    `The model '${model.name}' has no price here, and so no budget can pay for it: ask whoever runs the gateway for one.`,
+    { param: 'model' },
+  );
+}
+
+function demandsWithBudgets(
+  call: ResolvedCall,
+  limited: LimitedCall,
+  pools: CallPools,
+  { price, usage, seconds }: Expected & { readonly price: Price },
+): readonly Demand[] {
+  const { key, model, units, made } = call;
+  const consumption = { usage, seconds, calls: units, made };
+  const cost = Math.max(1, costOf(price, consumption, factorOf(call)));
+  limited.budgets = budgetsOf(key, model, Date.now());
+  // Whatever is expected: a budget that is used up lets no call in, and a guess beyond it refuses none for ever.
+  const ofBudgets = limited.budgets.map(({ pool }) => ({ pool, amount: Math.min(cost, pool.limit) }));
+  // Tokens of a session count when it ends, as those of an upload do when it is answered.
+  const tokens = call.body === null ? 0 : usage.input + usage.output;
+  return [...demandsOf(pools, tokens), ...ofBudgets];
+}
+
+/**
+ * Gives a call what was decided for it, at once or after a wait: the units that it holds from now on.
+ * @returns why it is not let in; null where it is
+ */
+function applyDecision(limited: LimitedCall, part: Part, decision: Decision): GatewayError | null {
+  limited[part] = decision.outcome === 'admitted' ? decision : null;
+  if (decision.outcome === 'admitted') return null;
+  if (decision.reason === 'unknown') return undecided;
+  const { pool } = decision;
+  const budget = limited.budgets.find((each) => each.pool === pool);
+  return budget === undefined ? overLimit(decision) : overBudget(budget, decision);
+}
+
+/** A call that waits for units which its worker does not have. */
+class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
+  readonly #services: Services;
+  readonly #call: Of;
+  readonly #next: Next<Of>;
+
+  constructor(services: Services, call: Of, next: Next<Of>) {
+    this.#services = services;
+    this.#call = call;
+    this.#next = next;
+  }
+
+  onAdmitted(): void {
+    const { limited } = this.#call;
+    if (limited?.forModel != null) limited.isAdmitted = true;
+    try {
+      this.#next(this.#services, this.#call);
+    } catch (fault) {
+      this.#call.onFault('ipc', fault);
+    }
+  }
+
+  onNotAdmitted(refusal: GatewayError): void {
+    refuse(this.#services, this.#call, refusal);
+  }
+
+  onClientGone(): void {
+    account(this.#services, this.#call, 'client_gone');
+  }
+
+  /** Nothing is written before the decision. */
+  onDrained(): void {}
+}

@@ -1,0 +1,325 @@
+import { performance } from 'node:perf_hooks';
+import { type Asker, type AttemptPlan, Wait } from '../../attempts/attempts.js';
+import { toldStatus } from '../../attempts/error-answer.js';
+import { saysItLacks } from '../../attempts/lacking-endpoints.js';
+import { type AttemptOwner, type JudgedErrorAnswer, RelayedAttempt } from '../../attempts/relayed-attempt.js';
+import type { FailedAttempt } from '../../attempts/verdict.js';
+import type { Target } from '../../config/types.js';
+import type { ConversationRequest } from '../../conversation/request.js';
+import { GatewayError, type GivenUpBy, guard, unrepeatable } from '../../errors.js';
+import type { Endpoint, Translation } from '../../protocols/endpoint.js';
+import type { AnswerTransform } from '../../stream/answer-transform.js';
+import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
+import { ownLines, timingLine } from '../answer/lines.js';
+import { Relay } from '../answer/relay.js';
+import { attemptDeadlines, type ForwardedCall, type ResolvedCall, type RoutedCall } from '../call.js';
+import { holdInAll, keptBytes, takeAnswerMemory } from '../memory-budget.js';
+import { account } from '../record/account.js';
+import { noteFailed, noteGivenUp, noteToldUsage } from '../record/consumption.js';
+import { refusalOf } from '../refuse.js';
+import { aimAt, routeCall } from '../resolve.js';
+import { beginTranslatedMessage, sendSocketCall } from '../responses-socket/send.js';
+import type { Services } from '../services.js';
+import { fetchMedia, mediaToFetch, type RemotePart } from './fetch-media.js';
+import { Hedge, mayHedge } from './hedge.js';
+import {
+  decodeCall,
+  hasOtherForm,
+  nativeBody,
+  type Prepared,
+  postAttempt,
+  prepareNative,
+  prepareTranslated,
+  prepareUpload,
+  writtenBytes,
+} from './prepare.js';
+
+/** A body is in memory as it came, and as it is written anew. */
+const translatedCopies = 2;
+
+/** Sends a validated call to its model's targets, or to some of them, one after the other until one answers. */
+export function forward(services: Services, call: ResolvedCall, targets = call.model.targets): void {
+  const { endpoint } = call.route;
+  if (endpoint === null) throw new Error('the route calls no model');
+  const plan = routeCall(services, call, targets);
+  const forwarding = new Forwarding(services, aimAt(call, plan.target), endpoint, plan);
+  call.forwarding = forwarding;
+  plan.start(forwarding);
+}
+
+/**
+ * Asks a target, and the next one when that comes to nothing: which one that is, `AttemptPlan` says. The answer is handed on by
+ * the relay, a second attempt beside the first is the hedge's.
+ */
+export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
+  readonly services: Services;
+  readonly call: RoutedCall;
+  readonly endpoint: Endpoint;
+  readonly plan: AttemptPlan;
+  /** It has the client's side from the start. */
+  readonly relay: Relay;
+  /** The present one, or the last. */
+  #attempt: RelayedAttempt | null = null;
+  /** Two attempts, of which one may have been chosen. */
+  #hedge: Hedge | null = null;
+  /** Time went by before the first attempt. */
+  #isLate = false;
+
+  constructor(services: Services, call: RoutedCall, endpoint: Endpoint, plan: AttemptPlan) {
+    this.services = services;
+    this.call = call;
+    this.endpoint = endpoint;
+    this.plan = plan;
+    this.relay = new Relay(services, call, this);
+  }
+
+  get transform(): AnswerTransform | null {
+    return this.#attempt?.sentAt ? this.#attempt.transform : null;
+  }
+
+  ask(): void {
+    this.call.target = this.plan.target;
+    try {
+      const prepared = this.#prepare();
+      if (prepared !== null) this.#send(prepared);
+    } catch (fault) {
+      // Nothing was sent where its head could not be written.
+      this.#attempt?.withdraw();
+      throw fault;
+    }
+  }
+
+  /** @returns null where the gateway answers, or where media are fetched first */
+  #prepare(): Prepared | null {
+    const { call, endpoint } = this;
+    const { target, apiKey } = this.plan;
+    if (call.upload !== null) return prepareUpload(call, call.upload, endpoint, target);
+    if (!this.#isNative(target)) return this.#translate(target, endpoint.translation);
+    if (hasOtherForm(endpoint, target)) this.#holdTwice();
+    return prepareNative(this.services, call, { endpoint, target, apiKey });
+  }
+
+  #translate(target: Target, translation: Translation | null): Prepared | null {
+    const { call } = this;
+    if (translation === null) throw new Error(`${this.endpoint.protocol} cannot be translated`);
+    call.gatewayPath = 'translated';
+    const answer = call.socketCall === null ? null : beginTranslatedMessage(call, call.socketCall);
+    if (answer !== null) return this.#answerHere(answer);
+    this.#holdTwice();
+    const request = decodeCall(call, translation);
+    if (translation.answerHere !== null) return this.#answerHere(translation.answerHere(request));
+    const wanted = mediaToFetch(request, target, translation);
+    if (wanted.length === 0) return prepareTranslated(call, translation, target, request);
+    this.#fetchMedia(translation, request, wanted);
+    return null;
+  }
+
+  /** What is written in a body's place is about as long: that there is no room for it is better known before the work. */
+  #holdTwice(): void {
+    holdInAll(this.services, this.call, translatedCopies * (this.call.body?.length ?? 0));
+  }
+
+  #answerHere(json: string): null {
+    const { call } = this;
+    this.relay.stopTimers();
+    call.exchange.respond(200, ownLines(call) + timingLine(call), json);
+    account(this.services, call, 'complete');
+    return null;
+  }
+
+  #fetchMedia(translation: Translation, request: ConversationRequest, wanted: readonly RemotePart[]): void {
+    const { call } = this;
+    const { target } = this.plan;
+    const wait = new Wait();
+    fetchMedia(this.services, call, { request, target, wanted, waiting: wait })
+      .then((fetched) => {
+        if (!call.accounted) this.#send(prepareTranslated(call, translation, target, fetched));
+      })
+      .catch((fault: unknown) => {
+        if (call.accounted) return;
+        this.#attempt?.withdraw();
+        this.plan.cannot(fault);
+      })
+      .catch((fault: unknown) => call.onFault('promise', fault));
+    this.standBy(wait);
+  }
+
+  /**
+   * Has the relay wait for what is not its own attempt at an upstream: until then its client gets keep-alives. Whoever
+   * answers in its place tells it to `stopTimers`.
+   * @param wait is cancelled once the client has left
+   */
+  standBy(wait: Wait): void {
+    this.#isLate = true;
+    this.relay.reset(wait);
+  }
+
+  #send(prepared: Prepared): void {
+    const { services, call, relay } = this;
+    const { transform, gatewayPath, leftOut } = prepared;
+    call.gatewayPath = gatewayPath;
+    call.leftOut = leftOut;
+    // The body that was written stands in memory beside the one that came.
+    if (gatewayPath === 'translated')
+      holdInAll(services, call, (call.body?.length ?? 0) + keptBytes(transform) + writtenBytes(prepared));
+    const deadlines = attemptDeadlines(call, this.#isLate);
+    const { hedgeMs } = call.model;
+    const isHedged =
+      hedgeMs !== null &&
+      mayHedge(call, this.endpoint) &&
+      (gatewayPath === 'translated' || !prepared.hasEffects(prepared.body));
+    const attempt = new RelayedAttempt(services, this.plan, this, relay, prepared);
+    this.#attempt = attempt;
+    relay.reset(attempt);
+    attempt.exchange =
+      call.socketCall === null
+        ? postAttempt(services, call, attempt, prepared, deadlines)
+        : sendSocketCall(services, call, call.socketCall, attempt, prepared, deadlines, (json) =>
+            this.#answerHere(json),
+          );
+    // It may have failed already.
+    if (relay.awaited !== attempt || call.accounted) return;
+    this.awaitFirstToken(attempt.target);
+    if (isHedged) this.#hedge = new Hedge(this, attempt, hedgeMs);
+  }
+
+  /** Whether the target gets the call as it came. */
+  #isNative(target: Target): boolean {
+    const { endpoint } = this;
+    if (!target.native.has(endpoint.protocol)) return false;
+    return !endpoint.mayLack || !this.services.lacking.has(target, endpoint, performance.now());
+  }
+
+  /** Whether a target could be told what is asked. */
+  #canAsk(target: Target): boolean {
+    if (this.#isNative(target)) return true;
+    const { translation } = this.endpoint;
+    if (translation === null) return false;
+    try {
+      prepareTranslated(this.call, translation, target, decodeCall(this.call, translation));
+      return true;
+    } catch (fault) {
+      if (fault instanceof GatewayError) return false;
+      throw fault;
+    }
+  }
+
+  switchToOther(attempt: RelayedAttempt): boolean {
+    return this.#hedge?.switchToOther(attempt) ?? false;
+  }
+
+  adopt(attempt: RelayedAttempt): void {
+    this.plan.stayWith(attempt);
+    this.#attempt = attempt;
+    this.call.target = attempt.target;
+    this.call.gatewayPath = attempt.gatewayPath;
+    this.call.leftOut = attempt.leftOut;
+    this.relay.reset(attempt);
+  }
+
+  tryHold(bytes: number): boolean {
+    return this.call.accounted || takeAnswerMemory(this.services, this.call, bytes) === null;
+  }
+
+  awaitFirstToken({ firstTokenMs }: Target): void {
+    const { call, relay } = this;
+    if (firstTokenMs === null || call.accounted || !call.validated?.stream) return;
+    clearTimeout(relay.firstTokenTimer);
+    relay.firstTokenTimer = setTimeout(
+      guard('timer', call, () => this.#onSilent()),
+      firstTokenMs,
+    );
+  }
+
+  /** The attempt has sent nothing of its answer in time: as long as another target can be asked, that is its end. */
+  #onSilent(): void {
+    const attempt = this.#attempt;
+    if (attempt === null) return;
+    if (this.switchToOther(attempt)) {
+      noteGivenUp(this.call, attempt);
+      attempt.failed('first_token_timeout', false);
+      attempt.cancel();
+    } else if (
+      this.relay.isSilent &&
+      isReplayable(this.call) &&
+      !this.#hasEffects &&
+      this.plan.hasNext((target) => this.#canAsk(target))
+    ) {
+      noteGivenUp(this.call, attempt);
+      this.relay.giveUp(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
+    }
+  }
+
+  onErrorAnswer(attempt: RelayedAttempt, { head, body, status, error }: JudgedErrorAnswer): void {
+    if (this.switchToOther(attempt)) {
+      attempt.discard(head);
+      return;
+    }
+    if (this.#noteIfLacking(attempt.target, status, body)) {
+      attempt.discard(head);
+      this.#isLate = true;
+      this.plan.askAgain();
+      return;
+    }
+    const sentMs = performance.now() - attempt.sentAt;
+    if (!this.#planNext({ reason: status, bytesSent: true, sentMs })) return;
+    attempt.discard(head);
+    this.#goOn(error);
+  }
+
+  /** Remembers a target whose error answer says that it does not have this endpoint of its protocol. @returns whether it does */
+  #noteIfLacking(target: Target, status: number, body: Buffer): boolean {
+    const { endpoint, call } = this;
+    if (!endpoint.mayLack || call.gatewayPath === 'translated' || !call.exchange.alive) return false;
+    const { model } = target;
+    const path = endpoint.upstreamPath(model, false);
+    const isLacking = saysItLacks(status, body, { model, path, request: call.body });
+    if (isLacking) this.services.lacking.note(target, endpoint, performance.now());
+    return isLacking;
+  }
+
+  onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void {
+    const isGivenUp = typeof cause === 'string';
+    const { reason, bytesSent, sentMs } = isGivenUp ? { reason: cause, bytesSent: true, sentMs: 0 } : cause;
+    const status = error.vendorAccountStatus ?? (isGivenUp ? toldStatus(error) : null);
+    if (this.#planNext({ reason: status ?? reason, bytesSent, sentMs })) {
+      this.#goOn(error);
+      return;
+    }
+    noteToldUsage(this.call, this.#attempt);
+    this.relay.refuse(status === null && bytesSent && this.#hasEffects ? unrepeatable(error) : error, head);
+  }
+
+  /** Asked again, the present target would make or keep it twice. */
+  get #hasEffects(): boolean {
+    const { call, endpoint } = this;
+    return call.gatewayPath !== 'translated' && endpoint.hasEffects(nativeBody(call, endpoint));
+  }
+
+  /** Plans an attempt to follow one that failed. @returns whether there is one: then `#goOn` begins it. */
+  #planNext(attempt: Pick<FailedAttempt, 'reason' | 'bytesSent' | 'sentMs'>): boolean {
+    const { call, plan } = this;
+    if (!call.exchange.alive) return false;
+    return plan.planNext({ ...attempt, replayable: isReplayable(call), hasEffects: this.#hasEffects });
+  }
+
+  #goOn(failure: GatewayError): void {
+    if (this.#attempt !== null) noteFailed(this.call, this.#attempt);
+    const backoff = this.plan.beginPlanned(failure);
+    if (backoff !== null) this.relay.reset(backoff);
+  }
+
+  onNoneLeft(thrown: unknown): void {
+    this.relay.refuse(refusalOf(this.services, this.call, 'request', thrown), null);
+  }
+
+  abandon(error: GatewayError): void {
+    this.#attempt?.withdraw();
+    this.relay.awaited?.cancel();
+    this.relay.refuse(error, null);
+  }
+}
+
+function isReplayable({ upload, body }: RoutedCall): boolean {
+  return upload?.canReplay ?? body !== null;
+}

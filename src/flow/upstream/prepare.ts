@@ -1,0 +1,436 @@
+import type { RelayedAttempt } from '../../attempts/relayed-attempt.js';
+import type { Protocol, Target, TargetRules } from '../../config/types.js';
+import type { AnswerContext } from '../../conversation/codec.js';
+import { inWordsOf } from '../../conversation/effort.js';
+import { bodyEstimate, inputEstimate, mediumTokens } from '../../conversation/estimate-usage.js';
+import { fitRequest } from '../../conversation/fit/fit.js';
+import type { Keep } from '../../conversation/kept-turns.js';
+import { LeftOut, type LeftOutNames, nothingLeftOut, withoutLeftOut } from '../../conversation/left-out.js';
+import type { ConversationRequest, TextProtocolName } from '../../conversation/request.js';
+import { ruledOut } from '../../conversation/setting-names.js';
+import { type EffectRule, noEffects } from '../../protocols/effects.js';
+import type { Endpoint, OtherForm, TextEndpoint, Translation } from '../../protocols/endpoint.js';
+import { bareName, resourceName } from '../../protocols/model-path.js';
+import { bodyEdits, type RuledBody } from '../../protocols/target-rules/body-edits.js';
+import { textEndpoints } from '../../protocols/text.js';
+import type { AnswerTransform } from '../../stream/answer-transform.js';
+import { ObservedTransform } from '../../stream/observe.js';
+import { ArrayTransform } from '../../stream/reframe.js';
+import { TranslatedTransform } from '../../stream/translate.js';
+import type { Deadlines, RequestBodySource, UpstreamExchange } from '../../upstream/types.js';
+import { parseObject } from '../../wire/json.js';
+import { scanBody } from '../../wire/json-scan.js';
+import { contains } from '../../wire/json-skip.js';
+import { editMembers, type ObjectEdits, type OnLost } from '../../wire/member-edits.js';
+import { createSealer, type Sealer } from '../../wire/seal.js';
+import { type BodyEdits, spliceBody } from '../../wire/splice.js';
+import { beginInBackground } from '../background/settle.js';
+import { answerId, type Call, type GatewayPath, type UploadBody } from '../call.js';
+import {
+  answerKeep,
+  keepsTurns,
+  type NativeAttempt,
+  nothingKept,
+  turnKeeping,
+} from '../conversation/keeps-turns.js';
+import type { Services } from '../services.js';
+import { type HeadParts, upstreamHead } from './head.js';
+
+/** One attempt at a target, ready to be sent. */
+export interface Prepared extends HeadParts {
+  readonly gatewayPath: GatewayPath;
+  /** Members of the client's body that it does not have. */
+  readonly leftOut: LeftOutNames;
+  readonly body: readonly Buffer[];
+  /** Where the rest of the body comes from, or null when it is whole. */
+  readonly source: RequestBodySource | null;
+  readonly transform: AnswerTransform;
+  /** Of its body as it is sent. */
+  readonly hasEffects: EffectRule;
+}
+
+/** Length of its body as it is sent. */
+export function writtenBytes({ body }: Prepared): number {
+  let bytes = 0;
+  for (const piece of body) bytes += piece.length;
+  return bytes;
+}
+
+/** Sends what was prepared for an attempt, as a request of its own. @throws {GatewayError} for a head that cannot be written */
+export function postAttempt(
+  services: Services,
+  call: Call,
+  attempt: RelayedAttempt,
+  prepared: Prepared,
+  deadlines: Deadlines,
+): UpstreamExchange {
+  const { target, keyIndex } = attempt;
+  const { body, source, hasEffects } = prepared;
+  const head = upstreamHead(call, target, keyIndex, prepared);
+  const request = { method: 'POST', head, body, source, hasEffects };
+  return services.upstream.send(target.upstream.origin, request, deadlines, attempt);
+}
+
+const json = 'application/json';
+
+/** Whether a target has the operation of an endpoint in another form: its body is written anew. */
+export function hasOtherForm(endpoint: Endpoint, target: Target): boolean {
+  return otherForm(endpoint, target) !== null;
+}
+
+function otherForm({ otherForms }: Endpoint, { upstream }: Target): OtherForm | null {
+  return otherForms.find(({ kinds }) => kinds.has(upstream.kind)) ?? null;
+}
+
+/** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
+export function prepareNative(services: Services, call: Call, attempt: NativeAttempt): Prepared {
+  const { endpoint, target, apiKey } = attempt;
+  const form = otherForm(endpoint, target);
+  if (form !== null) return prepareOtherForm(call, { endpoint, form, target });
+  const validated = call.checkedBody();
+  const includeUsage =
+    validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
+  const model = modelToWrite(endpoint, validated.model, target.model);
+  const changed = changedInside(call, endpoint, target);
+  const body = changed ?? call.wholeBody();
+  const edited = model !== null || includeUsage;
+  const scan = changed === null || !edited ? validated.scan : scanBody(body);
+  const rules = nativeRules(endpoint, target, body);
+  let sent: readonly Buffer[];
+  let leftOut = nothingLeftOut;
+  if (rules !== null) {
+    const lost = new LeftOut();
+    sent = ruledBody(rules, body, nativeKind(endpoint, { model, includeUsage }), (path) => lost.add(path));
+    leftOut = lost.names;
+  } else sent = edited ? spliceBody(body, scan, { model, includeUsage }) : [body];
+  const { conversation } = endpoint;
+  const kept = conversation === null ? nothingKept : turnKeeping(services, call, attempt, conversation);
+  const isInBackground = validated.inBackground && endpoint.answersLater && call.socketCall === null;
+  const Transform = call.framing === 'array' ? ArrayTransform : ObservedTransform;
+  const transform = new Transform({
+    rules: endpoint,
+    hideUsage: includeUsage,
+    streamsUnasked: endpoint.streamsUnasked,
+    amend: endpoint.amender?.(changed ?? call.jsonBody()) ?? null,
+    keep: kept.keep,
+    watch: isInBackground ? beginInBackground(call, apiKey, kept.watch) : kept.watch,
+    inputEstimate: bodyEstimate(body),
+    estimatesBroken: call.mediaSeconds === 0,
+    secrets: target.upstream.secrets,
+  });
+  return {
+    gatewayPath: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
+    leftOut,
+    upstreamPath: nativePath(call, endpoint, target),
+    protocol: endpoint.protocol,
+    contentType: json,
+    source: null,
+    hasEffects: endpoint.hasEffects,
+    body: sent,
+    transform,
+  };
+}
+
+interface OtherFormAttempt {
+  readonly endpoint: Endpoint;
+  readonly form: OtherForm;
+  readonly target: Target;
+}
+
+/**
+ * Prepares a call for a target that has the operation in another form.
+ * @throws {GatewayError} of status 400 for what that form cannot say
+ */
+function prepareOtherForm(call: Call, { endpoint, form, target }: OtherFormAttempt): Prepared {
+  const { protocol } = endpoint;
+  const leftOut = new LeftOut();
+  const names = { upstream: target.model, client: call.model?.name ?? '' };
+  const { body, answer } = form.convert(call.parsedBody(), names, leftOut);
+  const written = Buffer.from(body);
+  return {
+    gatewayPath: 'translated',
+    leftOut: leftOut.names,
+    upstreamPath: form.upstreamPath(target.model),
+    protocol,
+    contentType: json,
+    source: null,
+    hasEffects: noEffects,
+    body: target.rules === null ? [written] : ruledBody(target.rules, written, writtenKind(protocol)),
+    transform: new ObservedTransform({
+      rules: form.rules,
+      hideUsage: false,
+      streamsUnasked: false,
+      exactErrors: false,
+      amend: answer,
+      keep: null,
+      inputEstimate: bodyEstimate(written),
+      secrets: target.upstream.secrets,
+    }),
+  };
+}
+
+/** A body in which more differs than its own members for a target that takes it as it came; null where nothing does. */
+function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer | null {
+  const changed = restored(call, endpoint, target) ?? renamedInside(call, endpoint, target);
+  const withoutTurns = endpoint.conversation?.withoutTurns;
+  if (withoutTurns === undefined || !call.checkedBody().goesOn || keepsTurns(target, endpoint))
+    return changed;
+  return withoutTurns(changed ?? call.wholeBody()) ?? changed;
+}
+
+/** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
+export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
+  if (body === null) return [];
+  const rules = target === null ? null : nativeRules(endpoint, target, body);
+  if (rules === null) return [body];
+  return ruledBody(rules, body, nativeKind(endpoint, { model: null, includeUsage: false }));
+}
+
+/** The rules for a body that a target takes as it comes. */
+function nativeRules({ translation }: Endpoint, target: Target, body: Buffer): TargetRules | null {
+  const { rules, rulesForOff } = target;
+  const off = translation?.thinkingOff ?? null;
+  return rulesForOff !== null && off !== null && contains(body, off) ? rulesForOff : rules;
+}
+
+function nativeKind({ protocol, translation }: Endpoint, edits: BodyEdits): RuledBody {
+  return { protocol, isTranslated: false, isCount: translation?.answerHere != null, ...edits };
+}
+
+/** The name that has to take the place of the one in the body, or null. Where the path has it, the body's is the same. */
+function modelToWrite({ modelInBody }: Endpoint, named: string, model: string): string | null {
+  if (modelInBody) return named === model ? null : model;
+  if (named === '' || bareName(named) === bareName(model)) return null;
+  return named === bareName(named) ? model : resourceName(model);
+}
+
+/**
+ * A body whose inner objects name the model as well, with the target's name in their places.
+ * @returns null where there is nothing to change
+ */
+function renamedInside(call: Call, { modelInBody }: Endpoint, { model }: Target): Buffer | null {
+  const { noted } = call.checkedBody().members;
+  if (modelInBody || noted.length === 0 || bareName(call.params.model ?? '') === bareName(model)) return null;
+  const body = call.wholeBody();
+  const name = Buffer.from(JSON.stringify(resourceName(model)));
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const { start, end } of noted) {
+    pieces.push(body.subarray(from, start), name);
+    from = end;
+  }
+  return Buffer.concat([...pieces, body.subarray(from)]);
+}
+
+/** Prepares a form for a target that takes it as it came, but for the model's name. */
+export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint, target: Target): Prepared {
+  const model = call.validated?.model === target.model ? null : target.model;
+  return {
+    gatewayPath: model === null ? 'exact' : 'spliced',
+    leftOut: nothingLeftOut,
+    upstreamPath: endpoint.upstreamPath(target.model, false),
+    protocol: endpoint.protocol,
+    contentType: upload.contentType,
+    hasEffects: endpoint.hasEffects,
+    ...upload.open(model),
+    transform: new ObservedTransform({
+      rules: endpoint,
+      hideUsage: false,
+      streamsUnasked: endpoint.streamsUnasked,
+      amend: null,
+      keep: null,
+      // A recording, or images.
+      inputEstimate: mediumTokens,
+      estimatesBroken: call.mediaSeconds === 0,
+      secrets: target.upstream.secrets,
+    }),
+  };
+}
+
+function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
+  const path = endpoint.upstreamPath(target.model, call.validated?.stream ?? false);
+  return endpoint.upstreamQuery === null ? path : path + endpoint.upstreamQuery(call.exchange.head.query);
+}
+
+/**
+ * What the gateway gave a client to carry, for an upstream of another protocol, means nothing to one that takes the body
+ * as it comes. A config without translations has never given anything.
+ * @returns the body without it, or null when there is nothing of the kind in it
+ */
+function restored(call: Call, { translation }: Endpoint, target: Target): Buffer | null {
+  const body = call.wholeBody();
+  if (!call.running.snapshot.translates || translation === null || !mayNeedRestoring(translation, body))
+    return null;
+  const parsed = parseObject(call.jsonBody().toString('utf8'));
+  const changed = parsed === null ? null : translation.restore(parsed, sealerOf(call), target.translation);
+  return changed === null ? null : Buffer.from(JSON.stringify(changed));
+}
+
+/** Whether a body may hold what an upstream of its own protocol is not to get, as far as its bytes tell. */
+export function mayNeedRestoring({ carriedMarks, mayLackSignature }: Translation, body: Buffer): boolean {
+  return carriedMarks.some((mark) => contains(body, mark)) || mayLackSignature?.(body) === true;
+}
+
+/**
+ * Reads the whole body of a call that is translated.
+ * @throws {GatewayError} of status 400 for a body that is not as the protocol has it, and for what the neutral form
+ * cannot hold
+ */
+export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
+  const parsed = call.parsedBody();
+  if (!schema.check(parsed)) throw schema.explain(parsed);
+  return codec.decodeRequest(
+    unwrap === null ? parsed : unwrap(parsed),
+    call.validated?.stream ?? false,
+    sealerOf(call),
+  );
+}
+
+/** Seals what the client of a call carries, for the key whose call it is: another key cannot have it opened. */
+function sealerOf({ running, key }: Pick<Call, 'running' | 'key'>): Sealer {
+  return createSealer(running.snapshot.secret, key?.id);
+}
+
+/**
+ * How a target is asked for a call that it does not take as it came.
+ * @param protocol of the call: a target that speaks it lacks no more than one endpoint of it
+ */
+export function translatedEndpoint(
+  { translatesTo, model, native }: Target,
+  protocol: TextProtocolName,
+): TextEndpoint {
+  if (native.has(protocol)) return textEndpoints[protocol];
+  if (translatesTo === null) throw new Error(`the target ${model} speaks no text protocol`);
+  return textEndpoints[translatesTo];
+}
+
+/**
+ * Prepares a call for a target that speaks another protocol.
+ * @throws {GatewayError} of status 400 for what the target's protocol cannot say
+ */
+export function prepareTranslated(
+  call: Call,
+  translation: Translation,
+  target: Target,
+  request: ConversationRequest,
+): Prepared {
+  const upstream = translatedEndpoint(target, translation.codec.rules.protocol);
+  const upstreamCodec = upstream.translation.codec;
+  const clientCodec = translation.codec;
+  const { rules } = target;
+  const asked =
+    rules === null ? request : { ...request, reasoning: inWordsOf(rules.efforts, request.reasoning) };
+  const leftOut = new LeftOut(request.leftOut);
+  const { request: fitted, restorer } = fitRequest(asked, {
+    rules: upstreamCodec.rules,
+    options: target.translation,
+    leftOut,
+  });
+  const body = upstreamCodec.encodeRequest(fitted, target.translation, leftOut);
+  const written = Buffer.from(body);
+  const onLost = (path: string): void => {
+    for (const name of ruledOut(request, upstreamCodec.rules.protocol, path)) leftOut.add(name);
+  };
+  const sent = rules === null ? [written] : ruledBody(rules, written, writtenKind(upstream.protocol), onLost);
+  const conversation = request.stored === false ? null : (call.route?.endpoint?.conversation ?? null);
+  const keep = conversation === null ? null : answerKeep(call, conversation, false);
+  const names = withoutKept(leftOut.names, keep);
+  const lost = new LeftOut();
+  const searches = fitted.search !== undefined;
+  const context = answerContext(call, { request, leftOut: names, keep, searches, lost });
+  return {
+    gatewayPath: 'translated',
+    upstreamPath: upstream.upstreamPath(target.model, request.stream),
+    protocol: upstream.protocol,
+    contentType: json,
+    body: sent,
+    source: null,
+    leftOut: names,
+    hasEffects: upstream.hasEffects,
+    transform: new TranslatedTransform({
+      upstreamCodec,
+      source: { model: target.model, searches, lost },
+      clientCodec,
+      context,
+      restorer,
+      inputEstimate: inputEstimate(request, body.length),
+      keep,
+      secrets: target.upstream.secrets,
+    }),
+  };
+}
+
+/** What is done here is not lost, though the target's protocol cannot say it. */
+function withoutKept(leftOut: LeftOutNames, keep: Keep | null): LeftOutNames {
+  const echo = keep?.echo ?? null;
+  return echo === null ? leftOut : new LeftOut(leftOut.filter((name) => !Object.hasOwn(echo, name))).names;
+}
+
+interface AnswerParts extends Pick<AnswerContext, 'searches' | 'lost'> {
+  readonly request: ConversationRequest;
+  readonly leftOut: readonly string[];
+  readonly keep: Keep | null;
+}
+
+function answerContext(call: Call, { request, leftOut, keep, searches, lost }: AnswerParts): AnswerContext {
+  const echo = withoutLeftOut(request.echo, leftOut);
+  return {
+    id: keep?.id ?? answerId(call),
+    requestId: call.exchange.id,
+    created: Math.floor(Date.now() / 1000),
+    model: call.model?.name ?? '',
+    userAgent: call.exchange.head.userAgent,
+    includeUsage: request.includeUsage,
+    showReasoning: request.reasoning?.show ?? false,
+    // A spread of several makes an object whose members are found four times as slowly.
+    echo:
+      call.recalled === null && keep === null
+        ? echo
+        : Object.assign({}, echo, call.recalled?.echo, keep?.echo),
+    clientTools: request.clientTools,
+    compaction: request.compaction,
+    searches,
+    lost,
+    sealer: sealerOf(call),
+    framing: call.framing,
+  };
+}
+
+/** What rules come to for each kind of body, of which there are few. */
+const known = new WeakMap<TargetRules, Map<string, ObjectEdits>>();
+
+/**
+ * A body as the rules of a target have it.
+ * @param body valid JSON; not changed
+ * @param onLost see `editMembers`
+ * @returns pieces of it with the new parts between them; only `body` itself where the rules change nothing
+ */
+export function ruledBody(
+  rules: TargetRules,
+  body: Buffer,
+  kind: RuledBody,
+  onLost: OnLost | null = null,
+): readonly Buffer[] {
+  return editMembers(body, editsFor(rules, kind), onLost);
+}
+
+/** A body that the gateway has written. */
+export function writtenKind(protocol: Protocol): RuledBody {
+  return { protocol, isTranslated: true, isCount: false, model: null, includeUsage: false };
+}
+
+function editsFor(rules: TargetRules, kind: RuledBody): ObjectEdits {
+  const { protocol, isTranslated, isCount, model, includeUsage } = kind;
+  const name = `${protocol} ${isTranslated} ${isCount} ${includeUsage} ${model}`;
+  let all = known.get(rules);
+  if (all === undefined) {
+    all = new Map();
+    known.set(rules, all);
+  }
+  let edits = all.get(name);
+  if (edits === undefined) {
+    edits = bodyEdits(rules, kind);
+    all.set(name, edits);
+  }
+  return edits;
+}

@@ -1,0 +1,179 @@
+import { setTimeout as after } from 'node:timers/promises';
+import { type Test, test } from 'tap';
+import { chatRequest, open } from '../../support/raw-client.js';
+import { goodAnswer, type Routed, startRouted } from '../../support/routed.js';
+import { post, textProtocols } from '../../support/translated.js';
+import {
+  type Answer,
+  chatEvent,
+  chunk,
+  doneEvent,
+  lastChunk,
+  streamHead,
+  untilCut,
+} from '../../support/upstream.js';
+
+const stream = { stream: true };
+const streamed = '{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}';
+const silent: Answer = () => {};
+const streamOf = (text: string): string =>
+  streamHead + chunk(chatEvent({ content: text }) + chatEvent({}, 'stop') + doneEvent) + lastChunk;
+const second: Answer = streamOf('second');
+
+interface Plan {
+  readonly firstTokenMs?: number;
+  /** Of the second target. */
+  readonly second?: object;
+  /** Of the first target alone. */
+  readonly own?: number;
+  readonly routing?: object;
+}
+
+/** A gateway with a target for each behaviour, each of which has so long for its first event. */
+function start(t: Test, behaviours: readonly Answer[], plan: Plan = {}): Promise<Routed> {
+  const { firstTokenMs = 30, own, second = {}, routing = {} } = plan;
+  return startRouted(t, behaviours, {
+    config: {
+      routing: { retries: 0, ...routing },
+      models: {
+        m: {
+          protocols: textProtocols,
+          targets: behaviours.map((_, priority) => ({
+            upstream: `u${priority}`,
+            priority,
+            ...(priority === 0 && own !== undefined ? { firstTokenMs: own } : {}),
+            ...(priority === 1 ? second : {}),
+          })),
+          firstTokenMs,
+        },
+      },
+    },
+  });
+}
+
+const silences: readonly (readonly [string, Answer])[] = [
+  ['no head', silent],
+  ['a head and nothing behind it', ({ socket }) => void socket.write(streamHead)],
+  [
+    'pings for ever',
+    ({ socket }) => {
+      socket.write(streamHead);
+      const pings = setInterval(() => socket.write(chunk(': ping\n\n')), 5);
+      socket.on('close', () => clearInterval(pings));
+    },
+  ],
+  [
+    'a head that calls it no stream',
+    ({ socket }) => void socket.write(streamHead.replace('text/event-stream', 'text/plain') + chunk('da')),
+  ],
+  ['part of an event', ({ socket }) => void socket.write(streamHead + chunk('data: {"id":"c","cho'))],
+  [
+    'an error answer without an end',
+    ({ socket }) =>
+      void socket.write(
+        'HTTP/1.1 429 Too Many\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"err',
+      ),
+  ],
+];
+
+for (const [what, behaviour] of silences) {
+  test(`a target is given up for the next one: ${what}`, async (t) => {
+    // The head of an error is to have come before the time is over.
+    const isError = what.startsWith('an error');
+    const routed = await start(t, [behaviour, second], isError ? { firstTokenMs: 2000 } : {});
+    const { status, body } = await routed.ask({}, stream);
+    t.equal(status, 200);
+    t.equal(body, chatEvent({ content: 'second' }) + chatEvent({}, 'stop') + doneEvent);
+    await untilCut(routed.upstreams[0]);
+    const line = await routed.gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { target: 'u1/m', retries: 1, outcome: 'complete' });
+    if (isError) t.notOk('givenUpInputTokens' in line, 'what is refused reads nothing');
+    else t.ok(Number(line.givenUpInputTokens) > 0, 'its input is estimated');
+    t.match(routed.counted('gateway_upstream_attempts_total'), { 'u1/m ok': 1 });
+    t.equal(Object.values(routed.counted('gateway_upstream_attempts_total')).length, 2);
+  });
+}
+
+test('where it is translated, the start of an answer is no event of it yet', async (t) => {
+  const role: Answer = ({ socket }) =>
+    void socket.write(streamHead + chunk(chatEvent({ role: 'assistant', content: '' })));
+  const routed = await start(t, [role, second]);
+  const body = { model: 'm', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] };
+  const answer = await post(routed.gateway.port, '/v1/messages', body);
+  t.match(answer.body, 'second');
+  t.equal(answer.body.match(/message_start/g)?.length, 2, 'one event, which has its name twice');
+  t.strictSame(routed.counts(), [1, 1]);
+});
+
+test('a target that is given up so is left alone when it does it again and again', async (t) => {
+  const routed = await start(t, [silent, second], { routing: { failures: 1, openMs: 600_000 } });
+  t.match(await routed.ask({}, stream), { status: 200 });
+  t.match(await routed.ask({}, stream), { status: 200 });
+  t.strictSame(routed.counts(), [1, 2]);
+  t.match(routed.counted('gateway_upstream_attempts_total'), { 'u0/m timeout': 1 });
+});
+
+test('an event in time keeps its target, however slow the rest is', async (t) => {
+  const routed = await start(t, [silent, second], { firstTokenMs: 1500 });
+  const asked = routed.ask({}, stream);
+  const request = await routed.upstreams[0]?.request(0);
+  request?.socket.write(streamHead + chunk(chatEvent({ content: 'first' })));
+  await after(1600);
+  request?.socket.write(chunk(chatEvent({}, 'stop') + doneEvent) + lastChunk);
+  t.match(await asked, { status: 200, body: /first/ });
+  t.strictSame(routed.counts(), [1, 0]);
+});
+
+test('a target of its own time has that, and the last one all the time that there is', async (t) => {
+  const routed = await start(t, [silent, silent], { firstTokenMs: 600_000, own: 10 });
+  const asked = routed.ask({}, stream);
+  const request = await routed.upstreams[1]?.request(0);
+  await untilCut(routed.upstreams[0]);
+  request?.socket.write(streamOf('second'));
+  t.match(await asked, { status: 200, body: /second/ });
+});
+
+test('a target is kept where there is no other', async (t) => {
+  const alone = await start(t, [silent], { firstTokenMs: 10 });
+  const asked = alone.ask({}, stream);
+  const request = await alone.upstreams[0]?.request(0);
+  await after(50);
+  request?.socket.write(streamOf('late'));
+  t.match(await asked, { status: 200, body: /late/ });
+});
+
+test('a target is kept where the other could not be told what is asked', async (t) => {
+  const routed = await start(t, [silent, second], { firstTokenMs: 10, second: { responses: 'only' } });
+  const asked = routed.ask({}, { ...stream, n: 2 });
+  const request = await routed.upstreams[0]?.request(0);
+  await after(50);
+  request?.socket.write(streamOf('late'));
+  t.match(await asked, { status: 200, body: /late/ });
+  t.strictSame(routed.counts(), [1, 0]);
+});
+
+test('what is kept at an upstream, and what is no stream, goes nowhere else for it', async (t) => {
+  const routed = await start(t, [silent, second], { firstTokenMs: 10 });
+  const calls = [
+    [{ ...stream, store: true }, streamOf('stored')],
+    [{}, goodAnswer],
+  ] as const;
+  for (const [index, [change, answer]] of calls.entries()) {
+    const asked = routed.ask({}, change);
+    const request = await routed.upstreams[0]?.request(index);
+    await after(50);
+    request?.socket.write(answer);
+    t.match(await asked, { status: 200 });
+  }
+  t.strictSame(routed.counts(), [2, 0]);
+});
+
+test('a client that leaves while the target has time goes to no other', async (t) => {
+  const routed = await start(t, [silent, second], { firstTokenMs: 2000 });
+  const socket = await open(routed.gateway.port, chatRequest(streamed));
+  await routed.upstreams[0]?.request(0);
+  socket.destroy();
+  t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { outcome: 'client_gone' });
+  await after(2100);
+  t.strictSame(routed.counts(), [1, 0]);
+});

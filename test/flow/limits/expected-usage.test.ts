@@ -1,0 +1,114 @@
+import { test } from 'tap';
+import { validateBody } from '../../../src/flow/body/validate.js';
+import type { Call } from '../../../src/flow/call.js';
+import { expectedUsage } from '../../../src/flow/limits/expected-usage.js';
+import { chat } from '../../../src/protocols/chat/index.js';
+import { chatRequest } from '../../../src/protocols/chat/request/schema.js';
+import { completions } from '../../../src/protocols/completions/index.js';
+import { completionsRequest } from '../../../src/protocols/completions/schema.js';
+import { generateContent } from '../../../src/protocols/generate-content/index.js';
+import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
+import { messages } from '../../../src/protocols/messages/index.js';
+import { messagesRequest } from '../../../src/protocols/messages/request/schema.js';
+import { responses } from '../../../src/protocols/responses/index.js';
+import { responsesRequest } from '../../../src/protocols/responses/request/schema.js';
+import { usualCost } from '../../../src/wire/json-cost.js';
+
+/** The output that a call with these members is taken for, with what the check of the body has noted and without. */
+function outputOf(members: string, asked = '"messages":[{"role":"user","content":"x"}]'): number {
+  const body = Buffer.from(`{"model":"m",${asked}${members}}`);
+  const isChat = asked.startsWith('"messages"');
+  const schema = isChat ? chatRequest : completionsRequest;
+  const [noted, unnoted] = [schema.accept(body), null].map((validated) => {
+    const call = { body, route: { endpoint: isChat ? chat : completions }, upload: null, validated };
+    return expectedUsage(call as unknown as Call).output;
+  });
+  if (noted !== unnoted) throw new Error(`${members}: ${noted} and ${unnoted}`);
+  return unnoted as number;
+}
+
+test('a call is taken for its output limit, in whatever form the number stands', (t) => {
+  t.equal(outputOf(',"max_tokens":256'), 256);
+  t.equal(outputOf(',"max_tokens":1'), 1);
+  t.equal(outputOf(',"max_tokens":999999999'), 999_999_999);
+  t.equal(outputOf(',"max_tokens":1234567890'), 1_234_567_890);
+  t.equal(outputOf(',"max_tokens":2.56e2'), 256);
+  t.equal(outputOf(',"max_tokens":64,"max_completion_tokens":256'), 256);
+  t.equal(outputOf(',"max_completion_tokens":1,"max_tokens":5000'), 5000, 'an upstream may read either');
+  t.equal(outputOf(',"max_completion_tokens":null,"max_tokens":256'), 256);
+  t.equal(outputOf(',"max_tokens":256,"n":3'), 768);
+  t.end();
+});
+
+test('an answer is taken for no more than its model gives', (t) => {
+  const expected = (model: string | null, members: string) => {
+    const body = Buffer.from(`{"messages":[]${members}}`);
+    const tokens = { input: null, output: model === null ? null : Number(model) };
+    const call = { body, route: { endpoint: chat }, upload: null, validated: null, model: { tokens } };
+    return expectedUsage(call as unknown as Call).output;
+  };
+  t.equal(expected('8000', ',"max_tokens":999999999'), 8000);
+  t.equal(expected('8000', ',"max_tokens":999999999,"n":2'), 16_000);
+  t.equal(expected('8000', ',"max_tokens":10'), 10);
+  t.equal(expected('500', ''), 500, 'nor for more where the client sets no limit');
+  t.equal(expected(null, ',"max_tokens":999999999'), 999_999_999);
+  t.end();
+});
+
+test('of several limits the largest counts, whichever stands first and whatever the protocol', (t) => {
+  const members = ['"max_completion_tokens":1', '"max_tokens":5000', '"max_output_tokens":2'];
+  const cases = [
+    [messages, messagesRequest, '"messages":[{"role":"user","content":"x"}]'],
+    [responses, responsesRequest, '"input":"x"'],
+  ] as const;
+  for (const [endpoint, schema, asked] of cases) {
+    for (const order of [members, [...members].reverse()]) {
+      const body = Buffer.from(`{"model":"m",${asked},${order.join()}}`);
+      for (const validated of [schema.accept(body), validateBody(body, schema, usualCost), null]) {
+        const call = { body, route: { endpoint }, upload: null, validated };
+        t.equal(expectedUsage(call as unknown as Call).output, 5000, endpoint.protocol);
+      }
+    }
+  }
+  t.end();
+});
+
+test('of completions each prompt has its answers, of which as many are made as the best is chosen of', (t) => {
+  t.equal(outputOf(',"max_tokens":50', '"prompt":"x"'), 50);
+  t.equal(outputOf(',"max_tokens":50', '"prompt":["x", "y", "z"]'), 150);
+  t.equal(outputOf(',"max_tokens":50,"n":2', '"prompt":[[1,2],[3]]'), 200);
+  t.equal(outputOf(',"max_tokens":50', '"prompt":[1,2,3]'), 50);
+  t.equal(outputOf(',"max_tokens":50', '"prompt":[ ]'), 50);
+  t.equal(outputOf(',"max_tokens":250,"best_of":20', '"prompt":"x"'), 5000);
+  t.equal(outputOf(',"max_tokens":250,"best_of":20,"n":2', '"prompt":"x"'), 5000);
+  t.end();
+});
+
+test('a limit counts in either of the spellings that generateContent has', (t) => {
+  for (const config of [
+    '"generationConfig":{"maxOutputTokens":64,"candidateCount":2}',
+    '"generation_config":{"max_output_tokens":64,"candidate_count":2}',
+    '"generation_config":{"maxOutputTokens":64,"candidate_count":2}',
+  ]) {
+    const body = Buffer.from(`{"contents":[{"parts":[{"text":"hi"}]}],${config}}`);
+    for (const validated of [null, validateBody(body, generateContentRequest, usualCost)]) {
+      const call = { body, route: { endpoint: generateContent }, upload: null, validated };
+      t.equal(expectedUsage(call as unknown as Call).output, 128, config);
+    }
+  }
+  t.end();
+});
+
+test('where it sets no limit, or none that is a whole number above 0, a thousand tokens are presumed', (t) => {
+  for (const members of [
+    '',
+    ',"max_tokens":0',
+    ',"max_tokens":-5',
+    ',"max_tokens":1.5',
+    ',"max_tokens":null',
+  ])
+    t.equal(outputOf(members), 1000, members);
+  t.equal(outputOf(',"max_tokens":1e400'), 1000);
+  t.equal(outputOf(',"max_tokens":99999999999999999999'), 1000);
+  t.end();
+});

@@ -1,0 +1,154 @@
+import { type Test, test } from 'tap';
+import { hashKey } from '../../../src/keys/secret.js';
+import { costOf } from '../../support/cost.js';
+import { eventually } from '../../support/eventually.js';
+import { startGateway, testKey } from '../../support/gateway.js';
+import {
+  closeOf,
+  openClient,
+  refusalOf,
+  type SessionClient,
+  startRealtimeUpstream,
+} from '../../support/realtime.js';
+
+const done = JSON.stringify({
+  type: 'response.done',
+  response: { usage: { total_tokens: 40, input_tokens: 0, output_tokens: 40 } },
+});
+const created = JSON.stringify({ type: 'response.created', response: {} });
+const delta = JSON.stringify({ type: 'response.output_text.delta', delta: 'abcd'.repeat(100) });
+/** Of a response, in nano-dollars. */
+const cost = 400_000_000;
+
+const usual = { price: { output: 10_000, perSecond: 0.1 } };
+
+function start(t: Test, url: string, usd: number, model: object = usual) {
+  return startGateway(t, {
+    upstreams: [url],
+    config: {
+      models: {
+        m: {
+          protocols: ['realtime'],
+          targets: [{ upstream: 'u0', model: 'm' }],
+          ...model,
+        },
+      },
+      keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'], budget: { usd, per: 'month' } }],
+    },
+  });
+}
+
+test('a session ends when its budget does, and its client is told before', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const closed = closeOf(client.socket);
+  const { socket, closed: upstreamClosed } = await upstream.arrival(0);
+  socket.send(done);
+  await client.until(1);
+  socket.send(done);
+  await client.until(3);
+  t.equal(client.received[1], done, 'what is paid for is passed on');
+  t.match(JSON.parse(String(client.received[2])), { type: 'error', error: { code: 'insufficient_quota' } });
+  t.equal((await closed).code, 1008);
+  await upstreamClosed;
+  t.match(await gateway.line(({ msg }) => msg === 'request'), {
+    outputTokens: 80,
+    outcome: 'refused',
+    error: 'budget_exceeded',
+  });
+  t.equal(costOf(gateway), 2 * cost);
+});
+
+test('a response that is under way when the budget of its session ends is heard to its end, and paid', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const closed = closeOf(client.socket);
+  const { socket, closed: upstreamClosed } = await upstream.arrival(0);
+  const heard: string[] = [];
+  socket.on('message', (data: Buffer) => {
+    heard.push(data.toString());
+    socket.send(done);
+  });
+  for (const event of [done, created, created, delta, done]) socket.send(event);
+  t.equal((await closed).code, 1008);
+  await upstreamClosed;
+  t.strictSame(heard, ['{"type":"response.cancel"}']);
+  t.match(await gateway.line(({ msg }) => msg === 'request'), {
+    outputTokens: 120,
+    outcome: 'refused',
+    error: 'budget_exceeded',
+  });
+  t.equal(costOf(gateway), 3 * cost);
+});
+
+test('of sessions that are opened at once no more get a first response than their budget pays for', async (t) => {
+  const sockets = 60;
+  const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.send(done));
+  // A response is expected to cost a tenth of the budget, and costs less.
+  const gateway = await start(t, upstream.url, 0.01, { price: { output: 10 }, outputTokens: 100 });
+  const asked = Array.from({ length: sockets }, () => openClient(t, gateway.port));
+  const sessions: SessionClient[] = [];
+  const refusals: unknown[] = [];
+  for (const each of await Promise.allSettled(asked))
+    if (each.status === 'fulfilled') sessions.push(each.value);
+    else refusals.push(each.reason);
+  await Promise.all(sessions.map(({ until }) => until(1)));
+  for (const { socket, closed } of sessions) {
+    socket.close(1000);
+    await closed;
+  }
+  const ended = () => gateway.lines.filter(({ msg }) => msg === 'request').length;
+  await eventually(() => ended() === sockets, { what: 'a line of each' });
+  t.ok(sessions.length > 1, `${sessions.length} sessions`);
+  t.match(refusals[0], { status: 429, body: /budget/ });
+  t.ok(costOf(gateway) <= 10_000_000, `${costOf(gateway) / 1e9} USD of 0.01`);
+});
+
+test('what a session has reserved and not used is free again when it ends', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1.3, { price: { output: 10_000 }, outputTokens: 40 });
+  for (const session of [0, 1]) {
+    const client = await openClient(t, gateway.port);
+    const { socket } = await upstream.arrival(session);
+    socket.send(done);
+    await client.until(1);
+    const closed = closeOf(client.socket);
+    client.socket.close(1000);
+    t.equal((await closed).code, 1000);
+    await gateway.line(
+      (line) =>
+        line.msg === 'request' && gateway.lines.filter(({ msg }) => msg === 'request').length > session,
+    );
+  }
+  t.equal(costOf(gateway), 2 * cost);
+});
+
+test('a session whose seconds are counted ends when its budget does', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const closed = closeOf(client.socket);
+  const { socket } = await upstream.arrival(0);
+  const usage = { type: 'duration', seconds: 4 };
+  const type = 'conversation.item.input_audio_transcription.completed';
+  for (let i = 0; i < 3; i++) socket.send(JSON.stringify({ type, transcript: 'hi', usage }));
+  t.equal((await closed).code, 1008);
+  await gateway.line(({ msg }) => msg === 'request');
+  t.ok(costOf(gateway) >= 2 * cost);
+});
+
+test('what was shown of a response whose session ends within it is taken from the budget', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const gateway = await start(t, upstream.url, 1);
+  const client = await openClient(t, gateway.port);
+  const { socket } = await upstream.arrival(0);
+  socket.send(created);
+  socket.send(delta);
+  await client.until(2);
+  socket.close();
+  await client.closed;
+  await gateway.line(({ msg }) => msg === 'request');
+  t.match(await refusalOf(t, gateway.port), { status: 429, body: /budget/ });
+});
