@@ -9,7 +9,7 @@ import { usualConnections } from './config/descriptors.js';
 import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
-import { DrainList } from './flow/answer/drain-list.js';
+import { DetachedList } from './flow/answer/detached-list.js';
 import { watchedResponses } from './flow/background/settle.js';
 import { createUnattended } from './flow/background/unattended.js';
 import { UpstreamWatch } from './flow/background/watch.js';
@@ -246,7 +246,7 @@ export class Gateway {
       }),
       memory: new MemoryBudget(),
       largeBodies: new TurnQueue(),
-      drains: new DrainList(),
+      detached: new DetachedList(),
       unattended: createUnattended(),
     };
   }
@@ -466,7 +466,7 @@ export class Gateway {
     this.#storeSweep.stop();
     this.#interruptedSearch.stop();
     this.#services.sessions.shutDown();
-    this.#services.drains.close();
+    this.#services.detached.close();
     for (const watch of this.#watches) watch.close();
     this.#videoKeeper.close();
     this.#server.close();

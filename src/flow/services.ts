@@ -18,7 +18,7 @@ import type { OpenCalls } from '../usage/open-calls.js';
 import type { TaskBook } from '../video/book.js';
 import type { VideoTask } from '../video/task.js';
 import type { TurnQueue } from '../wire/turn-queue.js';
-import type { DrainList } from './answer/drain-list.js';
+import type { DetachedList } from './answer/detached-list.js';
 import type { Unattended } from './background/unattended.js';
 import type { Asking, Call } from './call.js';
 import type { FindQueue } from './conversation/find-queue.js';
@@ -90,7 +90,7 @@ export interface Services {
   /** Bodies that take long to look through and to translate; each is in the memory budget. */
   readonly largeBodies: TurnQueue;
   /** Calls whose clients have left, and whose upstreams are read on for. */
-  readonly drains: DrainList;
+  readonly detached: DetachedList;
   /** Work that goes on without its client; a drain waits for it. */
   readonly unattended: Unattended;
 }

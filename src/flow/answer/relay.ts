@@ -15,7 +15,7 @@ import { countAnswerMemory, releaseBody, takeAnswerMemory } from '../memory-budg
 import { keepAliveBytes, outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { answerError, endedUnbegun, isEventStream, noStream, tooLarge, unfitError } from './content.js';
-import { drainOrCancel } from './drain.js';
+import { detachOrCancel } from './detached.js';
 import { answerLines, streamLines } from './lines.js';
 import {
   type Answering,
@@ -182,7 +182,7 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
   }
 
   onClientGone(): void {
-    if (drainOrCancel(this)) {
+    if (detachOrCancel(this)) {
       this.phase = over;
       this.stopTimers();
     } else this.settle('client_gone');

@@ -26,7 +26,7 @@ import {
 import { OpenUsage, secondsOfEvent, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { SocketFault, UpstreamSocket } from '../../upstream/socket-types.js';
 import { closeCode } from '../../wire/close-code.js';
-import type { Draining } from '../answer/drain-list.js';
+import type { Detached } from '../answer/detached-list.js';
 import type { RoutedCall, SessionCall } from '../call.js';
 import { account } from '../record/account.js';
 import { outcomeOf, refuse } from '../refuse.js';
@@ -47,7 +47,7 @@ export type RealtimeCall = RoutedCall & SessionCall;
  * stops its upstream; a client cannot be stopped, so what waits for a slow upstream is bounded. Whichever side ends, the
  * other is told why.
  */
-export class Bridge extends Swept implements ClientSocketListener, OpenSession, Draining {
+export class Bridge extends Swept implements ClientSocketListener, OpenSession, Detached {
   readonly #services: Services;
   readonly #call: RealtimeCall;
   readonly #upstream: UpstreamSocket;
@@ -190,11 +190,11 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
    */
   #hearOn(outcome: CallOutcome): boolean {
     if (this.#over || !this.#openUsage.isOpen) return false;
-    if (this.#call.target.upstream.onLeave === 'cancel' || !this.#services.drains.hasRoom(this.keyId))
+    if (this.#call.target.upstream.onLeave === 'cancel' || !this.#services.detached.hasRoom(this.keyId))
       return false;
     this.#leftAs = outcome;
     this.#call.leftAt = performance.now();
-    this.#services.drains.add(this);
+    this.#services.detached.add(this);
     this.#call.limited?.freeSlots();
     this.#upstream.resume();
     if (this.#openUsage.mayMakeResponse) this.#upstream.send(cancelResponse, false);
@@ -370,7 +370,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     const services = this.#services;
     services.sweepList.remove(this);
     services.sessions.remove(this);
-    services.drains.remove(this);
+    services.detached.remove(this);
     try {
       if (code !== null) this.#upstream.close(code, reason);
       this.#place.leftBytes = this.#upstream.waitingBytes;

@@ -13,7 +13,7 @@ import { noteUsage } from '../record/consumption.js';
 import type { Services } from '../services.js';
 import { Hedge } from '../upstream/hedge.js';
 import { isEventStream, isMedia } from './content.js';
-import type { Draining } from './drain-list.js';
+import type { Detached } from './detached-list.js';
 import { heldBackOf } from './held.js';
 import { Events, type Phase } from './phase.js';
 import type { RelayedAnswer } from './relayed.js';
@@ -30,12 +30,12 @@ const mostHeld = 64 * 1024;
  * already.
  * @returns whether it is read on for the call, which is accounted for when that ends
  */
-export function drainOrCancel(answer: RelayedAnswer): boolean {
+export function detachOrCancel(answer: RelayedAnswer): boolean {
   if (answer.awaited instanceof Hedge) answer.awaited.onClientLeft();
   const { services, call, awaited, attempt, phase } = answer;
   // Else there is a pause between two attempts.
   if (attempt !== null && isWorthReading(services, call, attempt, phase)) {
-    new Drain(answer, attempt).begin(phase);
+    new DetachedAnswer(answer, attempt).begin(phase);
     return true;
   }
   if (phase.name !== 'over' && phase.name !== 'sent') awaited?.cancel();
@@ -48,7 +48,7 @@ function isWorthReading(
   attempt: RelayedAttempt,
   phase: Phase,
 ): boolean {
-  if (attempt.sentAt === 0 || !services.drains.hasRoom(call.key.id)) return false;
+  if (attempt.sentAt === 0 || !services.detached.hasRoom(call.key.id)) return false;
   if (call.target.upstream.onLeave === 'cancel' || call.upload !== null || call.socketCall !== null)
     return false;
   // It goes on without its connection, and tells later.
@@ -67,7 +67,7 @@ function isWorthReading(
 }
 
 /** Takes the rest of an answer in place of a client that has left, for its usage alone, and then accounts for the call. */
-class Drain implements UpstreamHandler, Draining {
+class DetachedAnswer implements UpstreamHandler, Detached {
   readonly keyId: string;
   readonly #services: Services;
   readonly #call: RoutedCall;
@@ -95,7 +95,7 @@ class Drain implements UpstreamHandler, Draining {
   begin(phase: Phase): void {
     const call = this.#call;
     call.leftAt = performance.now();
-    this.#services.drains.add(this);
+    this.#services.detached.add(this);
     call.limited?.freeSlots();
     releaseBody(this.#services, call, this.#attempt, this.#transform);
     this.#events = phase.name === 'events' ? phase : heldBackOf(this.#attempt);
@@ -220,7 +220,7 @@ class Drain implements UpstreamHandler, Draining {
   #finish(isBroken: boolean): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#services.drains.remove(this);
+    this.#services.detached.remove(this);
     try {
       noteUsage(this.#call, this.#transform, this.#head, 'client_gone', isBroken);
     } finally {
