@@ -15,18 +15,18 @@ export interface StreamEnding {
  * What the first events of a stream are: `silence` for comments only, `meaningful` for an event of the protocol, or the
  * error that the first one is or means.
  */
-export type StreamVerdict = 'silence' | 'meaningful' | GatewayError;
+export type StreamStart = 'silence' | 'meaningful' | GatewayError;
 
 /** Makes a `StreamRules.judgeStart` that goes by the first event with data which is not passed over as silence. */
 export function judgingEvents(
-  judge: (event: string | null, data: string) => StreamVerdict,
-): (run: Buffer) => StreamVerdict {
+  judge: (event: string | null, data: string) => StreamStart,
+): (run: Buffer) => StreamStart {
   return (run) => {
     for (let start = 0; start < run.length; ) {
       const end = eventEnd(run, start);
       const { event, data } = parseEvent(run.toString('utf8', start, end));
-      const verdict = data === null ? 'silence' : judge(event, data);
-      if (verdict !== 'silence') return verdict;
+      const judged = data === null ? 'silence' : judge(event, data);
+      if (judged !== 'silence') return judged;
       start = end;
     }
     return 'silence';
@@ -129,7 +129,7 @@ export interface StreamRules {
   /**
    * Judges the events before anything was relayed.
    */
-  judgeStart(run: Buffer): StreamVerdict;
+  judgeStart(run: Buffer): StreamStart;
   /**
    * Usage that the first events of a stream name and its last ones do not, or null. Null in place of the function for
    * protocols whose last events say all.

@@ -1,6 +1,6 @@
 import type { BrokenBy } from '../conversation/estimate-usage.js';
 import type { Keep, KeptRecord } from '../conversation/kept-turns.js';
-import type { StreamVerdict } from '../conversation/stream-rules.js';
+import type { StreamStart } from '../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 
@@ -83,7 +83,7 @@ export interface AnswerTransform {
    * Judges whole events before anything was relayed; `silence` for what says nothing yet. What it has seen it keeps,
    * and gives out with the first `pass`.
    */
-  judge(run: Buffer): StreamVerdict;
+  judge(run: Buffer): StreamStart;
   /**
    * @param isPart the last event of `run` goes on behind it: see `EventRuns.overlong`
    * @returns what leaves for the whole events that were judged last, or for `run`; valid until the next call

@@ -16,7 +16,7 @@ import {
   type StreamEnding,
   type StreamFacts,
   type StreamRules,
-  type StreamVerdict,
+  type StreamStart,
   type UnitCounter,
 } from '../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../conversation/usage.js';
@@ -147,18 +147,18 @@ export class ObservedTransform implements AnswerTransform {
     return this.#usage;
   }
 
-  judge(run: Buffer): StreamVerdict {
+  judge(run: Buffer): StreamStart {
     const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
     const ofKey = keyError(all, this.#observed.secrets);
     if (ofKey !== null) return ofKey;
-    const verdict = this.#rules.judgeStart(all);
-    if (verdict === 'silence' && all.length < earlyBytes) {
+    const judged = this.#rules.judgeStart(all);
+    if (judged === 'silence' && all.length < earlyBytes) {
       this.#early = Buffer.from(all);
-      return verdict;
+      return judged;
     }
     const failure = this.#accountErrors.atStart(all);
     if (failure !== null) return failure;
-    if (verdict instanceof GatewayError) return tellable(verdict, this.#observed.secrets);
+    if (judged instanceof GatewayError) return tellable(judged, this.#observed.secrets);
     return 'meaningful';
   }
 

@@ -18,7 +18,7 @@ import {
 import type { StreamEvent } from '../conversation/events.js';
 import type { AnswerRestorer } from '../conversation/fit/fitted.js';
 import type { Keep } from '../conversation/kept-turns.js';
-import type { StreamVerdict } from '../conversation/stream-rules.js';
+import type { StreamStart } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
@@ -119,7 +119,7 @@ export class TranslatedTransform implements AnswerTransform {
     return bytes + (this.#parts.keep?.gathered?.() ?? 0);
   }
 
-  judge(run: Buffer): StreamVerdict {
+  judge(run: Buffer): StreamStart {
     return this.#streaming().judge(run);
   }
 
@@ -263,7 +263,7 @@ class StreamTranslation {
     this.#inputEstimate = inputEstimate;
   }
 
-  judge(run: Buffer): StreamVerdict {
+  judge(run: Buffer): StreamStart {
     const ofKey = keyError(run, this.#secrets);
     if (ofKey !== null) return ofKey;
     for (let at = 0; at < run.length && !this.isOver; ) {

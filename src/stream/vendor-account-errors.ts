@@ -150,8 +150,8 @@ export class VendorAccountErrors {
     if (!hasError(body)) return null;
     const answer = parseObject(body.toString('utf8'));
     if (!answer?.error || writtenIn(answer).weight > 0) return null;
-    const verdict = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
-    return verdict instanceof GatewayError ? tellable(verdict, this.#secrets) : null;
+    const judged = this.#rules.judgeStart(Buffer.from(`data: ${JSON.stringify(answer)}\n\n`));
+    return judged instanceof GatewayError ? tellable(judged, this.#secrets) : null;
   }
 }
 

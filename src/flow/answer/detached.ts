@@ -176,9 +176,9 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     const { transform, runs } = events;
     if (this.#isOver) return;
     if (!this.#hasBegun) {
-      const verdict = events.judge(run);
-      if (verdict === 'silence') return;
-      if (verdict !== 'meaningful') {
+      const judged = events.judge(run);
+      if (judged === 'silence') return;
+      if (judged !== 'meaningful') {
         this.#stop(true);
         return;
       }

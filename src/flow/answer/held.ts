@@ -1,5 +1,5 @@
 import type { RelayedAttempt } from '../../attempts/relayed-attempt.js';
-import type { StreamVerdict } from '../../conversation/stream-rules.js';
+import type { StreamStart } from '../../conversation/stream-rules.js';
 import type { FaultPlace, GatewayError } from '../../errors.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../../upstream/types.js';
 import { answerError, endedUnbegun, isEventStream } from './content.js';
@@ -26,7 +26,7 @@ export interface AnswerTaker extends UpstreamHandler {
    * In place of `onHead`, for a stream whose beginning was judged.
    * @param run the events that were judged last; null where none is whole
    */
-  onBegun(events: Events, run: Buffer | null, verdict: StreamVerdict): boolean;
+  onBegun(events: Events, run: Buffer | null, judged: StreamStart): boolean;
 }
 
 /**
@@ -69,19 +69,19 @@ export class HeldAnswer implements UpstreamHandler {
     if (events === null) throw new Error('an answer without a head');
     const run = events.runs.push(chunk);
     if (run === null) return events.runs.held <= mostHeld || this.#pass(events, null, 'silence', true);
-    const verdict = events.judge(run);
-    if (verdict === 'silence') return true;
-    if (verdict !== 'meaningful' && this.#loses(verdict)) return true;
-    return this.#pass(events, run, verdict, verdict === 'meaningful');
+    const judged = events.judge(run);
+    if (judged === 'silence') return true;
+    if (judged !== 'meaningful' && this.#loses(judged)) return true;
+    return this.#pass(events, run, judged, judged === 'meaningful');
   }
 
   onEnd(): void {
     const events = this.events;
     if (events !== null) {
       const run = events.last();
-      const verdict = run === null ? 'silence' : events.judge(run);
-      if (verdict !== 'meaningful' && this.#loses(verdict === 'silence' ? endedUnbegun() : verdict)) return;
-      this.#pass(events, run, verdict, verdict === 'meaningful');
+      const judged = run === null ? 'silence' : events.judge(run);
+      if (judged !== 'meaningful' && this.#loses(judged === 'silence' ? endedUnbegun() : judged)) return;
+      this.#pass(events, run, judged, judged === 'meaningful');
     }
     if (!this.#isLost) this.#relay.onEnd();
   }
@@ -106,9 +106,9 @@ export class HeldAnswer implements UpstreamHandler {
     if (isAnswer) this.#chooser.choose(this.#attempt);
   }
 
-  #pass(events: Events, run: Buffer | null, verdict: StreamVerdict, isAnswer: boolean): boolean {
+  #pass(events: Events, run: Buffer | null, judged: StreamStart, isAnswer: boolean): boolean {
     this.#release(isAnswer);
-    return this.#relay.onBegun(events, run, verdict);
+    return this.#relay.onBegun(events, run, judged);
   }
 }
 

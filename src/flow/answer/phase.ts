@@ -1,5 +1,5 @@
 import type { OwnSecrets } from '../../config/types.js';
-import type { StreamVerdict } from '../../conversation/stream-rules.js';
+import type { StreamStart } from '../../conversation/stream-rules.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
 import { Beginning, beginningBytes, Gather } from '../../stream/gather.js';
 import type { ResponseHead } from '../../upstream/types.js';
@@ -67,7 +67,7 @@ export class Events implements Answering {
    * Judges the beginning of a stream of which nothing has passed. Part of an event cannot be judged; one so large is taken
    * for what was asked for.
    */
-  judge(run: Buffer): StreamVerdict {
+  judge(run: Buffer): StreamStart {
     return this.runs.overlong ? 'meaningful' : this.transform.judge(run);
   }
 

@@ -3,7 +3,7 @@ import { readErrorAnswer } from '../../attempts/error-answer.js';
 import type { AttemptOwner } from '../../attempts/relayed-attempt.js';
 import { failureError, statusError } from '../../attempts/told-error.js';
 import type { OwnSecrets } from '../../config/types.js';
-import type { StreamVerdict } from '../../conversation/stream-rules.js';
+import type { StreamStart } from '../../conversation/stream-rules.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
@@ -102,10 +102,10 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
   }
 
   /** In place of `onHead`, for a stream of the present attempt whose beginning the attempt's own transform has judged. */
-  onBegun(events: Events, run: Buffer | null, verdict: StreamVerdict): boolean {
+  onBegun(events: Events, run: Buffer | null, judged: StreamStart): boolean {
     this.#noteHead(events.head);
     this.phase = events;
-    return run === null || !this.#beginIfGood(verdict) || this.#passRun(events, run);
+    return run === null || !this.#beginIfGood(judged) || this.#passRun(events, run);
   }
 
   #noteHead(head: ResponseHead): AnswerTransform {
@@ -414,11 +414,11 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
   }
 
   /** @returns whether what was judged is the beginning of an answer; what shows to be none is given up */
-  #beginIfGood(verdict: StreamVerdict): boolean {
-    if (verdict === 'silence') return false;
-    if (verdict !== 'meaningful') {
-      if (verdict.unbegun) this.giveUnbegun(verdict);
-      else this.giveUp(verdict);
+  #beginIfGood(judged: StreamStart): boolean {
+    if (judged === 'silence') return false;
+    if (judged !== 'meaningful') {
+      if (judged.unbegun) this.giveUnbegun(judged);
+      else this.giveUp(judged);
       return false;
     }
     clearTimeout(this.firstTokenTimer);

@@ -88,10 +88,10 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
     const ended = endedResponse(run);
     // One that has failed is what was asked for.
     const isShown = this.#hasBegun || this.#runs.overlong || ended !== null;
-    const verdict = isShown ? 'meaningful' : transform.judge(run);
-    if (verdict === 'silence') return;
-    if (verdict !== 'meaningful') {
-      this.#fail(verdict);
+    const judged = isShown ? 'meaningful' : transform.judge(run);
+    if (judged === 'silence') return;
+    if (judged !== 'meaningful') {
+      this.#fail(judged);
       return;
     }
     this.#begin();

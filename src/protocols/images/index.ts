@@ -2,7 +2,7 @@ import {
   marksOf,
   reportedMetering,
   type StreamEnding,
-  type StreamVerdict,
+  type StreamStart,
 } from '../../conversation/stream-rules.js';
 import type { MadeMedia } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
@@ -30,7 +30,7 @@ type Word = 'complete' | 'incomplete' | 'nothing' | GatewayError;
 const marks = marksOf('"image_', '"b64_json"', '"url"');
 
 /** Judges the first events of a stream of images; see `StreamRules.judgeStart`. */
-function judgeStart(run: Buffer): StreamVerdict {
+function judgeStart(run: Buffer): StreamStart {
   for (let start = 0; start < run.length; ) {
     if (ownHead.test(headOf(run, start))) return 'meaningful';
     const next = firstEventEnd(run, start, run.length);
@@ -38,14 +38,14 @@ function judgeStart(run: Buffer): StreamVerdict {
     const { event, data } = parseEvent(run.toString('utf8', start, end));
     // An event that is too large to be held comes in parts: what it is shows at the end.
     if (next === -1 && data?.startsWith('{') && parseObject(data) === null) return 'meaningful';
-    const verdict = data === null ? 'silence' : judgeEvent(event, data);
-    if (verdict !== 'silence') return verdict;
+    const judged = data === null ? 'silence' : judgeEvent(event, data);
+    if (judged !== 'silence') return judged;
     start = end;
   }
   return 'silence';
 }
 
-function judgeEvent(event: string | null, data: string): StreamVerdict {
+function judgeEvent(event: string | null, data: string): StreamStart {
   if (data.trim() === '[DONE]') return 'silence';
   const body = parseObject(data);
   if (body === null) return brokenEvent('images');

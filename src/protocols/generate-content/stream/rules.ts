@@ -3,7 +3,7 @@ import {
   marksOf,
   type StreamEnding,
   type StreamFacts,
-  type StreamVerdict,
+  type StreamStart,
 } from '../../../conversation/stream-rules.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
@@ -75,7 +75,7 @@ export function isResponse(block: JsonObject): boolean {
   return false;
 }
 
-function judgeBlock(block: JsonObject | null): StreamVerdict {
+function judgeBlock(block: JsonObject | null): StreamStart {
   if (block !== null && isObject(block.error)) return upstreamError(block.error);
   if (block !== null && isResponse(block)) return 'meaningful';
   return foreignBlock(block);

@@ -4,7 +4,7 @@ import {
   marksOf,
   type StreamEnding,
   type StreamFacts,
-  type StreamVerdict,
+  type StreamStart,
 } from '../../../conversation/stream-rules.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { lastEvents, parseEvent } from '../../../wire/sse.js';
@@ -18,7 +18,7 @@ export const marks = marksOf('"content_block_', '"message_');
 /** Judges the first events of a messages stream; see `StreamRules.judgeStart`. */
 export const judgeStart = judgingEvents(judgeEvent);
 
-function judgeEvent(event: string | null, data: string): StreamVerdict {
+function judgeEvent(event: string | null, data: string): StreamStart {
   const body = parseObject(data);
   if (body === null) return brokenEvent('messages');
   const type = textOrNull(body.type) ?? event;

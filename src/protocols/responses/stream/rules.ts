@@ -2,7 +2,7 @@ import {
   marksOf,
   type StreamEnding,
   type StreamFacts,
-  type StreamVerdict,
+  type StreamStart,
 } from '../../../conversation/stream-rules.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { wholeNumber } from '../../../wire/json-numbers.js';
@@ -28,17 +28,17 @@ const numberKey = Buffer.from('"sequence_number"');
 export const marks = marksOf('"response.');
 
 /** Judges the first events of a responses stream; see `StreamRules.judgeStart`. */
-export function judgeStart(run: Buffer): StreamVerdict {
+export function judgeStart(run: Buffer): StreamStart {
   for (let start = 0; start < run.length; ) {
     const end = eventEnd(run, start);
-    const verdict = judgeEvent(run, start, end);
-    if (verdict !== 'silence') return verdict;
+    const judged = judgeEvent(run, start, end);
+    if (judged !== 'silence') return judged;
     start = end;
   }
   return 'silence';
 }
 
-function judgeEvent(run: Buffer, start: number, end: number): StreamVerdict {
+function judgeEvent(run: Buffer, start: number, end: number): StreamStart {
   const named = nameOf(run, start, end);
   // The first event repeats the request's tools and instructions: it is parsed only where its name does not tell.
   if (named?.startsWith('response.') && named !== 'response.failed') return 'meaningful';
