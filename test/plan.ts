@@ -155,7 +155,6 @@ const quick = [
   'flow/limits/admit',
   'flow/upstream/route.',
   'flow/responses-socket',
-  'flow/body/validate',
 ];
 
 /**

@@ -2,6 +2,7 @@ import type { OwnSecrets } from '../config/types.js';
 import {
   type BrokenBy,
   inexactUsage,
+  isOfMedium,
   mediumTokens,
   tokensOf,
   withUncounted,
@@ -25,8 +26,7 @@ import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
 import { parseObject } from '../wire/json.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
-import { OutputEstimate } from './output-estimate.js';
-import { writtenIn } from './streamed-text.js';
+import { streamedWeight, writtenIn } from './streamed-text.js';
 import { Tail, tailBytes } from './tail.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
@@ -43,6 +43,8 @@ const beginBytes = 256;
 
 /** Runs of a stream in which its beginning is looked for. */
 const mostWatched = 4;
+/** Smaller pieces of an answer hold no media to speak of. */
+const leastWithMedia = 4 * 1024;
 /** Behind the end of a stream comes a mark, if anything. */
 const mostBehind = 4096;
 const nothing = Buffer.alloc(0);
@@ -377,5 +379,31 @@ export class ObservedTransform implements AnswerTransform {
 
   get #facts(): StreamFacts {
     return { usageAtStart: this.#usageAtStart, ended: this.#ended };
+  }
+}
+
+/** How many tokens an answer that passes may have cost, by its bytes, where its upstream does not say. */
+class OutputEstimate {
+  /** Bytes so far. */
+  passed = 0;
+  /** How many of them were images and sounds in base64, whose tokens their length does not tell. */
+  #ofMedia = 0;
+  #media = 0;
+  #inMedium = false;
+
+  add(piece: Buffer): void {
+    this.passed += piece.length;
+    if (piece.length < leastWithMedia) return;
+    const isMedium = isOfMedium(piece);
+    if (isMedium) this.#ofMedia += piece.length;
+    if (isMedium && !this.#inMedium) this.#media++;
+    this.#inMedium = isMedium;
+  }
+
+  /** @param tail the last bytes of what passed */
+  tokens(tail: Buffer, isStream: boolean): number {
+    const written = isStream ? streamedWeight(tail, this.passed) : this.passed;
+    const ofText = this.#ofMedia === 0 ? 1 : 1 - this.#ofMedia / this.passed;
+    return this.#media * mediumTokens + tokensOf(written * ofText);
   }
 }

@@ -1,11 +1,10 @@
 import { test } from 'tap';
-import { type ValidatedBody, validateBody } from '../../src/flow/body/validate.js';
 import { passedChatRequest } from '../../src/protocols/chat/request/schema.js';
 import { completionsRequest } from '../../src/protocols/completions/schema.js';
 import { passedGenerateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
 import { passedMessagesRequest } from '../../src/protocols/messages/request/schema.js';
 import { passedResponsesRequest } from '../../src/protocols/responses/request/schema.js';
-import type { CompiledSchema } from '../../src/schema/compile.js';
+import { type CompiledSchema, type ValidatedBody, validateBody } from '../../src/schema/compile.js';
 import { usualCost } from '../../src/wire/json-cost.js';
 import { foldName } from '../../src/wire/member-guard.js';
 import { routedMembers } from '../../src/wire/routed-members.js';

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { test } from 'tap';
 import { type TSchema, Type } from 'typebox';
-import { validateBody } from '../../src/flow/body/validate.js';
 import { chatMixedBody, chatRequestType } from '../../src/protocols/chat/request/schema.js';
 import type { Accepted } from '../../src/schema/accept.js';
-import { compileSchema } from '../../src/schema/compile.js';
+import { compileSchema, validateBody } from '../../src/schema/compile.js';
 import { usualCost } from '../../src/wire/json-cost.js';
 import type { Span } from '../../src/wire/json-scan.js';
 import { fc } from '../support/seed.js';

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { RequestBodySink } from '../../src/upstream/types.js';
 import { headerLine, joinLines } from '../../src/wire/head.js';
-import { KeptHead, NumberedHead } from '../../src/wire/numbered-head.js';
+import { KeptHead, NumberedHead } from '../../src/wire/request-id.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, headOf, makeClient, onRequests, plainOrigin, rawServer } from './raw.js';
 

@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import { headerLine, joinLines, noLines, requestLine } from '../../src/wire/head.js';
-import { headText, KeptHead, NumberedHead } from '../../src/wire/numbered-head.js';
-import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
+import { headText, KeptHead, NumberedHead, requestIdOf, requestSeries } from '../../src/wire/request-id.js';
 
 const before = joinLines(requestLine('POST', '/v1/x?a=b'), headerLine('host', 'a.example'));
 const after = headerLine('user-agent', 'tab\tand ~');

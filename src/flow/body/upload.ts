@@ -4,6 +4,7 @@ import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { BodyStreamReceiver } from '../../http/body-stream.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { Swept } from '../../http/sweep.js';
+import { readValidated } from '../../schema/compile.js';
 import { checkForm, checkFormStart, type FormSchema } from '../../schema/form.js';
 import { LeastRate } from '../../upstream/least-rate.js';
 import type { RequestBodySink, RequestBodySource } from '../../upstream/types.js';
@@ -21,7 +22,6 @@ import { refuse } from '../refuse.js';
 import { steerable } from '../resolve.js';
 import type { Services } from '../services.js';
 import { isCoded, lateBody, rateBound } from './intake.js';
-import { readValidated } from './validate.js';
 import { formLimits } from './whole-form.js';
 
 /** What comes of one upload in spite of a stop may not take more than this part of what a worker may hold. */

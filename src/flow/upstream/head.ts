@@ -21,8 +21,8 @@ import {
   requestLine,
   writableLinesOf,
 } from '../../wire/head.js';
-import { KeptHead, NumberedHead, type RequestHeadLines } from '../../wire/numbered-head.js';
 import { withQuery } from '../../wire/query.js';
+import { KeptHead, NumberedHead, type RequestHeadLines } from '../../wire/request-id.js';
 import type { Asking, Call } from '../call.js';
 
 /**

@@ -1,5 +1,4 @@
 import { test } from 'tap';
-import { validateBody } from '../../../src/flow/body/validate.js';
 import type { Call } from '../../../src/flow/call.js';
 import { expectedUsage } from '../../../src/flow/limits/expected-usage.js';
 import { chat } from '../../../src/protocols/chat/index.js';
@@ -12,6 +11,7 @@ import { messages } from '../../../src/protocols/messages/index.js';
 import { messagesRequest } from '../../../src/protocols/messages/request/schema.js';
 import { responses } from '../../../src/protocols/responses/index.js';
 import { responsesRequest } from '../../../src/protocols/responses/request/schema.js';
+import { validateBody } from '../../../src/schema/compile.js';
 import { usualCost } from '../../../src/wire/json-cost.js';
 
 /** The output that a call with these members is taken for, with what the check of the body has noted and without. */

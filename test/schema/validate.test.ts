@@ -1,9 +1,9 @@
 import { test } from 'tap';
-import { validateBody } from '../../../src/flow/body/validate.js';
-import { chatRequest } from '../../../src/protocols/chat/request/schema.js';
-import { usualCost } from '../../../src/wire/json-cost.js';
-import { spliceBody } from '../../../src/wire/splice.js';
-import { thrownBy } from '../../wire/json-text.js';
+import { chatRequest } from '../../src/protocols/chat/request/schema.js';
+import { validateBody } from '../../src/schema/compile.js';
+import { usualCost } from '../../src/wire/json-cost.js';
+import { spliceBody } from '../../src/wire/splice.js';
+import { thrownBy } from '../wire/json-text.js';
 
 const validate = (body: unknown) =>
   validateBody(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), chatRequest, usualCost);
