@@ -21,7 +21,7 @@ import type { LimitedCall } from './limits/limited-call.js';
 import type { BegunResponse, GivenUpTokens } from './record/consumption.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Running } from './running.js';
-import type { SessionPlace } from './sockets/session-memory.js';
+import type { SessionSlot } from './sockets/session-memory.js';
 
 /** How the request reached the upstream, and its answer the client: as they came, with a few bytes replaced, or rewritten. */
 export type GatewayPath = 'exact' | 'spliced' | 'translated';
@@ -57,7 +57,7 @@ export interface ForwardedCall {
 }
 
 /** What a call takes up of a bounded number. */
-interface Place {
+interface Slot {
   /** Gives it back; a second time does nothing. */
   give(): void;
 }
@@ -116,7 +116,7 @@ export class Call implements Guarded, OpenCall<Call> {
   /** Null for a call that falls under no limits. */
   limited: LimitedCall | null = null;
   /** Of a call that opens a session, or downloads a file: given back with its account at the latest. */
-  place: Place | null = null;
+  slot: Slot | null = null;
   /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
   isServed = false;
   /** How many times the price per call is charged: once for each image. */
@@ -233,9 +233,9 @@ export interface RoutedCall extends ResolvedCall {
   target: Target;
 }
 
-/** A call that opens a session, for which `takePlace` has found room. */
+/** A call that opens a session, for which `takeSlot` has found room. */
 export interface SessionCall extends AuthenticatedCall {
-  readonly place: SessionPlace;
+  readonly slot: SessionSlot;
 }
 
 /** What the ids of an answer of the gateway's own are made of: the call's id without its kind. */

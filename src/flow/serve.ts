@@ -23,7 +23,7 @@ import { requirePathModel, resolveModel, writePathModel } from './resolve.js';
 import { ResponsesSocket } from './responses-socket/socket.js';
 import type { SocketCall } from './responses-socket/upstream-session.js';
 import type { Services } from './services.js';
-import { takePlace } from './sockets/take-place.js';
+import { takeSlot } from './sockets/take-slot.js';
 import { forward } from './upstream/forward.js';
 import { serveContent } from './video/content-relay.js';
 import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
@@ -118,7 +118,7 @@ function openResponsesSocket(services: Services, call: AuthenticatedCall): void 
       'upgrade_required',
       'This path is a WebSocket for GET; send POST requests without one.',
     );
-  takePlace(services, call, (_, placed) => new ResponsesSocket(services, placed, serve).begin());
+  takeSlot(services, call, (_, admitted) => new ResponsesSocket(services, admitted, serve).begin());
 }
 
 /** @throws {GatewayError} for a request whose framing cannot be trusted, and for what no route serves. */

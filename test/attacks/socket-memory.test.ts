@@ -22,35 +22,35 @@ const settings = {
 
 test('a place is given back once, however often it is tried', async (t) => {
   const memory = new SessionMemory(() => ({ ...settings, perKey: 2 }));
-  const [first] = [memory.takePlace('a'), memory.takePlace('a')];
-  t.throws(() => memory.takePlace('a'), tooMuch);
+  const [first] = [memory.takeSlot('a'), memory.takeSlot('a')];
+  t.throws(() => memory.takeSlot('a'), tooMuch);
   first?.part().hold(1000);
   for (let round = 0; round < 3; round++) first?.give();
-  memory.takePlace('a');
-  t.throws(() => memory.takePlace('a'), tooMuch);
+  memory.takeSlot('a');
+  t.throws(() => memory.takeSlot('a'), tooMuch);
 });
 
 test('one key holds a part of what all may, and the others the rest', async (t) => {
   const memory = new SessionMemory(() => settings);
-  const [a, b] = [memory.takePlace('a'), memory.takePlace('b')];
+  const [a, b] = [memory.takeSlot('a'), memory.takeSlot('b')];
   const part = a.part();
   t.equal(part.hold(63 * mebibyte), true);
   t.equal(part.hold(64 * mebibyte), false);
   t.throws(() => {
-    for (;;) memory.takePlace('a');
+    for (;;) memory.takeSlot('a');
   }, tooMuch);
   t.equal(b.part().hold(60 * mebibyte), true);
   for (const key of ['c', 'd'])
     t.equal(
       memory
-        .takePlace(key)
+        .takeSlot(key)
         .part()
         .hold(60 * mebibyte),
       true,
     );
   t.equal(
     memory
-      .takePlace('e')
+      .takeSlot('e')
       .part()
       .hold(60 * mebibyte),
     false,
@@ -60,7 +60,7 @@ test('one key holds a part of what all may, and the others the rest', async (t) 
   a.give();
   t.equal(
     memory
-      .takePlace('e')
+      .takeSlot('e')
       .part()
       .hold(60 * mebibyte),
     true,
@@ -82,27 +82,27 @@ test('a key whose sockets are cut again while it is barred is barred from then o
   memory.bar('hostile');
   pass(10_000);
   const barred = { kind: 'rate_limit_exceeded', retryAfter: 20, message: /were closed/ } as unknown as Error;
-  t.throws(() => memory.takePlace('hostile'), barred);
+  t.throws(() => memory.takeSlot('hostile'), barred);
   pass(20_000);
-  memory.takePlace('hostile');
+  memory.takeSlot('hostile');
 });
 
 test('a worker takes two thousand sockets of two keys, and refuses more where uWS holds too much', async (t) => {
   const memory = new SessionMemory(() => settings);
-  for (let count = 0; count < 1000; count++) for (const key of ['a', 'b']) memory.takePlace(key);
+  for (let count = 0; count < 1000; count++) for (const key of ['a', 'b']) memory.takeSlot(key);
   memory.unseenBytes = settings.heldBytes;
-  t.throws(() => memory.takePlace('c'), full);
+  t.throws(() => memory.takeSlot('c'), full);
   memory.unseenBytes = 0;
-  memory.takePlace('c');
+  memory.takeSlot('c');
 });
 
 test('a key that sends more than its part in one long turn of the event loop is turned away, and no other', async (t) => {
   const memory = new SessionMemory(() => settings);
-  const [hostile, other] = [memory.takePlace('hostile'), memory.takePlace('other')];
+  const [hostile, other] = [memory.takeSlot('hostile'), memory.takeSlot('other')];
   memory.turned(1000);
   for (let sent = 0; sent < 100; sent++) t.equal(hostile.arrived(mebibyte, 1400), true, 'the turn is short');
   t.equal(hostile.arrived(mebibyte, 1600), false);
-  t.equal(memory.takePlace('hostile').arrived(1, 1700), false, 'on any of its sockets');
+  t.equal(memory.takeSlot('hostile').arrived(1, 1700), false, 'on any of its sockets');
   t.equal(other.arrived(mebibyte, 1700), true);
   memory.turned(1800);
   t.equal(hostile.arrived(mebibyte, 1900), true);
@@ -115,15 +115,15 @@ test('a key that sends more than its part in one long turn of the event loop is 
 
 test('a key whose messages take long is turned away in the turn that they make long, and no other', async (t) => {
   const memory = new SessionMemory(() => settings);
-  const [hostile, other] = [memory.takePlace('hostile'), memory.takePlace('other')];
+  const [hostile, other] = [memory.takeSlot('hostile'), memory.takeSlot('other')];
   memory.turned(1000);
   t.equal(hostile.arrived(1, 1000), true);
   for (let message = 0; message < 3; message++) hostile.took(100);
   hostile.took(10_000);
-  t.equal(memory.takePlace('hostile').arrived(1, 1400), true, "a process that was stopped is nobody's doing");
+  t.equal(memory.takeSlot('hostile').arrived(1, 1400), true, "a process that was stopped is nobody's doing");
   hostile.took(100);
   t.equal(hostile.arrived(1, 1500), false);
-  t.equal(memory.takePlace('hostile').arrived(1, 1500), false, 'on any of its sockets');
+  t.equal(memory.takeSlot('hostile').arrived(1, 1500), false, 'on any of its sockets');
   t.equal(other.arrived(1, 1500), true);
   memory.turned(1600);
   t.equal(hostile.arrived(1, 1600), true);
@@ -131,7 +131,7 @@ test('a key whose messages take long is turned away in the turn that they make l
 
 test('of messages of a few bytes a key may send some ten thousand in one long turn', async (t) => {
   const memory = new SessionMemory(() => settings);
-  const hostile = memory.takePlace('hostile');
+  const hostile = memory.takeSlot('hostile');
   memory.turned(1000);
   let taken = 0;
   while (taken < 1_000_000 && hostile.arrived(2, 1600)) taken++;
@@ -142,14 +142,14 @@ test('of messages of a few bytes a key may send some ten thousand in one long tu
 
 test('what an upstream has yet to take stays counted after the end of its session', async (t) => {
   const memory = new SessionMemory(() => settings);
-  const place = memory.takePlace('a');
-  place.isCut = true;
-  place.leftBytes = 60 * mebibyte;
-  place.give();
+  const slot = memory.takeSlot('a');
+  slot.isCut = true;
+  slot.leftBytes = 60 * mebibyte;
+  slot.give();
   t.ok(memory.bytesOf('a') >= 60 * mebibyte);
   t.equal(
     memory
-      .takePlace('a')
+      .takeSlot('a')
       .part()
       .hold(5 * mebibyte),
     false,
@@ -228,7 +228,7 @@ function stage() {
     /** Messages come, and no timer runs. */
     arrive(bytes: number) {
       memory.onMuch = (at) => unseen.onMuch(at);
-      memory.takePlace('sender').arrived(bytes, now + 10_000);
+      memory.takeSlot('sender').arrived(bytes, now + 10_000);
     },
     pass(ms: number) {
       for (const until = now + ms; now < until; now += 50) unseen.tick(now + 50);
@@ -282,7 +282,7 @@ test('memory that no socket holds costs few sockets, and refuses none for long',
   sockets.pass(60_000);
   t.ok(sockets.left('a') >= 160, `${sockets.left('a')} of a are left`);
   t.ok(sockets.left('b') >= 160, `${sockets.left('b')} of b are left`);
-  sockets.memory.takePlace('c');
+  sockets.memory.takeSlot('c');
 });
 
 test('much that comes within one turn is looked at then, and costs those that hold it', async (t) => {
@@ -313,7 +313,7 @@ test('what sockets held is forgotten once none is open', async (t) => {
   sockets.pass(200);
   sockets.grow(500 * mebibyte);
   sockets.pass(200_000);
-  sockets.memory.takePlace('c');
+  sockets.memory.takeSlot('c');
   t.ok(sockets.memory.unseenBytes < settings.heldBytes);
 });
 

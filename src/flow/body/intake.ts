@@ -22,7 +22,7 @@ const largeBytes = 1024 * 1024;
 const decodedGrowth = 4;
 
 /**
- * Takes in the body of a call: first its place among the calls of its key, then its bytes as there is memory for them,
+ * Takes in the body of a call: first its slot among the calls of its key, then its bytes as there is memory for them,
  * then it decodes them.
  */
 export class Intake extends Swept implements BodyReceiver, ExchangeListener, AdmissionListener {

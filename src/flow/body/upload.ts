@@ -146,7 +146,7 @@ export class Upload
   #growth = 0;
 
   /**
-   * Takes the call's place among those of its key: it counts whatever its form turns out to be.
+   * Takes the call's slot among those of its key: it counts whatever its form turns out to be.
    * @throws {GatewayError} when the call is refused before its form, which is no form, or in a content coding
    */
   constructor(services: Services, call: AuthenticatedCall, options: UploadOptions) {

@@ -26,7 +26,7 @@ import { budgetsOf, hasBudget, LimitedCall } from './limited-call.js';
  * Other 429, with paths from `src`:
  *
  * of what a key may hold at a worker whatever its limits: `flow/sockets/session-memory` (told late by
- *   `flow/sockets/take-place`), `Downloads` of `flow/video/downloads`, and as a message of the socket
+ *   `flow/sockets/take-slot`), `Downloads` of `flow/video/downloads`, and as a message of the socket
  *   `flow/responses-socket/socket`
  * of a realtime session whose budget is spent: `flow/realtime/funds`, told as an event by `flow/realtime/bridge`
  * an upstream's own: it passes as it came (`flow/answer/relay`, `flow/realtime/open`), or is told in the client's words

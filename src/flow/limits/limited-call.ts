@@ -45,7 +45,7 @@ export class LimitedCall {
   beforeModel: Taken = null;
   /** What it takes once its model is known. */
   forModel: Taken = null;
-  /** It has ended while it waited for `beforeModel`: it counts all the same, and gives its place to others once it gets one. */
+  /** It has ended while it waited for `beforeModel`: it counts all the same, and gives its slots to others once it gets one. */
   isOver = false;
   /** The budgets that pay for the call; none for a model that costs nothing. */
   budgets: readonly PeriodBudget[] = none;
@@ -70,7 +70,7 @@ export class LimitedCall {
     return rateLines.text(rateHeaders, rateWord(running.snapshot.vendors), this.#limits);
   }
 
-  /** Its client has left: its place is for others, and what it has used is told by `end`. */
+  /** Its client has left: its slots are for others, and what it has used is told by `end`. */
   freeSlots(): void {
     this.#endRequests();
     this.admission?.freeSlots();
@@ -95,7 +95,7 @@ export class LimitedCall {
     end(this.forModel, null);
   }
 
-  /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */
+  /** Says what was really used and gives the call's slots to others. What the gateway itself has failed does not count. */
   end(call: EndedCall): void {
     const { beforeModel, forModel, budgets } = this;
     if (isOurFailure(call)) {
@@ -117,7 +117,7 @@ export class LimitedCall {
   }
 }
 
-/** Says what was really used and gives the call's place to others. @param used tokens, or null where nobody knows */
+/** Says what was really used and gives the call's slots to others. @param used tokens, or null where nobody knows */
 function end(taken: Taken, used: number | null): void {
   if (taken?.outcome !== 'admitted') {
     taken?.cancel();

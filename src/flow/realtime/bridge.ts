@@ -31,7 +31,7 @@ import type { RoutedCall, SessionCall } from '../call.js';
 import { account } from '../record/account.js';
 import { outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import type { SessionPlace } from '../sockets/session-memory.js';
+import type { SessionSlot } from '../sockets/session-memory.js';
 import type { OpenSession } from '../sockets/sessions.js';
 import { budgetSpent, SessionFunds } from './funds.js';
 
@@ -53,7 +53,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   readonly #upstream: UpstreamSocket;
   readonly #attempt: Attempt;
   readonly #model: SessionModel;
-  readonly #place: SessionPlace;
+  readonly #slot: SessionSlot;
   /** What waits for the upstream. */
   readonly #waiting: HeldPart;
   /** What there is of a message of the upstream whose end has not come. */
@@ -85,10 +85,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
       upstreamModel: model,
       allowed: asked.allowMembers,
     };
-    const { place } = call;
-    this.#place = place;
-    this.#waiting = place.part();
-    this.#unfinished = place.part();
+    const { slot } = call;
+    this.#slot = slot;
+    this.#waiting = slot.part();
+    this.#unfinished = slot.part();
     const { budgets, admission } = call.limited ?? { budgets: [], admission: null };
     const pools = budgets.map(({ pool }) => pool);
     this.#funds =
@@ -104,7 +104,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
   begin(protocol: string): void {
     this.#services.sweepList.add(this);
     this.#call.isServed = true;
-    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#place);
+    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#slot);
     const accept = guard('socket', this, open, null);
     const client = accept();
     if (client === null) this.#end('client_gone', closeCode.goingAway, '');
@@ -179,7 +179,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     if (this.#leftAs !== null) return;
     if (reason === tooBigReason) this.#call.error = tooBig(this.#call.running.snapshot.sockets.messageBytes);
     const isOrderly = code !== closeCode.broken;
-    this.#place.isCut = !isOrderly;
+    this.#slot.isCut = !isOrderly;
     const outcome = this.#call.error !== null ? 'refused' : isOrderly ? 'complete' : 'client_gone';
     if (!this.#hearOn(outcome)) this.#end(outcome, isOrderly ? code : closeCode.goingAway, reason);
   }
@@ -373,7 +373,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
     services.detached.remove(this);
     try {
       if (code !== null) this.#upstream.close(code, reason);
-      this.#place.leftBytes = this.#upstream.waitingBytes;
+      this.#slot.leftBytes = this.#upstream.waitingBytes;
       this.#attempt.succeeded();
     } finally {
       this.#noteOpenUsage();

@@ -21,7 +21,7 @@ import { account } from '../record/account.js';
 import { refusalOf, refuse } from '../refuse.js';
 import { aimAt, findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { takePlace } from '../sockets/take-place.js';
+import { takeSlot } from '../sockets/take-slot.js';
 import { socketRequest } from '../upstream/head.js';
 import { Bridge, type RealtimeCall } from './bridge.js';
 
@@ -42,7 +42,7 @@ export function openSession(services: Services, call: AuthenticatedCall): void {
   const { realtime } = running.snapshot.defaultModels;
   const resolved = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
   call.validatedAt = performance.now();
-  const next = (_: Services, admitted: ResolvedCall): void => takePlace(services, admitted, open);
+  const next = (_: Services, admitted: ResolvedCall): void => takeSlot(services, admitted, open);
   admitResolved(services, resolved, next, expectedOfSession);
 }
 

@@ -28,7 +28,7 @@ export function account(services: Services, call: Call, outcome: CallOutcome): v
   try {
     if (endsLater(call)) call.limited?.endLater();
     else call.limited?.end(call);
-    call.place?.give();
+    call.slot?.give();
     // What was never handed to an upstream is read by nobody else.
     if (call.target === null && call.body !== null) call.exchange.recycleBody();
   } finally {

@@ -142,16 +142,16 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     this.#services = services;
     this.#call = call;
     this.#serve = serve;
-    const { place } = call;
-    this.#upstreamSession = new UpstreamSession(services.dialer, place.part());
-    this.#queued = place.part();
-    this.#gathered = place.part();
-    this.#history = new ResponseHistory(place.part(), call.running.snapshot.sockets.historyBytes);
+    const { slot } = call;
+    this.#upstreamSession = new UpstreamSession(services.dialer, slot.part());
+    this.#queued = slot.part();
+    this.#gathered = slot.part();
+    this.#history = new ResponseHistory(slot.part(), call.running.snapshot.sockets.historyBytes);
   }
 
   begin(): void {
     this.#services.sweepList.add(this);
-    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, '', this, this.#call.place);
+    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, '', this, this.#call.slot);
     const accept = guard('socket', this, open, null);
     const client = accept();
     if (client === null) this.#end();
@@ -208,7 +208,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
 
   onClosed(code: number): void {
     this.#client = null;
-    this.#call.place.isCut = code === closeCode.broken;
+    this.#call.slot.isCut = code === closeCode.broken;
     this.#running?.leave();
     this.#end();
   }
@@ -332,14 +332,14 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
 
   /** Starts the first message that waits, unless those of its key have had enough of the turn: then in a later one. */
   #takeQueued(message: Buffer): void {
-    const { place } = this.#call;
+    const { slot } = this.#call;
     const now = performance.now();
-    if (place.arrived(message.length, now)) {
+    if (slot.arrived(message.length, now)) {
       this.#waiting.shift();
       this.#waitingBytes -= message.length;
       this.#queued.hold(this.#waitingBytes);
       this.#start(message);
-      place.took(performance.now() - now);
+      slot.took(performance.now() - now);
     }
     if (this.#running === null) this.#goOn();
   }

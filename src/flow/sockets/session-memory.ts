@@ -70,11 +70,11 @@ export class SessionMemory {
   }
 
   /**
-   * Takes a place for a session that a key is about to open.
+   * Takes a slot for a session that a key is about to open.
    * @throws {GatewayError} `rate_limit_exceeded` when it has as many as it may, or holds as much; `overloaded` when the
    * worker does
    */
-  takePlace(keyId: string): SessionPlace {
+  takeSlot(keyId: string): SessionSlot {
     const { perKey, heldBytes, heldBytesPerKey } = this.#settings();
     const key = this.#of(keyId);
     if (key.sessions >= perKey) throw tooManySessions(perKey);
@@ -83,9 +83,9 @@ export class SessionMemory {
     if (key.bytes + this.#unseenOf(key) + socketBytes > heldBytesPerKey) throw tooMuch;
     if (this.#bytes + this.unseenBytes + socketBytes > heldBytes) throw full;
     key.sessions++;
-    const place = new SessionPlace(this, keyId, key);
+    const slot = new SessionSlot(this, keyId, key);
     this.add(keyId, socketBytes);
-    return place;
+    return slot;
   }
 
   /** Lets a key open no sockets for a while: some were cut for what they held. */
@@ -197,8 +197,8 @@ export class SessionMemory {
   }
 }
 
-/** A place for one session of a key, and what that session holds. */
-export class SessionPlace implements SocketRooms {
+/** A slot for one session of a key, and what that session holds. */
+export class SessionSlot implements SocketRooms {
   readonly #memory: SessionMemory;
   readonly #keyId: string;
   readonly #key: KeyHold;
@@ -228,7 +228,7 @@ export class SessionPlace implements SocketRooms {
     this.#key.turnMs += Math.min(ms, mostMessageMs);
   }
 
-  /** @returns a sum that is counted until the place is given back */
+  /** @returns a sum that is counted until the slot is given back */
   part(): Part {
     const part = new Part(this.#memory, this.#keyId);
     this.#parts.push(part);

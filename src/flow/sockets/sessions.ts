@@ -2,7 +2,7 @@ import type { Key } from '../../config/types.js';
 import { GatewayError, type Guarded, handFault } from '../../errors.js';
 import type { ClientSocket } from '../../http/socket.js';
 import type { Running } from '../running.js';
-import type { SessionMemory, SessionPlace } from './session-memory.js';
+import type { SessionMemory, SessionSlot } from './session-memory.js';
 
 /** A WebSocket session that is open. */
 export interface OpenSession extends Guarded {
@@ -42,12 +42,12 @@ export class SessionList {
   }
 
   /**
-   * Takes a place for a session that a key is about to open.
-   * @throws {GatewayError} as `SessionMemory.takePlace` does; `overloaded` when the gateway is about to end
+   * Takes a slot for a session that a key is about to open.
+   * @throws {GatewayError} as `SessionMemory.takeSlot` does; `overloaded` when the gateway is about to end
    */
-  takePlace(keyId: string): SessionPlace {
+  takeSlot(keyId: string): SessionSlot {
     if (this.#draining) throw leaving;
-    return this.memory.takePlace(keyId);
+    return this.memory.takeSlot(keyId);
   }
 
   /** @returns whether a refusal may wait before it leaves; `endLate` follows it */

@@ -223,7 +223,7 @@ interface Asked {
 
 /**
  * The way of one task to an upstream that takes it. A client that leaves ends nothing here, so it settles nothing either:
- * what the call costs is known, and its place is free, when the creation has ended.
+ * what the call costs is known, and its slot is free, when the creation has ended.
  */
 class Submitting implements Asker, ExchangeListener {
   readonly #services: Services;

@@ -13,20 +13,20 @@ export class Downloads {
   readonly #counts = new Map<string, number>();
 
   /**
-   * Gives a call the place of a download from a source, in place of the one that it had: a redirect leads from one server
+   * Gives a call the slot of a download from a source, in place of the one that it had: a redirect leads from one server
    * to another.
    * @returns why it gets none, or null
    */
   take(call: AuthenticatedCall, source: DownloadSource): GatewayError | null {
-    call.place?.give();
-    call.place = null;
+    call.slot?.give();
+    call.slot = null;
     const most = Math.max(1, Math.floor(source.maxConnections / connectionParts));
     const name = JSON.stringify([call.key.id, source.identity]);
     const count = this.#counts.get(name) ?? 0;
     if (count >= most) return tooMany(most);
     this.#counts.set(name, count + 1);
     let isHeld = true;
-    call.place = {
+    call.slot = {
       give: () => {
         if (isHeld) this.#end(name);
         isHeld = false;

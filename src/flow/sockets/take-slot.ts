@@ -9,21 +9,21 @@ import type { Services } from '../services.js';
 const lateMs = { least: 500, most: 1500 };
 
 /**
- * Takes a place for the session that a call asks for, and goes on with `next`. Where its key has all that it may have,
+ * Takes a slot for the session that a call asks for, and goes on with `next`. Where its key has all that it may have,
  * the refusal leaves late, and those of many calls one by one: a client that asks again at once, with as many
  * connections as it likes, would else take the worker's time from the calls of other keys.
- * @throws {GatewayError} as `SessionList.takePlace` does where the refusal may leave at once, and whatever `next`
+ * @throws {GatewayError} as `SessionList.takeSlot` does where the refusal may leave at once, and whatever `next`
  * throws
  */
-export function takePlace<Of extends AuthenticatedCall>(
+export function takeSlot<Of extends AuthenticatedCall>(
   services: Services,
   call: Of,
   next: (services: Services, call: Of & SessionCall) => void,
 ): void {
   const { sessions } = services;
-  const placed: Call = call;
+  const holder: Call = call;
   try {
-    placed.place = sessions.takePlace(call.key.id);
+    holder.slot = sessions.takeSlot(call.key.id);
   } catch (fault) {
     const isOfClientKey = fault instanceof GatewayError && fault.kind === 'rate_limit_exceeded';
     if (!isOfClientKey || !sessions.beginLate()) throw fault;
