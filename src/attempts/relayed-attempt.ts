@@ -184,7 +184,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
    * Cancels an answer that had begun: only what the upstream has done counts against it.
    * @param error what its caller is told
    */
-  giveUp(reason: GivenUpBy, error: GatewayError): void {
+  cancelFor(reason: GivenUpBy, error: GatewayError): void {
     if (reason === 'unusable_answer') this.unusable(error);
     else this.failed(reason, true);
     this.cancel();

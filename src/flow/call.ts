@@ -53,7 +53,7 @@ export interface ForwardedCall {
   /** Of the present attempt, once that was sent. */
   readonly transform: AnswerTransform | null;
   /** Ends the call with an error of its own side: the rest of its body will not come. */
-  abandon(error: GatewayError): void;
+  fail(error: GatewayError): void;
 }
 
 /** What a call takes up of a bounded number. */

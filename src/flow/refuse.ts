@@ -92,7 +92,7 @@ export function refuseStream(
 /** Ends a stream whose error event has left, so that its client takes it for a failure. */
 export function endFailedStream({ exchange, errorFormat: { readsErrorEvents } }: Call): void {
   if (readsErrorEvents === null || readsErrorEvents(exchange.head.userAgent)) exchange.end();
-  else exchange.breakOff();
+  else exchange.endTruncated();
 }
 
 const keepAlives = new Map<string, Buffer>();

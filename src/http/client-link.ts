@@ -74,7 +74,7 @@ export interface ClientLink extends BodySource {
    * breaks once the client's socket has all that was written.
    * @returns false when that is later
    */
-  breakOff(): boolean;
+  endTruncated(): boolean;
   /** Cuts an answer that cannot be made whole, and with it the connection. */
   abort(): void;
 }

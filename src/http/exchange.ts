@@ -225,9 +225,9 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /** Ends a streamed answer that is not whole: once its client has been sent what waits, the connection breaks. */
-  breakOff(): void {
+  endTruncated(): void {
     this.#bodyStream?.discard();
-    if (this.#client?.breakOff() === false) this.onBlocked();
+    if (this.#client?.endTruncated() === false) this.onBlocked();
   }
 
   /** Ends the exchange: its connection becomes something else. @returns false when the client has left */

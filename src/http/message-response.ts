@@ -171,7 +171,7 @@ class MessageResponse implements ClientLink, MessageClient {
   }
 
   /** Of an answer in messages each says what it is: one that has failed has its last. */
-  breakOff(): boolean {
+  endTruncated(): boolean {
     this.end();
     return true;
   }

@@ -112,7 +112,7 @@ export class UwsResponse implements ClientLink, TurnSink {
   #pending: Buffer[] | null = null;
   #ending = false;
   /** It ends with its connection. */
-  #isBreaking = false;
+  #isTruncated = false;
   /** Header lines of a streamed answer. */
   #lines = '';
   /** An answer of known length that does not leave in one go. */
@@ -314,9 +314,9 @@ export class UwsResponse implements ClientLink, TurnSink {
    * uWS drops what it still buffers when it closes a connection, and tells of that only by the next write: so one byte
    * more is written, of white space, which means nothing in any framing of events.
    */
-  breakOff(): boolean {
+  endTruncated(): boolean {
     this.#releaseHeld();
-    this.#isBreaking = true;
+    this.#isTruncated = true;
     if (this.#blocked || !this.#writeNow(blank)) return false;
     this.abort();
     return true;
@@ -408,7 +408,7 @@ export class UwsResponse implements ClientLink, TurnSink {
     this.#blocked = false;
     if (this.#ending && this.#mayKeepSome() && !this.#writeNow(blank)) owner.onProgress();
     else if (this.#ending) this.end();
-    else if (this.#isBreaking) this.breakOff();
+    else if (this.#isTruncated) this.endTruncated();
     else owner.onDrained();
     return true;
   }

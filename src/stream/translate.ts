@@ -281,7 +281,7 @@ class StreamTranslation {
 
   pass(run: Buffer): Buffer {
     const ofKey = keyError(run, this.#secrets);
-    if (ofKey !== null) return this.#breakOff(ofKey);
+    if (ofKey !== null) return this.#failWith(ofKey);
     this.hasPassed = true;
     let at = this.#judgedTo;
     this.#judgedTo = 0;
@@ -302,7 +302,7 @@ class StreamTranslation {
     return this.#emit(out);
   }
 
-  #breakOff(error: GatewayError): Buffer {
+  #failWith(error: GatewayError): Buffer {
     this.isOver = true;
     this.#steps.length = 0;
     this.#steps.push({ kind: 'error', error });

@@ -183,7 +183,7 @@ test('what was written before an answer breaks off reaches its client', async (t
     setImmediate(() => {
       exchange.write(Buffer.from('first '));
       exchange.write(Buffer.from('second'));
-      exchange.breakOff();
+      exchange.endTruncated();
     });
   });
   let text = '';

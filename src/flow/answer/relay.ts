@@ -245,7 +245,7 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
   /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
   refuse(error: GatewayError, head: ResponseHead | null): void {
     if (this.handedOn !== 'nothing') {
-      this.breakOff(error);
+      this.endBroken(error);
       return;
     }
     this.phase = over;
@@ -341,9 +341,9 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
     const refusal = takeAnswerMemory(this.services, call, bytes);
     if (refusal === null) return true;
     // What was asked of the target was answered: it has not failed, and no other is asked.
-    if (this.handedOn !== 'nothing') this.breakOff(refusal, 'no_room');
+    if (this.handedOn !== 'nothing') this.endBroken(refusal, 'no_room');
     else {
-      this.attempt?.giveUp('no_room', refusal);
+      this.attempt?.cancelFor('no_room', refusal);
       this.refuse(refusal, null);
     }
     return false;
@@ -388,7 +388,7 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
   #endWhole(whole: Whole): void {
     const { head } = whole;
     const body = whole.gathered.take();
-    if (this.handedOn !== 'nothing') this.breakOff(this.#errorOf(head, body) ?? statusError(head, body));
+    if (this.handedOn !== 'nothing') this.endBroken(this.#errorOf(head, body) ?? statusError(head, body));
     else this.#sendWhole(whole, body);
   }
 
@@ -458,7 +458,7 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
     }
     this.#begin('head');
     if (last !== null) exchange.write(last);
-    if (error !== null) this.breakOff(error);
+    if (error !== null) this.endBroken(error);
     else if (transform.passedError !== null) this.endFailed(transform.passedError);
     else this.endGood(transform);
   }

@@ -24,11 +24,11 @@ import { over, type Phase, waiting } from './phase.js';
  *
  * it is whole                                       `endGood`; of a stream at its protocol's end `endComplete`
  * an error event has passed, the upstream's or one that the translation made of it   `endFailed`
- * the upstream's connection broke, or took too long  `endFailedUpstream`: one of those above where all was there, else `breakOff`
- * a stream ended without its protocol's end         `breakOff`; where it is translated `endFailed`
- * it is of no use                                   `giveUp`: another target is asked; `breakOff` once some has left
+ * the upstream's connection broke, or took too long  `endFailedUpstream`: one of those above where all was there, else `endBroken`
+ * a stream ended without its protocol's end         `endBroken`; where it is translated `endFailed`
+ * it is of no use                                   `giveUp`: another target is asked; `endBroken` once some has left
  *
- * `breakOff` ends a stream with last words in the client's protocol, and cuts the connection of anything else. A fault of
+ * `endBroken` ends a stream with last words in the client's protocol, and cuts the connection of anything else. A fault of
  * ours ends in `failByUs` where the upstream's side has thrown, in `Relay.onOurFault` where the client's has.
  */
 export abstract class RelayedAnswer extends Swept {
@@ -97,7 +97,7 @@ export abstract class RelayedAnswer extends Swept {
     const { phase } = this;
     this.phase = over;
     if (isVendorAccountError(error)) this.attempt?.accountRefused(error);
-    if (this.handedOn === 'answer') this.breakOff(error, reason, phase);
+    if (this.handedOn === 'answer') this.endBroken(error, reason, phase);
     else {
       this.#cancel(reason, error);
       this.owner.onAttemptFailed(error, failure ?? reason, tellsItself(error) ? this.head : null);
@@ -133,14 +133,14 @@ export abstract class RelayedAnswer extends Swept {
     if (transform?.isComplete) this.endComplete(transform);
     else if (told !== null) this.endFailed(told);
     // The attempt has ended as a failure of its own already.
-    else this.breakOff(error);
+    else this.endBroken(error);
   }
 
   /**
    * Ends an answer that has begun, and will not come to its end.
    * @param phase how far it had come
    */
-  breakOff(error: GatewayError, reason = givenUpBy(error), phase = this.phase): void {
+  endBroken(error: GatewayError, reason = givenUpBy(error), phase = this.phase): void {
     this.#cancel(reason, error);
     // Nothing can be said in an answer that is no event stream: a cut connection is the only honest end.
     if (phase.name === 'bytes') {
@@ -200,7 +200,7 @@ export abstract class RelayedAnswer extends Swept {
   /** Nothing more is read of the present attempt's answer. */
   #cancel(reason: GivenUpBy, error: GatewayError): void {
     if (this.attempt === null) this.awaited?.cancel();
-    else this.attempt.giveUp(reason, error);
+    else this.attempt.cancelFor(reason, error);
   }
 }
 

@@ -496,7 +496,7 @@ export class Upload
     const { forwarding } = this.#call;
     this.#finish();
     if (!(fault instanceof GatewayError)) this.#call.onFault('request', fault);
-    else if (forwarding !== null) forwarding.abandon(fault);
+    else if (forwarding !== null) forwarding.fail(fault);
     else refuse(this.#services, this.#call, fault);
   }
 }

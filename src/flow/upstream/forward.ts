@@ -313,7 +313,7 @@ export class Forwarding implements Asker, AttemptOwner, ForwardedCall {
     this.relay.refuse(refusalOf(this.services, this.call, 'request', thrown), null);
   }
 
-  abandon(error: GatewayError): void {
+  fail(error: GatewayError): void {
     this.#attempt?.withdraw();
     this.relay.awaited?.cancel();
     this.relay.refuse(error, null);
