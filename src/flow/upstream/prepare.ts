@@ -95,12 +95,14 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
-  const rules = nativeRules(endpoint, target, body);
+  const targetRules = targetRulesFor(endpoint, target, body);
   let sent: readonly Buffer[];
   let leftOut = nothingLeftOut;
-  if (rules !== null) {
+  if (targetRules !== null) {
     const lost = new LeftOut();
-    sent = ruledBody(rules, body, nativeKind(endpoint, { model, includeUsage }), (path) => lost.add(path));
+    sent = ruledBody(targetRules, body, nativeKind(endpoint, { model, includeUsage }), (path) =>
+      lost.add(path),
+    );
     leftOut = lost.names;
   } else sent = edited ? spliceBody(body, scan, { model, includeUsage }) : [body];
   const { conversation } = endpoint;
@@ -181,13 +183,13 @@ function changedInside(call: Call, endpoint: Endpoint, target: Target): Buffer |
 /** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
 export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
   if (body === null) return [];
-  const rules = target === null ? null : nativeRules(endpoint, target, body);
-  if (rules === null) return [body];
-  return ruledBody(rules, body, nativeKind(endpoint, { model: null, includeUsage: false }));
+  const targetRules = target === null ? null : targetRulesFor(endpoint, target, body);
+  if (targetRules === null) return [body];
+  return ruledBody(targetRules, body, nativeKind(endpoint, { model: null, includeUsage: false }));
 }
 
 /** The rules for a body that a target takes as it comes. */
-function nativeRules({ translation }: Endpoint, target: Target, body: Buffer): TargetRules | null {
+function targetRulesFor({ translation }: Endpoint, target: Target, body: Buffer): TargetRules | null {
   const { rules, rulesForOff } = target;
   const off = translation?.thinkingOff ?? null;
   return rulesForOff !== null && off !== null && contains(body, off) ? rulesForOff : rules;
@@ -317,9 +319,11 @@ export function prepareTranslated(
   const upstream = translatedEndpoint(target, translation.codec.rules.protocol);
   const upstreamCodec = upstream.translation.codec;
   const clientCodec = translation.codec;
-  const { rules } = target;
+  const { rules: targetRules } = target;
   const asked =
-    rules === null ? request : { ...request, reasoning: inWordsOf(rules.efforts, request.reasoning) };
+    targetRules === null
+      ? request
+      : { ...request, reasoning: inWordsOf(targetRules.efforts, request.reasoning) };
   const leftOut = new LeftOut(request.leftOut);
   const { request: fitted, restorer } = fitRequest(asked, {
     rules: upstreamCodec.rules,
@@ -331,7 +335,10 @@ export function prepareTranslated(
   const onLost = (path: string): void => {
     for (const name of ruledOut(request, upstreamCodec.rules.protocol, path)) leftOut.add(name);
   };
-  const sent = rules === null ? [written] : ruledBody(rules, written, writtenKind(upstream.protocol), onLost);
+  const sent =
+    targetRules === null
+      ? [written]
+      : ruledBody(targetRules, written, writtenKind(upstream.protocol), onLost);
   const conversation = request.stored === false ? null : (call.route?.endpoint?.conversation ?? null);
   const keep = conversation === null ? null : answerKeep(call, conversation, false);
   const names = withoutKept(leftOut.names, keep);
