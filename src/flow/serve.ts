@@ -33,7 +33,7 @@ import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
  * in the body as there is room for it, validate, resolve the model, recall what it goes on from, take what else it needs of
  * its limits, forward, relay, account. A refusal that is known at once is thrown and ends the
  * call in `endThrown` of `refuse`; one that shows later is answered with `refuse` by who has waited for it. A relayed answer that
- * has begun ends in `RelayedAnswer`, and every path ends in `account` exactly once.
+ * has begun ends in `AnswerEnds`, and every path ends in `account` exactly once.
  * @param socketCall of a request that came as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {

@@ -27,7 +27,7 @@ const modules = [
   'flow/body/intake',
   'flow/body/upload',
   'flow/answer/relay',
-  'flow/answer/relayed',
+  'flow/answer/ends',
   'attempts/attempts',
   'attempts/relayed-attempt',
   'flow/upstream/hedge',

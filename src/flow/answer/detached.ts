@@ -16,7 +16,7 @@ import { isEventStream, isMedia } from './content.js';
 import type { Detached } from './detached-list.js';
 import { heldBackOf } from './held.js';
 import { Events, type Phase } from './phase.js';
-import type { RelayedAnswer } from './relayed.js';
+import type { AnswerEnds } from './ends.js';
 
 /** Output tokens that are read for nobody at most. */
 const mostTokens = 2000;
@@ -30,7 +30,7 @@ const mostHeld = 64 * 1024;
  * already.
  * @returns whether it is read on for the call, which is accounted for when that ends
  */
-export function detachOrCancel(answer: RelayedAnswer): boolean {
+export function detachOrCancel(answer: AnswerEnds): boolean {
   if (answer.awaited instanceof Hedge) answer.awaited.onClientLeft();
   const { services, call, awaited, attempt, phase } = answer;
   // Else there is a pause between two attempts.
@@ -82,7 +82,7 @@ class DetachedAnswer implements UpstreamHandler, Detached {
   #tokens = 0;
   #isOver = false;
 
-  constructor({ services, call, handedOn }: RelayedAnswer, attempt: RelayedAttempt) {
+  constructor({ services, call, handedOn }: AnswerEnds, attempt: RelayedAttempt) {
     this.#services = services;
     this.#call = call;
     this.#attempt = attempt;

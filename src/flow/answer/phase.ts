@@ -8,7 +8,7 @@ import { EventRuns, parseEvent } from '../../wire/sse.js';
 import { isEventStream, isMedia, kindOfAnswer } from './content.js';
 
 /*
- * The phases of an answer that is relayed, and what moves it on. `Relay` does, and the ends of `RelayedAnswer`.
+ * The phases of an answer that is relayed, and what moves it on. `Relay` does, and its ends (`AnswerEnds`).
  *
  * waiting     its head comes                           `undecided`, `whole`, `opening` or `events` (`takenAs`)
  * undecided   its first bytes tell what it is          `events`, `whole` or `opening` (`decide`)

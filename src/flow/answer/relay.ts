@@ -31,7 +31,7 @@ import {
   type Whole,
   waiting,
 } from './phase.js';
-import { RelayedAnswer } from './relayed.js';
+import { AnswerEnds } from './ends.js';
 
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
 const heldMs = 500;
@@ -46,7 +46,7 @@ const usualEventBytes = 64 * 1024;
  * side at once. What the connection reads comes by way of the attempt (`RelayedAttempt`), which tells the target's health,
  * and, while a second one may be asked, of a `HeldAnswer`. The phases of an answer are in `phase`.
  */
-export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeListener {
+export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListener {
   #streamed: boolean;
   /** A number from the start: V8 makes a new object of each that is put where there was none. */
   #heardAt = 0;
@@ -62,7 +62,7 @@ export class Relay extends RelayedAnswer implements UpstreamHandler, ExchangeLis
   /**
    * Makes ready for an attempt, or for what comes before it. Only before anything of an answer was relayed.
    */
-  reset(awaited: RelayedAnswer['awaited']): void {
+  reset(awaited: AnswerEnds['awaited']): void {
     this.awaited = awaited;
     this.transform = this.attempt?.transform ?? null;
     this.phase = waiting;

@@ -19,8 +19,8 @@ import type { Hedge } from '../upstream/hedge.js';
 import { over, type Phase, waiting } from './phase.js';
 
 /**
- * An answer that is handed on: how far it is, and how it ends. What moves it on is `Relay`. But for `giveUp` before
- * anything of it has left, each of these ends the call (`settle`):
+ * How an answer ends that is handed on by `Relay`, with what both keep of it. But for `giveUp` before anything of it has
+ * left, each of these ends the call (`settle`):
  *
  * it is whole                                       `endGood`; of a stream at its protocol's end `endComplete`
  * an error event has passed, the upstream's or one that the translation made of it   `endFailed`
@@ -31,7 +31,7 @@ import { over, type Phase, waiting } from './phase.js';
  * `endBroken` ends a stream with last words in the client's protocol, and cuts the connection of anything else. A fault of
  * ours ends in `failByUs` where the upstream's side has thrown, in `Relay.onOurFault` where the client's has.
  */
-export abstract class RelayedAnswer extends Swept {
+export abstract class AnswerEnds extends Swept {
   readonly services: Services;
   readonly call: RoutedCall;
   /** Hears of an attempt that failed while another may follow. */
