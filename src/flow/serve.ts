@@ -7,7 +7,6 @@ import { type CompiledSchema, type ValidatedBody, validateBody } from '../schema
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
 import { authenticate } from './authenticate.js';
-import { refuseUncounted, requireOutputLimit } from './background/limits.js';
 import { Intake } from './body/intake.js';
 import { Upload } from './body/upload.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
@@ -15,7 +14,7 @@ import { answerById } from './conversation/by-id.js';
 import { recall } from './conversation/recall.js';
 import { drawingOf } from './images/draw.js';
 import { takeImages } from './images/take.js';
-import { admitResolved, admitThen } from './limits/admit.js';
+import { admitResolved, admitThen, refuseUncounted, requireOutputLimit } from './limits/admit.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
 import { account } from './record/account.js';

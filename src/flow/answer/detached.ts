@@ -14,9 +14,9 @@ import type { Services } from '../services.js';
 import { Hedge } from '../upstream/hedge.js';
 import { isEventStream, isMedia } from './content.js';
 import type { Detached } from './detached-list.js';
+import type { AnswerEnds } from './ends.js';
 import { heldBackOf } from './held.js';
 import { Events, type Phase } from './phase.js';
-import type { AnswerEnds } from './ends.js';
 
 /** Output tokens that are read for nobody at most. */
 const mostTokens = 2000;

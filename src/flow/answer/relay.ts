@@ -16,6 +16,7 @@ import { keepAliveBytes, outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { answerError, endedUnbegun, isEventStream, noStream, tooLarge, unfitError } from './content.js';
 import { detachOrCancel } from './detached.js';
+import { AnswerEnds } from './ends.js';
 import { answerLines, streamLines } from './lines.js';
 import {
   type Answering,
@@ -31,7 +32,6 @@ import {
   type Whole,
   waiting,
 } from './phase.js';
-import { AnswerEnds } from './ends.js';
 
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
 const heldMs = 500;

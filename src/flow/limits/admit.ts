@@ -1,23 +1,24 @@
 import type { Price, UnpricedRule } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
+import { GatewayError, retrySeconds } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import type { Decision } from '../../limits/admission.js';
-import type { Demand } from '../../limits/pool.js';
-import { type CallPools, demandsOf, poolsOfKey } from '../../limits/pools.js';
+import type { Decision, Denial } from '../../limits/admission.js';
+import type { Demand, PoolKind } from '../../limits/pool.js';
+import { type CallPools, demandsOf, type LimitSubject, poolsOfKey, subjectOf } from '../../limits/pools.js';
 import { costOf, isFree } from '../../usage/cost.js';
+import { nanosPerDollar } from '../../wire/nano-dollars.js';
+import { backgroundMember } from '../../wire/routed-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { account } from '../record/account.js';
 import { factorOf } from '../record/consumption.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { overBudget, overLimit, undecided } from './errors.js';
-import { type Expected, expectedOf, expectedTokens, presumeSeconds } from './expected-usage.js';
-import { budgetsOf, hasBudget, LimitedCall } from './limited-call.js';
+import { type Expected, expectedOf, expectedTokens, limitsOutput, presumeSeconds } from './expected-usage.js';
+import { budgetsOf, hasBudget, LimitedCall, type PeriodBudget } from './limited-call.js';
 
 /*
  * Where a call meets its limits. What it needs of them is put together here and decided by its worker's `LeaseHolder`:
  * the head of `limits/lease-holder` tells how, step by step. A denial becomes a 429 here, or a 503 where nobody knows
- * (`applyDecision`, in the words of `flow/limits/errors`).
+ * (`applyDecision`).
  *
  * `admit`           before the body: requests and calls at once, of the key and its groups
  * `admitThen`       the same for a call without a body
@@ -207,6 +208,45 @@ function applyDecision(limited: LimitedCall, part: Part, decision: Decision): Ga
   return budget === undefined ? overLimit(decision) : overBudget(budget, decision);
 }
 
+/** A limit has too few units left for a call. */
+function overLimit({ pool, retryAfterMs }: Denial): GatewayError {
+  const retryAfter = retrySeconds(retryAfterMs ?? 0);
+  const message = `The limit of ${pool.limit} ${unitTexts[pool.kind]} for ${subjectTexts[subjectOf(pool)]} is reached: try again in ${retryAfter} s.`;
+  return new GatewayError('rate_limit_exceeded', message, { retryAfter, limit: pool.kind });
+}
+
+/** The store did not answer, or not in time, or the primary process did not, or is gone: a worker cannot tell which. */
+const undecided = new GatewayError(
+  'store_unavailable',
+  'The gateway cannot tell at the moment what is left of your limits: try again shortly.',
+  { retryAfter: 1 },
+);
+
+/** A budget gives nothing back before its next period, but for what calls under way have taken and may not use. */
+function overBudget({ pool, endsAt }: PeriodBudget, { retryAfterMs }: Denial): GatewayError {
+  const budget = `The budget of ${subjectTexts[subjectOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
+  if (retryAfterMs !== null) {
+    const retryAfter = retrySeconds(retryAfterMs);
+    const message = `${budget} is taken by calls under way: try again in ${retryAfter} s.`;
+    return new GatewayError('budget_exceeded', message, { retryAfter, limit: 'budget' });
+  }
+  const message = `${budget} is used up, or has too little left for this call; the next one begins at ${new Date(endsAt).toISOString()}.`;
+  const retryAfter = retrySeconds(endsAt - Date.now());
+  return new GatewayError('budget_exceeded', message, { retryAfter, limit: 'budget', unrepeatable: true });
+}
+
+const unitTexts: Readonly<Record<PoolKind, string>> = {
+  requests: 'requests per minute',
+  tokens: 'tokens per minute',
+  concurrent: 'calls at once',
+  budget: 'USD',
+};
+const subjectTexts: Readonly<Record<LimitSubject, string>> = {
+  key: 'your key',
+  group: "your key's group",
+  model: 'the model',
+};
+
 /** A call that waits for units which its worker does not have. */
 class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
   readonly #services: Services;
@@ -239,4 +279,41 @@ class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
 
   /** Nothing is written before the decision. */
   onDrained(): void {}
+}
+
+/**
+ * Refuses a call whose answer comes to another request, which is no call, where what it uses has a price or a limit.
+ * @throws {GatewayError} of status 400, naming the member that asks for it
+ */
+export function refuseUncounted(call: ResolvedCall): void {
+  if (!isPriced(call) && !hasTokenLimits(call)) return;
+  throw new GatewayError(
+    'unsupported_parameter',
+    `'${backgroundMember}' is not served for this model and key: nobody would count what an answer uses that is asked for later. Leave it out.`,
+    { param: backgroundMember },
+  );
+}
+
+/**
+ * Refuses a call that ends after its answer, is paid for by a budget or counted by a limit of tokens, and does not say how
+ * long it may become: what it has used is known once it has ended, and any number of others may have been let in by then.
+ * @throws {GatewayError} of status 400, naming the member that is missing
+ */
+export function requireOutputLimit(call: ResolvedCall): void {
+  const { key, model } = call;
+  const isBudgeted = isPriced(call) && factorOf(call) > 0 && hasBudget(key, model);
+  if ((!isBudgeted && !hasTokenLimits(call)) || limitsOutput(call)) return;
+  throw new GatewayError(
+    'missing_parameter',
+    `'${backgroundMember}' needs 'max_output_tokens' here: a budget or a limit of tokens counts this call, and what it uses is known only when it has ended.`,
+    { param: 'max_output_tokens' },
+  );
+}
+
+function isPriced({ model: { price } }: ResolvedCall): boolean {
+  return price !== null && !isFree(price);
+}
+
+function hasTokenLimits({ key, model }: ResolvedCall): boolean {
+  return poolsOfKey(key).forModel(model).tokenIndexes.length > 0;
 }
