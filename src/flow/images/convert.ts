@@ -25,13 +25,12 @@ import { answerError } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
 import { holdInAll, keepMemory } from '../memory-budget.js';
-import { fileHosts, mediaHosts } from '../own-address.js';
 import { account } from '../record/account.js';
 import { routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { type Answered, ask, failedRequest, isFailure, type Waiter } from '../upstream/ask.js';
 import { WaitingClient } from '../upstream/attend.js';
-import { fetchFiles, type WantedFile } from '../upstream/fetch-files.js';
+import { fetchFiles, fileHosts, mediaHosts, type WantedFile } from '../upstream/fetch-files.js';
 import { clientLines } from '../upstream/head.js';
 import { prepareNative, prepareUpload, ruledBody, writtenKind } from '../upstream/prepare.js';
 

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type Downloaded, download } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
@@ -81,4 +82,20 @@ export async function fetchFiles<Wanted extends WantedFile, Kept>(
     files.set(url, kept);
   }
   return files;
+}
+
+/**
+ * Where a file may be that an upstream has named by its URL: at a private address only if the config says so, or on
+ * the upstream itself, which is reached there anyway, and in the same way.
+ */
+export function fileHosts(call: Pick<Call, 'running'>, upstream: Upstream): RemoteOptions {
+  const { origin } = upstream;
+  const privateOrigin = `${origin.secure ? 'https' : 'http'}://${origin.authority}`;
+  return { ...mediaHosts(call, upstream), privateOrigin, ownRoute: origin };
+}
+
+/** Where a file may be that a client has named, for an upstream that takes it only as bytes. */
+export function mediaHosts({ running }: Pick<Call, 'running'>, { fetchPrivate }: Upstream): RemoteOptions {
+  const { fetch } = running.snapshot;
+  return { allowPrivate: fetchPrivate, rules: fetch, proxy: fetch.proxy };
 }

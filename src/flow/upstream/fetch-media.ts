@@ -7,10 +7,9 @@ import { filePartOf } from '../../protocols/openai-shared/file-part.js';
 import type { Downloaded } from '../../upstream/download.js';
 import type { Call } from '../call.js';
 import { holdInAll } from '../memory-budget.js';
-import { mediaHosts } from '../own-address.js';
 import type { Services } from '../services.js';
 import type { Waiter } from './ask.js';
-import { fetchFiles } from './fetch-files.js';
+import { fetchFiles, mediaHosts } from './fetch-files.js';
 import { translatedEndpoint } from './prepare.js';
 
 /** Bytes of all media of a call. */

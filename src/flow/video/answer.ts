@@ -7,8 +7,8 @@ import { isPrivateName, isPublicAddress } from '../../upstream/address.js';
 import type { BookedTask } from '../../video/book.js';
 import type { ShowContext, TaskFailure, VideoTask } from '../../video/task.js';
 import type { Call } from '../call.js';
-import { ownUrl } from '../own-address.js';
 import type { Services } from '../services.js';
+import { ownUrl } from './own-address.js';
 
 /**
  * Finds a task for a call's key: its own, whichever secret it has by now, and those of the groups that share theirs.

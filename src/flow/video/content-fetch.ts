@@ -11,8 +11,8 @@ import type {
 import { type HeadLines, headerLine, joinLines, requestLine } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
 import type { Asking } from '../call.js';
-import { fileHosts } from '../own-address.js';
 import type { Services } from '../services.js';
+import { fileHosts } from '../upstream/fetch-files.js';
 import { oneOffHead } from '../upstream/head.js';
 import { markedKey } from '../upstream/key-mark.js';
 import type { ContentSource } from './content-source.js';

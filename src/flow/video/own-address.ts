@@ -1,7 +1,5 @@
-import type { Upstream } from '../config/types.js';
-import { isFromProxy } from '../http/client-address.js';
-import type { RemoteOptions } from '../upstream/remote-url.js';
-import type { Call } from './call.js';
+import { isFromProxy } from '../../http/client-address.js';
+import type { Call } from '../call.js';
 
 /**
  * Where the client of a call reaches the gateway: as the config says, else as its request does, or the trusted proxy
@@ -29,20 +27,4 @@ function lastOf(list: string): string {
 /** A host with or without a port, and nothing that would end it in a URL. */
 function isAuthority(text: string): boolean {
   return /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/.test(text);
-}
-
-/**
- * Where a file may be that an upstream has named by its URL: at a private address only if the config says so, or on
- * the upstream itself, which is reached there anyway, and in the same way.
- */
-export function fileHosts(call: Pick<Call, 'running'>, upstream: Upstream): RemoteOptions {
-  const { origin } = upstream;
-  const privateOrigin = `${origin.secure ? 'https' : 'http'}://${origin.authority}`;
-  return { ...mediaHosts(call, upstream), privateOrigin, ownRoute: origin };
-}
-
-/** Where a file may be that a client has named, for an upstream that takes it only as bytes. */
-export function mediaHosts({ running }: Pick<Call, 'running'>, { fetchPrivate }: Upstream): RemoteOptions {
-  const { fetch } = running.snapshot;
-  return { allowPrivate: fetchPrivate, rules: fetch, proxy: fetch.proxy };
 }

@@ -1,9 +1,9 @@
 import { test } from 'tap';
-import { parseNetwork } from '../../src/config/networks.js';
-import type { Call } from '../../src/flow/call.js';
-import { ownUrl } from '../../src/flow/own-address.js';
-import { trustedProxies } from '../../src/http/client-address.js';
-import { RequestHead } from '../../src/http/request-head.js';
+import { parseNetwork } from '../../../src/config/networks.js';
+import type { Call } from '../../../src/flow/call.js';
+import { ownUrl } from '../../../src/flow/video/own-address.js';
+import { trustedProxies } from '../../../src/http/client-address.js';
+import { RequestHead } from '../../../src/http/request-head.js';
 
 interface Case {
   readonly peer?: readonly number[];
