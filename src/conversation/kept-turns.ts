@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import { type JsonObject, parseObject } from '../wire/json.js';
+import { isObject, type JsonObject, parseJson, parseObject } from '../wire/json.js';
 import { withoutMembers } from '../wire/json-skip.js';
 
 /*
@@ -137,7 +137,7 @@ export interface HeldTurn {
  * a whole answer.
  * @returns what is to be noted; null where it is not there yet
  */
-export type Watch = (piece: Buffer, isStream: boolean) => KeptRecord | null;
+export type Watch = (piece: Buffer, isStream: boolean) => readonly KeptRecord[] | null;
 
 /** A call that is about to be put to a target. */
 export interface KeepRequest {
@@ -171,6 +171,13 @@ export interface ConversationRules {
    * other keys do not go on from it
    */
   hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null;
+  /**
+   * What an upstream that keeps turns has kept besides, which a later request may name: by the last bytes of an answer.
+   * Null in place of the function where it keeps nothing else.
+   * @param holder is asked only where there is something
+   * @returns null for nothing
+   */
+  readonly heldAtEnd: ((end: Buffer, holder: () => Holder) => KeptRecord | null) | null;
   /**
    * The body for a target that takes the endpoint's calls as they come and keeps no turns; absent where all of these do.
    * @returns null for one that says nothing of turns
@@ -227,6 +234,17 @@ const legalId = /^[A-Za-z0-9_.:-]{1,256}$/;
 
 export function isLegalId(id: string): boolean {
   return legalId.test(id);
+}
+
+/**
+ * The id of what a body names by itself or in an object.
+ * @param text of the member, as JSON
+ * @returns null for none, or one that nobody was given
+ */
+export function namedId(text: string | undefined): string | null {
+  const named: unknown = text === undefined ? null : parseJson(text);
+  const id = isObject(named) ? named.id : named;
+  return typeof id === 'string' && isLegalId(id) ? id : null;
 }
 
 /** An id as an error shows it: only one that somebody can have been given. */

@@ -65,6 +65,8 @@ interface Observed {
   /** What is kept of the answer; null for nothing. */
   readonly keep: Keep | null;
   readonly watch?: AnswerWatch | null;
+  /** Is shown the whole answer, or its last bytes, once it has ended. */
+  readonly watchEnd?: ((end: Buffer) => void) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
   /**
@@ -312,7 +314,10 @@ export class ObservedTransform implements AnswerTransform {
     const tail = this.#tail?.bytes() ?? null;
     if (seconds !== null && tail !== null)
       this.mediaSeconds = seconds(this.#begin ?? tail, this.#output.passed, tail);
-    if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
+    if (tail !== null) {
+      this.made = this.#rules.madeOf?.(tail) ?? null;
+      this.#observed.watchEnd?.(tail);
+    }
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const broken = this.#brokenOutput(brokenBy);
@@ -350,6 +355,7 @@ export class ObservedTransform implements AnswerTransform {
     const withheld = this.#accountErrors.ofWhole(body, hasOutput);
     if (withheld !== null) throw withheld;
     if (this.#watch !== null) this.#show(body, false);
+    this.#observed.watchEnd?.(body);
     this.#usage = usage;
     this.#noteCharges(body);
     if (!hasOutput && estimates === 'conversation') {

@@ -14,8 +14,8 @@ export const outputMembers = {
   configs: ['generationConfig', 'generation_config'],
 } as const;
 
-/** Those by which a body goes on from an earlier call. */
-export const goingOnMembers = ['previous_response_id', 'thread'] as const;
+/** Those by which a body goes on from an earlier call, or names what an upstream has kept of one. */
+export const goingOnMembers = ['previous_response_id', 'thread', 'conversation', 'container'] as const;
 
 /** That by which an answer comes to another request than its own: one for it by its id, later. */
 export const backgroundMember = 'background';

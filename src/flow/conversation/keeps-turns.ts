@@ -6,7 +6,7 @@ import type { AnswerWatch } from '../../stream/observe.js';
 import { answerId, type Call } from '../call.js';
 import type { Services } from '../services.js';
 import { keyMark } from '../upstream/key-mark.js';
-import { noteRecord } from './records.js';
+import { noteRecords } from './records.js';
 
 /** The ids of calls follow each other, and the users behind one key are not to guess what others have kept. */
 const secretDigits = 24;
@@ -48,9 +48,11 @@ interface TurnKeeping {
   /** Waits for the answer's end, which waits for it; null where nobody has to wait. */
   readonly keep: Keep | null;
   readonly watch: AnswerWatch | null;
+  /** Is shown the last bytes of the answer. */
+  readonly watchEnd: ((end: Buffer) => void) | null;
 }
 
-export const nothingKept: TurnKeeping = { keep: null, watch: null };
+export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: null };
 
 /**
  * What becomes of the turn of a call that a target takes as it came: it is kept here, or where the target keeps it
@@ -64,22 +66,31 @@ export function turnKeeping(
   { endpoint, target, apiKey }: NativeAttempt,
   conversation: ConversationRules,
 ): TurnKeeping {
-  if (!keepsTurns(target, endpoint)) return { keep: answerKeep(call, conversation, true), watch: null };
-  if (call.running.snapshot.conversations === null || !mayBeKept(call, conversation)) return nothingKept;
+  if (!keepsTurns(target, endpoint)) return { ...nothingKept, keep: answerKeep(call, conversation, true) };
+  if (call.running.snapshot.conversations === null) return nothingKept;
   const { upstream, model } = target;
+  const holder = () => ({ upstream: upstream.name, model, key: keyMark(apiKey) });
+  const { heldAtEnd } = conversation;
+  const watchEnd =
+    heldAtEnd === null
+      ? null
+      : (end: Buffer): void => {
+          const record = heldAtEnd(end, holder);
+          if (record !== null) noteRecords(services, call, [record]);
+        };
   const isOnly = call.model !== null && !hasChoice(call.model);
-  const holder = { upstream: upstream.name, model, key: keyMark(apiKey) };
-  const held = conversation.hold(call.wholeBody(), holder, isOnly);
-  if (held === null) return nothingKept;
+  const held = mayBeKept(call, conversation) ? conversation.hold(call.wholeBody(), holder(), isOnly) : null;
+  if (held === null) return watchEnd === null ? nothingKept : { ...nothingKept, watchEnd };
   const { keep, watch } = held;
-  if (watch === null) return { keep, watch };
+  if (watch === null) return { keep, watch, watchEnd };
   return {
     keep,
     watch: (piece, isStream) => {
-      const record = watch(piece, isStream);
-      if (record !== null) noteRecord(services, call, record);
-      return record !== null;
+      const records = watch(piece, isStream);
+      if (records !== null) noteRecords(services, call, records);
+      return records !== null;
     },
+    watchEnd,
   };
 }
 

@@ -36,14 +36,14 @@ export function renewOwned(
   return owned.renew(ownerOf(key), ids, hours * hourMs);
 }
 
-/** Writes a record of an answer that waits for nothing: what cannot be written soon is dropped. */
-export function noteRecord(services: Services, call: Call, record: KeptRecord): void {
+/** Writes records of an answer that waits for nothing: what cannot be written soon is dropped. */
+export function noteRecords(services: Services, call: Call, records: readonly KeptRecord[]): void {
   const { owned, keeping } = services;
   const { conversations } = call.running.snapshot;
   if (owned === null || conversations === null || call.key === null) return;
   if (keeping.notes >= mostNotes) return;
   keeping.notes += 1;
-  keepOwned(owned, call.key, [record], conversations).then(
+  keepOwned(owned, call.key, records, conversations).then(
     () => {
       keeping.notes -= 1;
     },

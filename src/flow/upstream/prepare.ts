@@ -116,6 +116,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     amend: endpoint.amender?.(changed ?? call.jsonBody()) ?? null,
     keep: kept.keep,
     watch: isInBackground ? beginInBackground(call, apiKey, kept.watch) : kept.watch,
+    watchEnd: kept.watchEnd,
     inputEstimate: bodyEstimate(body),
     estimatesBroken: call.mediaSeconds === 0,
     secrets: target.upstream.secrets,

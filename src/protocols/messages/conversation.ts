@@ -7,7 +7,9 @@ import {
   isLegalId,
   type Keep,
   type KeepRequest,
+  type KeptRecord,
   type KeptTurn,
+  namedId,
   type Recall,
   type Recalled,
   readRecord,
@@ -27,7 +29,15 @@ import {
   textOf,
   textOrNull,
 } from '../../wire/json.js';
-import { withoutMembers } from '../../wire/json-skip.js';
+import {
+  contains,
+  endOfValue,
+  lastMemberAt,
+  mostDepth,
+  needleOf,
+  objectAfterKey,
+  withoutMembers,
+} from '../../wire/json-skip.js';
 import { eventEnd, parseEvent } from '../../wire/sse.js';
 
 /**
@@ -177,13 +187,14 @@ export function readKept(value: string): KeptMessage | Holder | null {
 /** A longer streamed reply is not kept. */
 const mostCharacters = 8 * 1024 * 1024;
 
-/** How messages go on from earlier ones: by the member `thread`. */
+/** How messages go on from earlier ones: by the member `thread`, and in the `container` in which code ran. */
 export const messagesConversation: ConversationRules = {
   mayMention: null,
   isAsked: true,
   recall,
   keep,
   hold,
+  heldAtEnd: heldContainer,
   withoutTurns: withoutThread,
 };
 
@@ -192,46 +203,68 @@ export const countTokensConversation: ConversationRules = {
   ...messagesConversation,
   keep: () => null,
   hold: () => null,
+  heldAtEnd: null,
 };
 
 function recall(body: Buffer): Recall | null {
   const thread = readThread(body);
   const previousId = thread?.previousId ?? null;
-  if (thread === null || previousId === null) return null;
+  const containerId = namedId(withoutMembers(body, ofContainer)?.taken.get('container'));
+  if (previousId === null && containerId === null) return null;
+  const ids = [previousId, containerId].filter((id) => id !== null).filter(isLegalId);
+  const recordIn = (found: Found, id: string | null) => recordOf((id && found[ids.indexOf(id)]) || null);
   return {
-    ids: isLegalId(previousId) ? [previousId] : [],
-    notTheirs: (ofOthers) => (ofOthers.length === 0 ? null : threadNotFound(previousId)),
-    before: (found) => turnsBefore(recordOf(found[0] ?? null)),
-    join: (found, before, recordBytes) => join(thread, previousId, { found, before, recordBytes }),
+    ids,
+    notTheirs: (ofOthers) =>
+      previousId !== null && ofOthers.includes(previousId)
+        ? threadNotFound(previousId)
+        : containerId !== null && ofOthers.includes(containerId)
+          ? containerNotFound(containerId)
+          : null,
+    before: (found) => turnsBefore(recordIn(found, previousId)),
+    join(found, before, recordBytes) {
+      const previous = recordIn(found, previousId);
+      const container = recordIn(found, containerId);
+      const recalled =
+        thread === null || previousId === null
+          ? { ...nothingJoined, turn: firstTurn(body) }
+          : join(thread, previousId, { previous, before, recordBytes });
+      if (recalled.unfound !== null || container === null || !isHolder(container)) return recalled;
+      return { ...recalled, holder: container, unfound: containerNotFound(containerId ?? '') };
+    },
   };
 }
+
+const ofContainer = new Set(['container']);
+const nothingJoined = { body: null, holder: null, unfound: null, turn: null, echo: null, input: null };
 
 function recordOf(value: string | null): KeptMessage | Holder | null {
   return value === null ? null : readKept(value);
 }
 
+type Found = readonly (string | null)[];
+
 interface FoundRecords {
-  readonly found: readonly (string | null)[];
-  readonly before: readonly (string | null)[];
+  readonly previous: KeptMessage | Holder | null;
+  /** The turns before that. */
+  readonly before: Found;
   readonly recordBytes: number;
 }
 
 function join(thread: ThreadRequest, previousId: string, records: FoundRecords): Recalled {
-  const previous = recordOf(records.found[0] ?? null);
-  const nothing = { body: null, turn: null, echo: null, input: null };
+  const { previous } = records;
   if (previous !== null && isHolder(previous))
-    return { ...nothing, holder: previous, unfound: threadNotFound(previousId) };
+    return { ...nothingJoined, holder: previous, unfound: threadNotFound(previousId) };
   const history = previous === null ? null : historyOf(previous, records.before);
-  if (previous === null || history === null)
-    return { ...nothing, holder: null, unfound: threadNotFound(previousId) };
+  if (previous === null || history === null) return { ...nothingJoined, unfound: threadNotFound(previousId) };
   const whole = joinParts([...history, thread]);
   const said = { before: [...previous.before, previousId], bytesBefore: previous.bytes };
   const turn = turnAfter(said, { own: writePart(thread), all: () => writePart(whole) }, records.recordBytes);
-  return { ...nothing, body: thread.wholeBody(whole), holder: null, unfound: null, turn };
+  return { ...nothingJoined, body: thread.wholeBody(whole), turn };
 }
 
 /** @returns all that was said up to a reply; null when a part of it is gone */
-function historyOf(previous: KeptMessage, before: readonly (string | null)[]): readonly ThreadPart[] | null {
+function historyOf(previous: KeptMessage, before: Found): readonly ThreadPart[] | null {
   if (before.length < previous.before.length) return null;
   const parts: ThreadPart[] = [];
   for (const value of before) {
@@ -253,6 +286,27 @@ function threadNotFound(id: string): GatewayError {
   return new GatewayError('thread_not_found', `No thread is known here that has the message${shownId(id)}.`, {
     param: 'thread.previous_message_id',
   });
+}
+
+function containerNotFound(id: string): GatewayError {
+  return new GatewayError('item_not_found', `Container with id${shownId(id)} not found.`, {
+    param: 'container',
+  });
+}
+
+const containerKey = needleOf('"container"');
+/** It is a member of an answer, or of the delta of an event at its end: what a model or a client has written stands deeper. */
+const containerLevels = 2;
+
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool */
+function heldContainer(end: Buffer, holder: () => Holder): KeptRecord | null {
+  if (!contains(end, containerKey)) return null;
+  const { whole } = containerKey;
+  const member = lastMemberAt(end, whole, containerLevels);
+  const start = member === -1 ? -1 : objectAfterKey(end, member, whole.length);
+  const behind = start === -1 ? -1 : endOfValue(end, start, mostDepth);
+  const id = behind === -1 ? null : namedId(end.toString('utf8', start, behind));
+  return id === null ? null : { id, value: writeHolder(holder(), 'messages') };
 }
 
 function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequest): Keep | null {
@@ -329,7 +383,7 @@ function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
 function watchFor(value: string): Watch {
   return (piece, isStream) => {
     const id = isStream ? idOfEvents(piece, 'message') : idOfBeginning(piece);
-    return id === null ? null : { id, value };
+    return id === null ? null : [{ id, value }];
   };
 }
 

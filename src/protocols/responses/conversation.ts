@@ -9,6 +9,7 @@ import {
   type KeepRequest,
   type KeptRecord,
   type KeptTurn,
+  namedId,
   type Recall,
   type Recalled,
   shownId,
@@ -37,13 +38,17 @@ import { joinItems, readConversation, storeOf } from './socket-message.js';
 /** Each may be an item of another response, whose record is read for it. */
 const mostReferences = 4096;
 
-/** How responses go on from earlier ones: by `previous_response_id`, and by references to items in the input. */
+/**
+ * How responses go on from earlier ones: by `previous_response_id`, by references to items in the input, and by a
+ * `conversation` that their upstream keeps.
+ */
 export const responsesConversation: ConversationRules = {
   mayMention: mayRefer,
   isAsked: false,
   recall,
   keep,
   hold,
+  heldAtEnd: null,
 };
 
 /** The same for compactions and counts, which nobody goes on from by their ids. */
@@ -67,7 +72,7 @@ interface Reference {
 function recall(body: Buffer): Recall | null {
   const conversation = readConversation(body);
   if (conversation === null) return null;
-  const { previousId, items } = conversation;
+  const { previousId, conversationId, items } = conversation;
   const elements = elementsOf(Buffer.from(`[${items}]`)) ?? [];
   const ids = new Places();
   if (previousId !== null && isLegalId(previousId)) ids.of(previousId);
@@ -81,8 +86,10 @@ function recall(body: Buffer): Recall | null {
     references.push({ index, id, own, held });
     if (references.length > mostReferences) throw tooManyReferences();
   }
-  if (previousId === null && references.length === 0) return null;
-  const asked = { previousId, ids, elements, references, withItems: conversation.withItems };
+  if (conversationId !== null) ids.of(conversationId);
+  if (ids.list.length === 0 && previousId === null && references.length === 0) return null;
+  const { withItems } = conversation;
+  const asked = { previousId, conversationId, ids, elements, references, withItems };
   return {
     ids: ids.list,
     notTheirs: (ofOthers) => notTheirs(asked, ofOthers),
@@ -92,9 +99,13 @@ function recall(body: Buffer): Recall | null {
 }
 
 /** What is told of the first thing that a request goes on from and that is another key's. */
-function notTheirs({ previousId, ids, references }: Asked, ofOthers: readonly string[]): GatewayError | null {
+function notTheirs(
+  { previousId, conversationId, ids, references }: Asked,
+  ofOthers: readonly string[],
+): GatewayError | null {
   const foreign = new Set(ofOthers);
   if (previousId !== null && foreign.has(previousId)) return previousNotFound(previousId);
+  if (conversationId !== null && foreign.has(conversationId)) return conversationNotFound(conversationId);
   const reference = references.find(({ own, held }) => foreign.has(ids.list[own === -1 ? held : own] ?? ''));
   return reference === undefined ? null : itemNotFound(reference.id);
 }
@@ -128,6 +139,7 @@ function tooManyReferences(): GatewayError {
 /** What a body names. */
 interface Asked {
   readonly previousId: string | null;
+  readonly conversationId: string | null;
   /** Of the records that are looked for. */
   readonly ids: Places;
   /** JSON texts of the items of the input. */
@@ -155,15 +167,18 @@ interface FoundRecords {
 }
 
 function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recalled {
-  const { previousId } = asked;
+  const { previousId, conversationId } = asked;
   const turns = new ReferredTurns(asked.ids, found);
   const resolved = resolve(asked, turns);
   const previous = previousOf(asked, found);
   const history = previous === null || isHolder(previous) ? null : historyOf(previous, before);
-  const holder = previous !== null && isHolder(previous) ? previous : resolved.holder;
+  const conversation = conversationOf(asked, found);
+  const holder = (previous !== null && isHolder(previous) ? previous : resolved.holder) ?? conversation;
   const isPreviousOpen = previousId !== null && history === null;
   const unfound =
-    isPreviousOpen && previousId !== null ? previousNotFound(previousId) : (resolved.unfound ?? null);
+    isPreviousOpen && previousId !== null
+      ? previousNotFound(previousId)
+      : (resolved.unfound ?? (conversation === null ? null : conversationNotFound(conversationId ?? '')));
   const isChanged = history !== null || resolved.items !== asked.elements;
   const own = resolved.items.join(',');
   const all = joinItems(history?.items ?? '', own);
@@ -177,8 +192,14 @@ function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recal
         ? null
         : turnOf(asked, { history, items: resolved.items, all: () => all, turns, recordBytes }),
     echo: previousId === null ? null : { previous_response_id: previousId },
-    input: unfound !== null ? null : all,
+    input: unfound !== null || conversationId !== null ? null : all,
   };
+}
+
+/** Who holds the conversation that is named; null where nobody is known to. */
+function conversationOf({ conversationId, ids }: Asked, found: Found): Holder | null {
+  const record = conversationId === null ? null : recordAt(found, ids.placeOf(conversationId));
+  return record !== null && isHolder(record) ? record : null;
 }
 
 function withPrevious({ previousId, withItems }: Asked, items: string): Buffer {
@@ -383,6 +404,12 @@ function previousNotFound(id: string): GatewayError {
   );
 }
 
+function conversationNotFound(id: string): GatewayError {
+  return new GatewayError('item_not_found', `Conversation with id${shownId(id)} not found.`, {
+    param: 'conversation',
+  });
+}
+
 function itemNotFound(id: string): GatewayError {
   return new GatewayError('item_not_found', `Item with id${shownId(id)} not found.`, { param: 'input' });
 }
@@ -483,26 +510,36 @@ function unstored(response: Buffer): Buffer {
     : Buffer.concat([Buffer.from('{'), ...rest, Buffer.from(',"store":false}')]);
 }
 
-const ofHold = new Set(['store', 'background']);
+const ofHold = new Set(['store', 'background', 'conversation']);
 
 function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   const taken = withoutMembers(body, ofHold)?.taken;
   if (taken === undefined || taken.get('store') === 'false') return null;
   const value = writeHolder(holder, 'responses');
+  // An upstream that answers for a conversation has it.
+  const conversationId = namedId(taken.get('conversation'));
+  const beside = conversationId === null ? [] : [conversationId];
   // A response in the background can be asked for, and cancelled, while its stream is under way.
   const isAskedFor = isOnly || taken.get('background') === 'true';
-  return { keep: isOnly ? null : holderKeep(value), watch: isAskedFor ? watchFor(value) : null };
+  return {
+    keep: isOnly ? null : holderKeep(value, beside),
+    watch: isAskedFor ? watchFor(value, beside) : null,
+  };
 }
 
-function watchFor(value: string): Watch {
+function watchFor(value: string, beside: readonly string[]): Watch {
   return (piece, isStream) => {
     const id = isStream ? idOfEvents(piece, 'response') : idOfBeginning(piece);
-    return id === null ? null : { id, value };
+    return id === null ? null : recordsOf([id, ...beside], value);
   };
 }
 
 /** The ids of a response are those of its last event, or of the whole answer. */
-function holderKeep(value: string): Keep {
+function recordsOf(ids: readonly string[], value: string): readonly KeptRecord[] {
+  return ids.filter(isLegalId).map((id) => ({ id, value }));
+}
+
+function holderKeep(value: string, beside: readonly string[]): Keep {
   return {
     id: null,
     isAsked: false,
@@ -512,8 +549,7 @@ function holderKeep(value: string): Keep {
     see: null,
     records(end, isStream): readonly KeptRecord[] {
       const response = isStream ? endedResponse(end) : parseObject(end.toString('utf8'));
-      const ids = response === null ? [] : idsOf(response);
-      return ids.filter(isLegalId).map((id) => ({ id, value }));
+      return response === null ? [] : recordsOf([...idsOf(response), ...beside], value);
     },
     unkept: (end) => end,
   };

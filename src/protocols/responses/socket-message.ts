@@ -1,5 +1,6 @@
 /** Messages of a WebSocket over which responses are made: what a client asks for, and what an upstream answers. */
 
+import { namedId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
@@ -12,7 +13,7 @@ import { frameResponse, responseText } from './response.js';
 /** They belong to the message alone, or are given by it: an answer over a WebSocket is always a stream. */
 const ofTheMessage = new Set(['type', 'stream', 'generate']);
 /** What a message has of its own where it goes on from a response that is kept. */
-const ofTheConversation = new Set(['input', 'previous_response_id', 'store']);
+const ofTheConversation = new Set(['input', 'previous_response_id', 'conversation', 'store']);
 const wanted = '"response.create"';
 
 /** What a client asks for with a message. */
@@ -63,6 +64,8 @@ interface MessageConversation {
   readonly items: string;
   /** The response that it goes on from, or null. */
   readonly previousId: string | null;
+  /** Id of what the upstream keeps as a conversation, or null. */
+  readonly conversationId: string | null;
   /** Whether the response is to be kept; null where nothing is said of that. */
   readonly store: boolean | null;
   /** Everything else, and how it is put together again with other items. */
@@ -83,10 +86,14 @@ export function readConversation(body: Buffer): MessageConversation | null {
   if (previousId === undefined && previous.startsWith('"')) throw invalidJson(body);
   if (items === null || previousId === undefined) return null;
   const store = taken.get('store');
-  const kept = store === undefined ? '' : `"store":${store},`;
+  const conversation = taken.get('conversation');
+  const kept =
+    (store === undefined ? '' : `"store":${store},`) +
+    (conversation === undefined ? '' : `"conversation":${conversation},`);
   return {
     items,
     previousId,
+    conversationId: namedId(conversation),
     store: storeOf(store),
     withItems: (all) => objectOf(`${kept}"input":[${all}]`, rest),
   };

@@ -31,6 +31,9 @@ function native({ body, head }: RawRequest): string {
   made += 1;
   const asked = JSON.parse(body.toString() || '{}') as JsonObject;
   if (head.includes('/messages')) {
+    // A container in which code ran: the one that was asked for, or a new one.
+    const container =
+      asked.tools === undefined ? {} : { container: { id: asked.container ?? `container_${made}` } };
     const message = {
       id: `msg_${made}`,
       type: 'message',
@@ -38,10 +41,12 @@ function native({ body, head }: RawRequest): string {
       content: [],
       stop_reason: 'end_turn',
     };
-    if (asked.stream !== true) return jsonAnswer(200, JSON.stringify(message));
+    if (asked.stream !== true) return jsonAnswer(200, JSON.stringify({ ...message, ...container }));
+    const delta = { type: 'message_delta', delta: { ...container, stop_reason: 'end_turn' } };
     const begun = JSON.stringify({ type: 'message_start', message: { ...message, stop_reason: null } });
     const events = [
       `event: message_start\ndata: ${begun}\n\n`,
+      `event: message_delta\ndata: ${JSON.stringify(delta)}\n\n`,
       'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ];
     return streamHead + events.map(chunk).join('') + lastChunk;
@@ -157,6 +162,98 @@ test('where nothing is kept, upstreams judge all ids', async (t) => {
   const next = { input: 'y', previous_response_id: body.id };
   t.equal((await askResponse(at.gateway, next, { key: otherKey })).status, 200);
 });
+
+for (const targets of [1, 2])
+  test(`a conversation that ${targets} target(s) keep is not found by another key`, async (t) => {
+    const at = await stage(t, { targets, config: keptIn(temporaryFolder(t)) });
+    const { gateway } = at;
+    const mine = { input: 'mine', conversation: { id: 'conv_1' } };
+    const first = await askResponse(gateway, mine);
+    t.equal(first.status, 200, 'who brings the id of one that is not known here has it from elsewhere');
+    await noted(gateway, first.body.id);
+    const before = at.count();
+    const other = { key: otherKey };
+    const conversationNotFound = {
+      status: 404,
+      body: {
+        error: {
+          message: "Conversation with id 'conv_1' not found.",
+          type: 'invalid_request_error',
+          param: 'conversation',
+          code: null,
+        },
+      },
+    };
+    for (const conversation of ['conv_1', { id: 'conv_1' }])
+      t.match(await askResponse(gateway, { input: 'yours', conversation }, other), conversationNotFound);
+    t.match(await askResponse(gateway, { ...mine, stream: true }, other), conversationNotFound);
+    const counted = { ...other, path: '/v1/responses/input_tokens' };
+    t.match(await askResponse(gateway, mine, counted), conversationNotFound);
+    const doubled = '{"model":"m","input":"x","conversation":{"id":"conv_2","id":"conv_1"}}';
+    const twice = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${otherKey}`, 'content-type': 'application/json' },
+      body: doubled,
+    });
+    t.equal(twice.status, 400, 'no upstream is to choose between two ids');
+    t.equal(at.count(), before, 'no upstream was asked');
+    for (let turn = 0; turn < 4; turn += 1) t.equal((await askResponse(gateway, mine)).status, 200);
+    const holders = at.upstreams.filter(({ requests }) =>
+      requests.some(({ body }) => body.includes('"conv_1"')),
+    );
+    t.equal(holders.length, 1, 'its own key goes on where it is kept');
+    const unknown = await askResponse(gateway, { input: 'x', conversation: 'conv_out' }, other);
+    t.equal(unknown.status, 200, "one that nobody has used here is the upstream's to judge");
+  });
+
+for (const targets of [1, 2])
+  for (const stream of [false, true])
+    test(`a container at ${targets} target(s) is not found by another key, stream: ${stream}`, async (t) => {
+      const at = await stage(t, { targets, kind: 'messages', config: keptIn(temporaryFolder(t)) });
+      const ask = async (key: string, container: unknown, path = '/v1/messages') => {
+        const answer = await fetch(at.gateway.url + path, {
+          method: 'POST',
+          headers: {
+            'x-api-key': key,
+            'anthropic-version': '2023-06-01',
+            'content-type': 'application/json',
+          },
+          body: JSON.stringify({
+            model: 'm',
+            max_tokens: 9,
+            messages: [{ role: 'user', content: 'x' }],
+            tools: [{ type: 'code_execution_20250825', name: 'code_execution' }],
+            container,
+            stream: stream && path === '/v1/messages',
+          }),
+        });
+        return { status: answer.status, text: await answer.text() };
+      };
+      const first = await ask(testKey, undefined);
+      t.equal(first.status, 200);
+      const id = /"id":"(container_\d+)"/.exec(first.text)?.[1];
+      t.not(id, undefined);
+      // Nothing waits for the note.
+      const stolen = await eventually(async () => {
+        const answer = await ask(otherKey, id, '/v1/messages/count_tokens');
+        return answer.status === 200 ? undefined : answer;
+      });
+      const before = at.count();
+      for (const { status, text } of [stolen, await ask(otherKey, id), await ask(otherKey, { id })]) {
+        t.equal(status, 404);
+        t.match(JSON.parse(text), {
+          error: { type: 'not_found_error', message: `Container with id '${id}' not found.` },
+        });
+      }
+      t.equal(at.count(), before, 'no upstream was asked');
+      for (let turn = 0; turn < 4; turn += 1) t.equal((await ask(testKey, id)).status, 200);
+      const holders = at.upstreams.filter(({ requests }) =>
+        requests.some(({ body, head }) => !head.includes('count_tokens') && body.includes(`"${id}"`)),
+      );
+      t.equal(holders.length, 1, 'its own key goes on where it is');
+      t.equal((await ask(otherKey, 'container_out')).status, 200);
+      t.equal((await ask(otherKey, { skills: [] })).status, 200);
+    });
 
 for (const targets of [1, 2])
   for (const stream of [false, true])

@@ -147,7 +147,10 @@ const messagesMixedBody: MixedBody = {
   foreign: [bodies.responses, bodies.generateContent, bodies.completions],
 };
 
-const members = compileSchema(messagesRequestType, messagesMixedBody, { within: { thread: {} } });
+const members = compileSchema(messagesRequestType, messagesMixedBody, {
+  reads: ['container'],
+  within: { thread: {}, container: { reads: ['id'] } },
+});
 
 /** The check of a messages request body that is translated. */
 export const messagesRequest: CompiledSchema = {

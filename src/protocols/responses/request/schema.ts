@@ -172,7 +172,7 @@ const responsesMixedBody: MixedBody = {
 /** What may stand in for an input: each names one that the upstream holds. */
 const inputElsewhere = ['previous_response_id', 'prompt', 'conversation'];
 
-const members = compileSchema(responsesRequestType, responsesMixedBody);
+const members = compileSchema(responsesRequestType, responsesMixedBody, { within: { conversation: {} } });
 
 const elsewhere = { reads: [], bars: routedMembers, steers: true };
 
