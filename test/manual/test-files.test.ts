@@ -10,3 +10,12 @@ test('every test file that the manual names is there', async (t) => {
   t.ok(named.length > 50, `${named.length} are named`);
   for (const { page, file } of named) t.ok(existsSync(join(root, file)), `${page}: ${file}`);
 });
+
+test('each item of issue 20 names tests of its own', async (t) => {
+  const page = pages.get('src/manual/development.md') ?? '';
+  const rows = [...page.matchAll(/^\| (\d+) \| [^|]+ \| `test\/[^|]+\.test\.ts` \|$/gm)];
+  t.strictSame(
+    rows.map(([, item]) => Number(item)),
+    Array.from({ length: 16 }, (_, index) => index + 1),
+  );
+});

@@ -30,10 +30,10 @@ import {
   textOrNull,
 } from '../../wire/json.js';
 import {
-  contains,
   endOfValue,
   lastMemberAt,
   mostDepth,
+  needleAt,
   needleOf,
   objectAfterKey,
   withoutMembers,
@@ -300,8 +300,11 @@ const containerLevels = 2;
 
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool */
 function heldContainer(end: Buffer, holder: () => Holder): KeptRecord | null {
-  if (!contains(end, containerKey)) return null;
   const { whole } = containerKey;
+  // Most answers say that there is none, for which nobody walks through them.
+  let at = needleAt(end, containerKey, 0);
+  while (at !== -1 && objectAfterKey(end, at, whole.length) === -1) at = needleAt(end, containerKey, at + 1);
+  if (at === -1) return null;
   const member = lastMemberAt(end, whole, containerLevels);
   const start = member === -1 ? -1 : objectAfterKey(end, member, whole.length);
   const behind = start === -1 ? -1 : endOfValue(end, start, mostDepth);
