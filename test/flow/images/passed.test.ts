@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { costOf } from '../../support/cost.js';
-import { startGateway } from '../../support/gateway.js';
+import { startGateway, testKey } from '../../support/gateway.js';
 import { ask, type Field, file, formOf, mediaConfig } from '../../support/media/gateway.js';
 import { inputBody, png } from '../../support/media/images.js';
 import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
@@ -143,6 +143,20 @@ test('what is asked for is met without a look at the images', async (t) => {
   const body = { ...base, response_format: 'url', images: [{ file_id: 'file-1' }] };
   const heard = await ask(gateway, 'POST', edits, { body });
   t.match(heard.json, { data: [{ url: 'https://images.invalid/a.png' }] }, heard.text);
+});
+
+test('an answer in the form that is asked for passes to the byte, as its request did', async (t) => {
+  const odd = '{ "created": 5, "data": [ { "url": "https://images.invalid/a.png" , "x": 1.0 } ], "own": [] }';
+  const { gateway, upstreams } = await startAnswering(t, ['openai'], [odd]);
+  const body = '{ "prompt": "a fox", "response_format" : "url", "model": "m", "own": 1.0 }';
+  const answer = await fetch(gateway.url + generations, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+    body,
+  });
+  t.equal(await answer.text(), odd);
+  t.equal(answer.headers.get('x-gateway-path'), 'exact');
+  t.equal(upstreams[0]?.requests[0]?.body.toString(), body);
 });
 
 test('a target that needs another form is passed over where the body has none', async (t) => {
