@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { costOf } from '../support/cost.js';
-import { startGateway, testKey } from '../support/gateway.js';
-import { chunk, jsonAnswer, lastChunk, startRawUpstream, streamHead } from '../support/upstream.js';
+import { costOf } from '../../support/cost.js';
+import { startGateway, testKey } from '../../support/gateway.js';
+import { chunk, jsonAnswer, lastChunk, startRawUpstream, streamHead } from '../../support/upstream.js';
 
 /*
  * What vendors bill of embeddings, and what the newest versions of their usage say: each member at its price.
