@@ -1,5 +1,5 @@
 /** @returns the value below which a share of the sorted values lies; 0 for none. */
-export function quantile(sorted: ArrayLike<number>, share: number): number {
+function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 

@@ -32,7 +32,7 @@ export interface Entry {
   readonly pairedWith?: string;
 }
 
-export interface Sample extends LoadResult {
+interface Sample extends LoadResult {
   readonly shares: Shares;
 }
 

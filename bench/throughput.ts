@@ -10,7 +10,7 @@ export interface Unit {
 }
 
 /** @returns the median rate of a series in its unit, 0 when it failed. */
-export const medianRate = (series: Series, unit: Unit): number =>
+const medianRate = (series: Series, unit: Unit): number =>
   median(series.samples.map((sample) => sample.requestsPerSecond * unit.perRequest));
 
 /** @returns CPU time of the contender for one unit, in microseconds, 0 when there is none. */

@@ -2,15 +2,15 @@
 import { chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { demoConfig, isLoopback } from './config/demo.js';
+import { demoConfig, demoKeys, isLoopback } from './config/demo.js';
 import { loadConfigApart } from './config/load-apart.js';
 import { notesOf } from './config/notes.js';
 import { ConfigError, formatProblem } from './config/problem.js';
 import type { ResolvedConfig } from './config/resolve.js';
 import { hashKey, newKey } from './keys/secret.js';
-import { demoBanner } from './supervisor/banner.js';
 import { launch } from './supervisor/launch.js';
 import { createLog, logLevels } from './supervisor/log.js';
+import type { AdminAccess } from './supervisor/operate.js';
 import { supervise } from './supervisor/supervise.js';
 
 const help = `Usage: model-gateway <command> [options]
@@ -41,6 +41,27 @@ const help = `Usage: model-gateway <command> [options]
 
 Environment: GATEWAY_CONFIG, HOST, PORT, WORKERS, LOG_LEVEL (${logLevels.join(', ')})
 `;
+
+/**
+ * What a gateway without a config says when it is ready: where each SDK finds it, the key, and one command to paste.
+ * @param url of the gateway, without a path
+ * @param admin where operators sign in
+ * @param said of the Node that it runs on, where that is not the user's
+ */
+function demoBanner(url: string, admin: AdminAccess | null, said: string | null): string {
+  const body = '{"model":"sim-text","messages":[{"role":"user","content":"Hello"}]}';
+  return `
+Model gateway, demo: every model is simulated, and only this machine can reach it.
+${said === null ? '' : `${said}.\n`}
+  Base URLs   chat and responses SDKs      ${url}/v1
+              messages SDKs                ${url}
+              generateContent SDKs         ${url}
+  Key         ${demoKeys.default}
+${admin === null ? '' : `  Operators   ${admin.url}/ (console, metrics), with the token ${admin.token}\n`}
+  curl ${url}/v1/chat/completions -H 'authorization: Bearer ${demoKeys.default}' -H 'content-type: application/json' -d '${body}'
+
+`;
+}
 
 /** The command line cannot be understood: exit code 2. */
 class UsageError extends Error {}

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describeErrors } from './load.js';
 import { openConnection } from './raw-connection.js';
 
-export interface BodiesPlan {
+interface BodiesPlan {
   readonly port: number;
   readonly path: string;
   readonly key: string;

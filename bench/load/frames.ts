@@ -1,5 +1,5 @@
 /** Length of every message of the realtime works; its frame announces it in two bytes more (RFC 6455 section 5.2). */
-export const messageBytes = 1024;
+const messageBytes = 1024;
 
 /** Of a server's frame: nothing is masked. */
 export const serverFrameBytes = 4 + messageBytes;

@@ -26,7 +26,7 @@ export interface IdleHeld {
 }
 
 /** For so long nothing happens on the connections: uWebSockets.js closes one that is idle for 8 s. */
-export const holdMs = 2_000;
+const holdMs = 2_000;
 
 /** Run as its own process with a plan as JSON: opens connections, makes one call on each, and leaves them be. */
 const plan = JSON.parse(process.argv[2] ?? '{}') as IdlePlan;

@@ -5,7 +5,7 @@ import type { Quantiles } from '../figures.js';
 import { hostUs, readStamps } from '../upstream/stamp.js';
 import { LatencyCounts } from './latency-counts.js';
 
-export interface StreamsPlan {
+interface StreamsPlan {
   readonly port: number;
   readonly path: string;
   readonly key: string;

@@ -41,7 +41,7 @@ function event(fields: object): string {
 }
 
 /** @returns one piece of a chunked body (RFC 9112 section 7.1). */
-export function httpChunk(text: string): string {
+function httpChunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }
 
@@ -53,7 +53,7 @@ export function jsonAnswer(): Buffer {
 }
 
 /** Head of a streamed answer whose body is chunked. */
-export const streamHead =
+const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n';
 
 /** @returns a whole streamed answer as it goes onto the wire, each event in an HTTP chunk of its own. */

@@ -19,9 +19,8 @@ export class LackingEndpoints {
    * @param now milliseconds of `performance.now()`
    */
   note(target: Target, endpoint: object, now: number): void {
-    const known = this.#byTarget.get(target);
-    if (known === undefined) this.#byTarget.set(target, new Map([[endpoint, now + rememberedMs]]));
-    else known.set(endpoint, now + rememberedMs);
+    const known = this.#byTarget.get(target) ?? new Map<object, number>();
+    this.#byTarget.set(target, known.set(endpoint, now + rememberedMs));
   }
 
   /** Whether a target has said so of late. Parameters as of `note`. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Origin } from '../upstream/origin.js';
 import { initialsOf } from '../wire/head.js';
 import { needleOf } from '../wire/json-skip.js';
-import { atOnce, type Steps } from '../wire/steps.js';
+import type { Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import { createKeyShares } from './key-shares.js';
 import { presetOf } from './presets.js';
@@ -90,11 +90,6 @@ export function* snapshotSteps(config: ResolvedConfig, surroundings: Surrounding
     keys,
     keyIds,
   };
-}
-
-/** Does `snapshotSteps` at once. @throws what that throws */
-export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings): Snapshot {
-  return atOnce(snapshotSteps(config, surroundings));
 }
 
 /** What a base URL without a path stands for: these vendors' SDKs take it so, and their operators paste it. */

@@ -231,9 +231,9 @@ export class Exchange extends Swept implements LinkOwner {
   }
 
   /** Ends the exchange: its connection becomes something else. @returns false when the client has left */
-  handOver(status: number): boolean {
+  handOver(): boolean {
     const isThere = this.alive;
-    this.status = status;
+    this.status = 101;
     if (isThere) this.#finish();
     return isThere;
   }

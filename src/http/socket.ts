@@ -309,7 +309,7 @@ export function acceptSocket(
 ): ClientSocket | null {
   const { offer, head, id } = exchange;
   if (offer === null) throw new Error('the request asks for no WebSocket');
-  if (!exchange.handOver(101)) return null;
+  if (!exchange.handOver()) return null;
   const { response } = offer;
   const socket = new ClientSocket(listener, offer.host, rooms);
   try {

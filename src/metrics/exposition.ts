@@ -160,12 +160,8 @@ function* numberTexts(family: NumberTextFamily): Texts {
   for (const [row, value] of values.entries()) yield sample(name, pairsOf(row), value);
 }
 
-/** The same for histograms. The label `le` is not to be one of the family's own. */
-export function histogramText(family: HistogramTextFamily): string {
-  return [...histogramTexts(family)].join('');
-}
-
-function* histogramTexts(family: HistogramTextFamily): Texts {
+/** The same for histograms, a series at a time. The label `le` is not to be one of the family's own. */
+export function* histogramTexts(family: HistogramTextFamily): Texts {
   const { name, bounds, counts, sums } = family;
   if (family.labels.includes('le')) throw new TypeError(`${name} has a label le`);
   if (counts.length !== sums.length * (bounds.length + 1)) throw new TypeError(`${name} lacks buckets`);

@@ -15,21 +15,8 @@ type Sums = ReturnType<typeof sumsOf>;
 
 /** The last hour in steps of five seconds: `historyLength` points, of which the oldest is forgotten for each new one. */
 export function createHistory() {
-  const ring = new Array<HistoryView | null>(historyLength).fill(null);
-  /** Where the next point goes, and how many there are. */
-  let next = 0;
-  let count = 0;
+  const points: HistoryView[] = [];
   let last: Sums | null = null;
-  const pointAt = (age: number): HistoryView =>
-    ring[(next - 1 - age + historyLength) % historyLength] as HistoryView;
-
-  const forgetAfter = (now: number): void => {
-    while (count > 0 && pointAt(0).at > now) {
-      next = (next - 1 + historyLength) % historyLength;
-      ring[next] = null;
-      count--;
-    }
-  };
 
   return {
     /**
@@ -45,20 +32,16 @@ export function createHistory() {
       last = sums;
       if (before === null) return null;
       if (now < before.at) {
-        forgetAfter(now);
+        while ((points.at(-1)?.at ?? now) > now) points.pop();
         return null;
       }
       const point = pointOf(before, sums, merged);
-      ring[next] = point;
-      next = (next + 1) % historyLength;
-      count = Math.min(count + 1, historyLength);
+      if (points.push(point) > historyLength) points.shift();
       return point;
     },
-    /** Points after a moment in Unix milliseconds, the oldest first. */
-    points(since: number): HistoryView[] {
-      const found: HistoryView[] = [];
-      for (let age = 0; age < count && pointAt(age).at > since; age++) found.push(pointAt(age));
-      return found.reverse();
+    /** The oldest first. */
+    points(): HistoryView[] {
+      return [...points];
     },
   };
 }

@@ -18,7 +18,7 @@ export interface EmbeddedThreadData {
 }
 
 /** What the thread of an embedded store can be asked, each as a function of what it is told. */
-export interface EmbeddedFunctions {
+interface EmbeddedFunctions {
   get(asked: { collection: string; id: string }): StoredRecord | null;
   list(asked: { collection: string; limit: number; from: string | null; order: ListOrder }): StoredPage;
   create(asked: { collection: string; id: string; value: string; ttlMs: number }): boolean;

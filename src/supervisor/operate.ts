@@ -77,7 +77,7 @@ export class Operations {
   constructor(gateway: OperatedGateway) {
     this.#gateway = gateway;
     this.#stream = createLiveStream({
-      history: () => this.#history.points(0),
+      history: () => this.#history.points(),
       state: async () => {
         const [merged, inspections] = await Promise.all([this.#counted(), this.#inspect()]);
         return liveState({ at: Date.now(), gateway: this.#view(), merged, inspections });

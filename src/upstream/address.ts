@@ -1,6 +1,11 @@
 import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 
+/*
+ * By hand, since `net.BlockList` knows the mapped form of an IPv4 address alone: 127.0.0.1 by NAT64 or 6to4 passes a list
+ * that has 127.0.0.0/8.
+ */
+
 /** First bits of IPv4 addresses that are not public (IANA's registry of special-purpose addresses, and multicast). */
 const closed4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],

@@ -55,8 +55,8 @@ export class AnswerReader {
    * Reads on in the head, skipping interim answers.
    * @returns the head once it is complete; null while it is not, or when it is refused (`problem` is set).
    */
-  readHead(buffer: Buffer, start: number, end: number): ParsedHead | null {
-    let at = start;
+  readHead(buffer: Buffer, end: number): ParsedHead | null {
+    let at = 0;
     for (;;) {
       const head =
         this.#partial === null

@@ -312,7 +312,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
 
   /** @returns true when the head is complete and the request still running. */
   #takeHead(exchange: ConnectionExchange, buffer: Buffer, length: number): boolean {
-    const head = this.#answer.readHead(buffer, 0, length);
+    const head = this.#answer.readHead(buffer, length);
     if (head === null) {
       const problem = this.#answer.problem;
       if (problem !== null) exchange.fail('malformed_answer', problem);

@@ -82,7 +82,7 @@ export class UpgradeAnswer {
   read(bytes: Buffer, length: number): Answered {
     if (this.head !== null) return this.#readBody(bytes, 0, length);
     const reader = this.#reader;
-    const head = reader.readHead(bytes, 0, length);
+    const head = reader.readHead(bytes, length);
     if (head === null) return reader.problem === null ? 'more' : this.#refuse(reader.problem);
     this.next = reader.next;
     if (head.status === 101) return this.#readAcceptance(head);

@@ -120,7 +120,7 @@ export class ConnectAnswer {
    * the head would be the origin's, and come before anything was sent to it: no HTTP or TLS server speaks first.
    */
   read(bytes: Buffer): string {
-    const head = this.#reader.readHead(bytes, 0, bytes.length);
+    const head = this.#reader.readHead(bytes, bytes.length);
     if (head === null) {
       const { problem } = this.#reader;
       return problem === null ? 'more' : `gave a malformed answer: ${problem}`;

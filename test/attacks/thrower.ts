@@ -14,13 +14,13 @@ import { pino } from 'pino';
 import type { Test } from 'tap';
 import { WebSocket } from 'ws';
 import { parseConfig } from '../../src/config/load.js';
-import { buildSnapshot } from '../../src/config/snapshot.js';
 import { Gateway } from '../../src/gateway.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { startSimulator } from '../../src/simulator/server.js';
 import { eventually, seenWithin } from '../support/eventually.js';
 import { ownLimits } from '../support/leases.js';
 import { lineSink } from '../support/line-sink.js';
+import { buildSnapshot } from '../support/snapshot.js';
 import { boundary, fileOf, formOf } from '../support/upload-form.js';
 
 const modules = [

@@ -2,7 +2,6 @@ import { pino } from 'pino';
 import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { ConfigError } from '../../src/config/problem.js';
-import { buildSnapshot } from '../../src/config/snapshot.js';
 import { Gateway } from '../../src/gateway.js';
 import { staysInPlace } from '../../src/wire/head.js';
 import { bytesOf, doors, doorsConfig } from '../support/doors.js';
@@ -11,6 +10,7 @@ import { halves, hostile } from '../support/head-fuzz.js';
 import { ownLimits } from '../support/leases.js';
 import { lineSink } from '../support/line-sink.js';
 import { exchange } from '../support/raw-client.js';
+import { buildSnapshot } from '../support/snapshot.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 

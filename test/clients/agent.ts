@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { pixel } from '../suites/translation/image.js';
 import { testKey } from '../support/gateway.js';
 
-export type AfterFailure = 'asks again' | 'tells of it';
+type AfterFailure = 'asks again' | 'tells of it';
 
 /** An agent on the command line, at its defaults but for what is written here. */
 export interface Agent {

@@ -3,9 +3,9 @@ import { parseConfig } from '../../src/config/load.js';
 import { presets } from '../../src/config/presets.js';
 import { mergeHeaders, mergeRules } from '../../src/config/rules.js';
 import type { RuleSettings } from '../../src/config/rules-schema.js';
-import { buildSnapshot } from '../../src/config/snapshot.js';
 import type { Snapshot } from '../../src/config/types.js';
 import { testConfig } from '../support/gateway-config.js';
+import { buildSnapshot } from '../support/snapshot.js';
 
 const merged = (...layers: RuleSettings[]) => mergeRules(layers);
 

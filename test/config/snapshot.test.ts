@@ -4,9 +4,10 @@ import { resolvePrice } from '../../src/config/prices.js';
 import { resolveProxy } from '../../src/config/proxy.js';
 import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
 import { servableProtocols } from '../../src/config/servable.js';
-import { buildSnapshot, createOrigin, needsSimulator } from '../../src/config/snapshot.js';
+import { createOrigin, needsSimulator } from '../../src/config/snapshot.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { fc } from '../support/seed.js';
+import { buildSnapshot } from '../support/snapshot.js';
 
 const simulatorUrl = 'http://127.0.0.1:4242';
 const plain = {

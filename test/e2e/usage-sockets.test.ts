@@ -1,16 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { resolvePrice } from '../../src/config/prices.js';
-import type { StoreSettings } from '../../src/config/types.js';
-import { createStore } from '../../src/store/create.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
-import { readPage } from '../../src/usage/queries.js';
-import { usageLedger } from '../../src/usage/sums.js';
-import { eventually } from '../support/eventually.js';
 import { type DemoGateway, startGateway } from '../support/gateway.js';
+import { openLedger } from '../support/ledger.js';
 import { openEvents, respond, says } from '../support/realtime-events.js';
 import { connect, create } from '../support/responses-socket.js';
-import { temporaryFolder } from '../support/temporary-folder.js';
 
 const price = resolvePrice({ input: 1, output: 10, perCall: 0.5 });
 
@@ -20,30 +15,17 @@ interface Stage extends Omit<DemoGateway, 'lines'> {
 }
 
 async function start(t: Test): Promise<Stage> {
-  const folder = temporaryFolder(t);
-  const settings: StoreSettings = { kind: 'embedded', path: folder, taskDays: 1 };
+  const { store, lines } = openLedger(t);
   const demo = await startGateway(t, {
     demo: 'simulator',
     adapt: (config) => ({
       ...config,
-      store: settings,
+      store,
       usage: { ...config.usage, ledger: true },
       models: config.models.map((model) => ({ ...model, price })),
     }),
   });
-  const store = createStore(settings);
-  t.teardown(() => store.close());
-  return {
-    ...demo,
-    async lines(count) {
-      const range = { from: 0, until: Date.now() + 60_000 };
-      const read = async () => {
-        const { lines } = await store.readLines(usageLedger, range, 100, null);
-        return lines.flatMap(({ value }) => readPage(value));
-      };
-      return eventually(read, { fits: ({ length }) => length >= count, everyMs: 50 });
-    },
-  };
+  return { ...demo, lines };
 }
 
 test('each response over a WebSocket has a line, and the socket has none', async (t) => {

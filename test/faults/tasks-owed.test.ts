@@ -7,13 +7,12 @@ import { settleTask } from '../../src/flow/video/settle.js';
 import { createStore, type WholeStore } from '../../src/store/create.js';
 import { storeUnavailable } from '../../src/store/unavailable.js';
 import { readRow } from '../../src/usage/call-rows.js';
-import { readPage } from '../../src/usage/queries.js';
-import { usageLedger } from '../../src/usage/sums.js';
 import { TaskBook } from '../../src/video/book.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { sharedSecret } from '../support/gateway-config.js';
+import { readLedger } from '../support/ledger.js';
 import { mediaConfig } from '../support/media/gateway.js';
 import { noPostgres, startPostgres } from '../support/postgres.js';
 import { charged, endTask, pool, servicesOf, settlingWith } from '../support/tasks/settling.js';
@@ -47,10 +46,8 @@ const places: Readonly<Record<StoreSettings['kind'], (t: Test) => Promise<Place 
 
 /** What the ledger has put right, by the ids of tasks. */
 async function corrections(store: WholeStore, ids: readonly string[]): Promise<readonly string[]> {
-  const range = { from: 0, until: Date.now() + 60_000 };
-  const { lines } = await store.readLines(usageLedger, range, 1000, null);
   const rows = (await store.calls?.find(ids)) ?? [];
-  const records = [...lines.flatMap(({ value }) => readPage(value)), ...rows.map(readRow)];
+  const records = [...(await readLedger(store)), ...rows.map(readRow)];
   return records
     .flatMap((record) =>
       record?.outcome === 'correction' ? `${record.requestId} ${record.costNanoUsd}` : [],

@@ -21,7 +21,7 @@ export interface FakeStoreOptions {
   readonly now?: () => number;
 }
 
-export interface FakeRecord {
+interface FakeRecord {
   value: string;
   revision: number;
   expiresAt: number;

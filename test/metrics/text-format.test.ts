@@ -1,10 +1,13 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import { test } from 'tap';
-import { histogramText, numberText } from '../../src/metrics/exposition.js';
+import { histogramTexts, numberText } from '../../src/metrics/exposition.js';
 import { fc } from '../support/seed.js';
 import { parseText } from './parse-text.js';
 
 const family = { name: 'a_total', help: 'Help.', type: 'counter', labels: ['model'] } as const;
+
+const histogramText = (...family: Parameters<typeof histogramTexts>) =>
+  [...histogramTexts(...family)].join('');
 
 test('a family has its help, its type and its samples', async (t) => {
   t.equal(

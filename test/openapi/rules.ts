@@ -31,7 +31,7 @@ export function referencesIn(value: unknown, at = '#'): readonly (readonly [at: 
 }
 
 /** What a reference of a document leads to, or undefined. */
-export function resolved(document: unknown, reference: string): unknown {
+function resolved(document: unknown, reference: string): unknown {
   if (!reference.startsWith('#/')) return undefined;
   let found: unknown = document;
   for (const part of reference.slice(2).split('/')) {

@@ -10,7 +10,7 @@ export interface Given {
 }
 
 /** Reads an answer of `fetch` to its end. */
-export async function given(answer: Response): Promise<Given> {
+async function given(answer: Response): Promise<Given> {
   const bytes = Buffer.from(await answer.arrayBuffer());
   const isText = /json|text|event-stream/.test(answer.headers.get('content-type') ?? '');
   const text = isText ? bytes.toString() : '';

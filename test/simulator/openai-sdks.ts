@@ -2,7 +2,7 @@ import { OpenAI as OpenAI4 } from 'openai4';
 import { OpenAI as OpenAI6 } from 'openai6';
 
 /** What of the SDK's three versions is used, where they agree. */
-export type Sdk = OpenAI6;
+type Sdk = OpenAI6;
 
 interface SdkClass {
   new (options: { apiKey: string; baseURL: string; maxRetries: number }): unknown;

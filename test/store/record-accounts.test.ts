@@ -2,68 +2,21 @@ import { type Test, test } from 'tap';
 import { type BudgetAccounts, mostDebts } from '../../src/store/accounts.js';
 import { createStore } from '../../src/store/create.js';
 import { createRecordAccounts } from '../../src/store/record-accounts.js';
+import { accountTests, accountTtlMs, damagedAccounts, reservation } from '../suites/accounts.js';
 import { postgresSettings } from '../suites/store.js';
 import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 import { fc } from '../support/seed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { SharedRecords } from './shared-records.js';
 
-const ttlMs = 60_000;
 const unavailable = /account of a budget/;
-
-const reservation = (limit: number, want: number, least = 1, owed = 0, debt: string | null = null) => ({
-  limit,
-  want,
-  least,
-  owed,
-  debt,
-  ttlMs,
-});
 
 function start() {
   const records = new SharedRecords();
-  return { records, accounts: createRecordAccounts(records), reserved: () => records.reserved('a') };
+  return { records, accounts: createRecordAccounts(records), reserved: (id: string) => records.reserved(id) };
 }
 
-test('what is wanted is reserved as long as there is any', async (t) => {
-  const { accounts, reserved } = start();
-  t.equal(await accounts.reserve('a', reservation(100, 40)), 40);
-  t.equal(await accounts.reserve('a', reservation(100, 40)), 40);
-  t.equal(await accounts.reserve('a', reservation(100, 40, 21)), 0, 'too little helps nobody');
-  t.equal(await accounts.reserve('a', reservation(100, 40, 20)), 20);
-  t.equal(await accounts.reserve('a', reservation(100, 40)), 0);
-  t.equal(reserved(), 100);
-  t.equal(await accounts.reserve('b', reservation(100, 40)), 40, 'each account is one of its own');
-});
-
-test('what is given back can be reserved again, and no more than was reserved', async (t) => {
-  const { accounts, reserved } = start();
-  await accounts.reserve('a', reservation(100, 100));
-  await accounts.giveBack('a', 30, ttlMs);
-  t.equal(await accounts.reserve('a', reservation(100, 100)), 30);
-  await accounts.giveBack('a', 1000, ttlMs);
-  t.equal(reserved(), 0);
-});
-
-test('what is owed is taken in any case, and before all else', async (t) => {
-  const { accounts, reserved } = start();
-  t.equal(await accounts.reserve('a', reservation(100, 50, 1, 70)), 30);
-  t.equal(await accounts.reserve('a', reservation(100, 50, 1, 70)), 0);
-  t.equal(reserved(), 170);
-  await accounts.reserve('a', reservation(100, 0, 0, Number.MAX_SAFE_INTEGER));
-  t.equal(
-    await accounts.reserve('a', reservation(100, 1)),
-    0,
-    'an absurd debt leaves an account that can be read',
-  );
-});
-
-test('another limit holds from the next reservation on', async (t) => {
-  const { accounts } = start();
-  t.equal(await accounts.reserve('a', reservation(100, 100)), 100);
-  t.equal(await accounts.reserve('a', reservation(150, 100)), 50);
-  t.equal(await accounts.reserve('a', reservation(120, 100)), 0);
-});
+for (const [name, holds] of Object.entries(accountTests)) test(name, (t) => holds(t, start()));
 
 test('nothing is written where nothing changes', async (t) => {
   const { accounts, records } = start();
@@ -75,11 +28,11 @@ test('nothing is written where nothing changes', async (t) => {
 });
 
 test('an account that cannot be read lets nobody spend', async (t) => {
-  for (const damaged of ['', 'null', '[]', '{}', '{"reserved":-1}', '{"reserved":1.5}', '{"reserved":"1"}']) {
+  for (const damaged of [...damagedAccounts, '{"reserved":"1"}']) {
     const { accounts, records } = start();
     records.put('a', damaged);
     await t.rejects(accounts.reserve('a', reservation(100, 1)), unavailable);
-    await t.rejects(accounts.giveBack('a', 1, ttlMs), unavailable);
+    await t.rejects(accounts.giveBack('a', 1, accountTtlMs), unavailable);
   }
 });
 
@@ -97,7 +50,7 @@ async function spendAll(accounts: BudgetAccounts, total: number, want: number): 
     if (granted === 0) return spent;
     const used = Math.ceil(granted / 2);
     spent += used;
-    if (granted > used) await accounts.giveBack('a', granted - used, ttlMs);
+    if (granted > used) await accounts.giveBack('a', granted - used, accountTtlMs);
   }
 }
 
@@ -139,7 +92,7 @@ test('processes that meet at an account spend all of it together, and no more', 
     spent.reduce((sum, each) => sum + each, 0),
     1000,
   );
-  t.equal(reserved(), 1000);
+  t.equal(reserved('a'), 1000);
 });
 
 /** Holds that what hosts have reserved is told by every host, whatever keeps the accounts. */
@@ -153,7 +106,7 @@ async function tellsReserved(t: Test, settings: Parameters<typeof createStore>[0
     t.strictSame(await told(account), [0, 0]);
     for (const host of hosts) await host.reserve(account, reservation(100, 30));
     t.strictSame(await told(account), [60, 60]);
-    await hosts[0]?.giveBack(account, 20, ttlMs);
+    await hosts[0]?.giveBack(account, 20, accountTtlMs);
     t.strictSame(await told(account), [40, 40]);
   }
   const owing = (debt: string | null) => reservation(100, 10, 1, 20, debt);
@@ -169,7 +122,7 @@ async function tellsReserved(t: Test, settings: Parameters<typeof createStore>[0
   t.strictSame(await told('many'), [mostDebts + 8, mostDebts + 8]);
   const value = (await stores[0]?.get('budgets', 'many'))?.value ?? '';
   t.equal(JSON.parse(value).debts.length, mostDebts);
-  await stores[0]?.create('budgets', 'damaged', '{"reserved":-1}', ttlMs);
+  await stores[0]?.create('budgets', 'damaged', '{"reserved":-1}', accountTtlMs);
   for (const host of hosts) await t.rejects(host.reservedOf('damaged'), /cannot be read/);
 }
 

@@ -33,7 +33,7 @@ export interface BookPlan {
   readonly victims: readonly Victim[];
 }
 
-export interface Kill extends LossyKill {
+interface Kill extends LossyKill {
   readonly victim: Victim;
   /** When what was killed was there again. */
   readonly until: number;

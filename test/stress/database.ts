@@ -42,7 +42,7 @@ export interface DatabaseFigures {
 }
 
 /** A budget once its hosts have ended, in billionths of a dollar. */
-export interface SpentBudget {
+interface SpentBudget {
   readonly account: string;
   /** What they have left as spent. */
   readonly spent: number;

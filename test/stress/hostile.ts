@@ -11,10 +11,10 @@ import { onStage, stageConfig } from './stage.js';
 
 /** The key of whoever attacks. */
 export const hostileKey = 'sk-hostile';
-const hostileKeyHash = 'sha256:012842b3d560409fa1cfb84693f16a3d3e5bda4cdba47a9c9678b49f2aaf7620';
+export const hostileKeyHash = 'sha256:012842b3d560409fa1cfb84693f16a3d3e5bda4cdba47a9c9678b49f2aaf7620';
 
 /** An attack that goes on until it is stopped. */
-export interface RunningAttack {
+interface RunningAttack {
   /** Ends it, and tells what it met, in a few words. */
   stop(): Promise<string>;
 }
@@ -44,7 +44,7 @@ export interface HostilePlan {
 }
 
 /** What the clients of the other key saw in one stretch of time. */
-export interface Stretch {
+interface Stretch {
   readonly answers: number;
   /** What was not a whole answer with status 200. */
   readonly failures: readonly string[];

@@ -20,7 +20,7 @@ export function patternDigest(part: Part): string {
 }
 
 /** A whole body, as it was sent or received. */
-export interface Digest {
+interface Digest {
   readonly bytes: number;
   readonly sha256: string;
 }

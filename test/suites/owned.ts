@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.js';
 import { startStoreProcess } from './store-processes.js';
 
 /** Two stores on the same data, as two processes have them, of which nobody else knows. */
-export interface OwnedUnderTest {
+interface OwnedUnderTest {
   readonly settings: StoreSettings;
   readonly owned: OwnedRecords;
   readonly other: OwnedRecords;

@@ -8,7 +8,7 @@ export interface SharesSuite {
   open(t: Test): Promise<SharesUnderTest>;
 }
 
-export interface SharesUnderTest {
+interface SharesUnderTest {
   /** @returns null where a later statement came first */
   exchange(statement: HostStatement): Promise<HostAnswer | null>;
   /** Lets so many milliseconds pass on the clock of the store, or a little more. */

@@ -3,7 +3,6 @@ import type { Test } from 'tap';
 import { demoConfig } from '../../src/config/demo.js';
 import { parseConfig } from '../../src/config/load.js';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { buildSnapshot } from '../../src/config/snapshot.js';
 import { Gateway } from '../../src/gateway.js';
 import { Arrivals } from './arrivals.js';
 import type { DemoGateway, DemoOptions, GatewayOptions, LogLine, RunningGateway } from './gateway.js';
@@ -11,6 +10,7 @@ import { testConfig } from './gateway-config.js';
 import { ownLimits } from './leases.js';
 import { lineSink } from './line-sink.js';
 import { simulate } from './simulator.js';
+import { buildSnapshot } from './snapshot.js';
 
 type Teardown = Pick<Test, 'teardown'>;
 

@@ -43,7 +43,7 @@ const others = [
 
 type Field = 'path' | 'query' | 'body' | 'header name' | (string & {});
 
-export const fields: readonly Field[] = [
+const fields: readonly Field[] = [
   'path',
   'query',
   'body',

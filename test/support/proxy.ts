@@ -5,7 +5,7 @@ import type { Test } from 'tap';
 import { Arrivals } from './arrivals.js';
 
 /** A request for a tunnel. */
-export interface TunnelRequest {
+interface TunnelRequest {
   /** Request line and headers, without the empty line. */
   readonly head: string;
   /** `host:port` that it names. */

@@ -34,7 +34,7 @@ export function frame(payload: string | Buffer, shape: FrameShape = {}): Buffer 
   return Buffer.concat([head.subarray(0, masked ? at + 4 : at), body]);
 }
 
-export interface HeardFrame {
+interface HeardFrame {
   readonly opcode: number;
   readonly payload: Buffer;
 }

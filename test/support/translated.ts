@@ -2,9 +2,29 @@ import type { Test } from 'tap';
 import { textProtocols } from '../../src/conversation/request.js';
 import { type RunningGateway, startGateway, testKey } from './gateway.js';
 import { exchange, type RawAnswer } from './raw-client.js';
-import { type Answer, type RawUpstream, startRawUpstream } from './upstream.js';
+import { type Answer, completion, type RawUpstream, startRawUpstream } from './upstream.js';
 
 export { textProtocols };
+
+/** What an upstream answers that is called in each of the text protocols. */
+export const wholeAnswers: Readonly<Record<string, string>> = {
+  chat: completion,
+  responses: JSON.stringify({ id: 'resp_1', object: 'response', status: 'completed', output: [] }),
+  messages: JSON.stringify({
+    id: 'msg_x',
+    type: 'message',
+    role: 'assistant',
+    model: 'real',
+    content: [{ type: 'text', text: 'hello' }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 3, output_tokens: 4 },
+  }),
+  generateContent: JSON.stringify({
+    candidates: [{ content: { role: 'model', parts: [{ text: 'hello' }] }, finishReason: 'STOP', index: 0 }],
+    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 },
+  }),
+};
 
 export interface TranslatedStage extends RunningGateway {
   readonly upstream: RawUpstream;

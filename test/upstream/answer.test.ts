@@ -12,7 +12,7 @@ function read(answer: string, ends: readonly number[], toHead = false) {
     const buffer = Buffer.from(answer.slice(from, end), 'latin1');
     let at = 0;
     if (status === 0) {
-      const head = reader.readHead(buffer, 0, buffer.length);
+      const head = reader.readHead(buffer, buffer.length);
       if (reader.problem !== null) break;
       if (head !== null) {
         status = head.status;

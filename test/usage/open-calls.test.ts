@@ -17,6 +17,7 @@ import { usageLedger } from '../../src/usage/sums.js';
 import { OpenBatch } from '../../src/usage/writer.js';
 import { callRecord } from '../support/call-record.js';
 import { eventually } from '../support/eventually.js';
+import { readLedger } from '../support/ledger.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { uncounted } from './records.js';
 
@@ -127,11 +128,6 @@ function searchOf(store: WholeStore, hasEnded: (writer: ProcessMark) => boolean 
     retention: () => ({ lineMs: 30 * dayMs, sumMs: 30 * dayMs }),
     record: uncounted,
   });
-}
-
-async function lines(store: WholeStore): Promise<LedgerRecord[]> {
-  const { lines } = await store.readLines(usageLedger, { from: 0, until: Date.now() + dayMs }, 1000, null);
-  return lines.flatMap(({ value }) => readPage(value));
 }
 
 /** Writes the line of a call that has ended. */
@@ -252,7 +248,7 @@ test('calls of a dead process get one line each, whoever searches, but for those
   t.same(alive, [], 'a process that runs tells of its calls itself');
   await Promise.all([search(), search(), search()]);
   await search();
-  const all = await lines(open.store);
+  const all = await readLedger(open.store);
   t.same(all.map(({ requestId }) => requestId).sort(), [first, second, third].sort());
   t.match(
     all.find(({ requestId }) => requestId === first),
@@ -286,7 +282,7 @@ test('whoever dies between the lines and the end of their record leaves nothing 
   fails = false;
   t.same(await searchOf(failing, () => true).round(), [], 'they have their lines');
   t.same(await open.records(), []);
-  t.equal((await lines(open.store)).length, 1);
+  t.equal((await readLedger(open.store)).length, 1);
 });
 
 test('a process of which nobody can tell is dead once it is silent', async (t) => {

@@ -9,7 +9,7 @@ export const wide: MultipartLimits = {
 };
 
 /** A part as the decoder told it; `end` is -1 for one that did not end. */
-export interface DecodedPart extends PartHead {
+interface DecodedPart extends PartHead {
   readonly start: number;
   /** In latin1: the bytes that were given, one after the other. */
   data: string;

@@ -57,6 +57,16 @@ test('a stream ends where a sequence is met', async (t) => {
   ]);
 });
 
+test('tokens behind the end are not told', async (t) => {
+  const token = (word: string) => ({ token: word, logprob: -1, bytes: null, top_logprobs: [] });
+  const said = { ...text('a bEND c'), logprobs: ['a', ' b', 'END', ' c'].map(token) };
+  t.match(streamed({ stop: ['END'] }, said), [
+    { text: 'a b', logprobs: ['a', ' b'].map(token) },
+    finish('stopSequence', 'END'),
+    end,
+  ]);
+});
+
 test('of several answers each is cut by itself', async (t) => {
   t.strictSame(
     streamed(

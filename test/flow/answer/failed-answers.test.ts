@@ -1,12 +1,7 @@
 import { type Test, test } from 'tap';
-import { createStore } from '../../../src/store/create.js';
-import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { readPage } from '../../../src/usage/queries.js';
-import { usageLedger } from '../../../src/usage/sums.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { eventually } from '../../support/eventually.js';
+import { openLedger } from '../../support/ledger.js';
 import { startRouted } from '../../support/routed.js';
-import { temporaryFolder } from '../../support/temporary-folder.js';
 import { post, startTranslated, textProtocols } from '../../support/translated.js';
 import { chunk, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 
@@ -38,7 +33,7 @@ async function told(
   stream: boolean,
 ): Promise<Record<string, Told>> {
   const isResponses = kind === 'responses';
-  const store = { kind: 'embedded', path: temporaryFolder(t), taskDays: 1 } as const;
+  const { store, lines } = openLedger(t);
   const gateway = await startTranslated(t, {
     config: { store, usage: { ledger: true } },
     kind: isResponses ? 'chat' : kind,
@@ -57,14 +52,7 @@ async function told(
     const id = /^x-request-id: (\S+)/im.exec(head)?.[1] ?? '';
     results[protocol] = { status, text: body, id };
   }
-  const read = createStore(store);
-  t.teardown(() => read.close());
-  const range = { from: 0, until: Date.now() + 60_000 };
-  const used = async (): Promise<readonly LedgerRecord[]> =>
-    (await read.readLines(usageLedger, range, 100, null)).lines
-      .flatMap(({ value }) => readPage(value))
-      .filter(({ inputTokens }) => inputTokens > 0);
-  const records = await eventually(used, { fits: ({ length }) => length >= 3, everyMs: 50 });
+  const records = await lines(3, ({ inputTokens }) => inputTokens > 0);
   return Object.fromEntries(
     Object.entries(results).map(([protocol, { status, text, id }]) => {
       const record = records.find(({ requestId }) => requestId === id);

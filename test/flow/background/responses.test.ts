@@ -1,14 +1,12 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../../src/keys/secret.js';
-import { createStore } from '../../../src/store/create.js';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { readPage } from '../../../src/usage/queries.js';
-import { usageLedger } from '../../../src/usage/sums.js';
 import { keptIn } from '../../support/conversations.js';
 import { costOf } from '../../support/cost.js';
 import { countersOf } from '../../support/counters.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway, testKey } from '../../support/gateway.js';
+import { openLedger } from '../../support/ledger.js';
 import { temporaryFolder } from '../../support/temporary-folder.js';
 import { chunk, jsonAnswer, type RawRequest, startRawUpstream, streamHead } from '../../support/upstream.js';
 
@@ -85,8 +83,7 @@ async function start(
   const all: RunningGateway[] = [];
   for (let i = 0; i < gateways; i++) all.push(await startGateway(t, { upstreams: [upstream.url], config }));
   const [first] = all as [RunningGateway];
-  const read = createStore({ kind: 'embedded', path, taskDays: 7 });
-  t.teardown(() => read.close());
+  const { lines } = openLedger(t, path);
   const send = (method: string, path: string, key = testKey, body?: object): Promise<Response> =>
     fetch(`${first.url}/v1/responses${path}`, {
       method,
@@ -103,18 +100,9 @@ async function start(
       const answer = await send(method, path);
       return { status: answer.status, json: (await answer.json()) as object };
     },
-    lines: async () => {
-      const range = { from: 0, until: Date.now() + 60_000 };
-      const page = await read.readLines(usageLedger, range, 100, null);
-      return page.lines.flatMap(({ value }) => readPage(value));
-    },
+    lines: () => lines(1),
   };
   return stage;
-}
-
-/** Waits for the lines of the ledger. */
-function linesOf(stage: Stage): Promise<readonly LedgerRecord[]> {
-  return eventually(() => stage.lines(), { fits: ({ length }) => length > 0, everyMs: 50 });
 }
 
 test('a response in the background is charged what it has used though nobody asks for it', async (t) => {
@@ -125,7 +113,7 @@ test('a response in the background is charged what it has used though nobody ask
   t.match(await made.json(), { id: 'resp_1', status: 'queued' });
   t.equal(costOf(gateway), 0, 'what it costs is not known yet');
   stage.shown = jsonAnswer(200, response('completed', { usage }));
-  const lines = await linesOf(stage);
+  const lines = await stage.lines();
   t.equal(lines.length, 1);
   t.match(lines[0], {
     requestId: made.headers.get('x-request-id') ?? 'none',
@@ -155,7 +143,7 @@ test('a client that asks for it settles it, and is charged no more however often
   await eventually(() => cost() > 0);
   t.equal((await stage.ask('GET', '/resp_1')).status, 200);
   t.equal(cost(), ofUsage);
-  t.equal((await linesOf(stage)).length, 1);
+  t.equal((await stage.lines()).length, 1);
 });
 
 test('one whose gateway is gone is settled by another', async (t) => {
@@ -167,14 +155,14 @@ test('one whose gateway is gone is settled by another', async (t) => {
   stage.shown = jsonAnswer(200, response('incomplete', { usage }));
   await eventually(() => costOf(second) > 0);
   t.equal(costOf(second), ofUsage);
-  t.match(await linesOf(stage), [{ outcome: 'complete', tokensKnown: 'exact' }]);
+  t.match(await stage.lines(), [{ outcome: 'complete', tokensKnown: 'exact' }]);
 });
 
 test('one that has failed before it used anything costs nothing', async (t) => {
   const stage = await start(t);
   t.equal((await stage.create()).status, 200);
   stage.shown = jsonAnswer(200, response('failed', { error: { code: 'server_error', message: 'no' } }));
-  t.match(await linesOf(stage), [{ outcome: 'upstream_error', tokensKnown: 'none', costNanoUsd: 0 }]);
+  t.match(await stage.lines(), [{ outcome: 'upstream_error', tokensKnown: 'none', costNanoUsd: 0 }]);
 });
 
 test('one that is cancelled costs what it has written by then where its upstream does not say', async (t) => {
@@ -183,7 +171,7 @@ test('one that is cancelled costs what it has written by then where its upstream
   const said = { type: 'message', content: [{ type: 'output_text', text: 'twelve bytes' }] };
   stage.shown = jsonAnswer(200, response('cancelled', { output: [said] }));
   t.match(await stage.ask('POST', '/resp_1/cancel'), { status: 200, json: { status: 'cancelled' } });
-  const [line] = await linesOf(stage);
+  const [line] = await stage.lines();
   t.match(line, { outcome: 'incomplete', tokensKnown: 'partial', outputTokens: 3 });
   t.equal(line?.costNanoUsd, (line?.inputTokens ?? 0) * nanosOfInput + 3 * nanosOfOutput);
 });
@@ -193,7 +181,7 @@ test('one that is deleted before its end costs what it was taken for', async (t)
   t.equal((await stage.create({ max_output_tokens: 7 })).status, 200);
   t.equal((await stage.ask('DELETE', '/resp_1')).status, 200);
   t.ok(stage.asked('GET').length > 0, 'its upstream is asked first');
-  t.match(await linesOf(stage), [{ outcome: 'incomplete', tokensKnown: 'estimated', outputTokens: 7 }]);
+  t.match(await stage.lines(), [{ outcome: 'incomplete', tokensKnown: 'estimated', outputTokens: 7 }]);
 });
 
 test('one that has ended by the time that it is deleted costs what it has used', async (t) => {
@@ -201,7 +189,7 @@ test('one that has ended by the time that it is deleted costs what it has used',
   t.equal((await stage.create()).status, 200);
   stage.shown = jsonAnswer(200, response('completed', { usage }));
   t.equal((await stage.ask('DELETE', '/resp_1')).status, 200);
-  t.match(await linesOf(stage), [{ tokensKnown: 'exact', costNanoUsd: ofUsage }]);
+  t.match(await stage.lines(), [{ tokensKnown: 'exact', costNanoUsd: ofUsage }]);
 });
 
 const created = `event: response.created\ndata: {"type":"response.created","response":${response('queued')}}\n\n`;
@@ -213,7 +201,7 @@ test('the stream of a response in the background that comes to its end is a call
   const stage = await start(t, { created: `${stream}0\r\n\r\n` });
   const answer = await stage.create({ stream: true });
   await answer.text();
-  t.match(await linesOf(stage), [{ outcome: 'complete', tokensKnown: 'exact', costNanoUsd: ofUsage }]);
+  t.match(await stage.lines(), [{ outcome: 'complete', tokensKnown: 'exact', costNanoUsd: ofUsage }]);
   stage.shown = jsonAnswer(200, done);
   t.equal((await stage.ask('GET', '/resp_1')).status, 200);
   t.equal(costOf(stage.gateways[0] as RunningGateway), ofUsage);
@@ -238,14 +226,14 @@ test('one whose client leaves its stream is charged what it uses until its end',
   });
   await answer.body?.getReader().read();
   leaving.abort();
-  t.match(await eventually(() => linesOf(stage)), [{ tokensKnown: 'exact', costNanoUsd: ofUsage }]);
+  t.match(await stage.lines(), [{ tokensKnown: 'exact', costNanoUsd: ofUsage }]);
 });
 
 test('one whose model costs nothing is in the book, too', async (t) => {
   const stage = await start(t, { model: {} });
   t.equal((await stage.create()).status, 200);
   stage.shown = jsonAnswer(200, response('completed', { usage }));
-  t.match(await linesOf(stage), [{ inputTokens: 30, outputTokens: 20, costNanoUsd: 0 }]);
+  t.match(await stage.lines(), [{ inputTokens: 30, outputTokens: 20, costNanoUsd: 0 }]);
 });
 
 test('limits hold what a response in the background is taken for until its end', async (t) => {
@@ -320,7 +308,7 @@ async function leftStream(t: Test): Promise<Stage> {
 test('one that is deleted before its end costs no less than its stream has brought by then', async (t) => {
   const stage = await leftStream(t);
   t.equal((await stage.ask('DELETE', '/resp_1')).status, 200);
-  const [line] = await linesOf(stage);
+  const [line] = await stage.lines();
   t.match(line, { outcome: 'incomplete', tokensKnown: 'estimated' });
   t.ok((line?.outputTokens ?? 0) > 1000, String(line?.outputTokens));
   t.equal(
@@ -333,7 +321,7 @@ test('one that is cancelled and says nothing costs no less than its stream has b
   const stage = await leftStream(t);
   stage.shown = jsonAnswer(200, response('cancelled'));
   t.equal((await stage.ask('POST', '/resp_1/cancel')).status, 200);
-  const [line] = await linesOf(stage);
+  const [line] = await stage.lines();
   t.match(line, { outcome: 'incomplete', tokensKnown: 'partial' });
   t.ok((line?.outputTokens ?? 0) > 1000, String(line?.outputTokens));
 });
@@ -344,7 +332,7 @@ test('one that is deleted before its end costs no less than it has written by th
   const said = { type: 'message', content: [{ type: 'output_text', text: 'some words '.repeat(400) }] };
   stage.shown = jsonAnswer(200, response('in_progress', { output: [said] }));
   t.equal((await stage.ask('DELETE', '/resp_1')).status, 200);
-  const [line] = await linesOf(stage);
+  const [line] = await stage.lines();
   t.match(line, { outcome: 'incomplete', tokensKnown: 'estimated' });
   t.ok((line?.outputTokens ?? 0) > 500, String(line?.outputTokens));
 });
@@ -352,14 +340,14 @@ test('one that is deleted before its end costs no less than it has written by th
 test('one whose id nobody can ask for costs what it was taken for', async (t) => {
   const stage = await start(t, { created: jsonAnswer(200, response('queued', { id: 'a/b=' })) });
   t.equal((await stage.create({ max_output_tokens: 7 })).status, 200);
-  t.match(await linesOf(stage), [{ tokensKnown: 'estimated', outputTokens: 7 }]);
+  t.match(await stage.lines(), [{ tokensKnown: 'estimated', outputTokens: 7 }]);
 });
 
 test('an error answer that has an id has begun nothing', async (t) => {
   const error = JSON.stringify({ id: 'resp_1', error: { message: 'no', type: 'invalid_request_error' } });
   const stage = await start(t, { created: jsonAnswer(400, error) });
   t.equal((await stage.create({ max_output_tokens: 7 })).status, 400);
-  t.match(await linesOf(stage), [{ status: 400, costNanoUsd: 0 }]);
+  t.match(await stage.lines(), [{ status: 400, costNanoUsd: 0 }]);
 });
 
 test('a second call whose upstream gives the id of one that goes on costs what it was taken for', async (t) => {
@@ -367,5 +355,5 @@ test('a second call whose upstream gives the id of one that goes on costs what i
   t.equal((await stage.create({ max_output_tokens: 7 })).status, 200);
   await eventually(async () => (await stage.ask('GET', '/resp_1')).status === 200);
   t.equal((await stage.create({ max_output_tokens: 8 })).status, 200);
-  t.match(await linesOf(stage), [{ tokensKnown: 'estimated', outputTokens: 8 }]);
+  t.match(await stage.lines(), [{ tokensKnown: 'estimated', outputTokens: 8 }]);
 });

@@ -1,12 +1,8 @@
-import { type Test, test } from 'tap';
-import { createStore } from '../../../src/store/create.js';
+import { test } from 'tap';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { readPage } from '../../../src/usage/queries.js';
-import { usageLedger } from '../../../src/usage/sums.js';
-import { eventually } from '../../support/eventually.js';
-import { startGateway, testKey } from '../../support/gateway.js';
-import { temporaryFolder } from '../../support/temporary-folder.js';
-import { chunk, jsonAnswer, lastChunk, startRawUpstream, streamHead } from '../../support/upstream.js';
+import { testKey } from '../../support/gateway.js';
+import { startLedger } from '../../support/ledger.js';
+import { chunk, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 
 /** USD for a million tokens, for a call and for a second. */
 const prices = {
@@ -447,48 +443,19 @@ const cases: readonly Case[] = [
   },
 ];
 
-async function start(t: Test) {
-  const store = { kind: 'embedded', path: temporaryFolder(t), taskDays: 1 } as const;
-  const upstream = await startRawUpstream(t, '');
-  const root = upstream.url.replace(/\/v1$/, '');
-  const model = (upstreamName: string, ofTarget: object = {}) => ({
-    protocols: ['chat', 'responses', 'messages'],
-    targets: [{ upstream: upstreamName, ...ofTarget }],
-    price: prices.tokens,
-  });
-  const gateway = await startGateway(t, {
-    config: {
-      store,
-      usage: { ledger: true },
-      upstreams: {
-        chat: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'] },
-        messages: { kind: 'messages', baseUrl: root, apiKeys: ['k'] },
-        generateContent: { kind: 'generateContent', baseUrl: root, apiKeys: ['k'] },
-      },
-      models: {
-        chat: model('chat'),
-        responses: model('chat', { responses: 'only' }),
-        messages: model('messages'),
-        generateContent: model('generateContent'),
-        ranks: { protocols: ['rerank'], targets: [{ upstream: 'chat' }], price: prices.ranks },
-        sound: { protocols: ['audio'], targets: [{ upstream: 'chat' }], price: prices.sound },
-        images: { protocols: ['images'], targets: [{ upstream: 'chat' }], price: prices.images },
-      },
-    },
-  });
-  const read = createStore(store);
-  t.teardown(() => read.close());
-  const lines = async (count: number): Promise<readonly LedgerRecord[]> => {
-    const range = { from: 0, until: Date.now() + 60_000 };
-    const all = async () =>
-      (await read.readLines(usageLedger, range, 100, null)).lines.flatMap(({ value }) => readPage(value));
-    return eventually(all, { fits: ({ length }) => length >= count, everyMs: 50 });
-  };
-  return { upstream, gateway, lines };
-}
+const model = (upstream: string, ofTarget: object) => ({
+  protocols: ['chat', 'responses', 'messages'],
+  targets: [{ upstream, ...ofTarget }],
+  price: prices.tokens,
+});
+const models = {
+  ranks: { protocols: ['rerank'], targets: [{ upstream: 'chat' }], price: prices.ranks },
+  sound: { protocols: ['audio'], targets: [{ upstream: 'chat' }], price: prices.sound },
+  images: { protocols: ['images'], targets: [{ upstream: 'chat' }], price: prices.images },
+};
 
 test('what servers tell of usage in forms of their own is charged as it was meant, or estimated and marked', async (t) => {
-  const { upstream, gateway, lines } = await start(t);
+  const { upstream, gateway, lines } = await startLedger(t, model, { models });
   const asked: { readonly name: string; readonly id: string | null; readonly record: object }[] = [];
   for (const { name, kind, asks, answer, record } of cases) {
     for (const { path, body } of asks) {

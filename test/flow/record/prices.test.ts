@@ -1,12 +1,8 @@
-import { type Test, test } from 'tap';
-import { createStore } from '../../../src/store/create.js';
+import { test } from 'tap';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { readPage } from '../../../src/usage/queries.js';
-import { usageLedger } from '../../../src/usage/sums.js';
-import { eventually } from '../../support/eventually.js';
-import { startGateway, testKey } from '../../support/gateway.js';
-import { temporaryFolder } from '../../support/temporary-folder.js';
-import { chunk, jsonAnswer, lastChunk, startRawUpstream, streamHead } from '../../support/upstream.js';
+import { testKey } from '../../support/gateway.js';
+import { startLedger } from '../../support/ledger.js';
+import { chunk, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 
 /** USD for a million tokens: a token costs a thousand times as many nano-dollars. */
 const price = {
@@ -493,50 +489,20 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** @param target merged over every target @param more over the config */
-async function start(t: Test, target: object = {}, more: object = {}) {
-  const store = { kind: 'embedded', path: temporaryFolder(t), taskDays: 1 } as const;
-  const upstream = await startRawUpstream(t, '');
-  const root = upstream.url.replace(/\/v1$/, '');
-  const model = (upstreamName: string, ofModel: object = {}) => ({
+/** Makes models. @param target merged over every target */
+const modelWith =
+  (target: object) =>
+  (upstream: string, ofTarget: object): object => ({
     protocols: [
       'chat',
       'responses',
       'messages',
       'generateContent',
-      ...(upstreamName === 'chat' ? ['images', 'audio'] : []),
+      ...(upstream === 'chat' ? ['images', 'audio'] : []),
     ],
-    targets: [{ upstream: upstreamName, ...target, ...ofModel }],
+    targets: [{ upstream, ...target, ...ofTarget }],
     price,
   });
-  const gateway = await startGateway(t, {
-    config: {
-      store,
-      usage: { ledger: true },
-      upstreams: {
-        chat: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'] },
-        messages: { kind: 'messages', baseUrl: root, apiKeys: ['k'] },
-        generateContent: { kind: 'generateContent', baseUrl: root, apiKeys: ['k'] },
-      },
-      models: {
-        chat: model('chat'),
-        responses: model('chat', { responses: 'only' }),
-        messages: model('messages'),
-        generateContent: model('generateContent'),
-      },
-      ...more,
-    },
-  });
-  const read = createStore(store);
-  t.teardown(() => read.close());
-  const lines = async (count: number): Promise<readonly LedgerRecord[]> => {
-    const range = { from: 0, until: Date.now() + 60_000 };
-    const all = async () =>
-      (await read.readLines(usageLedger, range, 100, null)).lines.flatMap(({ value }) => readPage(value));
-    return eventually(all, { fits: ({ length }) => length >= count, everyMs: 50 });
-  };
-  return { upstream, gateway, lines };
-}
 
 function bytesOf(answer: Case['answer']): string {
   if (!Array.isArray(answer)) return jsonAnswer(200, JSON.stringify(answer));
@@ -544,7 +510,7 @@ function bytesOf(answer: Case['answer']): string {
 }
 
 test('what each protocol reports, streamed or not, translated or not, is in the ledger at its exact price', async (t) => {
-  const { upstream, gateway, lines } = await start(t);
+  const { upstream, gateway, lines } = await startLedger(t, modelWith({}));
   const ids: (string | null)[] = [];
   for (const { name, kind, path, body, answer } of cases) {
     upstream.answer = bytesOf(answer);
@@ -571,7 +537,7 @@ test('what each protocol reports, streamed or not, translated or not, is in the 
 test('what the vendor is paid stands beside what the client is charged', async (t) => {
   const cost = { input: 0.5, cached: 0.25, output: 1 };
   const groups = { default: { models: ['*'], priceFactor: 1.5 } };
-  const { upstream, gateway, lines } = await start(t, { cost }, { groups });
+  const { upstream, gateway, lines } = await startLedger(t, modelWith({ cost }), { groups });
   const ask = async () => {
     const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ model: 'chat', messages: hello });

@@ -1,12 +1,8 @@
 import { test } from 'tap';
-import { createStore } from '../../../src/store/create.js';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { readPage } from '../../../src/usage/queries.js';
-import { usageLedger } from '../../../src/usage/sums.js';
-import { eventually } from '../../support/eventually.js';
-import { startGateway, testKey } from '../../support/gateway.js';
-import { temporaryFolder } from '../../support/temporary-folder.js';
-import { chunk, jsonAnswer, lastChunk, startRawUpstream, streamHead } from '../../support/upstream.js';
+import { testKey } from '../../support/gateway.js';
+import { startLedger } from '../../support/ledger.js';
+import { chunk, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 
 /*
  * What vendors bill and tell at another place than in the numbers of a usage, and what clients can make stand near them.
@@ -221,26 +217,10 @@ function bytesOf(answer: Case['answer']): string {
 }
 
 test('what vendors bill beside the numbers of a usage is charged, and nothing else is taken for it', async (t) => {
-  const store = { kind: 'embedded', path: temporaryFolder(t), taskDays: 1 } as const;
-  const upstream = await startRawUpstream(t, '');
-  const protocols = ['chat', 'messages'];
-  const gateway = await startGateway(t, {
-    config: {
-      store,
-      usage: { ledger: true },
-      upstreams: {
-        chat: { kind: 'chat', baseUrl: upstream.url, apiKeys: ['k'] },
-        messages: { kind: 'messages', baseUrl: upstream.url.replace(/\/v1$/, ''), apiKeys: ['k'] },
-      },
-      models: {
-        chat: { protocols, targets: [{ upstream: 'chat' }] },
-        messages: { protocols, targets: [{ upstream: 'messages' }] },
-        responses: { protocols: ['responses'], targets: [{ upstream: 'chat', responses: true }] },
-      },
-    },
-  });
-  const read = createStore(store);
-  t.teardown(() => read.close());
+  const { upstream, gateway, lines } = await startLedger(t, (name, ofTarget) => ({
+    protocols: ['chat', 'responses', 'messages'],
+    targets: [{ upstream: name, ...ofTarget }],
+  }));
   const both = ['/v1/chat/completions', '/v1/messages'];
   const asked: { readonly id: string | null; readonly of: Case; readonly path: string }[] = [];
   for (const each of cases) {
@@ -265,10 +245,7 @@ test('what vendors bill beside the numbers of a usage is charged, and nothing el
       asked.push({ id: answered.headers.get('x-request-id'), of: each, path });
     }
   }
-  const range = { from: 0, until: Date.now() + 60_000 };
-  const all = async (): Promise<readonly LedgerRecord[]> =>
-    (await read.readLines(usageLedger, range, 100, null)).lines.flatMap(({ value }) => readPage(value));
-  const records = await eventually(all, { fits: ({ length }) => length >= asked.length, everyMs: 50 });
+  const records = await lines(asked.length);
   for (const { id, of, path } of asked)
     t.match(
       records.find(({ requestId }) => requestId === id),

@@ -1,11 +1,6 @@
 import { test } from 'tap';
-import { createStore } from '../../../src/store/create.js';
-import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
-import { readPage } from '../../../src/usage/queries.js';
-import { usageLedger } from '../../../src/usage/sums.js';
-import { eventually } from '../../support/eventually.js';
 import { startGateway, testKey } from '../../support/gateway.js';
-import { temporaryFolder } from '../../support/temporary-folder.js';
+import { openLedger } from '../../support/ledger.js';
 import { type Answer, jsonAnswer, startRawUpstream } from '../../support/upstream.js';
 
 const perSecond = 0.001;
@@ -33,7 +28,7 @@ function wavHead(rate: number, channels: number, bits: number): Buffer {
 
 test('a client pays by the second for what names none', async (t) => {
   const upstream = await startRawUpstream(t, '');
-  const store = { kind: 'embedded', path: temporaryFolder(t), taskDays: 7 } as const;
+  const { store, lines } = openLedger(t);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     config: {
@@ -44,22 +39,14 @@ test('a client pays by the second for what names none', async (t) => {
       },
     },
   });
-  const read = createStore(store);
-  t.teardown(() => read.close());
-  const lineOf = (id: string | null): Promise<LedgerRecord | undefined> => {
-    const range = { from: 0, until: Date.now() + 60_000 };
-    const find = async () =>
-      (await read.readLines(usageLedger, range, 100, null)).lines
-        .flatMap(({ value }) => readPage(value))
-        .find(({ requestId }) => requestId === id);
-    return eventually(find, { everyMs: 50 });
-  };
+  let asked = 0;
   const ask = async (path: string, answer: Answer, init: RequestInit & { readonly duplex?: 'half' }) => {
     upstream.answer = answer;
     const answered = await fetch(gateway.url + path, { method: 'POST', ...init });
     await answered.arrayBuffer();
     t.equal(answered.status, 200);
-    return lineOf(answered.headers.get('x-request-id'));
+    const records = await lines(++asked);
+    return records.find(({ requestId }) => requestId === answered.headers.get('x-request-id'));
   };
   const form = (): FormData => {
     const parts = new FormData();

@@ -5,26 +5,9 @@ import { mediaConfig } from '../../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../../support/realtime.js';
 import { connect, create } from '../../support/responses-socket.js';
 import { errorAnswer, goodAnswer, startRouted } from '../../support/routed.js';
-import { post, startTranslated } from '../../support/translated.js';
+import { post, startTranslated, wholeAnswers } from '../../support/translated.js';
 import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../../support/upstream.js';
 
-const answers: Readonly<Record<string, string>> = {
-  chat: completion,
-  messages: JSON.stringify({
-    id: 'msg_x',
-    type: 'message',
-    role: 'assistant',
-    model: 'real',
-    content: [{ type: 'text', text: 'hello' }],
-    stop_reason: 'end_turn',
-    stop_sequence: null,
-    usage: { input_tokens: 3, output_tokens: 4 },
-  }),
-  generateContent: JSON.stringify({
-    candidates: [{ content: { role: 'model', parts: [{ text: 'hello' }] }, finishReason: 'STOP', index: 0 }],
-    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 },
-  }),
-};
 const calls: readonly (readonly [path: string, body: object])[] = [
   ['/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content: 'hi' }] }],
   ['/v1/messages', { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }],
@@ -87,7 +70,7 @@ function linesOf(request: RawRequest | undefined): readonly string[] {
 
 for (const kind of ['chat', 'messages', 'generateContent']) {
   test(`an upstream of kind ${kind} is told what its vendor's clients say of themselves, and nothing else`, async (t) => {
-    const running = await startTranslated(t, { kind, answer: jsonAnswer(200, answers[kind] ?? '') });
+    const running = await startTranslated(t, { kind, answer: jsonAnswer(200, wholeAnswers[kind] ?? '') });
     const expected = Object.entries(told).flatMap(([kinds, lines]) =>
       kinds.split(' ').includes(kind) ? lines : [],
     );

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import { startGateway, testKey } from '../../support/gateway.js';
 import { exchange } from '../../support/raw-client.js';
-import { post, startTranslated, type TranslatedStage } from '../../support/translated.js';
+import { post, startTranslated, type TranslatedStage, wholeAnswers } from '../../support/translated.js';
 import {
   chatEvent,
   completion,
@@ -11,31 +11,12 @@ import {
   streamHead,
 } from '../../support/upstream.js';
 
-const answers: Readonly<Record<string, string>> = {
-  chat: completion,
-  responses: JSON.stringify({ id: 'resp_1', object: 'response', status: 'completed', output: [] }),
-  messages: JSON.stringify({
-    id: 'msg_x',
-    type: 'message',
-    role: 'assistant',
-    model: 'real',
-    content: [{ type: 'text', text: 'hello' }],
-    stop_reason: 'end_turn',
-    stop_sequence: null,
-    usage: { input_tokens: 3, output_tokens: 4 },
-  }),
-  generateContent: JSON.stringify({
-    candidates: [{ content: { role: 'model', parts: [{ text: 'hello' }] }, finishReason: 'STOP', index: 0 }],
-    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 },
-  }),
-};
-
 /** An upstream that is called in a protocol. */
 function stage(t: Test, wire: string, rules: object, more: object = {}): Promise<TranslatedStage> {
   const isResponses = wire === 'responses';
   return startTranslated(t, {
     kind: isResponses ? 'chat' : wire,
-    answer: jsonAnswer(200, answers[wire] ?? ''),
+    answer: jsonAnswer(200, wholeAnswers[wire] ?? ''),
     target: { rules, ...(isResponses ? { responses: 'only' } : {}), ...more },
   });
 }
@@ -234,7 +215,7 @@ test('a call that a rule has kept at its target is not sent to another, either',
 test('presets make calls fit for the models that they are for', async (t) => {
   const newest = await startTranslated(t, {
     kind: 'messages',
-    answer: jsonAnswer(200, answers.messages ?? ''),
+    answer: jsonAnswer(200, wholeAnswers.messages ?? ''),
     upstream: { preset: 'claude-adaptive' },
   });
   const native = await sent(newest, 'messages', {
@@ -343,7 +324,7 @@ test('a model that adapts its thinking is never told to turn it off', async (t) 
   const stageOf = (more: object): Promise<TranslatedStage> =>
     startTranslated(t, {
       kind: 'messages',
-      answer: jsonAnswer(200, answers.messages ?? ''),
+      answer: jsonAnswer(200, wholeAnswers.messages ?? ''),
       target: { translation: { thinking: 'adaptive' }, ...more },
     });
   for (const more of [{}, { rules: { drop: ['top_k'] } }]) {
@@ -430,7 +411,7 @@ test("a header that the config sets takes the place of the client's", async (t) 
   const headers = { 'User-Agent': 'ours', 'anthropic-beta': 'cfg', 'idempotency-key': 'mine', 'x-org': '1' };
   const running = await startTranslated(t, {
     kind: 'messages',
-    answer: jsonAnswer(200, answers.messages ?? ''),
+    answer: jsonAnswer(200, wholeAnswers.messages ?? ''),
     upstream: { headers },
   });
   for (const from of ['messages', 'chat']) {
@@ -446,8 +427,8 @@ test("a header that the config sets takes the place of the client's", async (t) 
 });
 
 test('rules let headers pass, leave them out and edit the betas, for their target alone', async (t) => {
-  const ruled = await startRawUpstream(t, jsonAnswer(200, answers.messages ?? ''));
-  const other = await startRawUpstream(t, jsonAnswer(200, answers.messages ?? ''));
+  const ruled = await startRawUpstream(t, jsonAnswer(200, wholeAnswers.messages ?? ''));
+  const other = await startRawUpstream(t, jsonAnswer(200, wholeAnswers.messages ?? ''));
   const gateway = await startGateway(t, {
     config: {
       upstreams: {

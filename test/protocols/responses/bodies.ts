@@ -1,7 +1,7 @@
 import { prose } from '../../../bench/bodies.js';
 
 /** JSON Schema of a tool's arguments, with what real ones hold. */
-export const parameters = {
+const parameters = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   type: 'object',
   properties: {

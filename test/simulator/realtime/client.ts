@@ -6,7 +6,7 @@ import type { Simulator } from '../../../src/simulator/server.js';
 
 /** A server event, as loose as a test wants it. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
-export type Event = Record<string, any>;
+type Event = Record<string, any>;
 
 export interface Client {
   readonly socket: WebSocket;

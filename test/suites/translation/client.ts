@@ -31,7 +31,7 @@ export interface Ask {
   readonly searches?: boolean;
 }
 
-export interface Call {
+interface Call {
   readonly id: string;
   readonly name: string;
   readonly args: unknown;
@@ -67,7 +67,7 @@ export interface Failure {
   readonly retryAfter: string | null;
 }
 
-export interface CallRequest {
+interface CallRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonObject;

@@ -3,7 +3,7 @@ import type { TextPlan } from './plan.js';
 import type { Units } from './tariffs.js';
 
 /** An answer of a vendor: its whole form, and the events of its stream. */
-export interface VendorAnswer {
+interface VendorAnswer {
   readonly whole: object;
   /** Before the text. */
   readonly head: readonly string[];

@@ -8,10 +8,10 @@ import { noUnits, type Units } from './tariffs.js';
  * What the first target of a call does in place of an answer. One that breaks off, or falls silent, has told its usage
  * before, and bills that.
  */
-export type Failure = 'status 500' | 'status 429' | 'hangs up' | 'silence' | 'breaks off' | 'falls silent';
+type Failure = 'status 500' | 'status 429' | 'hangs up' | 'silence' | 'breaks off' | 'falls silent';
 
 /** When a client leaves: before the answer's head, after so many pieces of its text, or after the last one of them. */
-export type Leave = 'never' | 'before the answer' | 'within the answer' | 'after the text';
+type Leave = 'never' | 'before the answer' | 'within the answer' | 'after the text';
 
 /** A call of text: how it is asked and what its upstream does. */
 export interface TextPlan {
@@ -45,7 +45,7 @@ export interface OtherPlan {
   readonly units: Units;
 }
 
-export type OtherKind = MediaKind | 'video' | 'realtime';
+type OtherKind = MediaKind | 'video' | 'realtime';
 export type CallPlan = TextPlan | OtherPlan;
 
 const failures = ['status 500', 'status 429', 'hangs up', 'silence'] as const;

@@ -10,7 +10,7 @@ export interface Cancelled {
   readonly at: number;
 }
 
-export interface UpstreamState {
+interface UpstreamState {
   /** Requests whose answer is not complete, and whose connection still stands. */
   readonly open: number;
   /** Of them, those that have a name. */

@@ -119,6 +119,6 @@ export function vendorjAt(prefix: string): ClientFormat {
   };
 }
 
-export const vendorj = vendorjAt('/vendorj/');
+const vendorj = vendorjAt('/vendorj/');
 
 export const clientFormats: readonly ClientFormat[] = [compat, vendork, vendorj, generic];

@@ -4,7 +4,7 @@ import type { Memory } from './memory.js';
 import type { Reply, ReplyCall } from './reply.js';
 
 /** What clients are put through; a user says which by the word `cell:NAME` in a text. */
-export const cells = [
+const cells = [
   'text',
   'stream',
   'tool',
@@ -19,7 +19,7 @@ export const cells = [
   'limitedonce',
   'again',
 ] as const;
-export type CellName = (typeof cells)[number];
+type CellName = (typeof cells)[number];
 
 /** How many rounds of calls a cell has, and how many calls each. */
 const rounds: Partial<Record<CellName, readonly [rounds: number, calls: number]>> = {

@@ -14,7 +14,7 @@ import { readResponses, writeResponses } from './responses.js';
 import { replyTo } from './script.js';
 
 /** A request that reached the upstream. */
-export interface Heard {
+interface Heard {
   readonly path: string;
   readonly body: string;
   /** The rule that it broke, or null. */

@@ -24,7 +24,7 @@ export interface TasksGatewayOptions {
  * A config in which an upstream serves the model `m` in video, `linked` in a video format that gives addresses of
  * its results, `talk` in chat and `ears` in audio.
  */
-export function tasksConfig(options: TasksGatewayOptions): Record<string, unknown> {
+function tasksConfig(options: TasksGatewayOptions): Record<string, unknown> {
   const { upstreamUrl, earsUrl, store, config } = options;
   return {
     store,

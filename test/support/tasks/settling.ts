@@ -12,7 +12,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** What each of the tasks was charged, and the budget that has paid, in nano-dollars. */
 export const charged = 200;
 export const pool = 'a-budget';
-export const limit = 10_000;
+const limit = 10_000;
 
 /** What it takes to settle a task, of a store. */
 export type Settling = Pick<Services, 'book' | 'budgets' | 'correct'>;

@@ -4,6 +4,7 @@ import { chatRequest } from '../../../../src/protocols/chat/request/schema.js';
 import { scanBody } from '../../../../src/wire/json-scan.js';
 import { parseBody } from '../../../../src/wire/skeleton.js';
 import { fc } from '../../../support/seed.js';
+import { damage, type Json } from '../../damage.js';
 
 const user = { role: 'user', content: 'hi' };
 const body = (more: object = {}) => ({ model: 'm', messages: [user], ...more });
@@ -209,29 +210,6 @@ test('a body of another endpoint is told where it belongs', (t) => {
   t.equal(chatRequest.check(body({ input: 'x' })), true);
   t.end();
 });
-
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-
-/** Puts another value in one place of a copy of `root`: the place is chosen by walking down by `turns`. */
-function damage(root: Json, turns: readonly number[], by: Json | undefined): Json {
-  const copy = structuredClone(root);
-  let parent: Json = copy;
-  for (const [depth, turn] of turns.entries()) {
-    if (typeof parent !== 'object' || parent === null) break;
-    const keys = Object.keys(parent);
-    const key = keys[turn % keys.length];
-    if (key === undefined) break;
-    const holder = parent as { [key: string]: Json };
-    const child: Json = holder[key] ?? null;
-    if (depth === turns.length - 1 || typeof child !== 'object' || child === null) {
-      if (by !== undefined) holder[key] = by;
-      else if (!Array.isArray(parent)) delete holder[key];
-      break;
-    }
-    parent = child;
-  }
-  return copy;
-}
 
 test('a damaged body gets the same verdict from skeleton and whole, and every refusal an explanation', (t) => {
   const long = JSON.parse(

@@ -5,10 +5,10 @@ import { compactResponses, responsesCodec } from '../../../../src/protocols/resp
 import { compactRequest, responsesRequest } from '../../../../src/protocols/responses/request/schema.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { fc } from '../../../support/seed.js';
+import { damage, type Json } from '../../damage.js';
 import { writeRequest } from '../../write-request.js';
 import { everything } from '../bodies.js';
 import { sealer, target } from '../conversation.js';
-import { damage, type Json } from '../damage.js';
 
 const compactCodec = compactResponses.translation?.codec ?? responsesCodec;
 const native = ['item_reference', 'compaction', 'web_search_call'];

@@ -4,8 +4,8 @@ import { compactRequest, responsesRequest } from '../../../../src/protocols/resp
 import { scanBody } from '../../../../src/wire/json-scan.js';
 import { parseBody } from '../../../../src/wire/skeleton.js';
 import { fc } from '../../../support/seed.js';
+import { damage, type Json } from '../../damage.js';
 import { agentBody, everything } from '../bodies.js';
-import { damage, type Json } from '../damage.js';
 
 const body = (more: object = {}) => ({ model: 'm', input: 'hi', ...more });
 const withItem = (item: unknown) => body({ input: [{ role: 'user', content: 'hi' }, item] });
