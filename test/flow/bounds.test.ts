@@ -75,9 +75,11 @@ test('an endless body behind a refusal ends its connection', async (t) => {
   const head = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n';
   const socket = await open(port, head + chunk('x'.repeat(1000)));
   const closed = once(socket, 'close');
-  t.equal((await readAnswer(socket)).status, 401);
+  const { status, head: said } = await readAnswer(socket);
+  t.equal(status, 401);
+  // uWS closes any connection that brings nothing for long: one that is told so is closed with the answer.
+  t.match(said, /\r\nconnection: close\r\n/i);
   await closed;
-  t.pass('closed by the gateway');
 });
 
 test('an answer that a reader takes slowly arrives whole, and is complete only then', async (t) => {
