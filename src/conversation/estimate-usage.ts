@@ -1,7 +1,7 @@
 import { textWeight } from '../wire/text-weight.js';
 import { type Answer, wordsOf } from './answer.js';
 import { type LookedAt, lookAt } from './media-string.js';
-import type { ConversationRequest, MediaPart, TextPart, UserPart } from './request.js';
+import type { ConversationRequest, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
 
@@ -22,7 +22,7 @@ export function estimatedUsage(input: number, output: number): Usage {
 export function inputEstimate({ turns }: ConversationRequest, bytes: number): number {
   let text = bytes;
   let tokens = 0;
-  const count = (part: UserPart | TextPart | MediaPart): void => {
+  const count = (part: UserPart): void => {
     if (part.kind === 'toolResult') for (const each of part.content) count(each);
     else if (part.kind !== 'text') {
       tokens += mediumTokens;

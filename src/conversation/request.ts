@@ -50,7 +50,7 @@ export interface ToolResultPart extends Cacheable {
   readonly callId: string;
   /** Name of the tool that was called; empty where neither the protocol nor the conversation says. */
   readonly name: string;
-  readonly content: readonly (TextPart | MediaPart)[];
+  readonly content: readonly ContentPart[];
   readonly isError: boolean;
   readonly at: string;
 }
@@ -83,7 +83,9 @@ export interface RefusalPart extends Cacheable {
   readonly text: string;
 }
 
-export type UserPart = TextPart | MediaPart | ToolResultPart;
+/** What a user says, and what a tool gives. */
+export type ContentPart = TextPart | MediaPart;
+export type UserPart = ContentPart | ToolResultPart;
 export type AssistantPart = TextPart | RefusalPart | ToolCallPart | ReasoningPart | MediaPart;
 
 /**
@@ -104,6 +106,14 @@ export interface Tool extends Cacheable {
   readonly strict: boolean | null;
   /** A tool that takes free text: its `format` as responses spells it (flat), or null for plain text. Else undefined. */
   readonly custom?: { readonly format: JsonObject | null } | undefined;
+}
+
+/** A tool that only an upstream of the client's own protocol can run. */
+export interface HostedTool {
+  /** As the client spells it. */
+  readonly type: string;
+  /** Path of it in the client's body. */
+  readonly at: string;
 }
 
 /** What a client calls a tool that has another name or form at the upstream. */
@@ -166,8 +176,7 @@ export interface ConversationRequest {
   readonly tools: readonly Tool[];
   /** By the names of `tools`: those that the responses protocol's answers name in another way. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
-  /** Tools that the upstream itself would run: their types as the client spells them, and where they stand. */
-  readonly hostedTools: readonly { readonly type: string; readonly at: string }[];
+  readonly hostedTools: readonly HostedTool[];
   /** The search of the web that the upstream itself is to run; absent for none. */
   readonly search?: WebSearch | undefined;
   readonly toolChoice: ToolChoice | null;

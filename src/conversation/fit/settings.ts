@@ -1,5 +1,5 @@
 import type { RequestRules } from '../codec.js';
-import type { ConversationRequest, ReasoningPart } from '../request.js';
+import type { ConversationRequest, HostedTool, ReasoningPart } from '../request.js';
 import { isSaid, leaveOut, type Setting } from '../setting-names.js';
 import { signatureFor } from '../signature.js';
 import type { FitContext, Fitted } from './fitted.js';
@@ -22,7 +22,7 @@ export function fitSettings(
 }
 
 /** Where it stood, and its type: `tools.web_search`. */
-function nameOf({ type, at }: ConversationRequest['hostedTools'][number]): string {
+function nameOf({ type, at }: HostedTool): string {
   const [list = ''] = at.split(/[.[]/, 1);
   return list === type ? type : `${list}.${type}`;
 }

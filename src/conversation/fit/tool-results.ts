@@ -1,6 +1,6 @@
 import type {
+  ContentPart,
   ConversationRequest,
-  MediaPart,
   TextPart,
   ToolCallPart,
   ToolResultPart,
@@ -162,7 +162,7 @@ function missingResult({ id, name, at }: ToolCallPart): ToolResultPart {
 }
 
 /** A result that answers no call, as the user's words. */
-function spoken({ callId, name, content, isError }: ToolResultPart): (TextPart | MediaPart)[] {
+function spoken({ callId, name, content, isError }: ToolResultPart): ContentPart[] {
   const call = [name === '' ? '' : ` of the tool '${name}'`, callId === '' ? '' : ` (call ${callId})`].join(
     '',
   );

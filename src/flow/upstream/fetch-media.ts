@@ -124,7 +124,7 @@ export function withMedia(
   request: ConversationRequest,
   fetched: ReadonlyMap<string, MediaPart['source']>,
 ): ConversationRequest {
-  const put = <Part extends TextPart | MediaPart | UserPart>(part: Part): Part => {
+  const put = <Part extends UserPart>(part: Part): Part => {
     if (part.kind === 'toolResult') return { ...part, content: part.content.map(put) };
     if (part.kind === 'text' || part.source.kind !== 'url') return part;
     const source = fetched.get(part.source.url);

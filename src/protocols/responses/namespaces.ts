@@ -1,4 +1,4 @@
-import type { ClientTool } from '../../conversation/request.js';
+import type { ClientTool, HostedTool } from '../../conversation/request.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { nameOfType } from '../../wire/reading.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
@@ -21,12 +21,6 @@ export interface ListedTool {
   readonly ownName: string;
   /** Its name at the upstream. */
   readonly name: string;
-}
-
-/** Something that only an upstream of the protocol can run. */
-interface HostedTool {
-  readonly type: string;
-  readonly at: string;
 }
 
 interface FoundSearch {

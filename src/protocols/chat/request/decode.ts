@@ -5,8 +5,10 @@ import {
   type AssistantPart,
   type Cacheable,
   type CacheMark,
+  type ContentPart,
   type ConversationRequest,
   efforts,
+  type HostedTool,
   type MediaPart,
   type MediaSource,
   type OutputFormat,
@@ -120,7 +122,7 @@ function decodeBias(bias: unknown): JsonObject | null {
  * @param at path of the content in the client's body
  * @throws {GatewayError} of status 400 for parts that are broken or that no other protocol knows
  */
-function decodeUserContent(content: unknown, at: string): (TextPart | MediaPart)[] {
+function decodeUserContent(content: unknown, at: string): ContentPart[] {
   return decodeContent(content, at, userPart);
 }
 
@@ -152,7 +154,7 @@ function decodeContent<Part extends Cacheable>(
   );
 }
 
-function userPart(part: JsonObject, at: string): TextPart | MediaPart {
+function userPart(part: JsonObject, at: string): ContentPart {
   switch (part.type) {
     case 'image_url':
       return imagePart(part, at);
@@ -355,12 +357,10 @@ function functionCall(call: JsonObject, id: string, at: string, nameAt = at): To
   return { kind: 'toolCall', id, name, input: input.trim() === '' ? '{}' : input, custom: false, at };
 }
 
-type HostedTools = ConversationRequest['hostedTools'];
-
 /** Reads `tools` and the older `functions`. */
-function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
+function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTool[] } {
   const tools: Tool[] = [];
-  const hostedTools: HostedTools[number][] = [];
+  const hostedTools: HostedTool[] = [];
   for (const [index, tool] of objectsOf(body.tools).entries()) {
     const { type } = tool;
     if (type === 'function' || type === 'custom') {

@@ -2,11 +2,11 @@ import type { TargetOptions } from '../../../conversation/codec.js';
 import type { LeftOut } from '../../../conversation/left-out.js';
 import { urlOfMedia } from '../../../conversation/media-source.js';
 import type {
+  ContentPart,
   ConversationRequest,
   MediaPart,
   OutputFormat,
   ReasoningPart,
-  TextPart,
   Tool,
   ToolCallPart,
   ToolChoice,
@@ -109,7 +109,7 @@ const audioFormats: Readonly<Record<string, string>> = {
  * Writes the JSON text of the content of a user's message: a string for a single text, else an array of parts.
  * @throws {GatewayError} of status 400 for media that the protocol has no part for
  */
-function encodeUserContent(parts: readonly (TextPart | MediaPart)[]): string {
+function encodeUserContent(parts: readonly ContentPart[]): string {
   const [first] = parts;
   if (parts.length === 1 && first?.kind === 'text') return quoted(first.text);
   const texts = parts.map((part) =>
@@ -179,7 +179,7 @@ function addOtherTurns(
       spoken.push(systemMessage(turn.text));
       continue;
     }
-    const rest: (TextPart | MediaPart)[] = [];
+    const rest: ContentPart[] = [];
     for (const part of turn.parts) {
       if (part.kind === 'toolResult') messages.push(toolMessage(part, rest));
       else rest.push(part);
@@ -191,7 +191,7 @@ function addOtherTurns(
 }
 
 /** @param moved takes the result's media, which a tool message cannot hold */
-function toolMessage(result: ToolResultPart, moved: (TextPart | MediaPart)[]): string {
+function toolMessage(result: ToolResultPart, moved: ContentPart[]): string {
   const callId = chatCallId(result.callId);
   const texts: string[] = [];
   const media: MediaPart[] = [];

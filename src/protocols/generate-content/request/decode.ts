@@ -1,16 +1,18 @@
 import { registeredType, standardBase64 } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
+  ContentPart,
   ConversationRequest,
+  HostedTool,
   MediaPart,
   MediaSource,
   OutputFormat,
-  TextPart,
   Tool,
   ToolCallPart,
   ToolChoice,
   ToolResultPart,
   Turn,
+  UserPart,
 } from '../../../conversation/request.js';
 import { carriedSignature, signatureFor } from '../../../conversation/signature.js';
 import { plainSearch, textsIn, type WebSearch } from '../../../conversation/web-search.js';
@@ -323,13 +325,9 @@ function decodeSystem(instruction: unknown, at: string): string[] {
   return texts;
 }
 
-function decodeUserParts(
-  content: JsonObject,
-  at: string,
-  ids: CallIds,
-): (ToolResultPart | TextPart | MediaPart)[] {
+function decodeUserParts(content: JsonObject, at: string, ids: CallIds): UserPart[] {
   const results: ToolResultPart[] = [];
-  const others: (TextPart | MediaPart)[] = [];
+  const others: ContentPart[] = [];
   for (const [part, partAt] of repeated(content.parts, `${at}.parts`)) {
     const response = memberOf(part, 'functionResponse');
     if (isObject(response)) {
@@ -423,7 +421,7 @@ function isBare(part: JsonObject): boolean {
 const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 
 /** A text or a medium, or null for a text that is empty and for what a tool of the vendor's left there. */
-function spokenPart(part: JsonObject, at: string): TextPart | MediaPart | null {
+function spokenPart(part: JsonObject, at: string): ContentPart | null {
   if (typeof part.text === 'string') return part.text === '' ? null : { kind: 'text', text: part.text };
   const media = decodeMedia(part, at);
   if (media !== null) return media;
@@ -445,7 +443,7 @@ function decodeResult(result: JsonObject, at: string, ids: CallIds): ToolResultP
   const name = textOf(result.name);
   const callId = ids.ofResult(name, textOrNull(result.id) || null);
   const response = isObject(result.response) ? result.response : null;
-  const content: (TextPart | MediaPart)[] = [];
+  const content: ContentPart[] = [];
   const text = response === null ? '' : resultText(response);
   if (text !== '') content.push({ kind: 'text', text });
   for (const [part, partAt] of repeated(result.parts, `${at}.parts`)) {
@@ -469,14 +467,12 @@ function resultText(response: JsonObject): string {
   return JSON.stringify(response);
 }
 
-type HostedTools = ConversationRequest['hostedTools'];
-
 const declarations = 'functionDeclarations';
 
 /** Reads `tools`: the functions in them, and beside them what the vendor runs itself. */
 function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
-  const hostedTools: HostedTools[number][] = [];
+  const hostedTools: HostedTool[] = [];
   let search: WebSearch | undefined;
   for (const [tool, at] of repeated(body.tools, 'tools')) {
     const functionsAt = `${at}.${keyOf(tool, declarations)}`;

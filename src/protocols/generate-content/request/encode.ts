@@ -1,10 +1,10 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
 import type {
   AssistantPart,
+  ContentPart,
   ConversationRequest,
   MediaPart,
   OutputFormat,
-  TextPart,
   Tool,
   ToolCallPart,
   ToolChoice,
@@ -97,7 +97,7 @@ function responseText(text: string, isError: boolean): string {
   return isObjectText(text) ? text : `{"result":${JSON.stringify(text)}}`;
 }
 
-function textOf(content: readonly (TextPart | MediaPart)[]): string {
+function textOf(content: readonly ContentPart[]): string {
   let text: string | null = null;
   for (const part of content)
     if (part.kind === 'text') text = text === null ? part.text : `${text}\n${part.text}`;
@@ -116,7 +116,7 @@ function attachments({ content, callId }: ToolResultPart): string {
 }
 
 /** Writes a part of the user's; nothing for an empty text. */
-function spokenPart(part: TextPart | MediaPart): string {
+function spokenPart(part: ContentPart): string {
   return part.kind === 'text' ? textPart(part.text) : `{${mediaMembers(part)}}`;
 }
 

@@ -5,9 +5,11 @@ import { effortOfBudget, effortOfWord } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
 import {
   type AssistantPart,
+  type ContentPart,
   type ConversationRequest,
   type EffortWord,
   efforts,
+  type HostedTool,
   type MediaPart,
   type MediaSource,
   type OutputFormat,
@@ -19,6 +21,7 @@ import {
   type ToolChoice,
   type ToolResultPart,
   type Turn,
+  type UserPart,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
@@ -157,8 +160,6 @@ function decodeEffort(config: unknown): EffortWord | null {
   if (effort === null) throw wrongValue('output_config.effort', `a word such as ${efforts.join(', ')}`);
   return effort;
 }
-
-type ContentPart = TextPart | MediaPart;
 
 /** Content as blocks: a string is one text, nothing is none. */
 function blocksOf(content: unknown): readonly JsonObject[] {
@@ -318,13 +319,9 @@ function decodeMessages(messages: unknown, system: string[], aside: Aside): Turn
   return turns;
 }
 
-function decodeUser(
-  blocks: readonly JsonObject[],
-  at: string,
-  history: History,
-): (TextPart | MediaPart | ToolResultPart)[] {
+function decodeUser(blocks: readonly JsonObject[], at: string, history: History): UserPart[] {
   const results: ToolResultPart[] = [];
-  const rest: (TextPart | MediaPart)[] = [];
+  const rest: ContentPart[] = [];
   const changesBefore = history.changes.length;
   blocks.forEach((block, index) => {
     const blockAt = `${at}[${index}]`;
@@ -338,7 +335,7 @@ function decodeUser(
 
 function decodeResult(block: JsonObject, at: string, history: History): ToolResultPart {
   const callId = originalCallId(cutId(textOf(block.tool_use_id)).id);
-  const content: (TextPart | MediaPart)[] = [];
+  const content: ContentPart[] = [];
   blocksOf(block.content).forEach((inner, index) => {
     decodeBlock(inner, `${at}.content[${index}]`, content, history);
   });
@@ -415,8 +412,6 @@ function decodeReasoningPart(block: JsonObject): ReasoningPart {
   };
 }
 
-type HostedTools = ConversationRequest['hostedTools'];
-
 /**
  * Reads `tools`. Those with a type of their own, such as `code_execution_20250825`, have runners that their vendor alone
  * has; but for a search of the web, which other vendors run, too, and what the client runs itself.
@@ -427,7 +422,7 @@ function decodeTools(
   choice: unknown,
 ): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
-  const hostedTools: HostedTools[number][] = [];
+  const hostedTools: HostedTool[] = [];
   let search: WebSearch | undefined;
   for (const { tool, at } of given) {
     // Of one that a block of a message adds the schema says nothing.

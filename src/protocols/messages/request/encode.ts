@@ -5,10 +5,10 @@ import type {
   AssistantPart,
   Cacheable,
   CacheMark,
+  ContentPart,
   ConversationRequest,
   Effort,
   MediaPart,
-  TextPart,
   TextProtocolName,
   Tool,
   ToolCallPart,
@@ -208,7 +208,7 @@ export function encodeText(text: string): string {
  * Writes the JSON text of a block of a user's message.
  * @throws {GatewayError} of status 400 for media that the protocol has no block for
  */
-function encodeBlock(part: TextPart | MediaPart): string {
+function encodeBlock(part: ContentPart): string {
   if (part.kind === 'text') return encodeText(part.text);
   if (part.kind === 'image') return encodeImage(part);
   if (part.kind === 'document') return encodeDocument(part);
@@ -273,7 +273,7 @@ type Message = UserMessage | AssistantMessage;
 interface UserMessage {
   readonly role: 'user';
   readonly results: ToolResultPart[];
-  readonly rest: (TextPart | MediaPart)[];
+  readonly rest: ContentPart[];
 }
 
 interface AssistantMessage {

@@ -4,13 +4,12 @@ import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeMediaUrl } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
+  ContentPart,
   ConversationRequest,
-  MediaPart,
   MediaSource,
   OutputFormat,
   Reasoning,
   ReasoningPart,
-  TextPart,
   ToolCallPart,
   ToolResultPart,
   Turn,
@@ -235,7 +234,7 @@ function pick(body: JsonObject, names: readonly string[]): JsonObject {
  * @param leftOut gets the names of parts that no other protocol has
  * @throws {GatewayError} naming the part that cannot be taken
  */
-function decodeContent(content: unknown, at: string, leftOut: Set<string>): (TextPart | MediaPart)[] {
+function decodeContent(content: unknown, at: string, leftOut: Set<string>): ContentPart[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return takenParts(content, at, leftOut, (part, path) => decodePart(part, path));
 }
@@ -286,7 +285,7 @@ function isText({ type }: JsonObject): boolean {
 }
 
 /** @returns null for a part of an unknown type */
-function decodePart(part: JsonObject, at: string): TextPart | MediaPart | null {
+function decodePart(part: JsonObject, at: string): ContentPart | null {
   if (isText(part)) return { kind: 'text', text: textOf(part.text) };
   switch (part.type) {
     case 'input_image':
@@ -409,7 +408,7 @@ class InputReader {
     }
   }
 
-  #content(content: unknown, at: string): (TextPart | MediaPart)[] {
+  #content(content: unknown, at: string): ContentPart[] {
     return decodeContent(content, at, this.#context.leftOut);
   }
 

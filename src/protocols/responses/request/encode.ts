@@ -2,10 +2,10 @@ import type { TargetOptions } from '../../../conversation/codec.js';
 import { urlOfMedia } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
+  ContentPart,
   ConversationRequest,
   MediaPart,
   ReasoningPart,
-  TextPart,
   Tool,
   ToolCallPart,
   ToolChoice,
@@ -97,7 +97,7 @@ function included({ reasoning, logprobs, search }: ConversationRequest): string 
 }
 
 /** Writes the output of a tool: one text as a string, all else as parts. */
-function encodeOutput(content: readonly (TextPart | MediaPart)[], isError: boolean): string {
+function encodeOutput(content: readonly ContentPart[], isError: boolean): string {
   const [first, second] = content;
   if (content.length === 0) return '""';
   if (content.length === 1 && first?.kind === 'text') return quoted(first.text);
@@ -110,7 +110,7 @@ function encodeOutput(content: readonly (TextPart | MediaPart)[], isError: boole
  * Writes a part of a user's message or of an output.
  * @throws {GatewayError} of status 400 for media that the protocol has no part for
  */
-function contentPart(part: TextPart | MediaPart): string {
+function contentPart(part: ContentPart): string {
   switch (part.kind) {
     case 'text':
       return textPart('input_text', part.text);
@@ -225,7 +225,7 @@ function reasoningItem({ text, signature }: ReasoningPart): string | null {
 function outputItem(part: ToolResultPart, customCalls: ReadonlySet<string>): string {
   const { callId, isError } = part;
   // The protocol has no member for a failure: it says so in the text.
-  const content: readonly (TextPart | MediaPart)[] = isError
+  const content: readonly ContentPart[] = isError
     ? [{ kind: 'text', text: 'Error:' }, ...part.content]
     : part.content;
   const type = customCalls.has(callId) ? 'custom_tool_call_output' : 'function_call_output';
