@@ -60,7 +60,7 @@ interface Debt {
 }
 
 /**
- * Where this host has its part of the budgets from. Reserves them from their accounts in a store, a slice at a
+ * Where this host has its part of the budgets from. Reserves them from their accounts in a store, a part at a
  * time: only what is reserved there is ever leased to workers, so nothing that happens to this host lets more be
  * spent.
  */
@@ -164,7 +164,7 @@ export class BudgetSource implements ShareSource {
     try {
       for (const account of this.#lacking) {
         if (!this.#hasRoom() && this.#isAvailable) break;
-        if (account.work === null && this.#hasRoom()) this.#seek(account);
+        if (account.work === null && this.#hasRoom()) this.#answerLack(account);
         else if (!this.#isAvailable) this.#lendMeanwhile(account);
       }
     } finally {
@@ -317,7 +317,7 @@ export class BudgetSource implements ShareSource {
     if (account.pool.free > 0) this.#giveBack(account);
   }
 
-  #seek(account: Account): void {
+  #answerLack(account: Account): void {
     this.#lacking.delete(account);
     // What was reserved for others was enough for them, too.
     if (account.pool.asks.length === 0) return;

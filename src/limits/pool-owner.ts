@@ -80,7 +80,7 @@ export class PoolOwner {
     this.#sliceDivisor = sliceDivisor;
     shares.begin({
       onAnswered: (pools) => this.#takeShares(pools),
-      onWanted: (pools) => this.#seek(pools),
+      onWanted: (pools) => this.#recallForHosts(pools),
       onTerm: () => this.#tellTerm(),
     });
   }
@@ -216,7 +216,7 @@ export class PoolOwner {
     pool.collect(now);
     pool.limit = limit;
     this.#shares.changed(pool);
-    this.#dun(pool);
+    this.#tellDebts(pool);
     this.#answerAsks(pool, now);
   }
 
@@ -393,14 +393,14 @@ export class PoolOwner {
         if (isAsking && !ask.awaitsShare) pool.awaitsAgainAt = now + shareRestMs;
         if (!ask.isRecalled || !isAsking) this.#recallFor(pool, ask, now);
       }
-      this.#dun(pool);
+      this.#tellDebts(pool);
       this.#answerAsks(pool, now);
     }
     this.#flush();
   }
 
   /** Where there is less than workers have, they owe it: nothing else makes busy ones give up what they use again. */
-  #dun(pool: OwnedPool): void {
+  #tellDebts(pool: OwnedPool): void {
     this.#loseGone(pool);
     for (const [id, amount] of pool.collectDebts()) {
       const worker = this.#workers.get(id);
@@ -411,7 +411,7 @@ export class PoolOwner {
   }
 
   /** Other hosts lack units: what is idle at workers may help them. */
-  #seek(pools: readonly OwnedPool[]): void {
+  #recallForHosts(pools: readonly OwnedPool[]): void {
     const now = this.#now();
     for (const pool of pools) this.#recall(pool, null, now);
     this.#flush();
@@ -471,7 +471,7 @@ export class PoolOwner {
       if (worker === undefined) continue;
       this.#queueAnswer(worker, pool.answer(ask, isValid ? this.#workers.size : 0, now));
     }
-    if (isValid) this.#tell(pool);
+    if (isValid) this.#tellRefilled(pool);
     const lacksSlices = this.#fillSlices(pool, now);
     const isAwaited = pool.asks.length > 0 || pool.denied.size > 0;
     if (!lacksSlices && pool.isIdle(this.#workers.values()) && this.#shares.forget(pool)) {
@@ -512,7 +512,7 @@ export class PoolOwner {
   }
 
   /** Tells as many of those who were denied as there are units for: the others would only ask in vain. */
-  #tell(pool: OwnedPool): void {
+  #tellRefilled(pool: OwnedPool): void {
     if (pool.asks.length > 0) return;
     let left = pool.usable;
     for (const [id, least] of pool.denied) {

@@ -19,14 +19,14 @@ const goneTicks = 5;
 const retryMs = 100;
 /** Pools in one statement. */
 const mostPools = 200;
-/** After another host's wish, what is free goes back at once for so long. */
-const wishedMs = 1000;
+/** After another host has lacked units, what is free goes back at once for so long. */
+const wantedMs = 1000;
 /** What was free for so long goes back. */
 const idleMs = 5000;
 /** A share is stated at least so often, should the store have lost it. */
 const restateMs = 30_000;
 /** After a denial nobody asks again for so long. */
-const dryMs = 100;
+const deniedMs = 100;
 /**
  * What a host that is cut off may still have under way of what is given back by its users: those calls are counted for
  * so long after its deadline, and not after that.
@@ -49,7 +49,7 @@ interface ShareKeeperOptions {
   readonly onAvailable: (isAvailable: boolean) => void;
 }
 
-const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
+const nobody: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
 
 /**
  * This host's side of limits that several hosts share by a store. The host says what it has, and the store believes
@@ -59,7 +59,7 @@ const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () =
 export class ShareKeeper implements ShareSource {
   readonly isUndivided = false;
   readonly #options: ShareKeeperOptions;
-  #user = deaf;
+  #user = nobody;
   readonly #shares = new Map<OwnedPool, PoolShare>();
   readonly #byName = new Map<string, PoolShare>();
   /** Those whose asks want more than is free. */
@@ -67,7 +67,7 @@ export class ShareKeeper implements ShareSource {
   /** Those of which there was too little: what other hosts give back is asked for with each tick. */
   readonly #waiting = new Set<PoolShare>();
   /** Those of which other hosts lacked units a moment ago. */
-  readonly #wished = new Set<PoolShare>();
+  readonly #wanted = new Set<PoolShare>();
   /** Those of which the store may count less for this host than it has. */
   readonly #unknown = new Set<PoolShare>();
   /** From then on this host's shares may be used by others. */
@@ -135,7 +135,7 @@ export class ShareKeeper implements ShareSource {
     const share = this.#shares.get(pool);
     if (share === undefined || this.#isGone) return false;
     if (this.#isInTerm(now) && pool.share >= pool.limit) return false;
-    if (now < share.dryUntil) this.#waiting.add(share);
+    if (now < share.deniedUntil) this.#waiting.add(share);
     else this.#lacking.add(share);
     return true;
   }
@@ -154,7 +154,7 @@ export class ShareKeeper implements ShareSource {
     this.#byName.delete(pool.name);
     this.#lacking.delete(share);
     this.#waiting.delete(share);
-    this.#wished.delete(share);
+    this.#wanted.delete(share);
     this.#unknown.delete(share);
     return true;
   }
@@ -179,8 +179,8 @@ export class ShareKeeper implements ShareSource {
   /** Other hosts lack units that are free here: they are not to wait for the next heartbeat. */
   #hasForOthers(now: number): boolean {
     let isFound = false;
-    for (const share of this.#wished) {
-      if (now >= share.wishedUntil) this.#wished.delete(share);
+    for (const share of this.#wanted) {
+      if (now >= share.wantedUntil) this.#wanted.delete(share);
       else isFound ||= share.hasSurplus(now);
     }
     return isFound;
@@ -262,15 +262,15 @@ export class ShareKeeper implements ShareSource {
     } else this.#isBehind = true;
     // Not with every answer: there may be many.
     if (sent.isWhole || !wasInTerm) this.#user.onTerm();
-    this.#tell(answer, sent, now);
+    this.#tellUser(answer, sent, now);
     this.#isTelling = false;
     this.flush();
   }
 
-  #tell(answer: HostAnswer, { shares, isWhole }: Sent, now: number): void {
+  #tellUser(answer: HostAnswer, { shares, isWhole }: Sent, now: number): void {
     const changed = new Set(shares.map(({ pool }) => pool));
     if (isWhole) this.#addUnused(changed);
-    this.#hear(answer.wanted, now);
+    this.#noteWanted(answer.wanted, now);
     this.#user.onAnswered([...changed]);
   }
 
@@ -289,13 +289,13 @@ export class ShareKeeper implements ShareSource {
     }
   }
 
-  #hear(wanted: readonly string[], now: number): void {
+  #noteWanted(wanted: readonly string[], now: number): void {
     const news: OwnedPool[] = [];
     for (const name of wanted) {
       const share = this.#byName.get(name);
       if (share === undefined) continue;
-      this.#wished.add(share);
-      if (share.wish(now)) news.push(share.pool);
+      this.#wanted.add(share);
+      if (share.markWanted(now)) news.push(share.pool);
     }
     if (news.length === 0) return;
     // What workers send back goes on with the next tick.
@@ -320,7 +320,7 @@ export class ShareKeeper implements ShareSource {
     if (this.#silentSince === null) return;
     const limitMs = this.#answered === 0 ? firstGoneMs : goneMs;
     if (now - this.#silentSince >= limitMs && this.#silentTicks >= goneTicks) this.#setGone(true);
-    if (this.#isGone) this.#takeStance();
+    if (this.#isGone) this.#decideAlone();
   }
 
   #setGone(isGone: boolean): void {
@@ -328,7 +328,7 @@ export class ShareKeeper implements ShareSource {
     this.#isGone = isGone;
     this.#options.onAvailable(!isGone);
     if (isGone) this.#forgetAsks();
-    this.#takeStance();
+    this.#decideAlone();
     this.#markCutOff();
     if (isGone) this.#user.onAnswered([...this.#shares.keys()]);
   }
@@ -338,8 +338,8 @@ export class ShareKeeper implements ShareSource {
     this.#waiting.clear();
   }
 
-  /** The config may change its mind while the store is gone. */
-  #takeStance(): void {
+  /** Counts alone while the store is gone and the config wants that, which a reload may change meanwhile. */
+  #decideAlone(): void {
     const isAlone = this.#isGone && !this.#isLeaving && this.#options.whenGone() === 'open';
     if (isAlone === this.#isAlone) return;
     this.#isAlone = isAlone;
@@ -382,9 +382,9 @@ class PoolShare {
   /** The store may count more for this host than it has. */
   isDirty = false;
   /** Until then there is nothing to be had. */
-  dryUntil = Number.NEGATIVE_INFINITY;
+  deniedUntil = Number.NEGATIVE_INFINITY;
   /** Until then other hosts lack units. */
-  wishedUntil = Number.NEGATIVE_INFINITY;
+  wantedUntil = Number.NEGATIVE_INFINITY;
   #idle = 0;
   #idleAt: number;
   #statedAt: number;
@@ -397,14 +397,14 @@ class PoolShare {
 
   /** Its users have no units, nobody else has any for it, and there is nothing to remember. */
   isDone(now: number): boolean {
-    return this.pool.share === 0 && !this.isDirty && now >= this.dryUntil;
+    return this.pool.share === 0 && !this.isDirty && now >= this.deniedUntil;
   }
 
   /** Other hosts lack units. @returns false where that is known */
-  wish(now: number): boolean {
-    const isKnown = this.wishedUntil - now > wishedMs / 2;
+  markWanted(now: number): boolean {
+    const isKnown = this.wantedUntil - now > wantedMs / 2;
     if (isKnown) return false;
-    this.wishedUntil = now + wishedMs;
+    this.wantedUntil = now + wantedMs;
     // It may be that all have too much.
     this.isDirty = true;
     return true;
@@ -472,13 +472,13 @@ class PoolShare {
     this.#statedAt = now;
     this.pool.left = left;
     this.pool.resize(this.pool.share + granted);
-    if (granted < statement.need) this.dryUntil = now + dryMs;
+    if (granted < statement.need) this.deniedUntil = now + deniedMs;
   }
 
   #surplus(now: number): number {
     const { free, excess, asks } = this.pool;
     if (free <= 0) return 0;
     if (asks.length > 0) return Math.min(free, excess);
-    return now < this.wishedUntil ? free : Math.min(free, Math.max(this.#idle, excess));
+    return now < this.wantedUntil ? free : Math.min(free, Math.max(this.#idle, excess));
   }
 }
