@@ -41,10 +41,15 @@ export function asCompaction(
   };
 }
 
-/** The text of an answer that is a summary; empty when it has none. */
-export function summaryOf(answer: Answer): string {
+/**
+ * The text of an answer that is a summary.
+ * @throws {GatewayError} `upstream_error` for one that could not take the place of the conversation
+ */
+export function summaryOf({ choices: [choice] }: Answer): string {
   let text = '';
-  for (const part of answer.choices[0]?.parts ?? []) if (part.kind === 'text') text += part.text;
+  for (const part of choice?.parts ?? []) if (part.kind === 'text') text += part.text;
+  const fault = faultOfSummary(text, choice?.finish ?? 'stop');
+  if (fault !== null) throw fault;
   return text;
 }
 

@@ -1,3 +1,4 @@
+import { wrongValue } from '../wire/reading.js';
 import { type Effort, type EffortWord, efforts, type Reasoning } from './request.js';
 
 /**
@@ -27,6 +28,18 @@ const longestWord = 64;
  */
 export function effortOfWord(word: string): EffortWord | null {
   return word === '' || word.length > longestWord ? null : word.toLowerCase();
+}
+
+/**
+ * Reads an effort of a client's body; null where it says none.
+ * @param at path of it in the body
+ * @throws {GatewayError} of status 400 for what can be no effort
+ */
+export function readEffort(value: unknown, at: string): EffortWord | null {
+  if (value === undefined || value === null) return null;
+  const effort = typeof value === 'string' ? effortOfWord(value) : null;
+  if (effort === null) throw wrongValue(at, `a word such as ${efforts.join(', ')}`);
+  return effort;
 }
 
 /** The effort, or null for a word that only its vendor knows. */

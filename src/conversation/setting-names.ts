@@ -107,6 +107,8 @@ export function isSaid(request: ConversationRequest, setting: Setting): boolean 
       return request.stop.length > 0;
     case 'candidates':
       return request.candidates > 1;
+    case 'logitBias':
+      return Object.keys(request.logitBias ?? {}).length > 0;
     case 'tools':
       return request.tools.length > 0 || request.search !== undefined;
     case 'strict':

@@ -1,6 +1,6 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
-import { type Setting, settingName } from '../conversation/setting-names.js';
+import { isSaid, type Setting, settingName } from '../conversation/setting-names.js';
 import { GatewayError } from '../errors.js';
 import { nameOfType } from '../wire/reading.js';
 
@@ -52,14 +52,22 @@ export function untranslatable(at: string, detail = ''): GatewayError {
 }
 
 /**
- * Refuses tools that only another vendor can run, unless the target leaves them out.
+ * Refuses what the upstream's protocol cannot say and no answer is right without: settings that it lacks, and tools that
+ * only another vendor can run, unless the target leaves these out.
+ * @param lacked the settings, in the order in which they are looked at
  * @throws {GatewayError} of status 400, naming the first of them
  */
-export function refuseHostedTools(
-  { hostedTools: [hosted] }: Pick<ConversationRequest, 'hostedTools'>,
+export function refuseUnsayable(
+  request: ConversationRequest,
   target: Pick<TargetOptions, 'hostedTools'>,
   to: TextProtocolName,
+  lacked: readonly ('candidates' | 'logprobs' | 'logitBias')[],
 ): void {
+  for (const setting of lacked) {
+    const detail = setting === 'candidates' ? 'with more than one answer' : '';
+    if (isSaid(request, setting)) throw unsupportedSetting(request, setting, to, detail);
+  }
+  const [hosted] = request.hostedTools;
   if (hosted !== undefined && target.hostedTools === 'reject')
     throw unsupportedAt(hosted.at, to, ofType(hosted.type));
 }

@@ -309,6 +309,17 @@ export function withoutMembers(text: Buffer, names: ReadonlySet<string>): Withou
 }
 
 const comma = Buffer.from(',');
+const closeBrace = Buffer.from('}');
+
+/**
+ * Puts an object together again.
+ * @param first JSON text of the members that it begins with, with commas between them
+ * @param rest the others, as `withoutMembers` gives them
+ */
+export function withMembers(first: string, rest: readonly Buffer[]): Buffer {
+  const begin = first === '' || rest.length === 0 ? `{${first}` : `{${first},`;
+  return Buffer.concat([Buffer.from(begin), ...rest, closeBrace]);
+}
 
 /** A backslash or a control character: a key that holds one is spelled with escapes, or is none. */
 const notPlain = /[^ -[\]-\uffff]/;
@@ -407,6 +418,12 @@ export function lastMemberAt(bytes: Buffer, key: Buffer, levels: number): number
     if (depth <= levels && afterColon(bytes, at + key.length - 1) !== -1) return at;
   }
   return -1;
+}
+
+/** Where the value of the member begins that `lastMemberAt` finds; -1 where there is none, or it is no object. */
+export function lastMemberObject(bytes: Buffer, key: Buffer, levels: number): number {
+  const at = lastMemberAt(bytes, key, levels);
+  return at === -1 ? -1 : objectAfterKey(bytes, at, key.length);
 }
 
 /** How many more objects and lists end than begin from `at`, which is in no string, to `behind`. */

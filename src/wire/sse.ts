@@ -1,3 +1,5 @@
+import { type JsonObject, parseObject } from './json.js';
+
 const LF = 10;
 const CR = 13;
 const firstBytes = 4096;
@@ -96,6 +98,11 @@ export function parseEvent(text: string): { readonly event: string | null; reado
     start = text.charCodeAt(end) === CR && text.charCodeAt(end + 1) === LF ? end + 2 : end + 1;
   }
   return { event, data };
+}
+
+/** The data of the event that is `bytes[start, end)` where that is a JSON object; null for any other, and for none. */
+export function eventObject(bytes: Buffer, start: number, end: number): JsonObject | null {
+  return parseObject(parseEvent(bytes.toString('utf8', start, end)).data ?? '');
 }
 
 /** The native search is several times as fast as a loop; it knows one kind of line end. */

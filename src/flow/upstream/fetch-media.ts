@@ -1,6 +1,6 @@
 import type { Target } from '../../config/types.js';
 import { isHttpUrl } from '../../conversation/media-source.js';
-import type { ConversationRequest, MediaPart, TextPart, UserPart } from '../../conversation/request.js';
+import type { ConversationRequest, MediaPart, UserPart } from '../../conversation/request.js';
 import { GatewayError } from '../../errors.js';
 import type { Translation } from '../../protocols/endpoint.js';
 import { filePartOf } from '../../protocols/openai-shared/file-part.js';

@@ -1,6 +1,7 @@
+import type { AnswerPart } from '../../conversation/answer.js';
 import type { TargetOptions } from '../../conversation/codec.js';
 import { effortOfBudget, effortOfWord, knownEffort } from '../../conversation/effort.js';
-import type { Effort, EffortWord, Reasoning } from '../../conversation/request.js';
+import type { AssistantPart, Effort, EffortWord, Reasoning } from '../../conversation/request.js';
 import { isObject, type JsonObject, numberOrNull, textOf } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { keyOf, memberOf } from './spelling.js';
@@ -71,4 +72,17 @@ export function encodeReasoning(
   const isTooSmall = wanted >= 0 && wanted < leastBudget && alwaysThinking.test(model);
   const thinkingBudget = isTooSmall ? leastBudget : wanted;
   return { includeThoughts, thinkingBudget };
+}
+
+/** Adds a thought. Those in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */
+export function addReasoning(
+  parts: AssistantPart[] | AnswerPart[],
+  text: string,
+  signature: string | null,
+): void {
+  if (text === '' && signature === null) return;
+  const last = parts.at(-1);
+  if (last?.kind === 'reasoning' && last.signature === null)
+    parts[parts.length - 1] = { kind: 'reasoning', text: last.text + text, signature };
+  else parts.push({ kind: 'reasoning', text, signature });
 }

@@ -36,9 +36,10 @@ import {
   needleAt,
   needleOf,
   objectAfterKey,
+  withMembers,
   withoutMembers,
 } from '../../wire/json-skip.js';
-import { eventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, eventObject } from '../../wire/sse.js';
 
 /**
  * Message threads: the client sends what is new of a conversation alone, and names the reply that it goes on from. It is
@@ -91,8 +92,7 @@ export function readThread(body: Buffer): ThreadRequest | null {
     messages: messages.slice(1, -1).trim(),
     wholeBody: (whole) => {
       const settings = whole.settings === noSettings ? '' : `${whole.settings.slice(1, -1)},`;
-      const first = `{"thread":{"type":"create"},${settings}"messages":[${whole.messages}]`;
-      return Buffer.concat([Buffer.from(rest.length === 0 ? first : `${first},`), ...rest, close]);
+      return withMembers(`"thread":{"type":"create"},${settings}"messages":[${whole.messages}]`, rest);
     },
   };
 }
@@ -109,7 +109,7 @@ export function withoutThread(body: Buffer): Buffer | null {
   if (found === null || written === 'null') return null;
   if (previousIdOf(written) !== null)
     throw new GatewayError('thread_unsupported_request', undefined, { param: 'thread' });
-  return Buffer.concat([open, ...found.rest, close]);
+  return withMembers('', found.rest);
 }
 
 /**
@@ -142,9 +142,6 @@ function previousIdOf(written: string): string | null | undefined {
   if (type === 'create') return null;
   return type === 'continue' && typeof id === 'string' ? id : undefined;
 }
-
-const open = Buffer.from('{');
-const close = Buffer.from('}');
 
 /** One turn of a thread as it is kept under the id of its reply, in the client's own JSON. */
 interface KeptMessage extends ThreadPart {
@@ -453,8 +450,7 @@ export class StreamedMessage {
   see(run: Buffer): void {
     for (let at = 0; at < run.length; ) {
       const end = eventEnd(run, at);
-      const { data } = parseEvent(run.toString('utf8', at, end));
-      const event = data === null ? null : parseObject(data);
+      const event = eventObject(run, at, end);
       if (event !== null) this.#take(event);
       at = end;
     }

@@ -8,7 +8,7 @@ import {
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
-import { eventEnd, lastEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
+import { eventEnd, eventObject, lastEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { standsAt } from '../../wire/stands-at.js';
 import { brokenEvent, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
@@ -151,7 +151,7 @@ function hideUsage(run: Buffer): Buffer {
     } else if (at >= parsed && value !== -1 && run[value] === openBrace) {
       const event = { start: lastEventEnd(run, 0, at), end: eventEnd(run, at) };
       parsed = event.end;
-      if (hasNoChoice(run.toString('utf8', event.start, event.end))) hidden = event;
+      if (hasNoChoice(eventObject(run, event.start, event.end))) hidden = event;
     }
     if (hidden === null) continue;
     kept ??= Buffer.allocUnsafe(run.length);
@@ -164,8 +164,7 @@ function hideUsage(run: Buffer): Buffer {
   return kept.subarray(0, length);
 }
 
-function hasNoChoice(event: string): boolean {
-  const chunk = parseObject(parseEvent(event).data ?? '');
+function hasNoChoice(chunk: JsonObject | null): boolean {
   return chunk !== null && Array.isArray(chunk.choices) && chunk.choices.length === 0;
 }
 
@@ -239,7 +238,7 @@ export function emptyStream(): GatewayError {
 function haveFinished(tail: Buffer): boolean {
   const finished = new Map<unknown, boolean>();
   for (const { start, end } of lastEvents(tail, Number.POSITIVE_INFINITY)) {
-    const chunk = parseObject(parseEvent(tail.toString('utf8', start, end)).data ?? '');
+    const chunk = eventObject(tail, start, end);
     for (const choice of Array.isArray(chunk?.choices) ? chunk.choices : []) {
       const index = isObject(choice) ? (choice.index ?? 0) : 0;
       if (!finished.has(index)) finished.set(index, hasFinished(choice));

@@ -8,12 +8,11 @@ import {
   readNumbers,
 } from '../../wire/json-numbers.js';
 import {
-  lastMemberAt,
+  lastMemberObject,
   lastObjectStart,
   lastWordOf,
   lastWordWithin,
   needleOf,
-  objectAfterKey,
 } from '../../wire/json-skip.js';
 
 /*
@@ -219,8 +218,7 @@ function readerOf(
       return usage === null ? null : withTier(usage, lastWordOf(bytes, tierKey));
     },
     lastUsageWithin: (bytes, levels) => {
-      const at = lastMemberAt(bytes, key, levels);
-      const start = at === -1 ? -1 : objectAfterKey(bytes, at, key.length);
+      const start = lastMemberObject(bytes, key, levels);
       const usage = start === -1 ? null : usageAt(bytes, start);
       return usage === null ? null : withTier(usage, lastWordWithin(bytes, tierKey, levels));
     },

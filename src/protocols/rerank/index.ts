@@ -4,7 +4,7 @@ import type { Usage } from '../../conversation/usage.js';
 import { isObject, type JsonObject, numberOrNull, objectOf, parseObject } from '../../wire/json.js';
 import { type NumberNames, numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { scanBody } from '../../wire/json-scan.js';
-import { lastMemberAt, objectAfterKey } from '../../wire/json-skip.js';
+import { lastMemberObject } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
@@ -49,8 +49,7 @@ function noteSearchUnits(answer: Buffer, charges: AnswerCharges): void {
 /** The largest of the wanted numbers in the answer's last object of that name, or null when it has none. */
 function mostOf(answer: Buffer, key: Buffer, wanted: NumberNames): number | null {
   const found: number[] = [];
-  const at = lastMemberAt(answer, key, levels);
-  const start = at === -1 ? -1 : objectAfterKey(answer, at, key.length);
+  const start = lastMemberObject(answer, key, levels);
   if (start === -1 || readNumbers(answer, start, wanted, found) === -1) return null;
   const most = Math.max(...found);
   return most === -1 ? null : most;

@@ -3,12 +3,11 @@ import { chargedUsage, noCharges } from '../../conversation/stream-rules.js';
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
-import { elementsOf } from '../../wire/json-elements.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { queryParameter } from '../../wire/query.js';
 import { usageOfAnswer } from './answer/usage.js';
 import { noteCharges } from './charges.js';
-import { type KeptResponse, outputOf } from './kept.js';
+import { itemsIn, type KeptResponse, outputOf } from './kept.js';
 
 /** What is asked of a response by its id. */
 export type ResponseAction = 'show' | 'stream' | 'delete' | 'items' | 'cancel';
@@ -116,7 +115,7 @@ export interface IdentifiedTurn {
 export function inputItems(before: readonly IdentifiedTurn[], last: IdentifiedTurn): readonly JsonObject[] {
   const earlier = before.flatMap((turn) => [
     ...clientItems(turn),
-    ...objectsOf(outputOf(turn.kept.response)),
+    ...objectsIn(outputOf(turn.kept.response)),
   ]);
   return [...earlier, ...clientItems(last)];
 }
@@ -135,15 +134,15 @@ const idPrefixes: Readonly<Record<string, string>> = {
 /** An item that came without an id has one by its place in its turn, under which `recall` finds it. */
 function clientItems({ id, kept }: IdentifiedTurn): JsonObject[] {
   const made = id.slice(id.indexOf('_') + 1);
-  return objectsOf(`[${kept.items}]`).map((item, index) => {
+  return objectsIn(`[${kept.items}]`).map((item, index) => {
     if (typeof item.id === 'string') return item;
     const prefix = idPrefixes[typeof item.type === 'string' ? item.type : 'message'] ?? 'item';
     return { ...item, id: `${prefix}_${made}_i${index}` };
   });
 }
 
-function objectsOf(list: string): JsonObject[] {
-  return (elementsOf(Buffer.from(list)) ?? []).map((element) => parseObject(element) ?? {});
+function objectsIn(list: string): JsonObject[] {
+  return itemsIn(list).map((item) => parseObject(item) ?? {});
 }
 
 /** How a response in the background ends: https://platform.openai.com/docs/api-reference/responses/object */

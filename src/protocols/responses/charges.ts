@@ -5,13 +5,13 @@ import {
   contains,
   endOfValue,
   lastMemberAt,
+  lastMemberObject,
   mostDepth,
   needleOf,
-  objectAfterKey,
   textStart,
   wordAfter,
 } from '../../wire/json-skip.js';
-import { eventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, eventObject, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { levelsOfAnswer, levelsOfEvent } from './answer/usage.js';
 import { isSearch, toldSearches } from './search-item.js';
 
@@ -80,7 +80,7 @@ function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges): 
     const end = eventEnd(run, at);
     // The events around it, and the last one, tell of the same search.
     if (run.toString('latin1', start, Math.min(end, start + headBytes)).includes(itemDone)) {
-      const body = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
+      const body = eventObject(run, start, end);
       if (isObject(body?.item) && isSearch(body.item)) charges.searches++;
     }
     at = run.indexOf(searchType, end);
@@ -89,8 +89,7 @@ function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges): 
 
 /** What a response says that its tools have used (https://platform.openai.com/docs/api-reference/responses/object). */
 function toolUsage(run: Buffer, levels: number): JsonObject | null {
-  const member = lastMemberAt(run, toolUsageKey.whole, levels);
-  const start = member === -1 ? -1 : objectAfterKey(run, member, toolUsageKey.whole.length);
+  const start = lastMemberObject(run, toolUsageKey.whole, levels);
   const end = start === -1 ? -1 : endOfValue(run, start, mostDepth);
   return end === -1 ? null : parseObject(run.toString('utf8', start, end));
 }

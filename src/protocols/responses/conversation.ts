@@ -20,12 +20,12 @@ import {
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
-import { elementsOf } from '../../wire/json-elements.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { eventEnd, parseEvent } from '../../wire/sse.js';
+import { eventEnd, eventObject } from '../../wire/sse.js';
 import {
   clientItemNumber,
   idsOf,
+  itemsIn,
   type KeptResponse,
   outputOf,
   readKept,
@@ -73,7 +73,7 @@ function recall(body: Buffer): Recall | null {
   const conversation = readConversation(body);
   if (conversation === null) return null;
   const { previousId, conversationId, items } = conversation;
-  const elements = elementsOf(Buffer.from(`[${items}]`)) ?? [];
+  const elements = itemsIn(`[${items}]`);
   const ids = new Places();
   if (previousId !== null && isLegalId(previousId)) ids.of(previousId);
   const references: Reference[] = [];
@@ -353,7 +353,7 @@ class ReferredTurns {
   }
 
   #inputItems(at: number, { items }: KeptResponse): readonly string[] {
-    return known(this.#inputs, at, () => elementsOf(Buffer.from(`[${items}]`)) ?? []);
+    return known(this.#inputs, at, () => itemsIn(`[${items}]`));
   }
 
   #outputItems(at: number, { response }: KeptResponse): OutputItems {
@@ -385,7 +385,7 @@ interface OutputItems {
 }
 
 function outputItemsOf(response: string): OutputItems {
-  const list = elementsOf(Buffer.from(outputOf(response))) ?? [];
+  const list = itemsIn(outputOf(response));
   const byId = new Map<string, string>();
   for (const element of list) {
     const id = parseObject(element)?.id;
@@ -560,7 +560,7 @@ function endedResponse(run: Buffer): JsonObject | null {
   if (!endWords.some((word) => run.includes(word))) return null;
   for (let start = 0; start < run.length; ) {
     const end = eventEnd(run, start);
-    const event = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
+    const event = eventObject(run, start, end);
     if (event !== null && isEnd(event) && isObject(event.response)) return event.response;
     start = end;
   }

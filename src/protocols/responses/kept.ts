@@ -1,5 +1,6 @@
 import { type Holder, isHolder, readRecord } from '../../conversation/kept-turns.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { elementsOf } from '../../wire/json-elements.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { answerOfItem } from './made-id.js';
 
@@ -41,6 +42,11 @@ export function readKept(value: string): KeptResponse | Holder | null {
 export function outputOf(response: string): string {
   const output = withoutMembers(Buffer.from(response), new Set(['output']))?.taken.get('output');
   return output?.startsWith('[') ? output : '[]';
+}
+
+/** JSON texts of the items of a list. @param list its JSON text */
+export function itemsIn(list: string): readonly string[] {
+  return elementsOf(Buffer.from(list)) ?? [];
 }
 
 /** Ids of a response and of its items. */

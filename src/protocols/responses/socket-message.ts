@@ -4,7 +4,7 @@ import { namedId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
-import { skipSpace, withoutMembers } from '../../wire/json-skip.js';
+import { skipSpace, withMembers, withoutMembers } from '../../wire/json-skip.js';
 import { type FoundMembers, noMembers } from '../../wire/member-guard.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 import { messageGuard } from './request/schema.js';
@@ -44,7 +44,7 @@ export function readMessage(message: Buffer): ClientMessage | GatewayError {
       { param: 'type' },
     );
   const isWarmUp = found.taken.get('generate') === 'false';
-  return { body: objectOf('"stream":true', found.rest), isWarmUp, steering: members.steering };
+  return { body: withMembers('"stream":true', found.rest), isWarmUp, steering: members.steering };
 }
 
 /** Members that an upstream might read otherwise count for the message too, whose members are taken apart before its check. */
@@ -95,7 +95,7 @@ export function readConversation(body: Buffer): MessageConversation | null {
     previousId,
     conversationId: namedId(conversation),
     store: storeOf(store),
-    withItems: (all) => objectOf(`${kept}"input":[${all}]`, rest),
+    withItems: (all) => withMembers(`${kept}"input":[${all}]`, rest),
   };
 }
 
@@ -165,7 +165,7 @@ export function warmUpAnswer(model: string, id: string, created: number): string
 export function messageOf(body: readonly Buffer[], isWarmUp: boolean): Buffer {
   const found = withoutMembers(Buffer.concat(body), ofTheMessage);
   if (found === null) throw new Error('a body that was taken is an object');
-  return objectOf(`"type":"response.create"${isWarmUp ? ',"generate":false' : ''}`, found.rest);
+  return withMembers(`"type":"response.create"${isWarmUp ? ',"generate":false' : ''}`, found.rest);
 }
 
 const last: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
@@ -196,9 +196,3 @@ function typeOf(event: string): string | null {
   const found = withoutMembers(Buffer.from(event), new Set(['type']))?.taken.get('type');
   return found === undefined ? null : (textOf(found) ?? null);
 }
-
-function objectOf(first: string, rest: readonly Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from(rest.length === 0 ? `{${first}` : `{${first},`), ...rest, close]);
-}
-
-const close = Buffer.from('}');

@@ -1,25 +1,24 @@
 import { CallQueue } from '../../../conversation/call-queue.js';
-import { effortOfWord } from '../../../conversation/effort.js';
+import { readEffort } from '../../../conversation/effort.js';
 import { decodeMediaUrl, isHttpUrl } from '../../../conversation/media-source.js';
-import {
-  type AssistantPart,
-  type Cacheable,
-  type CacheMark,
-  type ContentPart,
-  type ConversationRequest,
-  efforts,
-  type HostedTool,
-  type MediaPart,
-  type MediaSource,
-  type OutputFormat,
-  type Reasoning,
-  type RefusalPart,
-  type TextPart,
-  type Tool,
-  type ToolCallPart,
-  type ToolChoice,
-  type ToolResultPart,
-  type Turn,
+import type {
+  AssistantPart,
+  Cacheable,
+  CacheMark,
+  ContentPart,
+  ConversationRequest,
+  HostedTool,
+  MediaPart,
+  MediaSource,
+  OutputFormat,
+  Reasoning,
+  RefusalPart,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
 } from '../../../conversation/request.js';
 import {
   flagOrNull,
@@ -107,10 +106,8 @@ function decodeFormat(format: unknown): OutputFormat | null {
 }
 
 function decodeReasoning(word: unknown): Reasoning | null {
-  if (word === undefined || word === null) return null;
-  const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('reasoning_effort', `a word such as ${efforts.join(', ')}`);
-  return { effort, budget: null, show: true, summary: null };
+  const effort = readEffort(word, 'reasoning_effort');
+  return effort === null ? null : { effort, budget: null, show: true, summary: null };
 }
 
 function decodeBias(bias: unknown): JsonObject | null {

@@ -20,7 +20,7 @@ import { wholeOrNull } from '../../../wire/reading.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
-import { ofType, refuseHostedTools, unsupportedAt } from '../../unsupported.js';
+import { ofType, refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { encodeSearch } from '../search-options.js';
 
 /**
@@ -29,7 +29,7 @@ import { encodeSearch } from '../search-options.js';
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   const { stop, tools, toolChoice, logprobs } = request;
-  refuseHostedTools(request, target, 'chat');
+  refuseUnsayable(request, target, 'chat', []);
   // Upstreams refuse settings of tools where there are none, and the hosted ones may just have been dropped.
   const withTools = tools.length > 0;
   return (

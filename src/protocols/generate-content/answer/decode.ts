@@ -6,6 +6,7 @@ import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOf, textOrNull } from '../../../wire/json.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
+import { addReasoning } from '../reasoning.js';
 import { upstreamError } from '../upstream-error.js';
 import { brokenTurn, decodeFinish, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
@@ -134,14 +135,6 @@ function addCitations(parts: AnswerPart[], citations: readonly UrlCitation[]): v
     if (own.length > 0) parts[index] = { ...part, citations: own };
     start = end;
   });
-}
-
-function addReasoning(parts: AnswerPart[], text: string, signature: string | null): void {
-  if (text === '' && signature === null) return;
-  const last = parts.at(-1);
-  if (last?.kind === 'reasoning' && last.signature === null)
-    parts[parts.length - 1] = { kind: 'reasoning', text: last.text + text, signature };
-  else parts.push({ kind: 'reasoning', text, signature });
 }
 
 function addText(parts: AnswerPart[], text: string): void {

@@ -1,7 +1,7 @@
 import { tierOf, type Usage, withCharges } from '../../../conversation/usage.js';
 import { isObject, parseObject } from '../../../wire/json.js';
 import { collectNumbers, numberNames, readNumbers } from '../../../wire/json-numbers.js';
-import { lastMemberAt, objectAfterKey } from '../../../wire/json-skip.js';
+import { lastMemberObject } from '../../../wire/json-skip.js';
 import { modalityMarks, partsByModality } from '../../modality-tokens.js';
 
 const needle = Buffer.from('"usageMetadata"');
@@ -23,8 +23,7 @@ const levels = 2;
  * @returns the tokens that it names, or null when there is none or it names none
  */
 export function lastUsage(bytes: Buffer): Usage | null {
-  const at = lastMemberAt(bytes, needle, levels);
-  const start = at === -1 ? -1 : objectAfterKey(bytes, at, needle.length);
+  const start = lastMemberObject(bytes, needle, levels);
   const end = start === -1 ? -1 : readNumbers(bytes, start, wanted, found);
   if (end === -1) return null;
   const told = bytes.subarray(start, end);

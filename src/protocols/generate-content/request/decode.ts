@@ -32,7 +32,7 @@ import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { CallIds } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
-import { decodeReasoning } from '../reasoning.js';
+import { addReasoning, decodeReasoning } from '../reasoning.js';
 import { inCamelCase, keyOf, memberOf, repeated, snakeCase } from '../spelling.js';
 
 /** Members of a `Schema` that JSON Schema does not know. */
@@ -399,17 +399,6 @@ function addSigned({ parts, settled }: ModelTurn, signature: string): void {
 
 function isUnsigned(part: AssistantPart | undefined): boolean {
   return part?.kind === 'reasoning' && part.signature === null;
-}
-
-/** Thoughts in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */
-function addReasoning(parts: AssistantPart[], text: string, signature: string | null): void {
-  if (text === '' && signature === null) return;
-  const last = parts.at(-1);
-  if (last?.kind === 'reasoning' && last.signature === null) {
-    parts[parts.length - 1] = { kind: 'reasoning', text: last.text + text, signature };
-  } else {
-    parts.push({ kind: 'reasoning', text, signature });
-  }
 }
 
 /** True for a part that has nothing but its signature. */

@@ -15,7 +15,7 @@ import { type Signature, signatureFor } from '../../../conversation/signature.js
 import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
+import { refuseUnsayable, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js';
 
@@ -25,8 +25,7 @@ import { encodeSchema, type SchemaSpare, schemaSpare } from '../schema-encode.js
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
-  if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
-    throw unsupportedSetting(request, 'logitBias', 'generateContent');
+  refuseUnsayable(request, target, 'generateContent', ['logitBias']);
   const tools = encodeTools(request, target);
   const contents = encodeContents(request.turns, target);
   if (contents === '[]')
@@ -253,7 +252,6 @@ function signed(members: string, signature: string): string {
  */
 function encodeTools(request: ConversationRequest, target: TargetOptions): JsonObject[] | undefined {
   const { tools, search } = request;
-  refuseHostedTools(request, target, 'generateContent');
   const list: JsonObject[] = [];
   const spare = schemaSpare();
   if (tools.length > 0)

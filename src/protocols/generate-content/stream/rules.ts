@@ -7,7 +7,7 @@ import {
 } from '../../../conversation/stream-rules.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
-import { firstEventEnd, lastEvents, parseEvent } from '../../../wire/sse.js';
+import { eventObject, firstEventEnd, lastEvents } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';
 import { foreignBlock, upstreamError } from '../upstream-error.js';
@@ -55,8 +55,7 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
   const usage = lastUsage(tail);
   let complete = ended;
   for (const { start, end } of lastEvents(tail)) {
-    const { data } = parseEvent(tail.toString('utf8', start, end));
-    const block = data === null ? null : parseObject(data);
+    const block = eventObject(tail, start, end);
     if (block === null) {
       // The tail may have cut into it.
       if (start === 0 && namesReason(tail.subarray(0, end), false)) complete = true;

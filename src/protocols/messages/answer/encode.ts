@@ -1,7 +1,7 @@
 import type { Answer, AnswerText } from '../../../conversation/answer.js';
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
-import { faultOfSummary, summaryOf } from '../../../conversation/compaction.js';
+import { summaryOf } from '../../../conversation/compaction.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { isRedacted, noSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
@@ -49,8 +49,6 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
 
 function encodeCompaction(answer: Answer, context: AnswerContext): string {
   const summary = summaryOf(answer);
-  const fault = faultOfSummary(summary, answer.choices[0]?.finish ?? 'stop');
-  if (fault !== null) throw fault;
   return (
     `{${messageHead(context)},"content":[${compactionBlock(summary, context.echo)}],"stop_reason":"compaction",` +
     `"stop_sequence":null,"usage":${encodeUsage(answer.usage)}}`

@@ -10,7 +10,7 @@ import { isObject, listOf, parseObject, textOrNull } from '../../../wire/json.js
 import { collectNumbers, numberNames, readNumbers } from '../../../wire/json-numbers.js';
 import {
   endOfValue,
-  lastMemberAt,
+  lastMemberObject,
   lastWordOf,
   mostDepth,
   needleOf,
@@ -39,8 +39,7 @@ const levels = 2;
  * @returns the tokens, or what was said at the start when it names none
  */
 export function lastUsage(bytes: Buffer, start: Usage | null = null): Usage | null {
-  const at = lastMemberAt(bytes, needle, levels);
-  const value = at === -1 ? -1 : objectAfterKey(bytes, at, needle.length);
+  const value = lastMemberObject(bytes, needle, levels);
   return value === -1 ? start : (usageAt(bytes, value, start) ?? start);
 }
 

@@ -1,27 +1,25 @@
 import { objectArguments } from '../../../conversation/call-arguments.js';
 import { cutId } from '../../../conversation/carrying-id.js';
 import { asCompaction } from '../../../conversation/compaction.js';
-import { effortOfBudget, effortOfWord } from '../../../conversation/effort.js';
+import { effortOfBudget, readEffort } from '../../../conversation/effort.js';
 import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
-import {
-  type AssistantPart,
-  type ContentPart,
-  type ConversationRequest,
-  type EffortWord,
-  efforts,
-  type HostedTool,
-  type MediaPart,
-  type MediaSource,
-  type OutputFormat,
-  type Reasoning,
-  type ReasoningPart,
-  type TextPart,
-  type Tool,
-  type ToolCallPart,
-  type ToolChoice,
-  type ToolResultPart,
-  type Turn,
-  type UserPart,
+import type {
+  AssistantPart,
+  ContentPart,
+  ConversationRequest,
+  HostedTool,
+  MediaPart,
+  MediaSource,
+  OutputFormat,
+  Reasoning,
+  ReasoningPart,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+  UserPart,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
 import type { WebSearch } from '../../../conversation/web-search.js';
@@ -133,7 +131,7 @@ function decodeFormat({ output_config: config, output_format: older }: JsonObjec
  * @throws {GatewayError} of status 400 for an effort or a type of thinking that is none of the documented ones
  */
 function decodeReasoning(body: JsonObject): Reasoning | null {
-  const effort = decodeEffort(body.output_config);
+  const effort = readEffort(objectOf(body.output_config).effort, 'output_config.effort');
   const { thinking } = body;
   if (!isObject(thinking))
     return effort === null ? null : { effort, budget: null, show: false, summary: null };
@@ -151,14 +149,6 @@ function decodeReasoning(body: JsonObject): Reasoning | null {
     default:
       throw untranslatable('thinking', ofType(thinking.type));
   }
-}
-
-function decodeEffort(config: unknown): EffortWord | null {
-  const word = isObject(config) ? config.effort : null;
-  if (word === undefined || word === null) return null;
-  const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('output_config.effort', `a word such as ${efforts.join(', ')}`);
-  return effort;
 }
 
 /** Content as blocks: a string is one text, nothing is none. */

@@ -21,7 +21,7 @@ import { toolParameters } from '../../../conversation/tool-parameters.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { ofType, refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { ofType, refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
 import { encodeSearch, searchName } from '../search-tool.js';
 
@@ -42,8 +42,8 @@ const leastThinkingTopP = 0.95;
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
-  refuseUnsayable(request);
-  const { tools, toolChoice, forced } = encodeTools(request, target);
+  refuseUnsayable(request, target, 'messages', ['candidates', 'logprobs', 'logitBias']);
+  const { tools, toolChoice, forced } = encodeTools(request);
   const messages = encodeMessages(request);
   const mayThink = target.thinking === 'adaptive' ? !messages.isBegun : messages.mayThink;
   const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
@@ -67,14 +67,6 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     tool_choice: toolChoice,
   });
   return `${settings.slice(0, -1)},"messages":${messages.text}}`;
-}
-
-function refuseUnsayable(request: ConversationRequest): void {
-  if (request.candidates > 1)
-    throw unsupportedSetting(request, 'candidates', 'messages', 'with more than one answer');
-  if (request.logprobs !== null) throw unsupportedSetting(request, 'logprobs', 'messages');
-  if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
-    throw unsupportedSetting(request, 'logitBias', 'messages');
 }
 
 /**
@@ -422,12 +414,8 @@ interface EncodedTools {
   readonly forced: boolean;
 }
 
-/**
- * Writes `tools` and `tool_choice`. A choice among some of the tools leaves out the others.
- * @throws {GatewayError} of status 400, naming the client's field, for tools that the protocol does not know
- */
-function encodeTools(request: ConversationRequest, target: TargetOptions): EncodedTools {
-  refuseHostedTools(request, target, 'messages');
+/** Writes `tools` and `tool_choice`. A choice among some of the tools leaves out the others. */
+function encodeTools(request: ConversationRequest): EncodedTools {
   // The upstream refuses a choice where there is nothing to choose from.
   const { search } = request;
   if (request.tools.length === 0 && search === undefined)

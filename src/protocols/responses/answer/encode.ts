@@ -1,6 +1,6 @@
 import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
-import { faultOfSummary, summaryOf } from '../../../conversation/compaction.js';
+import { summaryOf } from '../../../conversation/compaction.js';
 import { keptItems, sealSummary } from '../compact.js';
 import { ownItemId } from '../made-id.js';
 import {
@@ -36,8 +36,6 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
 
 function encodeCompaction(answer: Answer, context: AnswerContext): string {
   const summary = summaryOf(answer);
-  const fault = faultOfSummary(summary, answer.choices[0]?.finish ?? 'stop');
-  if (fault !== null) throw fault;
   const { id, created, sealer, echo } = context;
   const item = compactionItem(id, sealSummary(summary, sealer));
   if (context.compaction === 'item') {

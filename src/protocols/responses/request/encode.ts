@@ -18,7 +18,7 @@ import { quoted } from '../../../wire/json.js';
 import { fileNameOf } from '../../openai-shared/file-part.js';
 import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
-import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { openReasoning } from '../reasoning.js';
 import { encodeSearch, includedSources } from '../search-tool.js';
 
@@ -30,7 +30,7 @@ const formatName = 'response';
  * reasoning is asked for in its encrypted form, which the client carries.
  */
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
-  refuse(request, target);
+  refuseUnsayable(request, target, 'responses', ['candidates', 'logitBias']);
   const { tools, toolChoice, search } = request;
   let body = `{"model":${JSON.stringify(target.model)}`;
   if (request.stream) body += ',"stream":true';
@@ -52,14 +52,6 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     if (request.parallelCalls !== null) body += `,"parallel_tool_calls":${request.parallelCalls}`;
   }
   return `${body},"input":[${encodeInput(request.turns).join(',')}]}`;
-}
-
-function refuse(request: ConversationRequest, target: TargetOptions): void {
-  if (request.candidates > 1)
-    throw unsupportedSetting(request, 'candidates', 'responses', 'with more than one answer');
-  if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
-    throw unsupportedSetting(request, 'logitBias', 'responses');
-  refuseHostedTools(request, target, 'responses');
 }
 
 function textSettings({ format, verbosity }: ConversationRequest): string {

@@ -7,7 +7,7 @@ import {
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { wholeNumber } from '../../../wire/json-numbers.js';
 import { afterColon, withoutMembers } from '../../../wire/json-skip.js';
-import { eventEnd, eventStart, finalEvents, parseEvent } from '../../../wire/sse.js';
+import { eventEnd, eventObject, eventStart, finalEvents, parseEvent } from '../../../wire/sse.js';
 import { brokenEvent, foreignEvent } from '../../error-formats/upstream-error.js';
 import { usageOfStream } from '../answer/usage.js';
 import { standingOf, upstreamError } from '../upstream-error.js';
@@ -83,8 +83,7 @@ export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
   if (word === null) return { state: facts.ended ? 'complete' : 'incomplete', usage, error: null };
   const isFailed = word.type === 'error' || word.type === 'response.failed';
   if (!isFailed) return { state: 'complete', usage, error: null };
-  const { data } = parseEvent(tail.toString('utf8', word.start, word.end));
-  return { state: 'failed', usage, error: upstreamError(parseObject(data ?? '') ?? {}) };
+  return { state: 'failed', usage, error: upstreamError(eventObject(tail, word.start, word.end) ?? {}) };
 }
 
 const ofResponse = new Set(['response']);
@@ -145,7 +144,7 @@ function wordOf(bytes: Buffer, start: number, end: number): string {
   const first = bytes.subarray(start, Math.min(end, start + edgeBytes));
   const last = bytes.subarray(Math.max(start, end - edgeBytes), end);
   if (!lastWords.some((word) => first.includes(word) || last.includes(word))) return '';
-  const body = parseObject(parseEvent(bytes.toString('utf8', start, end)).data ?? '');
+  const body = eventObject(bytes, start, end);
   if (body === null) return '';
   const type = textOrNull(body.type);
   if (type !== null && terminalTypes.includes(type)) return type;
