@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import { isObject, type JsonObject, parseJson, parseObject } from '../wire/json.js';
+import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '../wire/json.js';
 import { withoutMembers } from '../wire/json-skip.js';
 
 /*
@@ -214,7 +214,7 @@ export function readRecord(
 function readHolder(held: string): Holder | null {
   const { upstream, model, key } = parseObject(held) ?? {};
   if (typeof upstream !== 'string' || typeof model !== 'string') return null;
-  return { upstream, model, key: typeof key === 'string' ? key : null };
+  return { upstream, model, key: textOrNull(key) };
 }
 
 export function isHolder<Turn extends object>(record: Turn | Holder): record is Holder {

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { Store } from '../store/store.js';
-import { isObject, type JsonObject, parseObject } from '../wire/json.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../wire/json.js';
 import { CallTable } from './call-table.js';
 import { callOf } from './interrupted.js';
 import { isTime } from './ledger-record.js';
@@ -159,7 +159,7 @@ function read(text: string): BackgroundCall | null {
     response,
     upstream,
     upstreamModel,
-    credential: typeof credential === 'string' ? credential : null,
+    credential: textOrNull(credential),
     at,
     reserved,
     factor,

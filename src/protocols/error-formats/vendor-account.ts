@@ -4,7 +4,7 @@
  */
 import type { OwnSecrets } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseJson, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, parseJson, textOrNull } from '../../wire/json.js';
 import { secretError, tellable } from './own-secrets.js';
 import {
   isVendorAccountError,
@@ -69,7 +69,7 @@ function errorOfNumber({ statuscode, statusmsg }: Said): readonly Said[] {
 }
 
 function listed(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value.slice(0, mostErrors) : [];
+  return listOf(value).slice(0, mostErrors);
 }
 
 /** A status as a number or a text; 0 for anything else. */

@@ -6,7 +6,7 @@ import {
   imageCountMembers,
   type Sought,
 } from '../../wire/count-members.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
 import { foldName } from '../../wire/member-guard.js';
 import type { FormPart } from '../../wire/multipart.js';
 import { noFile, wrongValue } from '../../wire/reading.js';
@@ -117,7 +117,7 @@ export function outlineOfBody(
   if (form instanceof GatewayError) throw form;
   return {
     form,
-    model: typeof body.model === 'string' ? body.model : '',
+    model: textOf(body.model),
     count: countIn(body, whole),
     stream: body.stream === true,
     responseFormat: formatOrNull(body.response_format) ?? (form === 'input' ? 'url' : null),

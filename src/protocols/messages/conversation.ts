@@ -411,8 +411,7 @@ function holderKeep(value: string): Keep {
 const ofId = new Set(['id']);
 
 function idOf(answer: Buffer): string | null {
-  const id = parseJson(withoutMembers(answer, ofId)?.taken.get('id') ?? 'null');
-  return typeof id === 'string' ? id : null;
+  return textOrNull(parseJson(withoutMembers(answer, ofId)?.taken.get('id') ?? 'null'));
 }
 
 /** A block of a message as it grows. */

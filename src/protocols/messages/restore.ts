@@ -49,7 +49,7 @@ function mayThink(messages: readonly unknown[]): boolean {
 }
 
 function blocksOf({ content }: JsonObject): readonly JsonObject[] {
-  return Array.isArray(content) ? content.filter(isObject) : [];
+  return listOf(content).filter(isObject);
 }
 
 /** Turns off thinking with a budget, and with it the edits of the context that the vendor takes beside thinking alone. */

@@ -6,7 +6,7 @@ import {
   type StreamRules,
 } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../wire/json.js';
 import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
 import { eventEnd, eventObject, lastEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
 import { standsAt } from '../../wire/stands-at.js';
@@ -239,7 +239,7 @@ function haveFinished(tail: Buffer): boolean {
   const finished = new Map<unknown, boolean>();
   for (const { start, end } of lastEvents(tail, Number.POSITIVE_INFINITY)) {
     const chunk = eventObject(tail, start, end);
-    for (const choice of Array.isArray(chunk?.choices) ? chunk.choices : []) {
+    for (const choice of listOf(chunk?.choices)) {
       const index = isObject(choice) ? (choice.index ?? 0) : 0;
       if (!finished.has(index)) finished.set(index, hasFinished(choice));
     }

@@ -1,5 +1,5 @@
 import type { ClientTool, HostedTool } from '../../conversation/request.js';
-import { isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
 import { nameOfType } from '../../wire/reading.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
 import { type ClientToolType, clientToolType, clientToolTypes } from './client-tools.js';
@@ -124,7 +124,7 @@ function findTools(sources: readonly ToolSource[]): {
         add(tool, null, path);
         return;
       }
-      const namespace = typeof tool.name === 'string' ? tool.name : '';
+      const namespace = textOf(tool.name);
       tool.tools.forEach((inner, place) => {
         add(inner, namespace, `${path}.tools[${place}]`);
       });

@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type Usage, withCharges } from '../../../conversation/usage.js';
 import type { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
+import { isObject, type JsonObject, parseObject, textOf } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
 import { brokenTurn, decodeFinish, isReason } from '../answer/finish.js';
@@ -112,7 +112,7 @@ export class BlockDecoder implements StreamDecoder {
     const told = out.length;
     let logprobs = decodeLogprobs(candidate.logprobsResult) ?? undefined;
     for (const part of partsOf(candidate)) {
-      const text = typeof part.text === 'string' ? part.text : '';
+      const text = textOf(part.text);
       const signature = signatureOf(part, this.#source);
       if (part.thought === true) {
         if (text !== '') out.push({ kind: 'reasoning', choice, text });

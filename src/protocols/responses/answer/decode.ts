@@ -51,7 +51,7 @@ export function partsOfItem(item: unknown, source: AnswerSource, at: string): An
   if (!isObject(item)) return [];
   switch (item.type) {
     case 'message':
-      return Array.isArray(item.content) ? item.content.flatMap((part) => contentParts(part, source)) : [];
+      return listOf(item.content).flatMap((part) => contentParts(part, source));
     case 'function_call':
     case 'custom_tool_call': {
       const custom = item.type === 'custom_tool_call';
