@@ -113,6 +113,11 @@ function isPage(type: string | null, first: Buffer): boolean {
   );
 }
 
+/** True for a file that is a page, or called JSON, in the place of an image. SVG is text, too, and neither. */
+export function isNoImage(type: string | null, bytes: Buffer): boolean {
+  return isPage(type, bytes) || startsAsJson(type);
+}
+
 /** True for an answer that is neither text nor JSON: there is nothing in it to read or to change. */
 export function isMedia(head: ResponseHead): boolean {
   const type = head.contentType;

@@ -21,7 +21,7 @@ import type { ImageCall, ImageRequest } from '../../protocols/images/request.js'
 import type { Downloaded } from '../../upstream/download.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
-import { answerError } from '../answer/content.js';
+import { answerError, isNoImage } from '../answer/content.js';
 import { answerLines, streamLines } from '../answer/lines.js';
 import { deadlinesLeft, type ResolvedCall } from '../call.js';
 import { holdInAll, keepMemory } from '../memory-budget.js';
@@ -304,6 +304,8 @@ export class Conversion implements Asker {
     try {
       const wanted = urls.map((url) => ({ url, at: null }));
       const files = await this.#fetch(wanted, fileHosts(this.#call, target.upstream));
+      if ([...files.values()].some(({ mediaType, bytes }) => isNoImage(mediaType, bytes)))
+        throw new GatewayError('invalid_value', 'its URL leads to something other than an image');
       return withBytes(imageAnswer, new Map([...files].map(([url, { bytes }]) => [url, bytes] as const)));
     } catch (fault) {
       if (!(fault instanceof GatewayError) || fault.kind !== 'invalid_value') throw fault;

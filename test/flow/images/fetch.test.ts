@@ -24,10 +24,11 @@ function startUpstream(
   t: Test,
   urlsOf: (own: string) => readonly string[],
   bytes: Buffer = png,
+  lines?: string,
 ): Promise<RawUpstream> {
   const upstream = startRawUpstream(t, ({ head, socket }) => {
     if (head.startsWith('GET')) {
-      socket.write(fileAnswer(bytes));
+      socket.write(fileAnswer(bytes, lines));
       return;
     }
     void upstream.then(({ url }) => {
@@ -106,6 +107,25 @@ test('an image that cannot be had is 502', async (t) => {
     const gateway = await start(t, { baseUrl: upstream.url });
     const heard = await ask(gateway, 'POST', generations, { body: asBytes });
     t.equal(heard.status, 502, heard.text);
+  }
+});
+
+test('a page or JSON in the place of an image is 502, and an image that is text is one', async (t) => {
+  for (const [type, text, status] of [
+    ['text/html; charset=utf-8', '<p>Sign in</p>', 502],
+    ['text/plain', ' <!DOCTYPE html><title>Sign in</title>', 502],
+    ['application/json', '{"error":"expired"}', 502],
+    ['image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"/>', 200],
+    ['application/xml', '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>', 200],
+  ] as const) {
+    const bytes = Buffer.from(text);
+    const upstream = await startUpstream(t, (own) => [`${own}/a`], bytes, `content-type: ${type}\r\n`);
+    const gateway = await start(t, { baseUrl: upstream.url });
+    const heard = await ask(gateway, 'POST', generations, { body: asBytes });
+    t.equal(heard.status, status, `${type}: ${heard.text}`);
+    if (status === 502)
+      t.match(heard.json, { error: { message: 'An image that the upstream made cannot be fetched.' } });
+    else t.strictSame(heard.json.data, [{ b64_json: bytes.toString('base64') }]);
   }
 });
 
