@@ -8,7 +8,7 @@ export type Shape = ReadonlyMap<string, Read>;
 type Read = true | Shape | ((value: JsonObject) => Shape | true);
 
 /** Deeper ones are taken as read: a body can be nested without end. */
-const deepest = 8;
+const deepest = 12;
 
 /**
  * Finds what a decoder does not read. What is null, false or empty says nothing.

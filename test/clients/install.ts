@@ -21,7 +21,7 @@ export const packages = {
     'opencode-ai': '1.18.33',
   },
   'ai-sdk': {
-    ai6: 'npm:ai@6.0.325',
+    ai6: 'npm:ai@6.0.326',
     'ai6-anthropic': 'npm:@ai-sdk/anthropic@3.0.140',
     'ai6-google': 'npm:@ai-sdk/google@3.0.141',
     'ai6-openai': 'npm:@ai-sdk/openai@3.0.141',

@@ -183,13 +183,17 @@ const responsesTool = (more: JsonObject = {}): JsonObject => ({
   tools: [{ type: 'function', name: 'f', description: 'd', parameters: closed, ...more }],
 });
 const responsesCall = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{"city":"Oslo"}' };
-const responsesLoop = (items: readonly JsonObject[], call: JsonObject = {}): JsonObject => ({
+const responsesLoop = (
+  items: readonly JsonObject[],
+  call: JsonObject = {},
+  output: string | readonly JsonObject[] = 'sunny',
+): JsonObject => ({
   ...responsesTool(),
   input: [
     { role: 'user', content: 'hi' },
     ...items,
     { ...responsesCall, ...call },
-    { type: 'function_call_output', call_id: 'call_1', output: 'sunny' },
+    { type: 'function_call_output', call_id: 'call_1', output },
   ],
 });
 const namespaces = ['n', 'o'].map((name) => ({ type: 'namespace', name, ...responsesTool() }));
@@ -202,6 +206,13 @@ const responsesFormat = (more: JsonObject = {}): JsonObject => ({
   text: { format: { type: 'json_schema', name: 'n', schema: closed, ...more } },
 });
 const responsesSearch = (more: JsonObject = {}): JsonObject => ({ tools: [{ type: 'web_search', ...more }] });
+
+const responsesTools = (type: string, more: JsonObject = {}): JsonObject => ({
+  input: [
+    { role: 'user', content: 'hi' },
+    { type, call_id: 'call_1', tools: [{ type: 'function', name: 'f', parameters: closed, ...more }] },
+  ],
+});
 
 const responsesSamples: readonly Sample[] = [
   ['instructions', { instructions: 's' }],
@@ -218,6 +229,13 @@ const responsesSamples: readonly Sample[] = [
   ['allowed_domains', responsesSearch({ filters: { allowed_domains: ['a.example'] } }), responsesSearch()],
   ['blocked_domains', responsesSearch({ filters: { blocked_domains: ['a.example'] } }), responsesSearch()],
   ['external_web_access', responsesSearch({ external_web_access: false }), responsesSearch()],
+  ...['additional_tools', 'tool_search_output'].map(
+    (type): Sample => [
+      `defer_loading in ${type}`,
+      responsesTools(type, { defer_loading: true }),
+      responsesTools(type),
+    ],
+  ),
   ['tool_choice', { ...responsesTool(), tool_choice: 'required' }, responsesTool()],
   ['parallel_tool_calls', { ...responsesTool(), parallel_tool_calls: false }, responsesTool()],
   ['text', { text: { verbosity: 'low' } }],
@@ -265,6 +283,13 @@ const responsesSamples: readonly Sample[] = [
     'input_file',
     responsesPart({ type: 'input_file', file_data: `data:application/pdf;base64,${pdf}`, filename: 'a.pdf' }),
     responsesPart(),
+  ],
+  [
+    'a member of a part of a result',
+    responsesLoop([], {}, [
+      { type: 'input_text', text: 'sunny', prompt_cache_breakpoint: { mode: 'explicit' } },
+    ]),
+    responsesLoop([], {}, [{ type: 'input_text', text: 'sunny' }]),
   ],
   ['another part', responsesPart({ type: 'input_video', url: 'https://example.com/v' }), responsesPart()],
   [
@@ -420,6 +445,26 @@ const messagesSamples: readonly Sample[] = [
     messagesSays(result({ citations: { enabled: true } })),
     messagesSays(result()),
   ],
+  [
+    'cache_control within a search_result',
+    messagesSays(result({ content: [{ type: 'text', text: 'x', ...mark }] })),
+    messagesSays(result()),
+  ],
+  [
+    'cache_control within a search_result of a result',
+    messagesLoop([], {}, { content: [result({ content: [{ type: 'text', text: 'x', ...mark }] })] }),
+    messagesLoop([], {}, { content: [result()] }),
+  ],
+  [
+    'defer_loading of a tool that the vendor knows',
+    { tools: [{ type: 'bash_20250124', name: 'bash', defer_loading: true }] },
+    { tools: [{ type: 'bash_20250124', name: 'bash' }] },
+  ],
+  [
+    'cache_control within a document',
+    messagesDocument({ source: { type: 'content', content: [{ type: 'text', text: 'x', ...mark }] } }),
+    messagesDocument({ source: { type: 'content', content: [{ type: 'text', text: 'x' }] } }),
+  ],
   ['container_upload', messagesSays({ type: 'container_upload', file_id: 'f' }), messagesSays()],
   ['another block', messagesSays({ type: 'of_tomorrow', a: 1 }), messagesSays()],
   [
@@ -474,6 +519,11 @@ const generateContentSamples: readonly Sample[] = [
     'excludeDomains',
     { tools: [{ googleSearch: { excludeDomains: ['a.example'] } }] },
     { tools: [{ googleSearch: {} }] },
+  ],
+  [
+    'dynamicRetrievalConfig',
+    { tools: [{ googleSearchRetrieval: { dynamicRetrievalConfig: { mode: 'MODE_DYNAMIC' } } }] },
+    { tools: [{ googleSearchRetrieval: {} }] },
   ],
   ['codeExecution', { tools: [{ codeExecution: {} }] }],
   ['urlContext', { tools: [{ urlContext: {} }] }],

@@ -16,6 +16,7 @@ function spelled(shape: Shape): Shape {
 const toolMembers = spelled(
   shapeOf({
     googleSearch: shapeOf('excludeDomains'),
+    googleSearchRetrieval: shapeOf(),
     functionDeclarations: shapeOf('name', 'description', 'parameters', 'parametersJsonSchema'),
   }),
 );

@@ -1,4 +1,5 @@
 import { type Shape, shapeOf } from '../unread.js';
+import { clientFunctionOf } from './client-tools.js';
 import { isSearchTool } from './search-tool.js';
 
 const searchResult = shapeOf('type', 'title', 'url');
@@ -7,8 +8,10 @@ const searchResult = shapeOf('type', 'title', 'url');
 const blocks: Readonly<Record<string, Shape>> = {
   text: shapeOf('type', 'text'),
   image: shapeOf('type', 'source'),
-  document: shapeOf('type', 'source', 'title', 'context'),
-  search_result: shapeOf('type', 'source', 'title', 'content'),
+  document: shapeOf('type', 'title', 'context', {
+    source: ({ type }) => (type === 'content' ? documentOfBlocks : true),
+  }),
+  search_result: shapeOf('type', 'source', 'title', { content: ({ type }) => blockOf(type) }),
   tool_use: shapeOf('type', 'id', 'name', 'input'),
   tool_result: shapeOf('type', 'tool_use_id', 'is_error', { content: ({ type }) => blockOf(type) }),
   // What becomes of these is in `server-blocks.ts`.
@@ -18,6 +21,8 @@ const blocks: Readonly<Record<string, Shape>> = {
     content: ({ type }) => (type === 'web_search_result' ? searchResult : true),
   }),
 };
+
+const documentOfBlocks = shapeOf('type', { content: ({ type }) => blockOf(type) });
 
 function blockOf(type: unknown): Shape | true {
   return typeof type === 'string' && Object.hasOwn(blocks, type) ? (blocks[type] as Shape) : true;
@@ -29,6 +34,7 @@ const search = shapeOf(
   ...['allowed_callers', 'defer_loading'],
 );
 
+const clientTool = shapeOf('type', 'name', 'max_characters');
 const tool = shapeOf('type', 'name', 'description', 'input_schema', 'strict');
 
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
@@ -42,9 +48,11 @@ export const readMembers: Shape = shapeOf(
     thinking: shapeOf('type', 'budget_tokens', 'display'),
     output_config: shapeOf('effort', 'format'),
     system: ({ type }) => blockOf(type),
-    tools: ({ type }) => {
+    tools: (declared) => {
+      const type = declared.type ?? 'custom';
       if (isSearchTool(type)) return search;
-      return (type ?? 'custom') === 'custom' ? tool : true;
+      if (type === 'custom') return tool;
+      return clientFunctionOf(declared) === null ? true : clientTool;
     },
     messages: shapeOf('role', { content: ({ type }) => blockOf(type) }),
   },

@@ -10,12 +10,13 @@ const search = shapeOf('type', 'user_location', 'search_context_size', 'external
 });
 
 /** Of an answer that comes back in the history some members say nothing to the model. */
-const message = shapeOf('type', 'role', 'id', 'status', 'phase', {
-  content: shapeOf(
-    ...['type', 'text', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url', 'filename'],
-    ...['annotations', 'logprobs'],
-  ),
-});
+const part = shapeOf(
+  ...['type', 'text', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url', 'filename'],
+  ...['annotations', 'logprobs'],
+);
+const message = shapeOf('type', 'role', 'id', 'status', 'phase', { content: part });
+const output = shapeOf('type', 'id', 'call_id', 'caller', 'name', 'namespace', 'status', { output: part });
+const broughtTools = shapeOf('type', 'role', 'id', 'call_id', 'execution', 'status', { tools: toolOf });
 
 const namespace = shapeOf('type', 'name', { tools: toolOf });
 
@@ -23,6 +24,21 @@ function toolOf({ type }: JsonObject): Shape | true {
   if (type === 'namespace') return namespace;
   if (isSearchTool(type)) return search;
   return type === 'function' || type === 'custom' ? definition : true;
+}
+
+function itemOf({ type }: JsonObject): Shape | true {
+  switch (type ?? 'message') {
+    case 'message':
+      return message;
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return output;
+    case 'additional_tools':
+    case 'tool_search_output':
+      return broughtTools;
+    default:
+      return true;
+  }
 }
 
 /** What `decode.ts` reads of a body. */
@@ -36,7 +52,7 @@ const readMembers = shapeOf(
     text: shapeOf('format', 'verbosity'),
     reasoning: shapeOf('effort', 'summary', 'generate_summary'),
     tools: toolOf,
-    input: ({ type }) => ((type ?? 'message') === 'message' ? message : true),
+    input: itemOf,
   },
 );
 
