@@ -63,6 +63,7 @@ export function answerById(method: string, path: string, memory: Memory): object
   return { object: 'list', data: data.toReversed(), ...ends, has_more: false };
 }
 
-function itemsOf(input: unknown): unknown {
+/** The items of a responses request's input. */
+export function itemsOf(input: unknown): unknown {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : input;
 }

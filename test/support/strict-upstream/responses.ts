@@ -34,6 +34,7 @@ const items: Readonly<Record<string, string>> = {
   custom_tool_call_output: 'type id call_id output status caller',
   reasoning: 'type id summary content encrypted_content status',
   additional_tools: 'type id role tools',
+  compaction: 'type id encrypted_content',
 };
 /** What ids begin with, where an item has one that this vendor made. */
 const prefixes: Readonly<Record<string, string>> = {
@@ -41,6 +42,7 @@ const prefixes: Readonly<Record<string, string>> = {
   function_call: 'fc',
   custom_tool_call: 'ctc',
   reasoning: 'rs',
+  compaction: 'cmp',
 };
 const partsOfRole: Readonly<Record<string, string>> = {
   user: 'input_text input_image input_file',
@@ -162,6 +164,7 @@ function readItems(list: readonly JsonObject[], memory: Memory, isStored: boolea
       ids.add(id);
     }
     if (type === 'message') readMessage(item, path, turnOf);
+    else if (type === 'compaction') checkSealed(item.encrypted_content, path, memory);
     else if (type === 'reasoning') {
       turnOf('model');
       checkReasoning(item, path, memory, isStored);
@@ -221,12 +224,18 @@ function readMessage(item: JsonObject, path: string, turnOf: (role: AskedTurn['r
   }
 }
 
+function checkSealed(sealed: unknown, path: string, memory: Memory): void {
+  rule(
+    typeof sealed === 'string' && memory.signed.has(sealed),
+    `${path}encrypted_content: could not be verified`,
+  );
+}
+
 function checkReasoning(item: JsonObject, path: string, memory: Memory, isStored: boolean): void {
   for (const part of objectsOf(item.summary, `${path}summary`))
     rule(part.type === 'summary_text', `${path}summary: '${part.type}'`);
   const sealed = item.encrypted_content;
-  if (typeof sealed === 'string')
-    rule(memory.signed.has(sealed), `${path}encrypted_content: could not be verified`);
+  if (typeof sealed === 'string') checkSealed(sealed, path, memory);
   else rule(isStored && typeof item.id === 'string', `${path}: Item not found. It was not persisted`);
 }
 

@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../../../src/wire/json.js';
 import { startHttpUpstream } from '../upstream.js';
 import { type Asked, BrokenRule, rule } from './asked.js';
 import { readChat, writeChat } from './chat.js';
+import { compactionOf } from './compact.js';
 import { readGenerateContent, writeGenerateContent } from './generate-content.js';
 import { answerById, continued, keep } from './kept.js';
 import { type Memory, newMemory } from './memory.js';
@@ -83,9 +84,9 @@ function readAsked(request: IncomingMessage, body: JsonObject, memory: Memory): 
 
 function serve(request: IncomingMessage, response: ServerResponse, sent: JsonObject, memory: Memory): void {
   const path = request.url ?? '';
-  const count = countOf(path, sent, memory);
-  if (count !== null) {
-    answer(response, count);
+  const aside = countOf(path, sent, memory) ?? compactionOf(path, sent, memory);
+  if (aside !== null) {
+    answer(response, aside);
     return;
   }
   const body = continued(sent, memory);
