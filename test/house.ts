@@ -147,16 +147,21 @@ async function bytesOfCall(): Promise<number> {
   await callTimes(gateway, 300);
   const inspector = new Session();
   inspector.connect();
-  await inspector.post('HeapProfiler.startSampling', {
-    // Every object is a sample.
-    samplingInterval: 1,
-    includeObjectsCollectedByMajorGC: true,
-    includeObjectsCollectedByMinorGC: true,
-  });
-  await callTimes(gateway, calls);
-  const { profile } = await inspector.post('HeapProfiler.stopSampling');
+  const figures: number[] = [];
+  // Other work of the gateway, such as the first look at its tasks, may fall into one round, but not into all.
+  for (let round = 0; round < 3; round++) {
+    await inspector.post('HeapProfiler.startSampling', {
+      // Every object is a sample.
+      samplingInterval: 1,
+      includeObjectsCollectedByMajorGC: true,
+      includeObjectsCollectedByMinorGC: true,
+    });
+    await callTimes(gateway, calls);
+    const { profile } = await inspector.post('HeapProfiler.stopSampling');
+    figures.push(bytesOfOurs(profile.head) / calls);
+  }
   for (const end of ends.reverse()) await end();
-  return bytesOfOurs(profile.head) / calls;
+  return Math.min(...figures);
 }
 
 function tell(what: string, figure: string | number): void {
