@@ -85,12 +85,15 @@ function encodeChoice(
   const written: string[] = [];
   const logprobs: TokenLogprob[] = [];
   let signature: string | null = null;
+  /** The last text behind the reasoning whose signature waits: as at the vendor, it takes it where no call follows. */
+  let spoken: { readonly at: number; readonly text: string } | null = null;
   let calls = 0;
   let textLength = 0;
   const grounding = isGrounded(parts) ? new GroundingWriter(true, context.lost) : null;
   for (const part of grounding === null ? parts : withJoinedTexts(parts)) {
     if (part.kind === 'reasoning') {
-      if (signature !== null) written.push(textPart('', signature));
+      if (signature !== null) written[spoken?.at ?? written.length] = textPart(spoken?.text ?? '', signature);
+      spoken = null;
       if (context.showReasoning && part.text !== '') written.push(thoughtPart(part.text));
       signature = part.signature;
       continue;
@@ -102,6 +105,7 @@ function encodeChoice(
     if (part.kind === 'toolCall') {
       written.push(callPart({ ...part, id: answerCallId(part.id, context, index, calls++) }, signature));
       signature = null;
+      spoken = null;
     } else {
       if (part.kind === 'text') {
         if (part.logprobs !== undefined) logprobs.push(...part.logprobs);
@@ -114,11 +118,13 @@ function encodeChoice(
       }
       textLength += part.text.length;
       grounding?.addText(part.text);
+      if (signature !== null) spoken = { at: written.length, text: part.text };
       written.push(textPart(part.text, null));
     }
   }
   if (finish === 'stopSequence' && stopSequence !== null) context.lost?.add('stop_sequence');
-  if (signature !== null || written.length === 0) written.push(textPart('', signature));
+  if (signature !== null || written.length === 0)
+    written[spoken?.at ?? written.length] = textPart(spoken?.text ?? '', signature);
   const probabilities = logprobs.length > 0 ? `,"logprobsResult":${encodeLogprobs(logprobs)}` : '';
   return (
     `{"content":{"role":"model","parts":[${written.join()}]},` +

@@ -160,8 +160,7 @@ test('a response is written', async (t) => {
   );
   const parts = [
     { text: 'a' },
-    { text: 'no' },
-    { text: '', thoughtSignature: tokenAsBytes('gw1.s') },
+    { text: 'no', thoughtSignature: tokenAsBytes('gw1.s') },
     { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: tokenAsBytes('gw1.t') },
     { functionCall: { id: 'call_r_1', name: 'f', args: { input: 'not json' } } },
     { text: '', thoughtSignature: tokenAsBytes('gw1.u') },
@@ -174,6 +173,16 @@ test('a response is written', async (t) => {
   });
   t.match(encode(written, false), { candidates: [candidate(...parts)] }, 'thoughts are told only on request');
   t.match(encode(answer()), { candidates: [candidate({ text: '' })] });
+});
+
+test('a signature without a call behind it stands on the last text, as the vendor writes it', async (t) => {
+  const thought = { kind: 'reasoning', text: '', signature: 'gw1.s' } as const;
+  const text = { kind: 'text', text: 'a' } as const;
+  const thoughtSignature = tokenAsBytes('gw1.s');
+  const partsOf = (...parts: Parameters<typeof answer>) => encode(answer(...parts)).candidates;
+  t.match(partsOf(thought, text), [{ content: { parts: [{ text: 'a', thoughtSignature }] } }]);
+  const behind = partsOf(text, thought);
+  t.strictSame(behind, [candidate({ text: 'a' }, { text: '', thoughtSignature })], 'not on one before it');
 });
 
 test('usage is written with its parts', async (t) => {
