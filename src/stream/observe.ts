@@ -65,7 +65,7 @@ interface Observed {
   /** What is kept of the answer; null for nothing. */
   readonly keep: Keep | null;
   readonly watch?: AnswerWatch | null;
-  /** Is shown the whole answer, or its last bytes, once it has ended. */
+  /** Is shown the whole answer, or its last bytes, once it has ended and is whole. */
   readonly watchEnd?: ((end: Buffer) => void) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
@@ -314,10 +314,9 @@ export class ObservedTransform implements AnswerTransform {
     const tail = this.#tail?.bytes() ?? null;
     if (seconds !== null && tail !== null)
       this.mediaSeconds = seconds(this.#begin ?? tail, this.#output.passed, tail);
-    if (tail !== null) {
-      this.made = this.#rules.madeOf?.(tail) ?? null;
-      this.#observed.watchEnd?.(tail);
-    }
+    if (tail !== null) this.made = this.#rules.madeOf?.(tail) ?? null;
+    const { watchEnd } = this.#observed;
+    if (tail !== null && watchEnd != null && this.#hasWholeEnd(brokenBy)) watchEnd(tail);
     const isWhole = !grows || !this.#started || brokenBy === null || this.#judgeEnd().state === 'complete';
     if (reported !== null && isWhole) return brokenBy === null ? this.#allCounted(reported) : reported;
     const broken = this.#brokenOutput(brokenBy);
@@ -329,6 +328,11 @@ export class ObservedTransform implements AnswerTransform {
       input: this.#observed.inputEstimate,
       output: broken === 'medium' ? mediumTokens : this.#written(tail),
     });
+  }
+
+  /** Where the end is missing, what a model has written may look like a member of the answer. */
+  #hasWholeEnd(brokenBy: BrokenBy): boolean {
+    return brokenBy === null || (this.#started && this.#judgeEnd().state === 'complete');
   }
 
   /** @param usage of an answer that has come to its end */

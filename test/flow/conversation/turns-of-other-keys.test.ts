@@ -295,3 +295,43 @@ for (const targets of [1, 2])
       const unknown = { type: 'continue', previous_message_id: 'msg_out' };
       t.equal((await ask(otherKey, unknown)).status, 200);
     });
+
+test('what a model has written into an answer that breaks off is no container of its key', async (t) => {
+  const written = `"input":{"text":"${'a'.repeat(400_000)}","container":{"id":"container_1"}`;
+  const begun = `{"id":"msg_1","type":"message","content":[{"type":"tool_use",${written}`;
+  const upstream = await startRawUpstream(t, ({ body, socket }) => {
+    const asked = JSON.parse(body.toString()) as JsonObject;
+    const answer = JSON.stringify({ id: 'msg_2', content: [], container: { id: 'container_1' } });
+    if (asked.system === undefined) return jsonAnswer(200, answer);
+    socket.write(jsonAnswer(200, begun + answer).slice(0, -answer.length));
+    setTimeout(() => socket.destroy(), 200);
+    return '';
+  });
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['messages'],
+    upstream: { kind: 'messages' },
+    config: { ...keptIn(temporaryFolder(t)), keys },
+  });
+  const ask = async (key: string, members: object, path = '/v1/messages'): Promise<number> => {
+    const answer = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01', 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'm',
+        max_tokens: 9,
+        messages: [{ role: 'user', content: 'x' }],
+        ...members,
+      }),
+    });
+    await answer.text().catch(() => '');
+    return answer.status;
+  };
+  t.equal(await ask(testKey, {}), 200);
+  const stolen = { container: 'container_1' };
+  // Nothing waits for the note.
+  await eventually(async () => (await ask(otherKey, stolen, '/v1/messages/count_tokens')) === 404);
+  t.equal(await ask(otherKey, { system: 'cut' }), 200);
+  await gateway.line(({ msg, error }) => msg === 'request' && error === 'upstream_error');
+  for (let turn = 0; turn < 10; turn += 1) t.equal(await ask(otherKey, stolen), 404);
+});
