@@ -4,13 +4,16 @@ import { encodedKeyError } from '../../protocols/error-formats/own-secrets.js';
 import { vendorAccountErrorOf } from '../../protocols/error-formats/vendor-account.js';
 import type { ResponseHead } from '../../upstream/types.js';
 import { parseJson, parseObject } from '../../wire/json.js';
-import { textStart } from '../../wire/json-skip.js';
+import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 
 /* What an upstream's answer is, by its head and its first bytes, and why it may be of no use. */
 
 /** No error is larger: what is, is not looked into. */
 const longestError = 64 * 1024;
+
+const commentStart = '<!--';
+const commentEnd = '-->';
 
 /** Why an answer is of no use for a call, or null. */
 export function answerError(head: ResponseHead, streamed: boolean): GatewayError | null {
@@ -115,7 +118,18 @@ function isPage(type: string | null, first: Buffer): boolean {
 
 /** True for a file that is a page, or called JSON, in the place of an image. SVG is text, too, and neither. */
 export function isNoImage(type: string | null, bytes: Buffer): boolean {
-  return isPage(type, bytes) || startsAsJson(type);
+  return (isPage(type, bytes) && !isSvg(bytes)) || startsAsJson(type);
+}
+
+/** True for SVG behind comments, which a page may begin with, too. */
+function isSvg(bytes: Buffer): boolean {
+  let at = textStart(bytes);
+  while (bytes.toString('latin1', at, at + commentStart.length) === commentStart) {
+    const end = bytes.indexOf(commentEnd, at + commentStart.length);
+    if (end === -1) return false;
+    at = skipSpace(bytes, end + commentEnd.length);
+  }
+  return /^<(?:!doctype\s+)?svg\b/i.test(bytes.toString('latin1', at, at + 64));
 }
 
 /** True for an answer that is neither text nor JSON: there is nothing in it to read or to change. */

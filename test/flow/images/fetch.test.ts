@@ -117,6 +117,8 @@ test('a page or JSON in the place of an image is 502, and an image that is text 
     ['application/json', '{"error":"expired"}', 502],
     ['image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"/>', 200],
     ['application/xml', '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>', 200],
+    ['image/svg+xml', '<!-- drawn --><svg xmlns="http://www.w3.org/2000/svg"/>', 200],
+    ['image/svg+xml', '<!-- gone --><!doctype html><title>Sign in</title>', 502],
   ] as const) {
     const bytes = Buffer.from(text);
     const upstream = await startUpstream(t, (own) => [`${own}/a`], bytes, `content-type: ${type}\r\n`);
