@@ -263,7 +263,7 @@ function azurePaths({ path, errorFormat, endpoint }: Route): readonly string[] {
 }
 
 function isOfOpenai(errorFormat: ErrorFormat): boolean {
-  return errorFormat !== anthropic && errorFormat !== google;
+  return [openai, rerankErrorFormat, responsesErrorFormat].includes(errorFormat);
 }
 
 /** Where requests for a WebSocket are served. */

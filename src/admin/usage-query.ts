@@ -7,7 +7,7 @@ import { invalid } from './answer.js';
  * names the parameter which is wrong.
  */
 
-/** Days of a report whose beginning is not said, the last one among them. */
+/** Days of a report that does not say where it begins, its last day included. */
 const usualDays = 30;
 
 const groupings: readonly UsageGrouping[] = ['day', 'key', 'model'];
@@ -22,13 +22,13 @@ export function checkNames(query: URLSearchParams, known: readonly string[]): vo
   }
 }
 
-/** Of which key and which model; calls of all of them where nothing is said. */
+/** Whose calls are asked for: of one key, of one model; of all where nothing is said. */
 export function readFilter(query: URLSearchParams): UsageFilter {
   const [key, model] = [query.get('key'), query.get('model')];
   return { ...(key === null ? {} : { keyId: key }), ...(model === null ? {} : { model }) };
 }
 
-/** What a report is told apart by; days where nothing is said. */
+/** What the rows of a report are grouped by; days where nothing is said. */
 export function readGroupings(query: URLSearchParams): readonly UsageGrouping[] {
   const given = query.get('by');
   if (given === null) return ['day'];

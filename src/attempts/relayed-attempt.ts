@@ -162,7 +162,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   #decide({ head, body: gathered }: ErrorAnswerSoFar): void {
     this.#errorAnswer = null;
     const body = gathered.take();
-    // Whoever it is handed to counts it anew.
+    // Its memory is given back here: whoever gets the body takes it again.
     if (body.length > 0) this.#owner.tryHold(0);
     const answered = readErrorAnswer(this.target.upstream, head, body);
     const { status, error } = answered;

@@ -111,10 +111,10 @@ function checkListen(report: Report, listen: unknown, files: ConfigFiles): void 
 /** A vendor's word becomes a path segment or part of a header name: it must mean one vendor and no path of ours. */
 function checkVendors(report: Report, vendors: unknown): void {
   const owners = new Map<string, string>(
-    ['v1', 'v1alpha', 'v1beta', 'v2', 'vendorc', 'vendorg', 'vendork', 'vendorj'].map((word) => [
-      word,
-      'the gateway itself',
-    ]),
+    [
+      ...['v1', 'v1alpha', 'v1beta', 'v1beta1', 'v2', 'openai'],
+      ...['vendorc', 'vendorg', 'vendork', 'vendorj'],
+    ].map((word) => [word, 'the gateway itself']),
   );
   const given = new Map(propertiesOf(vendors));
   for (const vendor of ['vendorc', 'vendorg', 'vendork', 'vendorj'] as const) {

@@ -50,7 +50,7 @@ export interface RequestRules {
   readonly strictTools: StrictRules | null;
   /** Settings that a body of the protocol has no member for. */
   readonly lacks: readonly (Setting | 'serving')[];
-  /** It refuses one beside other words than it was given with, or none. */
+  /** Its vendor refuses a signature without the very words that it signed. */
   readonly signsWords: boolean;
   /** How an upstream is asked to search the web itself. */
   readonly search: SearchRules;
@@ -97,7 +97,7 @@ export interface StrictCounts {
 
 interface SearchRules {
   /**
-   * Whether it is where the target's `translation.search` says nothing; `alone`: beside no functions, and where the answer
+   * Whether an upstream is asked to search where the target's `translation.search` says nothing; `alone`: beside no functions, and where the answer
    * has no format.
    */
   readonly asked: 'always' | 'alone' | 'never';

@@ -30,6 +30,7 @@ export function findModel(call: AuthenticatedCall, protocol: Protocol, name: str
     throw new GatewayError('missing_parameter', `Missing required parameter: 'model'.`, { param: 'model' });
   const model = call.key.models.get(name);
   if (model?.protocols.has(protocol)) {
+    // Throws where no target may be asked.
     steerable(call.steering, model.targets);
     const found: Call = call;
     found.model = model;
@@ -105,7 +106,7 @@ function printable(name: string): string {
   return name.length > 200 ? `${name.slice(0, 200)}…` : name;
 }
 
-/** A shorter body has nothing that is worth a prompt cache, and with each turn grows within the part that is hashed. */
+/** A shorter body is not worth a prompt cache, and grows with each turn within the part that is hashed: each would go elsewhere. */
 const leastBytes = 2048;
 
 /**
@@ -115,10 +116,10 @@ const leastBytes = 2048;
  */
 export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): AttemptPlan {
   services.openCalls.add(call);
-  const targets = knowing(call, steerable(call.steering, all));
+  const targets = targetsThatKnow(call, steerable(call.steering, all));
   const wishes = wishesOf(call);
   call.affinity = affinityOf(call, targets);
-  // Where there is no choice, what the upstream itself says is worth more than that it has failed before.
+  // A single target is asked whatever its health: its own answer tells the client more.
   if (targets.length === 1 && wishes === null) return planAt(services, call, targets, call.validatedAt);
   const request: RouteRequest =
     wishes === null && call.affinity === null ? anyTarget : { affinity: call.affinity, wishes };
@@ -142,7 +143,7 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
  * nobody knows who does.
  * @throws {GatewayError} when none of them is left
  */
-function knowing(call: ResolvedCall, targets: readonly Target[]): readonly Target[] {
+function targetsThatKnow(call: ResolvedCall, targets: readonly Target[]): readonly Target[] {
   const { recalled, route } = call;
   if (recalled === null || recalled.unfound === null) return targets;
   const { holder } = recalled;
@@ -157,7 +158,7 @@ function knowing(call: ResolvedCall, targets: readonly Target[]): readonly Targe
   return left;
 }
 
-/** Index of the key that what a call goes on from was made with; null for any. */
+/** Index of the upstream's key that made what the call goes on from; null where any key will do. */
 function holdingKeyIndex({ recalled }: ResolvedCall, { upstream }: Target): number | null {
   const mark = recalled?.holder?.key ?? null;
   const index = mark === null ? -1 : upstream.apiKeys.findIndex((key) => keyMark(key) === mark);
@@ -193,7 +194,7 @@ export function aimAt<Of extends ResolvedCall>(call: Of, target: Target): Of & R
   return call as Of & RoutedCall;
 }
 
-/** Only where there is a choice, of targets or of keys. */
+/** A hash that sends the calls of one conversation to the same target and key; null where there is no choice of them. */
 function affinityOf({ body, key, model, running }: ResolvedCall, targets: readonly Target[]): number | null {
   if (!running.snapshot.routing.affinity || body === null || body.length < leastBytes) return null;
   if (targets.length === 1 && (targets[0]?.upstream.apiKeys.length ?? 0) < 2) return null;
@@ -224,7 +225,7 @@ function mayBeSteered(steering: readonly SteeringMember[], { upstream }: Target)
 }
 
 function steered(steering: readonly SteeringMember[], targets: readonly Target[]): GatewayError {
-  // What no upstream allows is named; where each allows something else, all of it.
+  // Those that no upstream allows; where each is allowed by some, but all by none, all of them.
   const forbidden = steering.filter((name) => !targets.some((target) => mayBeSteered([name], target)));
   const named = forbidden.length === 0 ? steering : forbidden;
   const [first = ''] = named;

@@ -3,12 +3,12 @@
  *
  * 1. `flow/limits/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
  * 2. `take`: where this worker holds the units of all of them, the call is let in, without a message.
- * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more, or, as `unknown`, if
- *    the line of that pool is full (`maxWaiting`); else it waits in that line, and the primary is asked (`lease-messages.ts`).
+ * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more (`HeldPool.denial`), or, as
+ *    `unknown`, if the line of that pool is full (`maxWaiting`); else it waits in that line, and the primary is asked (`lease-messages.ts`).
  * 4. The owner grants what it has free; where that is too little it asks the other hosts for their shares (`ShareSource`)
  *    and recalls what its other workers have idle, and then answers, with too little where there is no more.
- * 5. With the answer the calls of the line are let in or denied, first come first served; after a second without one the
- *    config decides.
+ * 5. With the answer the calls of the line are let in or denied, first come first served; after a second without an
+ *    answer `outage.rates` decides.
  * 6. A call that is let in has an `Admission`: at its end `settle` says what it really used, and `release` frees its slots.
  * 7. Units of a window come back after their minute (`sliding-window.ts`). What is idle beyond the slice goes back to the
  *    owner with a sweep.
@@ -37,7 +37,7 @@ const mostWaitMs = 1000;
 const recalledMs = 1000;
 /** How often the pools are swept of which more than a slice is held, in ticks. */
 const sweepTicks = 10;
-/** Slots in use may be for long: how often their pools are looked at, in ticks. So are those that are idle. */
+/** How often, in ticks, a pool of slots in use is swept, since a call may hold one for long, and any pool that is idle. */
 const slotTicks = 600;
 /** A pool is forgotten when it was idle at so many looks, after a quarter of an hour: to make it anew costs as much as a call. */
 const mostIdleSweeps = 12;

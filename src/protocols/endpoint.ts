@@ -102,7 +102,10 @@ export const bodyOutputLimit: OutputLimit = {
   each: null,
 };
 
-/** An operation as upstreams of some kinds have it: one JSON body is made of the other, and one answer of the other. */
+/**
+ * An operation as upstreams of some kinds have it. It is the same operation; only its JSON is written in another form, so
+ * that no codec is needed.
+ */
 export interface OtherForm {
   /** Those upstreams; all others have it in the endpoint's own form. */
   readonly kinds: ReadonlySet<UpstreamKind>;

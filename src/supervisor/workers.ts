@@ -22,7 +22,7 @@ import { Rounds } from './rounds.js';
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
 
 interface WorkersOptions {
-  /** What the first workers start with; those that `apply` is given come in their place. */
+  /** How many workers there are until `apply` says otherwise. */
   readonly count: number;
   readonly host: string;
   readonly port: number;
@@ -37,14 +37,14 @@ interface WorkersOptions {
   onGone(child: ChildProcess, isPlanned: boolean): void;
   /** What a worker tells that is not of its life. */
   onNews(child: ChildProcess, news: WorkerNews): void;
-  /** A mistake of ours: which workers there are and which of them serve may be another than is noted here. */
+  /** A mistake of ours: what is noted here of the workers may no longer be true. */
   onFault(where: FaultPlace, fault: unknown): void;
   onGivenUp(reason: string): void;
 }
 
 /**
- * Workers end by themselves at the limit of a drain, tell their clients, and write down what these have used: only one
- * that hangs is killed.
+ * A worker is killed so long after the limit of its drain: until then it ends by itself, tells its clients, and writes down
+ * what these have used.
  */
 const lastWordsMs = 4000;
 /** Longest wait for a successor. */
@@ -77,7 +77,7 @@ export class WorkerPool {
   /** They drain on their own, and others have their places. */
   readonly #leaving = new Set<ChildProcess>();
   readonly #places: KeptProcess[];
-  /** Places that there are to be no more; some worker of theirs may still drain. */
+  /** Places that were given up, since there are to be fewer workers; some worker of theirs may still drain. */
   readonly #closed = new Set<KeptProcess>();
   #current: RunningConfig | null = null;
   /** What all workers were started with that they cannot change. */
@@ -86,7 +86,7 @@ export class WorkerPool {
   /** How many workers there are to be. */
   #count: number;
   #isDraining = false;
-  /** Workers that are ready wait. */
+  /** While a config is prepared, workers that become ready are not started. */
   #holdsStarts = false;
   #onAllGone: (() => void) | null = null;
   readonly #conditions = createConditions();
@@ -94,7 +94,7 @@ export class WorkerPool {
   readonly #reloads = new Rounds<ChildProcess, string | null>();
   readonly #stops = new Rounds<ChildProcess, null>();
   #graceMs: number = graceMs.replaced;
-  // It keeps its share of new connections for as long as it has its port, and would answer none of them.
+  // A worker that hangs keeps its share of new connections for as long as it has its port, and would answer none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>(
     (child) => {
       this.#log.error({ worker: child.pid }, 'a worker hangs, it is killed and replaced');
@@ -116,8 +116,8 @@ export class WorkerPool {
    * Sets how many workers there are and what they run with, starts those that wait for it, and sends it to those that
    * run. Where something changes that a worker takes up only when it starts, all are replaced, one after another: the
    * successor serves before the one before it drains.
-   * @param prepare is done first. A worker that becomes ready meanwhile starts after it: with the config before it would have
-   * limits that their owner has left by then
+   * @param prepare is done first. A worker that becomes ready meanwhile starts after it: with the config before, it would ask
+   * for limits that the primary does not have any more
    * @returns resolves when all have it in force, or with the reason why some that were to be replaced were not
    * @throws Error when a worker cannot put it in force: then all have in force what they had before
    */
@@ -283,7 +283,7 @@ export class WorkerPool {
     this.#conditions.changed();
   }
 
-  /** Whoever is ready at its end starts with the config that comes next, or at once where it fails. */
+  /** A worker that became ready meanwhile starts with the config that follows; where `prepare` fails, at once with the present one. */
   async #withoutStarts(prepare: () => Promise<void>): Promise<void> {
     this.#holdsStarts = true;
     try {
@@ -454,8 +454,8 @@ function changeFrom(before: ResolvedConfig | null, next: ResolvedConfig): Promis
 const partsOfTurn = { start: 8, reload: 1 } as const;
 
 /**
- * A part or a few in each turn, and none before the one before it has left: what has gathered in the channel, a worker reads
- * in one piece.
+ * Sends one part or a few in each turn of the event loop, each once the one before has left: a worker reads at once whatever
+ * has gathered in the channel.
  */
 async function tellChange(child: ChildProcess, change: ConfigChange, order: ConfigOrder): Promise<void> {
   let left = 0;

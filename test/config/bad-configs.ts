@@ -553,6 +553,14 @@ export const badConfigs: readonly BadConfig[] = [
     ],
   },
   {
+    at: 'vendors',
+    value: { vendork: ['openai'], vendorj: ['v1beta1'] },
+    problems: [
+      'vendors.vendork[0]: a word of vendork is used by the gateway itself',
+      'vendors.vendorj[0]: a word of vendorj is used by the gateway itself',
+    ],
+  },
+  {
     at: 'listen/tls',
     value: { cert: 'gone.pem', key: 'load.test.js' },
     problems: ['listen.tls.cert: the file cannot be read (ENOENT)'],

@@ -24,7 +24,7 @@ import { over, type Phase, waiting } from './phase.js';
  *
  * it is whole                                       `endGood`; of a stream at its protocol's end `endComplete`
  * an error event has passed, the upstream's or one that the translation made of it   `endFailed`
- * the upstream's connection broke, or took too long  `endFailedUpstream`: one of those above where all was there, else `endBroken`
+ * the upstream's connection broke, or took too long  `endFailedUpstream`: `endComplete` where all of it had come, `endFailed` where an error event had passed, else `endBroken`
  * a stream ended without its protocol's end         `endBroken`; where it is translated `endFailed`
  * it is of no use                                   `giveUp`: another target is asked; `endBroken` once some has left
  *
@@ -34,13 +34,13 @@ import { over, type Phase, waiting } from './phase.js';
 export abstract class AnswerEnds extends Swept {
   readonly services: Services;
   readonly call: RoutedCall;
-  /** Hears of an attempt that failed while another may follow. */
+  /** Hears of an attempt that failed while another may follow: the call's `Forwarding`. */
   readonly owner: AttemptOwner;
-  /** What it is to come of, for whoever cancels or resumes that: an attempt, two of which one will answer, or what comes first. */
+  /** Where the answer is to come from, to be cancelled or resumed: an attempt, a hedge of two, or a wait before the next. */
   awaited: RelayedAttempt | Hedge | Wait | null = null;
-  /** Of the attempt. */
+  /** Of the attempt that answers; null while there is none. */
   transform: AnswerTransform | null = null;
-  /** The upstream's. */
+  /** Head of the upstream's answer. */
   head: ResponseHead | null = null;
   phase: Phase = waiting;
   /**
@@ -132,7 +132,7 @@ export abstract class AnswerEnds extends Swept {
     // All of the answer was there; how the connection ended says nothing about it.
     if (transform?.isComplete) this.endComplete(transform);
     else if (told !== null) this.endFailed(told);
-    // The attempt has ended as a failure of its own already.
+    // The attempt has counted as failed already (`RelayedAttempt.onFailure`).
     else this.endBroken(error);
   }
 
@@ -179,7 +179,7 @@ export abstract class AnswerEnds extends Swept {
     this.endGood(transform);
   }
 
-  /** Ends a stream of which all has left but what is held until it is kept. */
+  /** Ends a good stream, whose last events (`waitingEnd`) leave once what they promise is stored. */
   endGood({ waitingEnd }: AnswerTransform): void {
     this.whenKept(waitingEnd, (result) => this.settle(sendStreamEnd(this.call, result, waitingEnd)));
   }

@@ -14,7 +14,7 @@ interface AnswerChooser {
   choose(attempt: RelayedAttempt): void;
   /**
    * It is of no use.
-   * @param error why; null where that of the other would only be better
+   * @param error why; null where this answer could be used, but the other's would be better
    * @returns true when it was given up for the other, which is under way
    */
   giveUpForOther(attempt: RelayedAttempt, error: GatewayError | null): boolean;
@@ -99,7 +99,7 @@ export class HeldAnswer implements UpstreamHandler {
     return this.#isLost;
   }
 
-  /** Nothing more is kept back. @param isAnswer what is none is handed on when no other attempt is left, and has overtaken none */
+  /** Holds nothing more back. @param isAnswer it is a good answer, which ends the other attempt; else no other is left */
   #release(isAnswer: boolean): void {
     this.events = null;
     this.#attempt.handler = this.#relay;

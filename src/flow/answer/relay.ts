@@ -172,7 +172,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     const phase = this.phase;
     if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
-    // Where no head has come, nothing else tells it.
+    // `#noteHead` sets it, but no head may have come.
     this.call.sentAt = this.awaited?.sentAt ?? 0;
     if (this.handedOn === 'answer') this.endFailedUpstream(error);
     else {
@@ -261,7 +261,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
       return true;
     }
     if (this.#giveUpIfUnfit(opening.head, first, isWhole)) return false;
-    this.#outgrown(opening, first);
+    this.#passOn(opening, first);
     if (this.phase.name !== 'bytes') return false;
     return first.length === 0 || this.#take(first);
   }
@@ -285,8 +285,11 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     return refusal !== null;
   }
 
-  /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
-  #outgrown({ transform, head }: Answering, before: Buffer): void {
+  /**
+   * Passes on as it comes an answer that is not collected, or has become too large for that; one that may not be divided
+   * is given up. An error is told in the caller's error format.
+   */
+  #passOn({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
     else if (!transform.divisible) this.giveUp(tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
@@ -326,7 +329,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
     const before = gathered.take();
     if (head.status < 300 && this.#giveUpIfUnfit(head, before.length > 0 ? before : chunk, false))
       return true;
-    this.#outgrown(whole, before);
+    this.#passOn(whole, before);
     if (before.length > 0 && this.#take(before) && this.phase.name === 'bytes') this.#holdOrEnd(0);
     return this.#take(chunk);
   }

@@ -24,15 +24,15 @@ import { budgetsOf, hasBudget, LimitedCall, type PeriodBudget } from './limited-
  * `admitThen`       the same for a call without a body
  * `admitResolved`   once the model is known: its limits, tokens, budgets
  *
- * Other 429, with paths from `src`:
+ * 429s that are decided elsewhere, with paths from `src`:
  *
- * of what a key may hold at a worker whatever its limits: `flow/sockets/session-memory` (told late by
- *   `flow/sockets/take-slot`), `Downloads` of `flow/video/downloads`, and as a message of the socket
- *   `flow/responses-socket/socket`
+ * a key has too many sockets or downloads at this worker, whatever limits it has: `flow/sockets/session-memory`
+ *   (`flow/sockets/take-slot` sends it half a second to a second and a half late), `Downloads` of `flow/video/downloads`,
+ *   and as a message of the socket `flow/responses-socket/socket`
  * of a realtime session whose budget is spent: `flow/realtime/funds`, told as an event by `flow/realtime/bridge`
- * an upstream's own: it passes as it came (`flow/answer/relay`, `flow/realtime/open`), or is told in the client's words
- *   (`statusError` of `attempts/told-error`); of a video's file by `flow/video/content-relay`, of a response over a
- *   WebSocket by `protocols/responses/socket-message`
+ * an upstream's own: it passes as it came (`flow/answer/relay`, `flow/realtime/open`), or is told in the client's error
+ *   format (`statusError` of `attempts/told-error`); of a video's file by `problemOf` of `flow/video/content-source`, of a
+ *   response over a WebSocket by `protocols/responses/socket-message`
  * an upstream's own inside a 200: `isLimitWord` of `protocols/error-formats/upstream-error` knows the words, and
  *   `upstream-error` of `protocols/messages`, `generate-content` and `responses`, `protocols/images/answer-decode` and
  *   `video/upstream-formats/native-error` make the error; `video/failure-codes` does so of a task that has failed
@@ -52,8 +52,8 @@ export interface AdmissionListener {
  * Takes what a call needs of the limits of its key and groups that are known before its body: requests and calls at
  * once. It keeps them to its end, whatever its body turns out to be.
  * @param waiter hears later of a call that is not let in at once
- * @param needed `concurrentOnly` for a download of what an earlier call has made: it is one of the calls at once, and no
- * request
+ * @param needed `concurrentOnly` for a download of what an earlier call has made: it counts among the calls at once, but
+ * not as a request
  * @returns whether it is let in at once
  * @throws {GatewayError} `rate_limit_exceeded` or `store_unavailable`, where that is known at once
  */
@@ -222,7 +222,7 @@ const undecided = new GatewayError(
   { retryAfter: 1 },
 );
 
-/** A budget gives nothing back before its next period, but for what calls under way have taken and may not use. */
+/** A budget is not refilled before its next period; sooner comes back only what calls under way have reserved and do not use. */
 function overBudget({ pool, endsAt }: PeriodBudget, { retryAfterMs }: Denial): GatewayError {
   const budget = `The budget of ${subjectTexts[subjectOf(pool)]}, of ${pool.limit / nanosPerDollar} USD,`;
   if (retryAfterMs !== null) {

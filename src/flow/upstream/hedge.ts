@@ -174,7 +174,7 @@ export class Hedge implements UpstreamExchange {
   }
 }
 
-/** How far an attempt is that no answer of has been handed on: an error whose end has not come is behind silence. */
+/** How far an attempt is of whose answer nothing was handed on. One whose error is still coming is less far than a silent one. */
 function progressOf(attempt: RelayedAttempt): number {
   if (attempt.isErrorComing) return 0;
   return heldBackOf(attempt) === null ? 1 : 2;

@@ -9,25 +9,26 @@ const filled = Type.String({ minLength: 1 });
 const tokens = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 });
 
 const members = {
-  // The general form comes last: it is the one that speaks for a list that is none of them.
+  // The most general form comes last: for a list that fits none of these, the error says what the last one expects.
   input: Type.Union([filled, tokens, many(tokens), many(filled)]),
   encoding_format: nullable(Type.Enum(['float', 'base64'])),
   dimensions: nullable(Type.Integer({ minimum: 1 })),
   user: text,
 };
 
-/** Body of `POST /v1/embeddings`. */
+/** What the API document says of a body of `POST /v1/embeddings`. It is checked for less, by `embeddingsRequest`. */
 export const embeddingsRequestType = Type.Object({ model: name, ...members });
 
-/** Body of `POST /v1/engines/{model}/embeddings`: the path names the model. */
+/** The same of `POST /v1/engines/{model}/embeddings`, whose path names the model. */
 export const engineEmbeddingsRequestType = Type.Object({ model: text, ...members });
 
-/** Bodies of other endpoints, told by the member that holds their input. */
+/** Bodies of other endpoints, known by the member that holds their input. */
 const embeddingsMixedBody: MixedBody = {
   own: 'input',
   foreign: [bodies.chat, bodies.completions, bodies.rerank, bodies.generateContent],
 };
 
+/** Members that may come once only, and in this spelling. */
 const guarded = { reads: Object.keys(embeddingsRequestType.properties) };
 
 /** The check of a body of `POST /v1/embeddings`, which is passed on as it came. */
@@ -95,7 +96,7 @@ export const embedRequestType = Type.Object({
   max_tokens: nullable(Type.Integer({ minimum: 1 })),
 });
 
-/** The check of such a body, of which the texts are read where they are written anew. */
+/** The check of such a body. Its texts are looked into only where it is converted for an upstream. */
 export const embedRequest = compileSchema(
   Type.Object({ model: name }),
   { own: 'texts', foreign: [bodies.chat, bodies.embeddings] },

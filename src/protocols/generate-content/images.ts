@@ -35,7 +35,7 @@ function imagesAsked(body: JsonObject): number {
 
 function asksForImages(config: JsonObject): boolean {
   const modalities = memberOf(config, 'responseModalities');
-  // Models that make images do so unless the request says otherwise.
+  // Without modalities a model that can make images makes them; `imageConfig` shows that they are wanted.
   if (modalities === null) return isObject(memberOf(config, 'imageConfig'));
   return [modalities].flat().some(isImage);
 }
@@ -45,8 +45,8 @@ function isImage(modality: unknown): boolean {
 }
 
 /**
- * The prompt is what the instructions and the user's turns say. An image of any turn is one to go on from, and what the
- * model has said is left out.
+ * The prompt is what the instructions and the user's turns say. Images of all turns are inputs; the texts
+ * of the model's turns are left out.
  */
 function decode(body: JsonObject): WantedImages {
   if (!generateContentRequest.check(body)) throw generateContentRequest.explain(body);
@@ -77,7 +77,7 @@ function decode(body: JsonObject): WantedImages {
   };
 }
 
-/** The body as one that asks for a text, but for what is neither. */
+/** The body without what asks for images, for `decodeRequest`: `imageConfig`, and IMAGE among the modalities. */
 function withoutImages(body: JsonObject): JsonObject {
   const at = keyOf(body, 'generationConfig');
   const config = body[at];
@@ -133,7 +133,7 @@ function readRatio(text: string, at: string): number {
   return Number(across) / Number(down);
 }
 
-/** `1K` is an image of as many pixels as a square of 1024 has; `512` says the pixels of the edge. */
+/** `1K`: as many pixels in all as a square with edges of 1024 has. `512` names the edge itself. */
 function readEdge(text: string, at: string): number {
   const [, number] = sizeText.exec(text) ?? [];
   if (number === undefined) throw wrongValue(at, '"1K", "2K" or "4K"');

@@ -6,7 +6,7 @@ import type { EventWriter } from './event-writer.js';
  * Searches of the web as items of an answer (https://developers.openai.com/api/docs/guides/tools-web-search).
  */
 
-/** So many queries of one search are told apart. */
+/** Of one item at most so many queries become searches; the others are left out. */
 const mostQueries = 16;
 
 /** An item of a search that the vendor charges as one, whatever the number of its queries. */
@@ -14,7 +14,7 @@ export function isSearch(item: unknown): boolean {
   return isObject(item) && item.type === 'web_search_call' && searchesOf(item).length > 0;
 }
 
-/** The searches that the vendor says it bills, of which some among the items are none; null where it does not say. */
+/** How many searches the vendor says it bills, null where it does not: not every item of a search is billed as one. */
 export function toldSearches(toolUsage: unknown): number | null {
   const { num_requests: told } = objectOf(objectOf(toolUsage).web_search);
   return Number.isSafeInteger(told) ? Math.max(0, Number(told)) : null;
@@ -29,7 +29,7 @@ export function searchesOf({ action }: JsonObject): SearchPart[] {
   const queries = textsIn(action.queries).slice(0, mostQueries);
   const [query = textOf(action.query), ...more] = queries;
   const searches = [query, ...more].map((each): SearchPart => ({ kind: 'search', query: each, results: [] }));
-  // Nothing says which of the pages was found by which query.
+  // Nothing says which of the pages was found by which query, so the last one has them all.
   const last = searches.pop() as SearchPart;
   return [...searches, { ...last, results: resultsIn(action.sources) }];
 }

@@ -67,7 +67,7 @@ export function* inTurns<T>(all: readonly Iterator<T>[]): Generator<T> {
   }
 }
 
-/** What several iterators give, one after the other. */
+/** The elements of several iterables, one iterable after the other. */
 export function* inOrder<T>(all: readonly Iterable<T>[]): Generator<T> {
   for (const each of all) {
     yield* each;

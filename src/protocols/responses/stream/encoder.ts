@@ -18,14 +18,14 @@ import { writeSearch } from '../search-item.js';
 /** Most characters of an answer: its last event repeats them all. */
 const mostCharacters = 16 * 1024 * 1024;
 
-/** What an item or a part of one takes up beside its texts, which may be empty: it is begun where another kind of event comes. */
+/** Counted for each item, or part of one, beside its texts, since many may be empty. A new one begins where the kind of event changes. */
 const itemCharacters = 256;
-/** Kinds that go on with the item that the event before was of. */
+/** An event of one of these kinds continues the item of an event of the same kind before it. */
 const growing: ReadonlySet<StreamEvent['kind']> = new Set(['text', 'refusal', 'reasoning', 'callArguments']);
 
 type Step<Kind extends StreamEvent['kind']> = Extract<StreamEvent, { readonly kind: Kind }>;
 
-/** What is kept of an event for the last one. */
+/** Characters of an event that are held until the stream's last event, which repeats them. */
 function charactersOf(event: StreamEvent): number {
   switch (event.kind) {
     case 'text':
@@ -54,7 +54,7 @@ abstract class Encoder implements StreamEncoder {
   protected finish: FinishReason = 'stop';
   protected usage: Usage | null = null;
   error: GatewayError | null = null;
-  /** The first item is not counted: an answer of one is bounded by its text. */
+  /** Begins below zero, so that the first item costs nothing: an answer of one is bounded by its text. */
   #characters = -itemCharacters;
   #lastKind: StreamEvent['kind'] = 'start';
   #isOver = false;
@@ -76,7 +76,7 @@ abstract class Encoder implements StreamEncoder {
     return text;
   }
 
-  /** Each event has a number of its own. */
+  /** None: each event has another number. */
   rawTextFrame(): null {
     return null;
   }
@@ -234,7 +234,7 @@ class ResponseEncoder extends Encoder {
     return ownItemId('rs', this.#id, this.writer.index);
   }
 
-  /** A source belongs to the text that is being written. */
+  /** A citation belongs to the message that is open; without one it is lost. */
   #cite(citation: UrlCitation): string {
     const written = this.#message?.addCitation(citation) ?? '';
     if (written === '') this.#lost?.add('citations');
