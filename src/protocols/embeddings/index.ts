@@ -29,8 +29,10 @@ function googleUsage(answer: Buffer): Usage | null {
   const start = lastObjectStart(answer, metadataKey);
   const end = start === -1 ? -1 : endOfValue(answer, start, mostDepth);
   const told = end === -1 ? null : parseObject(answer.toString('utf8', start, end));
-  const input = countOrNone(told?.promptTokenCount ?? told?.totalTokenCount);
-  if (told === null || input === -1) return null;
+  if (told === null) return null;
+  const prompt = countOrNone(told.promptTokenCount);
+  const input = prompt === -1 ? countOrNone(told.totalTokenCount) : prompt;
+  if (input === -1) return null;
   const cached = countOf(told.cachedContentTokenCount);
   const usage = { input, output: 0, cached, cacheWritten: 0, reasoning: 0 };
   return withCharges(usage, { parts: partsByModality(told) });

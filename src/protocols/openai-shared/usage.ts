@@ -152,8 +152,7 @@ function withNumbers(
   return withCharges(usage, {
     searches: counted,
     parts: {
-      ...inputParts(ofKinds),
-      ...cachedParts(ofKinds.slice(2 * kinds.length)),
+      ...inputParts(ofKinds, ofKinds.slice(2 * kinds.length)),
       cacheWrittenHour: Math.max(0, longWritten),
       audioOutput: outputKind === 'audio' && !isTold ? usage.output : Math.max(0, audioOut),
       imageOutput: outputKind === 'image' && !isTold ? usage.output : Math.max(0, imageOut),
@@ -161,18 +160,23 @@ function withNumbers(
   });
 }
 
-/** @param numbers in the order of `kinds`, each -1 where it is missing */
-function inputParts({ 0: audio = -1, 1: image = -1, 2: video = -1 }: readonly number[]): TokenParts {
+/**
+ * What the tokens of the input are.
+ * @param ofInput numbers in the order of `kinds`, each -1 where it is missing
+ * @param ofCached the same of those of the input that are cached
+ */
+function inputParts(ofInput: readonly number[], ofCached: readonly number[]): TokenParts {
+  const { 0: audio = -1, 1: image = -1, 2: video = -1 } = ofInput;
+  const { 0: cachedAudio = -1, 1: cachedImage = -1, 2: cachedVideo = -1 } = ofCached;
   return {
     ...noParts,
     audioInput: Math.max(0, audio),
     imageInput: Math.max(0, image),
-    videoInput: Math.max(0, video),
+    // Cached ones have the price of the cache.
+    videoInput: Math.max(0, video - Math.max(0, cachedVideo)),
+    cachedAudio: Math.max(0, cachedAudio),
+    cachedImage: Math.max(0, cachedImage),
   };
-}
-
-function cachedParts({ 0: audio = -1, 1: image = -1 }: readonly number[]): Partial<TokenParts> {
-  return { cachedAudio: Math.max(0, audio), cachedImage: Math.max(0, image) };
 }
 
 const inputNames = ['prompt_tokens', 'total_tokens', 'cached_tokens'];
@@ -189,9 +193,7 @@ export function createInputUsageReader(): UsageReader {
     if (input === -1) return null;
     const usage = { input, output: 0, cached: Math.max(0, cached), cacheWritten: 0, reasoning: 0 };
     const ofKinds = numbers.slice(inputNames.length);
-    return withCharges(usage, {
-      parts: { ...inputParts(ofKinds), ...cachedParts(ofKinds.slice(kinds.length)) },
-    });
+    return withCharges(usage, { parts: inputParts(ofKinds, ofKinds.slice(kinds.length)) });
   });
 }
 

@@ -77,6 +77,26 @@ const modalities = [
 const modalNanos = 1000 * (30 * 1 + 40 * 19 + 25 * 11 + 5 * 29);
 const modalUsage = { promptTokenCount: 100, totalTokenCount: 100, promptTokensDetails: modalities };
 const googleEmbeddings = { embeddings: [{ values: [1, 2] }], usageMetadata: modalUsage };
+const totalAlone = { ...googleEmbeddings, usageMetadata: { ...modalUsage, promptTokenCount: '100' } };
+
+const seen = {
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+  usage: {
+    prompt_tokens: 100,
+    completion_tokens: 10,
+    total_tokens: 110,
+    prompt_tokens_details: {
+      cached_tokens: 50,
+      video_tokens: 60,
+      cached_tokens_details: { video_tokens: 50 },
+    },
+  },
+};
+const seenNanos = 1000 * (40 * 1 + 50 * 3 + 10 * 29 + 10 * 2);
 
 const generated = {
   candidates: [{ content: { role: 'model', parts: [{ text: 'hi' }] }, finishReason: 'STOP' }],
@@ -212,6 +232,21 @@ const cases: readonly Case[] = [
     ...streamed(askMessages),
     answer: chunks,
     nanos: mistralNanos,
+  },
+  { name: 'chat of video of which some is cached', kind: 'chat', ...askChat, answer: seen, nanos: seenNanos },
+  {
+    name: 'chat of video of which some is cached, for a client of messages',
+    kind: 'chat',
+    ...askMessages,
+    answer: seen,
+    nanos: seenNanos,
+  },
+  {
+    name: 'embedContent of which the total alone is a number',
+    kind: 'generateContent',
+    ...askGoogleEmbeddings,
+    answer: totalAlone,
+    nanos: modalNanos,
   },
   { name: 'embeddings', kind: 'chat', ...askEmbeddings, answer: embeddingsAnswer, nanos: embeddingsNanos },
   {
