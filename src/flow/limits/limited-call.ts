@@ -76,6 +76,11 @@ export class LimitedCall {
     this.admission?.freeSlots();
   }
 
+  /** It gets nothing, and is told so later: what it holds of budgets is for others. */
+  freeBudgets(): void {
+    this.admission?.settle('budget', 0);
+  }
+
   /** What it holds of the limits of its tokens and its model, and of budgets; null before it is let in. */
   get admission(): Admission | null {
     return this.forModel?.outcome === 'admitted' ? this.forModel : null;

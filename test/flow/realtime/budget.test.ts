@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../../src/keys/secret.js';
 import { costOf } from '../../support/cost.js';
@@ -104,6 +105,36 @@ test('of sessions that are opened at once no more get a first response than thei
   t.ok(sessions.length > 1, `${sessions.length} sessions`);
   t.match(refusals[0], { status: 429, body: /budget/ });
   t.ok(costOf(gateway) <= 10_000_000, `${costOf(gateway) / 1e9} USD of 0.01`);
+});
+
+test('a session that is refused for want of a slot takes nothing of a budget meanwhile', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const keys = [testKey, 'sk-other'];
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      models: {
+        m: {
+          protocols: ['realtime'],
+          targets: [{ upstream: 'u0', model: 'm' }],
+          price: { output: 10_000 },
+          outputTokens: 40,
+          // It pays for three responses.
+          budget: { usd: 1.3, per: 'month' },
+        },
+      },
+      sockets: { perKey: 1 },
+      keys: keys.map((key, index) => ({ id: `k${index}`, hash: hashKey(key), groups: ['default'] })),
+    },
+  });
+  await openClient(t, gateway.port);
+  // They are told after half a second at least.
+  const refused = Array.from({ length: 2 }, () => refusalOf(t, gateway.port));
+  await pause(200);
+  const other = await openClient(t, gateway.port, { headers: { authorization: 'Bearer sk-other' } });
+  t.equal(other.socket.readyState, other.socket.OPEN);
+  for (const { status } of await Promise.all(refused)) t.equal(status, 429);
+  t.equal(costOf(gateway), 0);
 });
 
 test('what a session has reserved and not used is free again when it ends', async (t) => {
