@@ -10,6 +10,7 @@ import { isVendorAccountError } from '../../protocols/error-formats/vendor-accou
 import { Beginning, Gather } from '../../stream/gather.js';
 import type { Origin } from '../../upstream/origin.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
+import { hasEnded } from '../../video/advance.js';
 import { type KeptFile, openKept } from '../../video/content-folder.js';
 import type { VideoTask } from '../../video/task.js';
 import { videoVariant } from '../../video/variants.js';
@@ -376,7 +377,10 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
   attend(services, call, async (waiting) => {
     const booked = await findTask(services, call, id);
     if (booked === null) throw taskNotFound(id);
-    const task = await refreshed(services, call, booked, (request) => waiting.ask(request));
+    const asked = (): Promise<VideoTask> =>
+      refreshed(services, call, booked, (request) => waiting.ask(request));
+    const wasOver = hasEnded(booked.task);
+    const task = wasOver ? booked.task : await asked();
     if (call.accounted) return;
     if (task.state !== 'completed') throw notFinished(task);
     // A finished video never changes, so its name is enough to tell one version from another.
@@ -395,7 +399,9 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
       return;
     }
     if (call.accounted) return;
-    const source = sourceOf(call, task, variant);
+    // Its address matters here alone: what is kept is served without a word from the upstream.
+    const source = sourceOf(call, wasOver ? await asked() : task, variant);
+    if (call.accounted) return;
     new ContentRelay(services, call, { source, range, contentType: variant.contentType, lines }).start();
   });
 }

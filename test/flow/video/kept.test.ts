@@ -82,6 +82,21 @@ test('a kept video is served though its upstream has lost it, and to its key alo
   t.equal((await stage.get({}, { key: null })).status, 401);
 });
 
+test('for a kept video its upstream is not asked for another address, be the one that it has told expired', async (t) => {
+  let named = 0;
+  const expired = Math.floor(Date.now() / 1000) - 60;
+  const stage = await startKeeping(t, ({ socket }) => socket.write(fileAnswer(video)), {
+    kind: 'generic',
+    url: (own) => `${own}/file-${++named}?Expires=${expired}`,
+  });
+  await eventually(stage.isKept);
+  const before = named;
+  const whole = await stage.get();
+  t.ok(whole.bytes.equals(video));
+  t.equal((await stage.get({ 'if-none-match': whole.headers.get('etag') ?? '' })).status, 304);
+  t.equal(named, before);
+});
+
 test('of a kept video, what is no video itself comes from the upstream', async (t) => {
   const stage = await startKeeping(t, ({ socket }) => socket.write(fileAnswer(video)));
   await eventually(stage.isKept);

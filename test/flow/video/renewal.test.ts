@@ -116,3 +116,15 @@ test('an upstream that has no other address than one that expires is not asked f
   }
   t.equal(asked, 2);
 });
+
+test('an upstream each of whose addresses seems to have expired is asked for one of them a minute', async (t) => {
+  let named = 0;
+  const stage = await startContent(t, ({ socket }) => socket.write(fileAnswer(video)), {
+    kind: 'generic',
+    url: (own) => `${own}/file-${++named}?${until(-60)}&x-expires=1e300&X-Amz-Date=NaN&X-Amz-Expires=-1`,
+  });
+  const show = () => ask(stage.gateway, 'GET', `/v1/video/generations/${stage.id}`);
+  await Promise.all([show(), show(), show(), stage.get(), stage.get()]);
+  for (let i = 0; i < 3; i++) t.strictSame([(await show()).status, (await stage.get()).bytes], [200, video]);
+  t.equal(named, 2);
+});
