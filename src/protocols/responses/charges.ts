@@ -43,10 +43,15 @@ export function noteCharges(run: Buffer, charges: AnswerCharges): void {
     // What a tool or the metadata calls so says nothing of the tier, not even that there is none.
     if (member !== -1) charges.tier = tierOf(wordAfter(run, member, tierKey.whole.length));
   }
-  countSearches(run, isAnswer, charges);
   const isLong = run.length >= leastOfImages;
-  const tools = (hasTier || isLong) && contains(run, toolUsageKey) ? toolUsage(run, levels) : null;
-  charges.searches = toldSearches(tools) ?? charges.searches;
+  const mayTell = (hasTier || isLong) && contains(run, toolUsageKey);
+  const toolsAt = mayTell ? lastMemberObject(run, toolUsageKey.whole, levels) : -1;
+  const tools = objectAt(run, toolsAt);
+  const told = toldSearches(tools);
+  charges.searches = told ?? charges.searches;
+  // What the beginning of a stream says of its tools knows nothing of the searches behind it.
+  if (told === null) countSearches(run, isAnswer, charges, 0);
+  else if (!isAnswer) countSearches(run, isAnswer, charges, toolsAt);
   const images = usageOfImages(tools?.image_gen);
   const written = hasTier && contains(run, svgUsageKey) ? usageOfWritten(run, isAnswer) : null;
   if (images !== null || written !== null)
@@ -67,8 +72,8 @@ function usageOfWritten(run: Buffer, isAnswer: boolean): Usage | null {
   return usage;
 }
 
-function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges): void {
-  let at = run.indexOf(searchType);
+function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges, from: number): void {
+  let at = run.indexOf(searchType, from);
   if (at === -1) return;
   if (isAnswer) {
     const output = parseObject(run.toString('utf8'))?.output;
@@ -88,8 +93,7 @@ function countSearches(run: Buffer, isAnswer: boolean, charges: AnswerCharges): 
 }
 
 /** What a response says that its tools have used (https://platform.openai.com/docs/api-reference/responses/object). */
-function toolUsage(run: Buffer, levels: number): JsonObject | null {
-  const start = lastMemberObject(run, toolUsageKey.whole, levels);
+function objectAt(run: Buffer, start: number): JsonObject | null {
   const end = start === -1 ? -1 : endOfValue(run, start, mostDepth);
   return end === -1 ? null : parseObject(run.toString('utf8', start, end));
 }
