@@ -45,6 +45,8 @@ export interface Recalled {
   readonly holder: Holder | null;
   /** What is told where nobody can know what the body still names; null where it names nothing any more. */
   readonly unfound: GatewayError | null;
+  /** What the holder has is no turn: a target that keeps none may have it. */
+  readonly isBeside: boolean;
   /** Null where the turn cannot be kept, since what came before it is not known here. */
   readonly turn: KeptTurn | null;
   /** Members that the answer repeats, and the body has no more. */

@@ -146,12 +146,12 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
 function targetsThatKnow(call: ResolvedCall, targets: readonly Target[]): readonly Target[] {
   const { recalled, route } = call;
   if (recalled === null || recalled.unfound === null) return targets;
-  const { holder } = recalled;
+  const { holder, isBeside } = recalled;
   const { endpoint } = route;
   const left = targets.filter(
     (target) =>
       endpoint !== null &&
-      keepsTurns(target, endpoint) &&
+      (isBeside ? target.native.has(endpoint.protocol) : keepsTurns(target, endpoint)) &&
       (holder === null || (target.upstream.name === holder.upstream && target.model === holder.model)),
   );
   if (left.length === 0) throw recalled.unfound;

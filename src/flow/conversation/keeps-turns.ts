@@ -57,7 +57,7 @@ export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: nul
 /**
  * What becomes of the turn of a call that a target takes as it came: it is kept here, or where the target keeps it
  * itself, that it does is noted here: others could be asked, the answer can be asked for by its id, and no other key is to
- * go on from it.
+ * go on from it. What else a target keeps is noted in either case.
  * @param conversation of the endpoint
  */
 export function turnKeeping(
@@ -66,7 +66,6 @@ export function turnKeeping(
   { endpoint, target, apiKey }: NativeAttempt,
   conversation: ConversationRules,
 ): TurnKeeping {
-  if (!keepsTurns(target, endpoint)) return { ...nothingKept, keep: answerKeep(call, conversation, true) };
   if (call.running.snapshot.conversations === null) return nothingKept;
   const { upstream, model } = target;
   const holder = () => ({ upstream: upstream.name, model, key: keyMark(apiKey) });
@@ -78,6 +77,8 @@ export function turnKeeping(
           const record = heldAtEnd(end, holder);
           if (record !== null) noteRecords(services, call, [record]);
         };
+  if (!keepsTurns(target, endpoint))
+    return { ...nothingKept, keep: answerKeep(call, conversation, true), watchEnd };
   const isOnly = call.model !== null && !hasChoice(call.model);
   const held = mayBeKept(call, conversation) ? conversation.hold(call.wholeBody(), holder(), isOnly) : null;
   if (held === null) return watchEnd === null ? nothingKept : { ...nothingKept, watchEnd };

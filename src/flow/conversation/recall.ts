@@ -124,13 +124,14 @@ class Recalling {
     const call = this.#call;
     const { schema, next } = this.#parts.options;
     const { bodyValues } = call.running.snapshot.limits;
-    const isForSole = this.#mayBeKnown && !hasChoice(call.model);
+    const mayBeKnown = this.#mayBeKnown || recalled.isBeside;
+    const isForSole = mayBeKnown && !hasChoice(call.model);
     // Of what the one target made, it alone is to judge.
     if (isForSole && recalled.body === null) {
       next(this.#services, call);
       return;
     }
-    if (recalled.unfound !== null && !this.#mayBeKnown) throw recalled.unfound;
+    if (recalled.unfound !== null && !mayBeKnown) throw recalled.unfound;
     if (recalled.body !== null) {
       const { stream } = call.checkedBody();
       call.body = recalled.body;

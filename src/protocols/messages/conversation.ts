@@ -227,13 +227,26 @@ function recall(body: Buffer): Recall | null {
           ? { ...nothingJoined, turn: firstTurn(body) }
           : join(thread, previousId, { previous, before, recordBytes });
       if (recalled.unfound !== null || container === null || !isHolder(container)) return recalled;
-      return { ...recalled, holder: container, unfound: containerNotFound(containerId ?? '') };
+      return {
+        ...recalled,
+        holder: container,
+        unfound: containerNotFound(containerId ?? ''),
+        isBeside: true,
+      };
     },
   };
 }
 
 const ofContainer = new Set(['container']);
-const nothingJoined = { body: null, holder: null, unfound: null, turn: null, echo: null, input: null };
+const nothingJoined = {
+  body: null,
+  holder: null,
+  unfound: null,
+  isBeside: false,
+  turn: null,
+  echo: null,
+  input: null,
+};
 
 function recordOf(value: string | null): KeptMessage | Holder | null {
   return value === null ? null : readKept(value);

@@ -187,6 +187,7 @@ function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recal
     body: !isChanged ? null : isPreviousOpen ? withPrevious(asked, own) : asked.withItems(all),
     holder,
     unfound,
+    isBeside: false,
     turn:
       unfound !== null
         ? null

@@ -70,13 +70,18 @@ interface Stage {
 /** @param targets of the model, all of which keep their turns */
 async function stage(
   t: Test,
-  { targets = 1, kind = 'chat', config }: { targets?: number; kind?: string; config: object },
+  {
+    targets = 1,
+    kind = 'chat',
+    threads = true,
+    config,
+  }: { targets?: number; kind?: string; threads?: boolean; config: object },
 ): Promise<Stage> {
   const upstreams = await Promise.all(Array.from({ length: targets }, () => startRawUpstream(t, native)));
   const gateway = await startGateway(t, {
     upstreams: upstreams.map(({ url }) => url),
     protocols: [kind === 'chat' ? 'responses' : 'messages'],
-    target: kind === 'chat' ? { responses: true } : {},
+    target: kind === 'chat' ? { responses: true } : { translation: { threads } },
     upstream: { kind },
     config: { ...config, keys },
   });
@@ -206,10 +211,15 @@ for (const targets of [1, 2])
     t.equal(unknown.status, 200, "one that nobody has used here is the upstream's to judge");
   });
 
-for (const targets of [1, 2])
+for (const [targets, threads] of [
+  [1, true],
+  [2, true],
+  [1, false],
+  [2, false],
+] as const)
   for (const stream of [false, true])
-    test(`a container at ${targets} target(s) is not found by another key, stream: ${stream}`, async (t) => {
-      const at = await stage(t, { targets, kind: 'messages', config: keptIn(temporaryFolder(t)) });
+    test(`a container at ${targets} target(s) is not found by another key, stream: ${stream}, threads: ${threads}`, async (t) => {
+      const at = await stage(t, { targets, kind: 'messages', threads, config: keptIn(temporaryFolder(t)) });
       const ask = async (key: string, container: unknown, path = '/v1/messages') => {
         const answer = await fetch(at.gateway.url + path, {
           method: 'POST',
