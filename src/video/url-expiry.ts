@@ -14,9 +14,10 @@ const signedBetween = /^\d{10};(\d{10})$/;
 /** @returns Unix milliseconds; null for a URL that says nothing of the kind, or is none */
 export function expiryOf(url: string): number | null {
   if (!URL.canParse(url)) return null;
-  const query = new Map([...new URL(url).searchParams].map(([name, value]) => [name.toLowerCase(), value]));
+  const said = [...new URL(url).searchParams].map(([name, value]) => [name.toLowerCase(), value] as const);
+  const query = new Map(said);
   let earliest: number | null = null;
-  for (const [name, value] of query) {
+  for (const [name, value] of said) {
     const at = told(name, value, query);
     if (at !== null && (earliest === null || at < earliest)) earliest = at;
   }

@@ -15,6 +15,7 @@ test('a URL that was signed for a time says until when', async (t) => {
     Azure: 'sv=2026-02-06&se=2026-11-28T21%3A00%3A00Z&sr=b&sig=a',
     Tencent: `q-sign-algorithm=sha1&q-sign-time=${seconds - 600};${seconds}&q-signature=a`,
     'the earlier of two': `Expires=${seconds + 60}&x-expires=${seconds}`,
+    'the earlier of two of one name': `Expires=${seconds}&Expires=${seconds + 60}`,
   };
   for (const [name, query] of Object.entries(signed))
     t.equal(expiryOf(`https://files.example.com/a.mp4?${query}`), at, name);
