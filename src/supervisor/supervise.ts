@@ -41,7 +41,7 @@ export function tellRisks(
     // That it cannot be reached is told by those who need it.
     const risks = (await store.risks().catch(() => [])).filter(isNew);
     if (isStopped) return;
-    if (risks.length > 0) log.warn({ risks }, 'the store may lose what it was told to keep');
+    if (risks.length > 0) log.warn({ risks }, 'what is to be kept may be lost');
     timer = setTimeout(() => void attempt(), everyMs).unref();
   };
   void attempt();
