@@ -11,7 +11,7 @@ test('every test file that the manual names is there', async (t) => {
   for (const { page, file } of named) t.ok(existsSync(join(root, file)), `${page}: ${file}`);
 });
 
-test('each item of issue 20 names tests of its own', async (t) => {
+test('each promise to clients names tests of its own', async (t) => {
   const page = pages.get('src/manual/development.md') ?? '';
   const rows = [...page.matchAll(/^\| (\d+) \| [^|]+ \| `test\/[^|]+\.test\.ts` \|$/gm)];
   t.strictSame(
