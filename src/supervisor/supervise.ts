@@ -25,7 +25,8 @@ const risksMs = 10_000;
 const numbers = /\d+/g;
 
 /**
- * Tells in the log, as soon as it can be known, how the store may lose what was told to be kept: each risk once.
+ * Tells in the log, as soon as it can be known, how what is to be kept may be lost: each risk once.
+ * @param store is asked for them; its `risks` never rejects
  * @returns what ends it
  */
 export function tellRisks(
@@ -38,8 +39,7 @@ export function tellRisks(
   let isStopped = false;
   const isNew = (risk: string): boolean => told.size < told.add(risk.replace(numbers, '0')).size;
   const attempt = async (): Promise<void> => {
-    // That it cannot be reached is told by those who need it.
-    const risks = (await store.risks().catch(() => [])).filter(isNew);
+    const risks = (await store.risks()).filter(isNew);
     if (isStopped) return;
     if (risks.length > 0) log.warn({ risks }, 'what is to be kept may be lost');
     timer = setTimeout(() => void attempt(), everyMs).unref();
@@ -161,6 +161,7 @@ class Supervisor {
   async #risks(): Promise<readonly string[]> {
     const { videos } = this.#reloader.running;
     const found = videos === null ? [] : folderRisks(videos.folder, 'videos.folder');
+    // That the store cannot be reached is told by those who need it.
     return [...found, ...(await this.#store.risks().catch(() => []))];
   }
 

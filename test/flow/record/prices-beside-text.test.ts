@@ -1,6 +1,16 @@
 import { test } from 'tap';
+import {
+  askChat,
+  askGoogle,
+  askMessages,
+  askResponses,
+  callPriced,
+  contents,
+  type PricedCall,
+  streamed,
+} from '../../support/billing/priced-calls.js';
 import { costOf } from '../../support/cost.js';
-import { startGateway, testKey } from '../../support/gateway.js';
+import { startGateway } from '../../support/gateway.js';
 import { chunk, jsonAnswer, lastChunk, startRawUpstream, streamHead } from '../../support/upstream.js';
 
 /*
@@ -25,32 +35,15 @@ const price = {
 };
 const search = 10_000_000;
 
-type Kind = 'chat' | 'responses' | 'messages' | 'generateContent';
-
-interface Case {
-  readonly name: string;
-  /** Of the upstream. */
-  readonly kind: Kind;
-  readonly path: string;
-  readonly body: object;
+interface Case extends PricedCall {
   /** A JSON body, or the events of a stream. */
   readonly answer: object | readonly object[];
   /** What is charged, in nano-dollars. */
   readonly nanos: number;
 }
 
-const hello = [{ role: 'user', content: 'hi' }];
-const contents = [{ role: 'user', parts: [{ text: 'hi' }] }];
-const askChat = { path: '/v1/chat/completions', body: { messages: hello } };
-const askResponses = { path: '/v1/responses', body: { input: 'hi' } };
-const askMessages = { path: '/v1/messages', body: { max_tokens: 9, messages: hello } };
-const askGoogle = { path: '/v1beta/models/MODEL:generateContent', body: { contents } };
 const askEmbeddings = { path: '/v1/embeddings', body: { input: 'hi' } };
 const askGoogleEmbeddings = { path: '/v1beta/models/MODEL:embedContent', body: { content: contents[0] } };
-
-function streamed<Ask extends { readonly body: object }>(ask: Ask): Ask {
-  return { ...ask, body: { ...ask.body, stream: true } };
-}
 
 const embedded = { object: 'list', model: 'm', data: [{ object: 'embedding', index: 0, embedding: [1, 2] }] };
 const embeddingsAnswer = {
@@ -428,21 +421,10 @@ test('each member of a usage that is billed is charged at its price, streamed or
       },
     },
   });
-  for (const { name, kind, path, body, answer, nanos } of cases) {
+  for (const each of cases) {
     const before = costOf(gateway);
-    upstream.answer = bytesOf(answer);
-    const answered = await fetch(gateway.url + path.replace('MODEL', kind), {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${testKey}`,
-        'content-type': 'application/json',
-        'anthropic-version': '2023-06-01',
-      },
-      body: JSON.stringify({ model: kind, ...body }),
-    });
-    const text = await answered.text();
-    t.equal(answered.status, 200, `${name}: ${text.slice(0, 300)}`);
-    await gateway.linesUntil(answered.headers.get('x-request-id') ?? '');
-    t.equal(costOf(gateway) - before, nanos, name);
+    upstream.answer = bytesOf(each.answer);
+    await gateway.linesUntil(await callPriced(t, gateway.url, each));
+    t.equal(costOf(gateway) - before, each.nanos, each.name);
   }
 });

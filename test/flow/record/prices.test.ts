@@ -1,5 +1,15 @@
 import { test } from 'tap';
 import type { LedgerRecord } from '../../../src/usage/ledger-record.js';
+import {
+  askChat,
+  askGoogle,
+  askMessages,
+  askResponses,
+  callPriced,
+  contents,
+  type PricedCall,
+  streamed,
+} from '../../support/billing/priced-calls.js';
 import { testKey } from '../../support/gateway.js';
 import { startLedger } from '../../support/ledger.js';
 import { chunk, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
@@ -29,12 +39,7 @@ const price = {
 };
 const search = 10_000_000;
 
-interface Case {
-  readonly name: string;
-  /** Of the upstream. */
-  readonly kind: 'chat' | 'messages' | 'generateContent' | 'responses';
-  readonly path: string;
-  readonly body: object;
+interface Case extends PricedCall {
   /** A JSON body, or the events of a stream. */
   readonly answer: object | readonly string[];
   readonly record: Partial<LedgerRecord>;
@@ -42,17 +47,7 @@ interface Case {
   readonly nanos: number;
 }
 
-const hello = [{ role: 'user', content: 'hi' }];
-const askChat = { path: '/v1/chat/completions', body: { messages: hello } };
-const askResponses = { path: '/v1/responses', body: { input: 'hi' } };
-const askMessages = { path: '/v1/messages', body: { max_tokens: 9, messages: hello } };
-const contents = [{ role: 'user', parts: [{ text: 'hi' }] }];
-const askGoogle = { path: '/v1beta/models/MODEL:generateContent', body: { contents } };
 const askGoogleStream = { path: '/v1beta/models/MODEL:streamGenerateContent?alt=sse', body: { contents } };
-
-function streamed<Ask extends { readonly body: object }>(ask: Ask): Ask {
-  return { ...ask, body: { ...ask.body, stream: true } };
-}
 
 const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
 const named = (value: { readonly type: string; readonly [member: string]: unknown }): string =>
@@ -511,21 +506,10 @@ function bytesOf(answer: Case['answer']): string {
 
 test('what each protocol reports, streamed or not, translated or not, is in the ledger at its exact price', async (t) => {
   const { upstream, gateway, lines } = await startLedger(t, modelWith({}));
-  const ids: (string | null)[] = [];
-  for (const { name, kind, path, body, answer } of cases) {
-    upstream.answer = bytesOf(answer);
-    const answered = await fetch(gateway.url + path.replace('MODEL', kind), {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${testKey}`,
-        'content-type': 'application/json',
-        'anthropic-version': '2023-06-01',
-      },
-      body: JSON.stringify({ model: kind, ...body }),
-    });
-    const text = await answered.text();
-    t.equal(answered.status, 200, `${name}: ${text.slice(0, 200)}`);
-    ids.push(answered.headers.get('x-request-id'));
+  const ids: string[] = [];
+  for (const each of cases) {
+    upstream.answer = bytesOf(each.answer);
+    ids.push(await callPriced(t, gateway.url, each));
   }
   const records = await lines(cases.length);
   for (const [index, { name, record, nanos }] of cases.entries()) {
@@ -540,7 +524,7 @@ test('what the vendor is paid stands beside what the client is charged', async (
   const { upstream, gateway, lines } = await startLedger(t, modelWith({ cost }), { groups });
   const ask = async () => {
     const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
-    const body = JSON.stringify({ model: 'chat', messages: hello });
+    const body = JSON.stringify({ model: 'chat', ...askChat.body });
     const answered = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
     await answered.text();
   };
