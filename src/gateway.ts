@@ -65,7 +65,7 @@ import { OpenCalls } from './usage/open-calls.js';
 import { appendOnce, createUsageWriter, retentionOf, type UsageWriter } from './usage/writer.js';
 import { TaskBook } from './video/book.js';
 import { startStoreSweep } from './video/store-sweep.js';
-import { requestSeries } from './wire/request-id.js';
+import { requestSeries } from './wire/head.js';
 import { atOnce, type Steps } from './wire/steps.js';
 import { TurnQueue } from './wire/turn-queue.js';
 

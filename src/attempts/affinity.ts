@@ -5,7 +5,7 @@
  * bound on its load holds for them as well.
  */
 
-import { wordAt } from '../wire/word.js';
+import { wordAt } from '../wire/json-skip.js';
 
 /** Bytes of a prompt that decide. A prompt cache knows beginnings, and hashing more would cost every call. */
 export const affinityBytes = 1024;

@@ -4,7 +4,7 @@ import { type AttemptFailure, GatewayError, guard } from '../errors.js';
 import type { Asking, Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
-import type { VendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
+import type { VendorAccountError } from '../protocols/error-formats/vendor-account.js';
 import type { ResponseHead, UpstreamExchange } from '../upstream/types.js';
 import { carriesAccount, type ErrorAnswer, toldStatus } from './error-answer.js';
 import type { TargetHealth } from './health.js';

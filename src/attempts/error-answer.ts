@@ -1,12 +1,12 @@
 import type { ConfiguredHeaders, Upstream } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { Call } from '../flow/call.js';
-import { secretError } from '../protocols/error-formats/own-secrets.js';
-import { vendorAccountStatusOf } from '../protocols/error-formats/vendor-account.js';
 import {
+  secretError,
   type VendorAccountStatus,
   vendorAccountError,
-} from '../protocols/error-formats/vendor-account-error.js';
+  vendorAccountStatusOf,
+} from '../protocols/error-formats/vendor-account.js';
 import type { ResponseHead } from '../upstream/types.js';
 import { vendorStatus } from '../video/upstream-formats/native-error.js';
 import { fieldsOf } from '../wire/head.js';

@@ -1,7 +1,7 @@
 import type { FaultPlace, GatewayError, GivenUpBy } from '../errors.js';
 import type { Call, GatewayPath, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
-import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/types.js';

@@ -1,5 +1,5 @@
 import type { Upstream } from '../config/types.js';
-import { readings } from '../protocols/error-formats/own-secrets.js';
+import { readings } from '../protocols/error-formats/vendor-account.js';
 
 /** Characters of an upstream's words that are looked at, and that reach the log. */
 const longestRead = 8192;

@@ -123,16 +123,6 @@ export interface MadeMedia {
   readonly resolution: string | null;
 }
 
-/** What was asked for, with what the answer tells of it in its place. */
-export function joinMade(asked: MadeMedia | null, told: MadeMedia | null): MadeMedia | null {
-  if (asked === null || told === null) return asked ?? told;
-  return {
-    size: told.size ?? asked.size,
-    quality: told.quality ?? asked.quality,
-    resolution: told.resolution ?? asked.resolution,
-  };
-}
-
 /**
  * How upstreams serve calls, as far as it has a price. The ledger has them by their places in this list: new ones come
  * last.

@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
+import { checkVendorcVersion, presentedKey, unwritableHeader } from '../protocols/credentials/credentials.js';
 import { openai } from '../protocols/error-formats/openai.js';
 import { methodNotAllowed, type Route, unknownOperation, unknownUrl } from '../routes.js';
 import { type CompiledSchema, type ValidatedBody, validateBody } from '../schema/compile.js';
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
-import { authenticate } from './authenticate.js';
 import { Intake } from './body/intake.js';
 import { Upload } from './body/upload.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
@@ -140,6 +140,38 @@ function findRoute(call: Call): Route {
   const operation = unknownOperation(method, path) ?? methodNotAllowed(method, match.allow);
   if (operation instanceof GatewayError) throw operation;
   return operation;
+}
+
+const unknownKey = new GatewayError('invalid_api_key', 'The API key is not known here.');
+const notKnownYet = new GatewayError(
+  'store_unavailable',
+  'The API key is not in the config, and the keys of the store are not known yet: try again shortly.',
+  { retryAfter: 1 },
+);
+const expiredKey = new GatewayError('invalid_api_key', 'The API key has expired.');
+
+/**
+ * Finds the key of a call.
+ * @returns the call
+ * @throws {GatewayError} `invalid_api_key` when there is none, none in the right place, or none that is valid;
+ * `store_unavailable` when it may be one that is not known yet; status 400 when the protocol wants a version header and
+ * gets none, and for a header that an upstream would be sent and cannot.
+ */
+function authenticate(call: Call, route: Route): AuthenticatedCall {
+  call.route = route;
+  const presented = presentedKey(route.auth, call.exchange.head);
+  if (typeof presented !== 'string') throw presented;
+  const key = call.running.keys.find(presented);
+  if (key === null) throw call.running.keys.isComplete ? unknownKey : notKnownYet;
+  if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw expiredKey;
+  call.key = key;
+  call.authenticatedAt = performance.now();
+  call.bodyAt = call.authenticatedAt;
+  const { unwritable, vendorcVersion } = call.exchange.head;
+  if (unwritable !== '') throw unwritableHeader(unwritable);
+  const refusal = checkVendorcVersion(route.auth, vendorcVersion);
+  if (refusal !== null) throw refusal;
+  return call as AuthenticatedCall;
 }
 
 /** The second half, with the whole body at hand. */

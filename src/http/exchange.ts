@@ -1,7 +1,6 @@
 import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { type FaultPlace, type GatewayError, type Guarded, surfaceFault } from '../errors.js';
-import { asksToClose, isBodyless, type Writable } from '../wire/head.js';
-import { requestIdOf, requestSeries } from '../wire/request-id.js';
+import { asksToClose, isBodyless, requestIdOf, requestSeries, type Writable } from '../wire/head.js';
 import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
 import type { AnswerHead, ClientLink, LinkOwner } from './client-link.js';

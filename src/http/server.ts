@@ -12,7 +12,7 @@ import {
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, handFault } from '../errors.js';
 import { formatAuthority } from '../wire/authority.js';
-import { nextRequestNumber } from '../wire/request-id.js';
+import { nextRequestNumber } from '../wire/head.js';
 import { createBodyPool } from './body.js';
 import { type Cors, type CorsSettings, createCors } from './cors.js';
 import { Exchange, type ExchangeHost } from './exchange.js';

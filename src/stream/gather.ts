@@ -1,6 +1,6 @@
 import type { OwnSecrets } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
-import { encodedKeyError } from '../protocols/error-formats/own-secrets.js';
+import { encodedKeyError } from '../protocols/error-formats/vendor-account.js';
 import { looksLikeText, textWithin } from '../wire/plain-text.js';
 
 const firstBytes = 4096;

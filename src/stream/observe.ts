@@ -22,12 +22,11 @@ import {
 } from '../conversation/stream-rules.js';
 import type { MadeMedia, Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
+import { keyError, tellable } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
 import type { AnswerTransform, StreamFailure, TransformEnd, WaitingEnd } from './answer-transform.js';
 import { LargeEvent } from './large-event.js';
 import { streamedWeight, writtenIn } from './streamed-text.js';
-import { Tail, tailBytes } from './tail.js';
 import { VendorAccountErrors } from './vendor-account-errors.js';
 
 /** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
@@ -415,5 +414,35 @@ class OutputEstimate {
     const written = isStream ? streamedWeight(tail, this.passed) : this.passed;
     const ofText = this.#ofMedia === 0 ? 1 : 1 - this.#ofMedia / this.passed;
     return this.#media * mediumTokens + tokensOf(written * ofText);
+  }
+}
+
+/** How much of a stream's end is kept: more than its final events, and little enough for Node's buffer pool. */
+export const tailBytes = 1536;
+
+/** Keeps the last bytes of a passing stream, so that its usage and its end are read once, when it is over. */
+export class Tail {
+  #buffer: Buffer | null = null;
+  #length = 0;
+
+  add(run: Buffer): void {
+    this.#buffer ??= Buffer.allocUnsafe(2 * tailBytes);
+    const buffer = this.#buffer;
+    if (run.length >= tailBytes) {
+      run.copy(buffer, 0, run.length - tailBytes);
+      this.#length = tailBytes;
+      return;
+    }
+    if (this.#length + run.length > buffer.length) {
+      buffer.copyWithin(0, this.#length - tailBytes, this.#length);
+      this.#length = tailBytes;
+    }
+    run.copy(buffer, this.#length);
+    this.#length += run.length;
+  }
+
+  /** @returns at most the last `2 * tailBytes` bytes; valid until the next `add` */
+  bytes(): Buffer {
+    return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
   }
 }

@@ -21,8 +21,12 @@ import type { Keep } from '../conversation/kept-turns.js';
 import type { StreamStart } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { keyError, tellable } from '../protocols/error-formats/own-secrets.js';
-import { toldError, vendorAccountErrorOf } from '../protocols/error-formats/vendor-account.js';
+import {
+  keyError,
+  tellable,
+  toldError,
+  vendorAccountErrorOf,
+} from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
 import { eventEnd, parseEvent } from '../wire/sse.js';

@@ -1,11 +1,16 @@
 /** Reads the bytes of one answer: its head, then its body by the framing of RFC 9112 section 6.3. No I/O. */
 import { ChunkedState, decodeChunked } from '../wire/chunked.js';
-import { maxHeadBytes, type ParsedHead, parseHead } from '../wire/head.js';
+import { asksToClose, initialOf, isBodyless, maxHeadBytes, textBytes, tokenBytes } from '../wire/head.js';
 
 /** More interim answers (1xx) than this before the answer itself are refused. */
 const maxInterim = 10;
 
+const tab = 0x09;
 const lf = 0x0a;
+const cr = 0x0d;
+const space = 0x20;
+const colon = 0x3a;
+const zero = 0x30;
 
 type BodyKind = 'length' | 'chunked' | 'close';
 
@@ -158,4 +163,327 @@ export class AnswerReader {
     this.problem = problem;
     return null;
   }
+}
+
+/** A head with more field lines than this is refused. */
+export const maxFields = 100;
+
+/** The head of an answer. Names are lower-case; values have no white space around them. */
+export class ParsedHead {
+  status = 0;
+  /** Minor version: 0 or 1. */
+  minor = 1;
+  /** Its field lines as they came, until somebody asks for `fields`: most answers have none that anybody wants. */
+  lines = '';
+  /** See `mayHave`; until they are known, those of all names. Fields that govern have members of their own, and count for none. */
+  initials = -1;
+  /** Length of the body where the framing says it (0 for answers that have none), else -1. */
+  contentLength = -1;
+  /** True when the body comes in chunks. */
+  chunked = false;
+  /** False when the connection must not carry another request. */
+  reusable = true;
+  /** `timeout` of the `keep-alive` field in seconds, or -1. */
+  keepAliveSeconds = -1;
+  /** Value of the only `content-encoding` field, lower-case, or null; empty when there are several fields. */
+  contentCoding: string | null = null;
+  /** First value of `content-type`, or null. */
+  contentType: string | null = null;
+  /** Offset in the buffer of the first byte after the head. */
+  end = 0;
+  #fields: string[] | null = null;
+
+  /** `[name, value, name, value, …]`, in the order in which they came. */
+  get fields(): string[] {
+    this.#fields ??= cutFields(this.lines);
+    return this.#fields;
+  }
+
+  /** Whether a name of a field that does not govern may begin with one of these letters. @param initials as `initialsOf` gives them */
+  mayHave(initials: number): boolean {
+    return (this.initials & initials) !== 0;
+  }
+
+  /** First value of a field, or null. The name is lower-case. */
+  get(name: string): string | null {
+    const fields = this.fields;
+    for (let i = 0; i < fields.length; i += 2) {
+      if (fields[i] === name) return fields[i + 1] ?? null;
+    }
+    return null;
+  }
+}
+
+const protocolName = Buffer.from('HTTP/1.');
+
+/** Cuts field lines that `readFields` has found good. */
+function cutFields(lines: string): string[] {
+  const fields: string[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const lineEnd = lines.indexOf('\r\n', at);
+    const nameEnd = lines.indexOf(':', at);
+    if (lineEnd === at) break;
+    let start = nameEnd + 1;
+    let end = lineEnd;
+    while (start < end && isBlank(lines.charCodeAt(start))) start++;
+    while (end > start && isBlank(lines.charCodeAt(end - 1))) end--;
+    fields.push(lines.slice(at, nameEnd).toLowerCase(), lines.slice(start, end));
+    at = lineEnd + 2;
+  }
+  return fields;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === space || byte === tab;
+}
+
+/**
+ * Reads a response head from `buffer[start, end)`, where a byte beyond `end` may be anything.
+ * Complete lines are checked even while the head is incomplete, so that a peer that speaks another protocol is
+ * found out at once.
+ * @param toHead true when the request was a HEAD, whose answer has no body whatever its fields say.
+ * @returns the head; null when more bytes are needed; or, for a head that is refused, the reason.
+ */
+export function parseHead(
+  buffer: Buffer,
+  start: number,
+  end: number,
+  toHead: boolean,
+): ParsedHead | string | null {
+  const limit = Math.min(end, start + maxHeadBytes);
+  // A head that is whole ends before any line of its body: it need not be looked for.
+  const stop = buffer.lastIndexOf(lf, limit - 1) + 1;
+  const unfinished = limit - start === maxHeadBytes ? 'head too large' : null;
+  if (limit === start) return unfinished;
+
+  let at = start;
+  // Bytes of something else may have no line feed: they are not waited for until there are too many of them.
+  for (let i = 0; i < protocolName.length && at < limit; i++, at++) {
+    if (buffer[at] !== protocolName[i]) return 'not an HTTP/1 status line';
+  }
+  if (stop <= start) return unfinished;
+  const head = new ParsedHead();
+  head.minor = (buffer[at] as number) - zero;
+  if (head.minor !== 0 && head.minor !== 1) return 'unknown HTTP version';
+  if (buffer[at + 1] !== space) return 'malformed status line';
+  at += 2;
+  let status = 0;
+  for (let i = 0; i < 3; i++, at++) {
+    const digit = (buffer[at] as number) - zero;
+    if (digit < 0 || digit > 9) return 'malformed status code';
+    status = status * 10 + digit;
+  }
+  if (status < 100) return 'malformed status code';
+  head.status = status;
+  // The space after the code belongs to the grammar, but servers without a reason phrase leave it out.
+  if (buffer[at] === space) {
+    at++;
+    while (textBytes[buffer[at] as number] === 1) at++;
+  }
+  if (buffer[at] !== cr || buffer[at + 1] !== lf) return 'malformed status line';
+  at += 2;
+  return readFields(head, buffer, at, stop, toHead) ?? unfinished;
+}
+
+/**
+ * Every range that gets here ends with a line feed, which stops all the inner loops: no bounds checks in them. Only the
+ * fields that govern the connection and the body are cut out.
+ */
+function readFields(
+  head: ParsedHead,
+  buffer: Buffer,
+  from: number,
+  stop: number,
+  toHead: boolean,
+): ParsedHead | string | null {
+  let at = from;
+  let count = 0;
+  let initials = 0;
+  const framing = new Framing();
+  while (at < stop) {
+    if (buffer[at] === cr) {
+      if (buffer[at + 1] !== lf) return 'bare carriage return';
+      head.lines = buffer.toString('latin1', from, at);
+      head.initials = initials;
+      head.end = at + 2;
+      return settle(head, framing, toHead);
+    }
+    const nameStart = at;
+    while ((tokenBytes[buffer[at] as number] as number) > 0) at++;
+    const nameEnd = at;
+    if (nameEnd === nameStart || buffer[nameEnd] !== colon) return 'malformed field name';
+    at++;
+    while (isBlank(buffer[at])) at++;
+    const valueStart = at;
+    while (textBytes[buffer[at] as number] === 1) at++;
+    if (buffer[at] !== cr || buffer[at + 1] !== lf) return 'malformed field value';
+    let valueEnd = at;
+    while (valueEnd > valueStart && isBlank(buffer[valueEnd - 1])) valueEnd--;
+    if (++count > maxFields) return 'too many fields';
+    const name = governingName(buffer, nameStart, nameEnd);
+    if (name === null) initials |= initialOf(buffer[nameStart] as number);
+    else {
+      // A tab is white space here as well (RFC 9110 section 5.6.3), but llhttp takes it for a part of these two: what
+      // two parsers frame differently is refused.
+      if (valueEnd < at && governsFraming(name) && buffer.subarray(valueEnd, at).includes(tab))
+        return 'tab after a framing field';
+      const problem =
+        name === 'content-length'
+          ? heedLength(framing, decimalAt(buffer, valueStart, valueEnd))
+          : heed(head, framing, name, valueText(buffer, valueStart, valueEnd));
+      if (problem !== null) return problem;
+    }
+    at += 2;
+  }
+  return null;
+}
+
+/** Fields that govern the connection and the body, and the type. */
+const governing = [
+  'connection',
+  'keep-alive',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'transfer-encoding',
+] as const;
+type GoverningName = (typeof governing)[number];
+
+interface Spelled<Text extends string = string> {
+  readonly text: Text;
+  readonly bytes: Uint8Array;
+}
+
+function byLength<Text extends string>(texts: readonly Text[]): readonly (readonly Spelled<Text>[])[] {
+  const longest = Math.max(...texts.map((text) => text.length));
+  return Array.from({ length: longest + 1 }, (_, length) =>
+    texts
+      .filter((text) => text.length === length)
+      .map((text) => ({ text, bytes: Uint8Array.from(Buffer.from(text, 'latin1')) })),
+  );
+}
+
+const governingNames = byLength(governing);
+/** Values that come again and again: without a string of its own for each head they are compared in no time. */
+const usualValues = byLength([
+  'close',
+  'keep-alive',
+  'chunked',
+  'application/json',
+  'application/json; charset=utf-8',
+  'text/event-stream',
+  'text/event-stream; charset=utf-8',
+]);
+
+const noValues: readonly Spelled[] = [];
+
+/** The name of a field that governs, whatever its case; null for any other. */
+function governingName(buffer: Buffer, start: number, end: number): GoverningName | null {
+  const length = end - start;
+  if (length >= governingNames.length) return null;
+  const names = governingNames[length] as readonly Spelled<GoverningName>[];
+  next: for (let i = 0; i < names.length; i++) {
+    const { text, bytes } = names[i] as Spelled<GoverningName>;
+    // Of all bytes of a token only the letters have another that differs from them in this bit.
+    for (let j = 0; j < length; j++) if (((buffer[start + j] as number) | 0x20) !== bytes[j]) continue next;
+    return text;
+  }
+  return null;
+}
+
+function valueText(buffer: Buffer, start: number, end: number): string {
+  const length = end - start;
+  const values = length < usualValues.length ? (usualValues[length] as readonly Spelled[]) : noValues;
+  next: for (let i = 0; i < values.length; i++) {
+    const { text, bytes } = values[i] as Spelled;
+    for (let j = 0; j < length; j++) if (buffer[start + j] !== bytes[j]) continue next;
+    return text;
+  }
+  return buffer.toString('latin1', start, end);
+}
+
+function governsFraming(name: GoverningName): boolean {
+  return name === 'content-length' || name === 'transfer-encoding';
+}
+
+/** What the fields of a head say about its body. */
+class Framing {
+  length = -1;
+  chunked = false;
+}
+
+/** Takes note of a field that governs. @returns why the head is refused, or null */
+function heed(
+  head: ParsedHead,
+  framing: Framing,
+  name: Exclude<GoverningName, 'content-length'>,
+  value: string,
+): string | null {
+  switch (name) {
+    case 'connection':
+      if (asksToClose(value)) head.reusable = false;
+      return null;
+    case 'keep-alive':
+      head.keepAliveSeconds = timeoutOf(value);
+      return null;
+    case 'content-type':
+      head.contentType ??= value;
+      return null;
+    case 'content-encoding':
+      head.contentCoding = head.contentCoding === null ? value.toLowerCase() : '';
+      return null;
+    case 'transfer-encoding':
+      if (framing.chunked) return 'repeated transfer-encoding';
+      if (head.minor === 0) return 'transfer-encoding in an HTTP/1.0 answer';
+      if (value.toLowerCase() !== 'chunked') return 'transfer coding other than chunked';
+      framing.chunked = true;
+      return null;
+  }
+}
+
+/** The same for the length of the body, -1 where that is none. */
+function heedLength(framing: Framing, length: number): string | null {
+  if (framing.length !== -1) return 'repeated content-length';
+  framing.length = length;
+  return length === -1 ? 'malformed content-length' : null;
+}
+
+/** RFC 9112 section 6.3: how the body of this answer ends. */
+function settle(head: ParsedHead, framing: Framing, toHead: boolean): ParsedHead | string {
+  if (framing.chunked && framing.length !== -1) return 'transfer-encoding together with content-length';
+  if (head.minor === 0) head.reusable = false;
+  if (toHead || isBodyless(head.status)) {
+    head.contentLength = 0;
+  } else if (framing.chunked) {
+    head.chunked = true;
+  } else {
+    head.contentLength = framing.length;
+    // Only the end of the connection ends such a body.
+    if (framing.length === -1) head.reusable = false;
+  }
+  return head;
+}
+
+/** The number that decimal digits stand for, or -1 when they are none or not exact as a double. */
+function decimalAt(bytes: Uint8Array, start: number, end: number): number {
+  if (start === end) return -1;
+  let number = 0;
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] as number) - zero;
+    if (digit < 0 || digit > 9) return -1;
+    number = number * 10 + digit;
+    if (number > Number.MAX_SAFE_INTEGER) return -1;
+  }
+  return number;
+}
+
+function timeoutOf(value: string): number {
+  for (const parameter of value.toLowerCase().split(',')) {
+    const trimmed = parameter.trim();
+    if (!trimmed.startsWith('timeout=')) continue;
+    const digits = trimmed.slice('timeout='.length);
+    const seconds = /^\d+$/.test(digits) ? Number(digits) : -1;
+    return Number.isSafeInteger(seconds) ? seconds : -1;
+  }
+  return -1;
 }

@@ -3,7 +3,7 @@
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import { type Guarded, guard, type UpstreamFailureReason } from '../errors.js';
-import { ParsedHead } from '../wire/head.js';
+import { ParsedHead } from './answer.js';
 import type { ResponseHead, UpstreamHandler } from './types.js';
 
 /** The request whose answer is decoded. */

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { HeadLines } from '../wire/head.js';
-import { headText } from '../wire/request-id.js';
+import { headText } from '../wire/head.js';
 import type { RequestBodySink, RequestBodySource, UpstreamRequest } from './types.js';
 
 /** What is copied at once has at least room for so many bytes, and at most: what comes in one piece leaves in one. */

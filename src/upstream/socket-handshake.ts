@@ -1,7 +1,7 @@
 /** The opening handshake with an upstream (RFC 6455 section 4.1): what is sent, and what is made of the answer. */
 import { createHash, randomBytes } from 'node:crypto';
-import { type HeadLines, headerLine, joinLines, type ParsedHead, requestLine } from '../wire/head.js';
-import { AnswerReader } from './answer.js';
+import { type HeadLines, headerLine, joinLines, requestLine } from '../wire/head.js';
+import { AnswerReader, type ParsedHead } from './answer.js';
 import type { SocketRequest } from './socket-types.js';
 
 /** Fields that the handshake itself is made of, or that would give it a body. */

@@ -1,5 +1,5 @@
 import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
-import type { RequestHeadLines } from '../wire/request-id.js';
+import type { RequestHeadLines } from '../wire/head.js';
 import type { Origin } from './origin.js';
 
 export interface UpstreamFailure {

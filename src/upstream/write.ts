@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { type Guarded, handFault } from '../errors.js';
-import type { NumberedHead } from '../wire/request-id.js';
+import type { NumberedHead } from '../wire/head.js';
 import type { UpstreamRequest } from './types.js';
 
 /** A request that is not copied. */

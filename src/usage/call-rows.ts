@@ -2,7 +2,7 @@ import { serviceTiers } from '../conversation/usage.js';
 import { none, unknownCost } from '../metrics/call-record.js';
 import { fromColumn, toColumn } from '../store/postgres-text.js';
 import type { StoredCall } from '../store/store.js';
-import { requestSeries } from '../wire/request-id.js';
+import { requestSeries } from '../wire/head.js';
 import { type CallTable, rowLength } from './call-table.js';
 import { isLedgerRecord, type LedgerRecord, type LedgerRecordLike, recordFields } from './ledger-record.js';
 import type { CallGroup } from './sums.js';

@@ -1,4 +1,4 @@
-import { requestSeries } from '../wire/request-id.js';
+import { requestSeries } from '../wire/head.js';
 import { type CallTable, keptColumns, rowLength } from './call-table.js';
 
 /** The form of pages. */

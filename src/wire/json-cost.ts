@@ -26,14 +26,6 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** A list of numbers takes so many bytes a value: that many are walked through in some milliseconds, whatever they are. */
-const walkedPerValue = 2;
-
-/** Whether a text is short enough to be walked through, though not to be parsed, before it is known what it costs. */
-export function isShortToWalk(length: number, most: number): boolean {
-  return length <= most * walkedPerValue;
-}
-
 /** Whether a text is so short that it cannot cost more than this, whatever is in it. */
 export function isCheap(length: number, most: number): boolean {
   return length * mostPerByte <= most;

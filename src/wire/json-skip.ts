@@ -493,3 +493,19 @@ export function needleAt(bytes: Buffer, { whole, part, partAt }: Needle, from: n
   }
   return -1;
 }
+
+/** Whether a text stands in bytes at an offset. Compared in a loop: a call into native code costs more than a short text. */
+export function standsAt(bytes: Buffer, at: number, text: Buffer): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text[i]) return false;
+  return true;
+}
+
+/** Four bytes as one number, the first one lowest. @param at with three bytes behind it */
+export function wordAt(bytes: Uint8Array, at: number): number {
+  return (
+    (bytes[at] as number) |
+    ((bytes[at + 1] as number) << 8) |
+    ((bytes[at + 2] as number) << 16) |
+    ((bytes[at + 3] as number) << 24)
+  );
+}

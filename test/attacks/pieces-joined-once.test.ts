@@ -4,7 +4,7 @@ import { type MessageHandler, serveMessage } from '../../src/http/message-respon
 import { RequestHead } from '../../src/http/request-head.js';
 import { SizedAnswer } from '../../src/http/sized.js';
 import type { ClientSocket } from '../../src/http/socket.js';
-import { messageIdOf, requestIdOf } from '../../src/wire/request-id.js';
+import { messageIdOf, requestIdOf } from '../../src/wire/head.js';
 
 /** Counts the bytes that are copied from one buffer to another while `work` runs. */
 function copiedBy(work: () => void): number {

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { parseErrorBody, retryAfterMsOf } from '../../src/attempts/told-error.js';
-import { parseHead } from '../../src/wire/head.js';
+import { parseHead } from '../../src/upstream/answer.js';
 
 test('when an upstream wants to be asked again is read from either header, the more exact one first', async (t) => {
   const told = (...lines: readonly string[]) => toldWith('', ...lines);

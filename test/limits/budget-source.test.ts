@@ -2,8 +2,7 @@ import { test } from 'tap';
 import type { Denial } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { admitted, ask, finish, startBudgetHost } from './budget-host.js';
-import type { SimulatedWorker } from './host.js';
-import { ownedUnits } from './host.js';
+import { ownedUnits, type SimulatedWorker } from './host.js';
 import { pass, SimulatedAccounts } from './simulated-accounts.js';
 import { SimulatedTime } from './time.js';
 

@@ -4,8 +4,7 @@ import type { Pool } from '../../src/limits/pool.js';
 import { ShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
 import { integersOf } from '../support/seed.js';
-import type { SimulatedWorker } from './host.js';
-import { ownedUnits } from './host.js';
+import { ownedUnits, type SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
 import { type Use, worstMinute } from './ledger.js';
 

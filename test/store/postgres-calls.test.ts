@@ -18,7 +18,7 @@ import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { openCallsCollection } from '../../src/usage/open-calls.js';
 import { writePage } from '../../src/usage/page.js';
 import { exportUsage, type UsageFilter } from '../../src/usage/queries.js';
-import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
+import { requestIdOf, requestSeries } from '../../src/wire/head.js';
 import { ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings, unavailable } from '../suites/store.js';

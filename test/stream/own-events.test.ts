@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { marksOf } from '../../src/conversation/stream-rules.js';
-import { hasPlainLines, OwnEvents } from '../../src/stream/own-events.js';
+import { hasPlainLines, OwnEvents } from '../../src/stream/vendor-account-errors.js';
 import { eventEnd } from '../../src/wire/sse.js';
 import { fc } from '../support/seed.js';
 

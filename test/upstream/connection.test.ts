@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import type { RequestBodySink } from '../../src/upstream/types.js';
-import { headerLine, joinLines } from '../../src/wire/head.js';
-import { KeptHead, NumberedHead } from '../../src/wire/request-id.js';
+import { headerLine, joinLines, KeptHead, NumberedHead } from '../../src/wire/head.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, headOf, makeClient, onRequests, plainOrigin, rawServer } from './raw.js';
 

@@ -4,8 +4,8 @@ import { test } from 'tap';
 import { createOrigin } from '../../src/config/snapshot.js';
 import { GatewayError } from '../../src/errors.js';
 import { LookupError, type Resolver } from '../../src/upstream/address.js';
+import { ParsedHead } from '../../src/upstream/answer.js';
 import { type Reached, type RemoteOptions, reachUrl, redirectTarget } from '../../src/upstream/remote-url.js';
-import { ParsedHead } from '../../src/wire/head.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, headOf, listen, makeClient, onRequests, rawServer } from './raw.js';
 

@@ -3,7 +3,7 @@ import { CallTable, keptColumns, tableSpanMs } from '../../src/usage/call-table.
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { packColumns, unpackColumns, writePage } from '../../src/usage/page.js';
 import { readPage } from '../../src/usage/queries.js';
-import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
+import { requestIdOf, requestSeries } from '../../src/wire/head.js';
 import { fc } from '../support/seed.js';
 import { addRecord, anyRecord, ledgerRecord } from './records.js';
 

@@ -1,13 +1,15 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { encodedKeyError } from '../../protocols/error-formats/own-secrets.js';
-import { vendorAccountErrorOf } from '../../protocols/error-formats/vendor-account.js';
+import { encodedKeyError, vendorAccountErrorOf } from '../../protocols/error-formats/vendor-account.js';
+import type { AnswerTransform } from '../../stream/answer-transform.js';
+import { Beginning, beginningBytes, Gather } from '../../stream/gather.js';
 import type { ResponseHead } from '../../upstream/types.js';
 import { parseJson, parseObject } from '../../wire/json.js';
 import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { looksLikeText } from '../../wire/plain-text.js';
+import { Events, type Phase, type Undecided } from './phase.js';
 
-/* What an upstream's answer is, by its head and its first bytes, and why it may be of no use. */
+/* What an upstream's answer is, by its head and its first bytes: how it is taken, or why it is of no use. */
 
 /** No error is larger: what is, is not looked into. */
 const longestError = 64 * 1024;
@@ -156,13 +158,69 @@ const longestStart = 6;
  * @param isWhole nothing follows them
  * @returns null where more of them are needed
  */
-export function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json' | 'other' | null {
+function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json' | 'other' | null {
   const at = textStart(first);
   const start = first.toString('latin1', at, at + longestStart);
   if (start.startsWith('{') || start.startsWith('[')) return 'json';
   if (start.startsWith(':') || fieldStarts.some((field) => start.startsWith(field))) return 'events';
   const mayFollow = fieldStarts.some((field) => field.startsWith(start));
   return mayFollow && !isWhole ? null : 'other';
+}
+
+/** Error answers are taken whole up to this size: only then is it known that they are JSON. */
+const wholeErrorBytes = 1024 * 1024;
+
+/** An answer that has not shown by so many bytes what it is, is neither a stream nor JSON. */
+const decidingBytes = 4096;
+
+/** How an answer is taken that is of use, by its head. */
+export function takenAs(
+  transform: AnswerTransform,
+  head: ResponseHead,
+  { streamed, secrets }: { readonly streamed: boolean; readonly secrets: OwnSecrets },
+): Phase {
+  if (head.status >= 400)
+    return { name: 'whole', transform, head, mostBytes: wholeErrorBytes, gathered: null };
+  if (!streamed) return unstreamed(transform, head, secrets);
+  if (isEventStream(head)) return new Events(transform, head);
+  return { name: 'undecided', transform, head, gathered: new Gather(decidingBytes) };
+}
+
+/** What may be known of an answer that is passed on as it comes, before it is. */
+export function beginningOf(head: ResponseHead, secrets: OwnSecrets): Beginning {
+  return new Beginning(secrets, isMedia(head) ? beginningBytes : Number.POSITIVE_INFINITY);
+}
+
+function unstreamed(transform: AnswerTransform, head: ResponseHead, secrets: OwnSecrets): Phase {
+  if (leavesWhole(head, transform))
+    return { name: 'whole', transform, head, mostBytes: transform.wholeBytes, gathered: null };
+  return { name: 'opening', transform, head, beginning: beginningOf(head, secrets) };
+}
+
+/**
+ * Tells by its first bytes what an answer is that should be a stream and is not called one.
+ * @param mayBeJson it may be handed on as JSON
+ * @returns how it is taken from now on and what of it has come, null while more is needed; the phase is null for an
+ * answer of no use
+ */
+export function decide(
+  { transform, head, gathered }: Undecided,
+  chunk: Buffer,
+  { isWhole, mayBeJson, secrets }: { isWhole: boolean; mayBeJson: boolean; secrets: OwnSecrets },
+): { readonly phase: Phase | null; readonly first: Buffer } | null {
+  const isHeld = gathered.add(chunk, -1);
+  const first = isHeld ? gathered.take() : chunk;
+  const kind = isHeld ? kindOfAnswer(first, isWhole) : 'other';
+  if (kind === 'events') return { phase: new Events(transform, head), first };
+  if (kind === 'json' && mayBeJson) return { phase: unstreamed(transform, head, secrets), first };
+  if (kind !== null) return { phase: null, first };
+  gathered.add(first, -1);
+  return null;
+}
+
+/** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
+function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
+  return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
 }
 
 /** Why a stream is of no use that brings no event. */

@@ -103,7 +103,7 @@ class DetachedAnswer implements UpstreamHandler, Detached {
     this.#attempt.handler = this;
     if (phase.name === 'whole') {
       this.#beginWhole();
-      this.onData(phase.gathered.take());
+      if (phase.gathered !== null) this.onData(phase.gathered.take());
       takeAnswerMemory(this.#services, call, 0);
     }
     // It may have waited for its client.

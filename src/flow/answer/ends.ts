@@ -5,7 +5,7 @@ import { type AttemptOwner, RelayedAttempt } from '../../attempts/relayed-attemp
 import { asGatewayError, type GatewayError, type GivenUpBy } from '../../errors.js';
 import { Swept } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform, WaitingEnd } from '../../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/types.js';
 import type { RoutedCall } from '../call.js';

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { secretError } from '../../protocols/error-formats/own-secrets.js';
+import { secretError } from '../../protocols/error-formats/vendor-account.js';
 import type { ResponseHead } from '../../upstream/types.js';
 import { isReturned, returnedInitials } from '../../wire/passed-headers.js';
 import type { Call } from '../call.js';

@@ -1,14 +1,13 @@
-import type { OwnSecrets } from '../../config/types.js';
 import type { StreamStart } from '../../conversation/stream-rules.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
-import { Beginning, beginningBytes, Gather } from '../../stream/gather.js';
+import type { Beginning, Gather } from '../../stream/gather.js';
 import type { ResponseHead } from '../../upstream/types.js';
 import { parseJson } from '../../wire/json.js';
 import { EventRuns, parseEvent } from '../../wire/sse.js';
-import { isEventStream, isMedia, kindOfAnswer } from './content.js';
 
 /*
- * The phases of an answer that is relayed, and what moves it on. `Relay` does, and its ends (`AnswerEnds`).
+ * The phases of an answer that is relayed, and what moves it on. `Relay` does, and its ends (`AnswerEnds`), by what the answer
+ * is (`content`).
  *
  * waiting     its head comes                           `undecided`, `whole`, `opening` or `events` (`takenAs`)
  * undecided   its first bytes tell what it is          `events`, `whole` or `opening` (`decide`)
@@ -22,9 +21,6 @@ import { isEventStream, isMedia, kindOfAnswer } from './content.js';
  * any         given up, broken off, the client leaves  `over`
  * over        another attempt is made (`reset`)        `waiting`
  */
-
-/** Error answers are taken whole up to this size: only then is it known that they are JSON. */
-const wholeErrorBytes = 1024 * 1024;
 
 /** An answer whose head is there. */
 export interface Answering {
@@ -41,7 +37,10 @@ export interface Undecided extends Answering {
 /** It is collected, and leaves at once. */
 export interface Whole extends Answering {
   readonly name: 'whole';
-  readonly gathered: Gather;
+  /** It may have. */
+  readonly mostBytes: number;
+  /** Null before its first piece, which may be all of it. */
+  gathered: Gather | null;
 }
 
 /** It is passed on as it comes. */
@@ -103,58 +102,6 @@ export const over: Phase = { name: 'over' };
 export function mayKeepAlive(phase: Phase, transform: AnswerTransform | null): boolean {
   if (phase.name === 'waiting') return transform?.streamsUnasked !== true;
   return phase.name === 'events' ? !phase.runs.overlong : phase.name === 'keeping' && phase.isStream;
-}
-
-/** An answer that has not shown by so many bytes what it is, is neither a stream nor JSON. */
-const decidingBytes = 4096;
-
-/** How an answer is taken that is of use, by its head. */
-export function takenAs(
-  transform: AnswerTransform,
-  head: ResponseHead,
-  { streamed, secrets }: { readonly streamed: boolean; readonly secrets: OwnSecrets },
-): Phase {
-  if (head.status >= 400) return { name: 'whole', transform, head, gathered: new Gather(wholeErrorBytes) };
-  if (!streamed) return unstreamed(transform, head, secrets);
-  if (isEventStream(head)) return new Events(transform, head);
-  return { name: 'undecided', transform, head, gathered: new Gather(decidingBytes) };
-}
-
-/** What may be known of an answer that is passed on as it comes, before it is. */
-export function beginningOf(head: ResponseHead, secrets: OwnSecrets): Beginning {
-  return new Beginning(secrets, isMedia(head) ? beginningBytes : Number.POSITIVE_INFINITY);
-}
-
-function unstreamed(transform: AnswerTransform, head: ResponseHead, secrets: OwnSecrets): Phase {
-  if (leavesWhole(head, transform))
-    return { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) };
-  return { name: 'opening', transform, head, beginning: beginningOf(head, secrets) };
-}
-
-/**
- * Tells by its first bytes what an answer is that should be a stream and is not called one.
- * @param mayBeJson it may be handed on as JSON
- * @returns how it is taken from now on and what of it has come, null while more is needed; the phase is null for an
- * answer of no use
- */
-export function decide(
-  { transform, head, gathered }: Undecided,
-  chunk: Buffer,
-  { isWhole, mayBeJson, secrets }: { isWhole: boolean; mayBeJson: boolean; secrets: OwnSecrets },
-): { readonly phase: Phase | null; readonly first: Buffer } | null {
-  const isHeld = gathered.add(chunk, -1);
-  const first = isHeld ? gathered.take() : chunk;
-  const kind = isHeld ? kindOfAnswer(first, isWhole) : 'other';
-  if (kind === 'events') return { phase: new Events(transform, head), first };
-  if (kind === 'json' && mayBeJson) return { phase: unstreamed(transform, head, secrets), first };
-  if (kind !== null) return { phase: null, first };
-  gathered.add(first, -1);
-  return null;
-}
-
-/** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
-function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
-  return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
 }
 
 /** Some upstreams leave out the blank line behind their last event; what was cut short is no event. */

@@ -6,28 +6,36 @@ import type { OwnSecrets } from '../../config/types.js';
 import type { StreamStart } from '../../conversation/stream-rules.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../../stream/answer-transform.js';
+import { Gather } from '../../stream/gather.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../../upstream/types.js';
 import type { RoutedCall } from '../call.js';
 import { addBehind, wholeEnd } from '../conversation/keep.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from '../memory-budget.js';
 import { keepAliveBytes, outcomeOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { answerError, endedUnbegun, isEventStream, noStream, tooLarge, unfitError } from './content.js';
+import {
+  answerError,
+  beginningOf,
+  decide,
+  endedUnbegun,
+  isEventStream,
+  noStream,
+  takenAs,
+  tooLarge,
+  unfitError,
+} from './content.js';
 import { detachOrCancel } from './detached.js';
 import { AnswerEnds } from './ends.js';
 import { answerLines, streamLines } from './lines.js';
 import {
   type Answering,
   type Bytes,
-  beginningOf,
-  decide,
   type Events,
   mayKeepAlive,
   over,
   type Phase,
-  takenAs,
   type Undecided,
   type Whole,
   waiting,
@@ -318,11 +326,13 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
   }
 
   #onWhole(whole: Whole, chunk: Buffer): boolean {
-    const { head, gathered } = whole;
-    if (gathered.length === 0 && chunk.length === head.contentLength && this.handedOn === 'nothing') {
+    const { head } = whole;
+    if (whole.gathered === null && chunk.length === head.contentLength && this.handedOn === 'nothing') {
       this.#sendWhole(whole, chunk);
       return true;
     }
+    whole.gathered ??= new Gather(whole.mostBytes);
+    const { gathered } = whole;
     const room = gathered.roomFor(chunk.length, head.contentLength);
     if (room !== -1 && !this.#holdOrEnd(room)) return true;
     if (gathered.add(chunk, head.contentLength) || this.handedOn !== 'nothing') return true;
@@ -390,7 +400,7 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
 
   #endWhole(whole: Whole): void {
     const { head } = whole;
-    const body = whole.gathered.take();
+    const body = whole.gathered?.take() ?? Buffer.alloc(0);
     if (this.handedOn !== 'nothing') this.endBroken(this.#errorOf(head, body) ?? statusError(head, body));
     else this.#sendWhole(whole, body);
   }

@@ -7,7 +7,7 @@ import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { budgetKeptMs } from '../../limits/pools.js';
 import type { CallOutcome, CallRecord } from '../../metrics/call-record.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import {
   endOfResponse,
   type ResponseAction,

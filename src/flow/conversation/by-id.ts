@@ -5,8 +5,7 @@ import { carriesAccount } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/told-error.js';
 import { type Holder, isHolder, isLegalId } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
-import { keyError } from '../../protocols/error-formats/own-secrets.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError, keyError } from '../../protocols/error-formats/vendor-account.js';
 import {
   asksForStream,
   deletedResponse,

@@ -1,4 +1,4 @@
-import type { Price, UnpricedRule } from '../../config/types.js';
+import type { Key, Model, Price, UnpricedRule } from '../../config/types.js';
 import { GatewayError, retrySeconds } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { Decision, Denial } from '../../limits/admission.js';
@@ -13,7 +13,7 @@ import { factorOf } from '../record/consumption.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { type Expected, expectedOf, expectedTokens, limitsOutput, presumeSeconds } from './expected-usage.js';
-import { budgetsOf, hasBudget, LimitedCall, type PeriodBudget } from './limited-call.js';
+import { budgetsOf, LimitedCall, type PeriodBudget } from './limited-call.js';
 
 /*
  * Where a call meets its limits. What it needs of them is put together here and decided by its worker's `LeaseHolder`:
@@ -161,6 +161,11 @@ export function admitResolved(
   }
   limited.isAdmitted = true;
   next(services, call);
+}
+
+/** Whether anybody has set a budget for the calls of a key for a model. */
+function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
+  return budget !== null || groupBudgets.length > 0 || model.budget !== null;
 }
 
 /**

@@ -178,8 +178,3 @@ export function budgetOf(owner: string, budget: Budget, at: number): PeriodBudge
   current.set(budget, made);
   return made;
 }
-
-/** Whether anybody has set a budget for the calls of a key for a model. */
-export function hasBudget({ budget, groupBudgets }: Key, model: Model): boolean {
-  return budget !== null || groupBudgets.length > 0 || model.budget !== null;
-}

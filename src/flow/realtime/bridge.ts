@@ -13,9 +13,11 @@ import {
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
 import type { CallOutcome } from '../../metrics/call-record.js';
-import { keyError } from '../../protocols/error-formats/own-secrets.js';
-import { vendorAccountErrorOfClose } from '../../protocols/error-formats/vendor-account.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import {
+  isVendorAccountError,
+  keyError,
+  vendorAccountErrorOfClose,
+} from '../../protocols/error-formats/vendor-account.js';
 import { isPiece, mayAskForResponse, mayTellUsage } from '../../protocols/realtime/event-type.js';
 import {
   errorEvent,

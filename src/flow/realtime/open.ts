@@ -7,7 +7,7 @@ import type { Target } from '../../config/types.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { VendorHeaders } from '../../protocols/credentials/credentials.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
 import { openSocket } from '../../upstream/socket.js';
 import type { SocketFault, SocketListener, UpstreamSocket } from '../../upstream/socket-types.js';

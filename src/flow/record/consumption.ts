@@ -1,6 +1,6 @@
 import type { Key, Model, Price, Target } from '../../config/types.js';
 import { estimatedUsage } from '../../conversation/estimate-usage.js';
-import { joinMade, type MadeMedia, type Usage } from '../../conversation/usage.js';
+import type { MadeMedia, Usage } from '../../conversation/usage.js';
 import { type CallOutcome, type OtherAttempt, unknownCost } from '../../metrics/call-record.js';
 import { targetName } from '../../metrics/recorder.js';
 import type { Route } from '../../routes.js';
@@ -70,6 +70,16 @@ function isStructured({ contentType }: ResponseHead): boolean {
 }
 
 const nothing: readonly string[] = [];
+
+/** What images or videos were asked for, with what the answer tells of them in its place. */
+export function joinMade(asked: MadeMedia | null, told: MadeMedia | null): MadeMedia | null {
+  if (asked === null || told === null) return asked ?? told;
+  return {
+    size: told.size ?? asked.size,
+    quality: told.quality ?? asked.quality,
+    resolution: told.resolution ?? asked.resolution,
+  };
+}
 
 /** A call that goes on. */
 interface ConsumingCall extends Consumption {

@@ -18,8 +18,8 @@ import {
   readMessage,
 } from '../../protocols/responses/socket-message.js';
 import { closeCode } from '../../wire/close-code.js';
+import { messageIdOf } from '../../wire/head.js';
 import { invalidJson } from '../../wire/json-fault.js';
-import { messageIdOf } from '../../wire/request-id.js';
 import type { SessionCall } from '../call.js';
 import { account } from '../record/account.js';
 import { refuse } from '../refuse.js';

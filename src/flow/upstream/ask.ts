@@ -5,7 +5,7 @@ import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Upstream } from '../../config/types.js';
 import type { FaultPlace, UpstreamFailureReason } from '../../errors.js';
 import { alwaysEffects, noEffects } from '../../protocols/effects.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import { Gather } from '../../stream/gather.js';
 import type {
   Deadlines,
@@ -15,7 +15,7 @@ import type {
   UpstreamHandler,
 } from '../../upstream/types.js';
 import type { HeadLines } from '../../wire/head.js';
-import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/request-id.js';
+import { nextRequestNumber, requestIdOf, requestSeries } from '../../wire/head.js';
 import { isEventStream } from '../answer/content.js';
 import type { Asking } from '../call.js';
 import { keepMemory, takeAnswerMemory } from '../memory-budget.js';

@@ -15,14 +15,16 @@ import {
   headerLinesOf,
   inOnePiece,
   joinLines,
+  KeptHead,
   LinePair,
   linesWhere,
+  NumberedHead,
   noLines,
+  type RequestHeadLines,
   requestLine,
   writableLinesOf,
 } from '../../wire/head.js';
 import { withQuery } from '../../wire/query.js';
-import { KeptHead, NumberedHead, type RequestHeadLines } from '../../wire/request-id.js';
 import type { Asking, Call } from '../call.js';
 
 /**

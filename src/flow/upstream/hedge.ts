@@ -4,7 +4,7 @@ import { type AttemptOwner, RelayedAttempt } from '../../attempts/relayed-attemp
 import type { Target } from '../../config/types.js';
 import { GatewayError, guard } from '../../errors.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
-import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamExchange } from '../../upstream/types.js';
 import { type AnswerTaker, HeldAnswer, heldBackOf } from '../answer/held.js';
 import { type Call, deadlinesLeft, type RoutedCall } from '../call.js';

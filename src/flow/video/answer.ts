@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { OwnSecrets, Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { secretError } from '../../protocols/error-formats/own-secrets.js';
+import { secretError } from '../../protocols/error-formats/vendor-account.js';
 import { isPrivateName, isPublicAddress } from '../../upstream/address.js';
 import type { BookedTask } from '../../video/book.js';
 import type { ShowContext, TaskFailure, VideoTask } from '../../video/task.js';

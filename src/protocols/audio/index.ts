@@ -10,8 +10,8 @@ import {
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
+import { standsAt } from '../../wire/json-skip.js';
 import { eventStart, finalEvents, parseEvent } from '../../wire/sse.js';
-import { standsAt } from '../../wire/stands-at.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, plainEndpoint } from '../endpoint.js';
 import { upstreamError } from '../error-formats/upstream-error.js';

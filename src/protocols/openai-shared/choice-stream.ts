@@ -7,9 +7,16 @@ import {
 } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, listOf, parseObject, textOrNull } from '../../wire/json.js';
-import { afterColon, endOfString, endOfValue, isSpace, mostDepth, skipSpace } from '../../wire/json-skip.js';
+import {
+  afterColon,
+  endOfString,
+  endOfValue,
+  isSpace,
+  mostDepth,
+  skipSpace,
+  standsAt,
+} from '../../wire/json-skip.js';
 import { eventEnd, eventObject, lastEventEnd, lastEvents, parseEvent } from '../../wire/sse.js';
-import { standsAt } from '../../wire/stands-at.js';
 import { brokenEvent, foreignEvent, upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';
 

@@ -1,6 +1,5 @@
-import { afterColon, endOfNumber, endOfString } from '../../wire/json-skip.js';
+import { afterColon, endOfNumber, endOfString, standsAt } from '../../wire/json-skip.js';
 import { isPlainAscii } from '../../wire/plain-text.js';
-import { standsAt } from '../../wire/stands-at.js';
 
 /** Where an event's type stands: before everything that may be long, but for servers that sort their members. */
 const typeWithin = 256;

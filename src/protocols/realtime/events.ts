@@ -8,8 +8,7 @@ import { MemberGuard } from '../../wire/member-guard.js';
 import { looksLikeText } from '../../wire/plain-text.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 import { openaiError } from '../error-formats/openai.js';
-import { encodedKeyError, keyError } from '../error-formats/own-secrets.js';
-import { vendorAccountErrorOf } from '../error-formats/vendor-account.js';
+import { encodedKeyError, keyError, vendorAccountErrorOf } from '../error-formats/vendor-account.js';
 import { isPlainEvent } from './event-type.js';
 
 /*

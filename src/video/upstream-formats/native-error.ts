@@ -2,7 +2,7 @@ import { answeredAs, GatewayError } from '../../errors.js';
 import {
   type VendorAccountStatus,
   vendorAccountError,
-} from '../../protocols/error-formats/vendor-account-error.js';
+} from '../../protocols/error-formats/vendor-account.js';
 import { type JsonObject, numberOrNull } from '../../wire/json.js';
 import { failureKind } from '../failure-codes.js';
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { ownSecrets } from '../../../src/config/snapshot.js';
-import { keyAt } from '../../../src/protocols/error-formats/own-secrets.js';
+import { keyAt } from '../../../src/protocols/error-formats/vendor-account.js';
 
 test('of several keys in an answer the first is found, whichever is named first in the config', (t) => {
   const [one, two] = ['sk-own-key-one-Zq81xW', 'sk-own-key-two-Vb52kR'];
