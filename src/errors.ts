@@ -1,12 +1,12 @@
-/** Who is at fault: it decides what is logged loudly. */
+/** Who caused an error. Decides at which level it is logged. */
 type ErrorSource = 'client' | 'gateway' | 'upstream';
 
 interface ErrorEntry {
   readonly status: number;
   readonly source: ErrorSource;
-  /** The `code` string of chat-family error bodies; the other error formats map from the kind. */
+  /** `code` of OpenAI's error bodies. The other error formats derive theirs from the kind. */
   readonly code: string | null;
-  /** What the caller reads when the thrower gives no message of its own. */
+  /** Message for the caller, unless the error is created with one of its own. */
   readonly message: string;
 }
 
@@ -29,73 +29,73 @@ const upstream = (status: number, code: string, message: string): ErrorEntry => 
   message,
 });
 
-/** Every way in which a call can fail, in one table. The bodies are made from it in `protocols/error-formats/`. */
+/** Every way in which a call can fail. `protocols/error-formats/` makes the response bodies from it. */
 export const errorTable = {
   invalid_request: client(400, null, 'The request is not valid.'),
   invalid_value: client(400, 'invalid_value', 'A parameter has a value that is not allowed.'),
   missing_parameter: client(400, 'missing_required_parameter', 'A required parameter is missing.'),
-  unsupported_parameter: client(400, 'unsupported_parameter', 'A parameter is not supported here.'),
+  unsupported_parameter: client(400, 'unsupported_parameter', 'A parameter is not supported.'),
   previous_response_not_found: client(
     400,
     'previous_response_not_found',
-    'The response to go on from is not known here: send the whole conversation.',
+    'The previous response was not found: send the whole conversation.',
   ),
   thread_unsupported_request: client(
     400,
     'thread_unsupported_request',
-    'No thread is kept for this request: send the whole conversation without one.',
+    'Threads are not supported for this request: send the whole conversation without one.',
   ),
   invalid_json: client(400, 'invalid_json', 'The request body is not valid JSON.'),
-  invalid_request_body: client(400, 'invalid_request_body', 'The body belongs to another endpoint.'),
+  invalid_request_body: client(400, 'invalid_request_body', 'The request body is for a different endpoint.'),
   invalid_api_key: client(401, 'invalid_api_key', 'The API key is missing or not valid.'),
-  permission_denied: client(403, 'insufficient_permissions', 'This key may not do that.'),
+  permission_denied: client(
+    403,
+    'insufficient_permissions',
+    'This API key does not have permission for this request.',
+  ),
   model_not_found: client(
     404,
     'model_not_found',
     'The model does not exist or is not available to this key.',
   ),
-  not_found: client(404, 'not_found', 'There is nothing here.'),
-  item_not_found: client(404, null, 'An item that the input refers to is not known here.'),
+  not_found: client(404, 'not_found', 'Not found.'),
+  item_not_found: client(404, null, 'An item that the input refers to was not found.'),
   thread_not_found: client(
     404,
     'thread_not_found',
-    'The message to go on from is not known here: send the whole conversation.',
+    'The message to continue from was not found: send the whole conversation.',
   ),
   unknown_url: client(404, 'unknown_url', 'Unknown request URL.'),
   method_not_allowed: client(405, 'method_not_allowed', 'This method is not allowed here.'),
-  conflict: client(409, 'conflict', 'The request is in conflict with the state of its object.'),
+  conflict: client(409, 'conflict', 'The request conflicts with the current state of the resource.'),
   request_timeout: client(408, 'request_timeout', 'The request did not arrive in time.'),
   request_too_large: client(413, 'request_too_large', 'The request body is too large.'),
   unsupported_media_type: client(415, 'unsupported_media_type', 'The content type is not supported here.'),
-  upgrade_required: client(426, 'upgrade_required', 'This endpoint is not served in this form.'),
-  range_not_satisfiable: client(
-    416,
-    'range_not_satisfiable',
-    'There is nothing in the range that was asked for.',
-  ),
+  upgrade_required: client(426, 'upgrade_required', 'This endpoint requires a different protocol.'),
+  range_not_satisfiable: client(416, 'range_not_satisfiable', 'The requested range is not satisfiable.'),
   rate_limit_exceeded: client(429, 'rate_limit_exceeded', 'Too many requests.'),
-  budget_exceeded: client(429, 'insufficient_quota', 'The budget is used up.'),
+  budget_exceeded: client(429, 'insufficient_quota', 'The budget is exhausted.'),
   client_closed: client(499, 'client_closed', 'The client closed the connection.'),
-  internal_error: gateway(500, 'internal_error', 'The gateway had an internal error.'),
+  internal_error: gateway(500, 'internal_error', 'The gateway encountered an internal error.'),
   not_implemented: gateway(501, 'not_implemented', 'This endpoint is not implemented.'),
-  overloaded: gateway(503, 'overloaded', 'The gateway is overloaded, try again shortly.'),
+  overloaded: gateway(503, 'overloaded', 'The gateway is overloaded: try again shortly.'),
   store_unavailable: gateway(
     503,
     'store_unavailable',
-    'The store of the gateway cannot be reached, try again shortly.',
+    'The gateway cannot reach its store: try again shortly.',
   ),
-  upstream_error: upstream(502, 'upstream_error', 'The upstream did not give a valid answer.'),
+  upstream_error: upstream(502, 'upstream_error', 'The upstream did not return a valid response.'),
   unsupported_stream_event: upstream(
     502,
     'unsupported_stream_event',
-    'The upstream sent a stream that is not of the protocol in use.',
+    'The upstream sent a stream event that its protocol does not have.',
   ),
   upstream_timeout: upstream(504, 'upstream_timeout', 'The upstream did not answer in time.'),
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorKind = keyof typeof errorTable;
 
-/** How an upstream can fail a request. */
+/** Why a request to an upstream failed. */
 export type UpstreamFailureReason =
   | 'connect_failed'
   | 'connect_timeout'
@@ -113,9 +113,8 @@ export type UpstreamFailureReason =
   | 'closed';
 
 /**
- * Why an attempt is given up whose connection has not failed. An answer of no use (`unusable_answer`), or one of which no
- * event has come in its time (`first_token_timeout`), is the upstream's own doing; more than the gateway takes
- * (`answer_too_large`), no memory for it (`no_room`) and a fault of the gateway's own are not.
+ * Why an attempt was given up although its connection works. `unusable_answer` and `first_token_timeout` (no event within
+ * `firstTokenMs`) are the upstream's fault. `answer_too_large`, `no_room` (no memory left for it) and `gateway_fault` are not.
  */
 export type GivenUpBy =
   | 'unusable_answer'
@@ -124,12 +123,12 @@ export type GivenUpBy =
   | 'no_room'
   | 'gateway_fault';
 
-/** How an attempt came to no answer, or to no whole or usable one. */
+/** Why an attempt did not produce a complete, usable answer. */
 export type AttemptFailure = UpstreamFailureReason | GivenUpBy;
 
 /**
- * What refuses calls of a key that asks for too much: a configured limit, or what it may hold at a worker whatever its
- * limits (sockets and their memory, messages that wait on one, downloads).
+ * What refused a call: a configured limit, or one of the fixed bounds on what a key may hold at a worker (sockets and their
+ * memory, messages that wait on a socket, downloads).
  */
 export type RefusingLimit =
   | 'requests'
@@ -141,44 +140,41 @@ export type RefusingLimit =
   | 'downloads';
 
 interface ErrorDetails {
-  /** Path of the parameter at fault, as a caller writes it: `messages[2].content`. */
+  /** Path of the parameter at fault, as in `messages[2].content`. */
   readonly param?: string | null;
   /** Seconds for `retry-after`. */
   readonly retryAfter?: number | null;
   /** Value of the `allow` header (405). */
   readonly allow?: string | null;
-  /** An upstream's own error that is told in the caller's format: its status and code. The upstream is its source. */
+  /** Status and code of an upstream's error that is passed on in the caller's format. Its source is the upstream. */
   readonly answered?: { readonly status: number; readonly code: string | null };
   /**
-   * Clients are told not to try again by themselves: what was asked for may have been done all the same, or another try
-   * cannot succeed for long.
+   * Tells clients not to retry on their own: the request may have taken effect, or a retry cannot succeed for a long time.
    */
   readonly unrepeatable?: boolean;
-  /** The upstream does not accept the gateway's own key or account: the status that says so. */
+  /** The status with which an upstream refused the gateway's own API key or account. */
   readonly vendorAccountStatus?: 401 | 402 | 403;
-  /** The limit that refuses the call, for the metrics. */
+  /** The limit that refused the call, for the metrics. */
   readonly limit?: RefusingLimit;
-  /** It is more than the gateway takes, which says nothing against whoever sent it. */
+  /** An answer exceeded the gateway's own size limit, which does not count against its upstream. */
   readonly tooLarge?: boolean;
-  /** An upstream's stream came to its end before its first event, as one that breaks off does. */
+  /** An upstream's stream ended before its first event. It is treated as one that broke off. */
   readonly unbegun?: boolean;
-  /** Hidden from callers, shown in the log. */
+  /** For the log; never shown to callers. */
   readonly cause?: unknown;
 }
 
-/** What `retry-after` may say of a wait: whole seconds, and one at least. */
+/** Converts a wait to the value of `retry-after`: whole seconds, at least one. */
 export function retrySeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }
 
-/** The code of an error of Node or the system (`ENOENT`), or an empty string. */
+/** Returns the code of an error from Node or the system, such as `ENOENT`, or an empty string. */
 export function errorCode(fault: unknown): string {
   return fault instanceof Error && 'code' in fault && typeof fault.code === 'string' ? fault.code : '';
 }
 
-/**
- * An error as data: what happened, and what its caller may know of it.
- */
+/** An error with all that is needed to answer its caller and to log it. */
 export class GatewayError extends Error {
   readonly kind: ErrorKind;
   readonly status: number;
@@ -213,20 +209,20 @@ export class GatewayError extends Error {
   }
 }
 
-/** @returns what was thrown, as an error that a caller may see: what is none of ours becomes an `internal_error` */
+/** Makes an error for the caller of what was thrown: anything but a `GatewayError` becomes `internal_error`. */
 export function asGatewayError(fault: unknown): GatewayError {
   return fault instanceof GatewayError ? fault : new GatewayError('internal_error', null, { cause: fault });
 }
 
 /**
- * An error that an upstream has told, as the one of ours that it means: with the status of that.
- * @param code the upstream's
+ * Makes the gateway's error for one that an upstream reported, with the status of its kind.
+ * @param code the upstream's error code
  */
 export function answeredAs(kind: ErrorKind, message: string, code: string | null = null): GatewayError {
   return new GatewayError(kind, message, { answered: { status: errorTable[kind].status, code } });
 }
 
-/** The same error of a request whose work may have been done all the same. */
+/** Returns the same error, marked as one that clients must not retry on their own. */
 export function unrepeatable(error: GatewayError): GatewayError {
   if (error.unrepeatable) return error;
   const { kind, message, status, code, source, cause } = error;
@@ -234,36 +230,36 @@ export function unrepeatable(error: GatewayError): GatewayError {
   return new GatewayError(kind, message, { ...answered, unrepeatable: true, cause });
 }
 
-/** Where a fault was caught: the label of a metric, so a few words and no others. */
+/** Where an unexpected exception was caught. The values are labels of a metric. */
 export type FaultPlace =
-  /** A client's request: its head, its body, its answer. */
+  /** A callback of a client's request: its head, body or response. */
   | 'request'
   /** A client's WebSocket. */
   | 'socket'
-  /** A connection to an upstream, and the fetching of a file. */
+  /** A connection to an upstream, or the download of a file. */
   | 'upstream'
   | 'timer'
-  /** What waited for a promise: of the store, or of an upstream that is asked for a task. */
+  /** A continuation of a promise: of the store, or of a request about a task. */
   | 'promise'
   /** A message between the processes of a host. */
   | 'ipc'
-  /** The noting of calls that have ended. */
+  /** The recording of calls that have ended. */
   | 'report'
   /** The operators' listener. */
   | 'admin'
-  /** What nobody caught. */
+  /** An exception that nothing caught. */
   | 'process';
 
-/** What callbacks belong to: a call, a session, a connection. */
+/** The owner of callbacks: a call, a session or a connection. */
 export interface Guarded {
-  /** One of its callbacks has thrown: it ends, alone, gives back what it holds, and has the fault counted and logged. */
+  /** Called when a callback has thrown. The owner ends, releases what it holds, and has the exception counted and logged. */
   onFault(where: FaultPlace, fault: unknown): void;
 }
 
 /**
- * Makes a callback whose faults end what it belongs to, and nothing else. Every callback that is registered with uWS,
- * Node or another part goes through this, so that none has to look out for itself.
- * @param otherwise what is returned in place of what the callback would have; left out where nobody reads that
+ * Wraps a callback so that an exception in it ends its owner and nothing else. Every callback that is registered with uWS,
+ * Node or another part of the gateway is wrapped.
+ * @param otherwise what to return after an exception; omitted where the result is not read
  */
 export function guard<Arguments extends unknown[]>(
   where: FaultPlace,
@@ -282,7 +278,7 @@ export function guard<Arguments extends unknown[], Result>(
   callback: (...args: Arguments) => Result,
   otherwise?: Result,
 ): (...args: Arguments) => Result | undefined {
-  // A fixed number of arguments, which no callback here exceeds: gathering and spreading them costs several times more.
+  // Three arguments, which no callback exceeds: rest parameters and spreading cost several times more.
   const call = callback as unknown as (a: unknown, b: unknown, c: unknown) => Result;
   return ((a: unknown, b: unknown, c: unknown): Result | undefined => {
     try {
@@ -295,8 +291,8 @@ export function guard<Arguments extends unknown[], Result>(
 }
 
 /**
- * The same for a callback that many share.
- * @param ownerOf finds by the first argument whose it is
+ * Wraps a callback that several owners share.
+ * @param ownerOf finds the owner by the first argument
  */
 export function guardEach<First, Rest extends unknown[]>(
   where: FaultPlace,
@@ -312,7 +308,7 @@ export function guardEach<First, Rest extends unknown[]>(
   };
 }
 
-/** Tells an owner of a fault. Never throws: what the owner throws at that has no owner. */
+/** Reports an exception to its owner. Never throws: exceptions of `onFault` itself go to the process. */
 export function handFault(owner: Guarded, where: FaultPlace, fault: unknown): void {
   try {
     owner.onFault(where, fault);
@@ -322,7 +318,7 @@ export function handFault(owner: Guarded, where: FaultPlace, fault: unknown): vo
   }
 }
 
-/** Hands a fault that has no owner to the process, which counts and logs it, once the running callback has ended. */
+/** Throws an exception that has no owner from a microtask, so that the process's handler counts and logs it. */
 export function surfaceFault(fault: unknown): void {
   queueMicrotask(() => {
     throw fault;

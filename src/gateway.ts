@@ -72,27 +72,27 @@ import { TurnQueue } from './wire/turn-queue.js';
 export interface GatewayOptions {
   readonly snapshot: Snapshot;
   readonly log: Logger;
-  /** Tells whoever owns the limits of this host. Must not throw. */
+  /** Sends a message to the owner of the host's limits, the primary. Must not throw. */
   readonly sendLease: (message: HolderMessage) => void;
-  /** Keys that come and go beside those of the config; none unless given. */
+  /** Keys that operators create and revoke, beside those of the config. */
   readonly managedKeys?: ManagedKeySet;
-  /** Where the lines of `log` go, and those of calls. */
+  /** Receives the lines of `log` and of the access log. */
   readonly lines: LineSink;
-  /** In which a video is fetched and kept, or given up, in milliseconds; ten minutes unless given. */
+  /** Time limit for downloading a video to keep, in milliseconds. Default: ten minutes. */
   readonly keepVideoMs?: number | undefined;
 }
 
 const tickMs = 1000;
 const leaseTickMs = 100;
 /**
- * A process of another host, or another container, that has not renewed the record of its long calls for so long is taken
- * for dead: of several hosts, one may be cut off from the database and serve on.
+ * Milliseconds after which a process of another host or container counts as dead if it has not renewed the record of its long
+ * calls. With several hosts it is long, since a host that is cut off from the database continues to serve.
  */
 const silentMs = { embedded: 60_000, postgres: 15 * 60_000 } as const;
-/** Longest wait for the last entries of the ledger. */
+/** How long closing waits for the last ledger entries, in milliseconds. */
 const lastEntriesMs = 2000;
 
-/** One worker's gateway: the only place that knows every part. */
+/** The gateway of one worker: creates every part and connects them. */
 export class Gateway {
   readonly #log: Logger;
   readonly #managedKeys: ManagedKeySet | null;
@@ -104,7 +104,7 @@ export class Gateway {
   readonly #recorder: Recorder;
   readonly #accessLog: AccessLog;
   readonly #usageWriter: UsageWriter;
-  /** Calls that wait to be noted together. */
+  /** Ended calls that wait to be recorded together. */
   readonly #recordQueue: RecordQueue;
   readonly #services: Services;
   readonly #server: Server;
@@ -253,7 +253,7 @@ export class Gateway {
 
   #startTickers(): readonly NodeJS.Timeout[] {
     const sweepMemory = createMemorySweep(() => this.#server.served());
-    // One by one: what one of them throws keeps none of the others from its turn.
+    // Guarded one by one, so that an exception in one does not skip the others.
     const every = (ms: number, ...works: (() => void)[]): NodeJS.Timeout => {
       const own = { onFault: (where: FaultPlace, fault: unknown) => this.reportFault(where, fault) };
       const guarded = works.map((work) => guard('timer', own, work));
@@ -281,7 +281,7 @@ export class Gateway {
     ];
   }
 
-  /** @param client of its upstreams */
+  /** Reads the current values of the gauges. */
   #readGauges(client: UpstreamClient): GaugeReadings {
     const { sessions, memory } = this.#services;
     const now = performance.now();
@@ -311,7 +311,7 @@ export class Gateway {
     };
   }
 
-  /** Takes note of a call that has ended, a while later. */
+  /** Records an ended call, some time after its end. */
   #note(call: CallRecord): void {
     this.#logCall(call);
     this.#recentCalls.add(call);
@@ -322,7 +322,7 @@ export class Gateway {
       for (const attempt of call.otherAttempts ?? []) this.#meter(attemptRecord(call, attempt));
   }
 
-  /** A line that cannot be written keeps nobody from what the call has used. */
+  /** Logs a call. A failure to do so must not keep the call out of the ledger. */
   #logCall(call: CallRecord): void {
     try {
       this.#accessLog.add(call, this.#unixTime.at(call.endedAt));
@@ -333,12 +333,15 @@ export class Gateway {
 
   #meter(call: CallRecord): void {
     if (call.endsLater) return;
-    // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
+    // Calls in the ledger are counted in the metrics when their batch is written, which costs a fraction of the time.
     if (!call.isMetered || !this.#usageWriter.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);
   }
 
-  /** Not through the writer, which forgets what waits when its process is killed: whoever tells of it tells again. */
+  /**
+   * Records a correction. It bypasses the writer, whose waiting entries are lost if the process is killed: the caller repeats a
+   * correction until it is stored.
+   */
   async #correct(correction: CallRecord): Promise<void> {
     const calls = [{ call: correction, at: this.#unixTime.at(correction.endedAt) }];
     const retention = retentionOf(this.#services.running.snapshot.usage);
@@ -348,7 +351,7 @@ export class Gateway {
     if (isNew) this.#recorder.record(correction);
   }
 
-  /** The one place where faults are noted. Never throws: whoever has caught one is to go on. */
+  /** Counts and logs an unexpected exception. Never throws, so that its caller can continue. */
   #noteFault(where: FaultPlace, fault: unknown, id: string | undefined): void {
     try {
       this.#recorder.count('gateway_faults_total', 1, where);
@@ -357,18 +360,17 @@ export class Gateway {
         id === undefined ? 'a fault of ours' : 'a call failed by our own fault',
       );
     } catch {
-      // It was counted. A log that throws cannot be told so.
+      // The exception is counted. Nothing more can be done if the log itself throws.
     }
   }
 
-  /** @returns the port, which differs from the one asked for when that was 0. */
+  /** @returns the port, which matters if 0 was requested */
   listen(host: string, port: number): Promise<number> {
     return this.#server.listen(host, port);
   }
 
   /**
-   * Puts another config in force for the calls to come; calls under way keep theirs. It is in force, all of it, with the
-   * last step.
+   * Applies a new config to calls from now on; calls in flight keep theirs. The switch happens as a whole in the last step.
    */
   *swapSteps(snapshot: Snapshot): Steps<void> {
     yield* this.#health.retainSteps(targetsOf(snapshot));
@@ -381,53 +383,53 @@ export class Gateway {
     this.onKeysChanged();
   }
 
-  /** The managed keys are not what they were: sessions end whose key is none any more. */
+  /** Called when managed keys have changed. Ends the sessions of keys that were revoked. */
   onKeysChanged(): void {
     this.#services.sessions.review(this.#services.running);
   }
 
-  /** Takes no more connections, and serves on those that there are. */
+  /** Stops accepting connections, and continues to serve those that are open. */
   stopListening(): Promise<void> {
     return this.#server.stopListening();
   }
 
   /**
    * Stops accepting and resolves when every call has ended.
-   * @param graceMs for so long what still comes on idle connections is served; a moment unless given
+   * @param graceMs how long requests on idle connections are still served. Default: a moment
    */
   async drain(graceMs?: number): Promise<void> {
     await this.#server.drain(graceMs);
     await this.#services.unattended.ended();
   }
 
-  /** Hears of the limits of this host. */
+  /** Handles a message from the owner of the host's limits. */
   receiveLease(message: OwnerMessage): void {
     this.#services.limits.receive(message);
   }
 
-  /** Counts and logs a mistake of ours that belongs to no call. Never throws. */
+  /** Counts and logs an unexpected exception that belongs to no call. Never throws. */
   reportFault(where: FaultPlace, fault: unknown): void {
     this.#noteFault(where, fault, undefined);
   }
 
-  /** Nobody owns the limits any more: what is leased may be used up. */
+  /** Called when the owner of the limits is gone. What is leased may still be used. */
   loseLeases(): void {
     this.#services.limits.disconnect();
   }
 
-  /** What was counted since it was last taken, and the numbers of the moment. */
+  /** Returns the counts since the last `takeMetrics`, and the current gauges. */
   metrics(): MetricsSnapshot {
     this.#countAll();
     return this.#recorder.snapshot();
   }
 
-  /** The same for whoever adds up what it takes: it is forgotten here. */
+  /** Returns the same and resets the counts, for a caller that adds them up. */
   takeMetrics(): MetricsSnapshot {
     this.#countAll();
     return this.#recorder.take();
   }
 
-  /** Does that in steps, one at a time. @returns parts of it that are told one after the other: see `snapshotParts` */
+  /** Does the same in steps. @returns the metrics in parts that are sent one after the other: see `snapshotParts` */
   *takeMetricsSteps(): Steps<readonly MetricsSnapshot[]> {
     this.#countAll();
     yield;
@@ -439,7 +441,7 @@ export class Gateway {
     this.#usageWriter.count();
   }
 
-  /** The last calls, and how the targets are. */
+  /** Lists recent calls, the health of targets and the use of limits. */
   *inspectSteps(): Steps<Inspection> {
     this.#recordQueue.flush();
     this.#unixTime.check();
@@ -449,15 +451,15 @@ export class Gateway {
       targets.push(target);
       yield;
     }
-    const told = inspectTargets(targets, (agoMs) => this.#unixTime.at(now - agoMs));
+    const inspected = inspectTargets(targets, (agoMs) => this.#unixTime.at(now - agoMs));
     yield;
     const limits = yield* inspectLimits(usedOf(this.#services.limits));
-    return { requests: this.#recentCalls.list(), targets: told, limits };
+    return { requests: this.#recentCalls.list(), targets: inspected, limits };
   }
 
   /**
-   * Cuts what is left, and resolves when what was noted of it is in the store, or `lastEntriesMs` each for the ledger and
-   * for the calls under way have passed without that.
+   * Ends all calls that are left. Resolves when their records are in the store, or when the ledger and the calls in flight have
+   * each taken `lastEntriesMs`.
    */
   async close(): Promise<void> {
     for (const ticker of this.#tickers) clearInterval(ticker);
@@ -472,7 +474,7 @@ export class Gateway {
     this.#server.close();
     this.#services.limits.close();
     this.#services.upstream.close();
-    // With the calls that were cut just now.
+    // Includes the calls that were ended just now.
     this.#recordQueue.flush();
     for (const { record } of this.#services.background.close()) this.#meter(record);
     const lines = this.#accessLog.close();
@@ -497,7 +499,11 @@ function* usedOf(limits: LeaseHolder) {
   for (const { name, inUse, inWindow } of limits.units()) yield { name, used: inUse + inWindow };
 }
 
-/** @param before what was running until now: paths depend on the vendors' words alone, and a router takes a millisecond */
+/**
+ * Derives what calls need from a config.
+ * @param before what was in force until now. Its router is reused if the vendors' words are the same, since building one takes
+ * a millisecond
+ */
 function runningFrom(
   snapshot: Snapshot,
   managedKeys: ManagedKeySet | null,
@@ -528,12 +534,12 @@ function routerFor(vendors: Snapshot['vendors']): Running['router'] {
   );
 }
 
-/** What a server has to know of the config to read the heads of requests. */
+/** Returns the settings with which the server reads the heads of requests. */
 function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
   return { vendorc: vendors.vendorc, vendorg: vendors.vendorg, passed: passedHeaders };
 }
 
-/** Null where no page of another origin may call. */
+/** Returns null if the config allows no calls from pages of other origins. */
 function corsSettings({ listen, vendors, returnedHeaders }: Snapshot): CorsSettings | null {
   if (listen.cors === null) return null;
   return { ...listen.cors, exposed: [...rateHeaderNames(rateWord(vendors)), ...returnedHeaders] };

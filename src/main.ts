@@ -22,18 +22,18 @@ const help = `Usage: model-gateway <command> [options]
     --take-over         replace the gateway that serves on the port, if there is one; it finishes its answers
     --workers N         worker processes, 0 for one per core (or WORKERS)
   check --config FILE   explain every error of a config file
-  prices import FILE    find prices for the models of a config in LiteLLM's list of prices, and print them as config
-    --config FILE       the config (or GATEWAY_CONFIG)
-    --into FILE         the config, into which they are written
-    --replace           also for models that have a price
+  prices import FILE    look up the models of a config in LiteLLM's price list, and print their prices as config
+    --config FILE       config file (or GATEWAY_CONFIG)
+    --into FILE         config file to read and to write the prices into
+    --replace           also replace prices that the config has already
   key new               make a key, and its hash for the config file
   key hash [KEY]        print the hash of a key, read from standard input unless given
-  store export          write all that a store holds to standard output, as lines of JSON
-    --config FILE       of which config
-    --redis URL         in its place: what earlier versions kept in Redis; URLs with commas between them are a cluster
-    --prefix NAME       what stands before every key there, gw unless given
+  store export          write everything in a store to standard output, as lines of JSON
+    --config FILE       config file that names the store (or GATEWAY_CONFIG)
+    --redis URL         export what earlier versions kept in Redis instead; several URLs, separated by commas, are a cluster
+    --prefix NAME       prefix of the keys in Redis (default: gw)
   store import --config FILE
-                        put what was exported, from standard input, into a store that is empty
+                        read an export from standard input into an empty store
   store backup --config FILE --to FOLDER
                         copy an embedded store while gateways use it
 
@@ -43,16 +43,16 @@ Environment: GATEWAY_CONFIG, HOST, PORT, WORKERS, LOG_LEVEL (${logLevels.join(',
 `;
 
 /**
- * What a gateway without a config says when it is ready: where each SDK finds it, the key, and one command to paste.
- * @param url of the gateway, without a path
- * @param admin where operators sign in
- * @param said of the Node that it runs on, where that is not the user's
+ * What a gateway without a config prints when it is ready: the base URL for each SDK, the key, and a command to paste.
+ * @param url base URL of the gateway, without a path
+ * @param admin address and token of the operators' listener
+ * @param nodeNote which Node the gateway runs on, if it is not the caller's
  */
-function demoBanner(url: string, admin: AdminAccess | null, said: string | null): string {
+function demoBanner(url: string, admin: AdminAccess | null, nodeNote: string | null): string {
   const body = '{"model":"sim-text","messages":[{"role":"user","content":"Hello"}]}';
   return `
 Model gateway, demo: every model is simulated, and only this machine can reach it.
-${said === null ? '' : `${said}.\n`}
+${nodeNote === null ? '' : `${nodeNote}.\n`}
   Base URLs   chat and responses SDKs      ${url}/v1
               messages SDKs                ${url}
               generateContent SDKs         ${url}
@@ -63,7 +63,7 @@ ${admin === null ? '' : `  Operators   ${admin.url}/ (console, metrics), with th
 `;
 }
 
-/** The command line cannot be understood: exit code 2. */
+/** A command line that is not valid. The process exits with code 2. */
 class UsageError extends Error {}
 
 const optionTypes = {
@@ -91,7 +91,10 @@ function readArguments() {
   }
 }
 
-/** A whole number from the command line, or else from the environment. An empty variable counts as unset. */
+/**
+ * Reads a whole number from the command line, or from the environment if the option is absent. An empty variable counts as
+ * unset.
+ */
 function readNumber(option: string, given: string | undefined, most: number): number | null {
   const variable = option.toUpperCase();
   const text = given ?? (process.env[variable] || undefined);
@@ -106,15 +109,15 @@ function configPath(options: Options): string | null {
   return options.config ?? (process.env.GATEWAY_CONFIG || null);
 }
 
-/** Reads the config file, or makes the demo's config where there is none. */
+/** Reads the config file. Without one, returns the config of the demo. */
 async function readConfig(path: string | null): Promise<ResolvedConfig> {
   if (path === null) return demoConfig(Math.floor(Date.now() / 1000));
-  // Loaded only here: compiling the schema takes a fifth of the second in which the demo is to be ready.
+  // Imported only when needed: compiling the schema takes 200 ms, and the demo has to be ready within a second.
   const { loadConfig } = await import('./config/load.js');
   return loadConfig(path, process.env);
 }
 
-/** A file of so many bytes is read by a thread, which takes with it what reading leaves behind. */
+/** Bytes from which on a config file is read in a thread: the memory that parsing takes is freed when the thread ends. */
 const largeConfig = 1024 * 1024;
 
 function readAtStart(path: string | null): Promise<ResolvedConfig> {
@@ -123,18 +126,18 @@ function readAtStart(path: string | null): Promise<ResolvedConfig> {
 }
 
 /**
- * Whoever reloads a gateway as soon as it is started would end it: that is what the signal does as long as nobody listens.
- * @returns ends this, and says whether a reload was asked for meanwhile
+ * Remembers SIGHUP during the start. Without a handler the signal would end the process.
+ * @returns removes the handler, and says whether the signal has arrived
  */
 function holdReloads(): () => boolean {
-  let isAsked = false;
-  const note = (): void => {
-    isAsked = true;
+  let isRequested = false;
+  const onSignal = (): void => {
+    isRequested = true;
   };
-  process.on('SIGHUP', note);
+  process.on('SIGHUP', onSignal);
   return () => {
-    process.off('SIGHUP', note);
-    return isAsked;
+    process.off('SIGHUP', onSignal);
+    return isRequested;
   };
 }
 
@@ -147,7 +150,7 @@ async function start(options: Options): Promise<number> {
   const host = options.host ?? (process.env.HOST || null);
   const port = readNumber('port', options.port, 65_535);
   const workers = readNumber('workers', options.workers, 1024);
-  const said = await launch();
+  const nodeNote = await launch();
   const releaseReloads = holdReloads();
   const withOptions = (config: ResolvedConfig): ResolvedConfig => {
     const listen = { ...config.listen, host: host ?? config.listen.host, port: port ?? config.listen.port };
@@ -162,7 +165,7 @@ async function start(options: Options): Promise<number> {
   }
   process.env.LOG_LEVEL = level;
   const log = createLog('primary', level);
-  if (said !== null) log.logger.info({ node: process.versions.node }, said);
+  if (nodeNote !== null) log.logger.info({ node: process.versions.node }, nodeNote);
   const code = await supervise({
     config,
     configPath: path === null ? null : resolve(path),
@@ -172,7 +175,7 @@ async function start(options: Options): Promise<number> {
     releaseReloads,
     log,
     onListening(url, admin) {
-      if (config.demo) process.stdout.write(demoBanner(url, admin, said));
+      if (config.demo) process.stdout.write(demoBanner(url, admin, nodeNote));
     },
   });
   await log.lines.written();
@@ -221,7 +224,7 @@ async function prices(
   return 0;
 }
 
-/** Whoever reads the file meanwhile sees it as it was, or as it is then. It stays where links lead, and its owner's. */
+/** Replaces a file atomically: readers see the old text or the new one. Symbolic links, mode and owner are kept. */
 function replaceFile(path: string, text: string): void {
   const file = realpathSync(path);
   const { mode, uid, gid } = statSync(file);
@@ -250,7 +253,7 @@ function key(action: string | undefined, given: string | undefined): number {
 }
 
 async function store(action: string | undefined, options: Options): Promise<number> {
-  // Loaded only here: nobody else has a use for it.
+  // Imported only when needed: no other command uses these modules.
   const [{ exportStore, importStore }, { copyEmbedded }] = await Promise.all([
     import('./store/move.js'),
     import('./store/embedded-dump.js'),
@@ -301,7 +304,7 @@ async function run(): Promise<number> {
   throw new UsageError(command === undefined ? 'a command is needed' : `there is no command "${command}"`);
 }
 
-/** Whoever reads what a command prints may have seen enough, as `head` has: it ends then, without a word. */
+/** Ends the process when its output is no longer read, as behind `| head`. That is no error to report. */
 function endWithReader(fault: NodeJS.ErrnoException): void {
   if (fault.code !== 'EPIPE')
     process.stderr.write(`what was asked for cannot be written: ${fault.message}\n`);

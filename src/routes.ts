@@ -53,68 +53,68 @@ import type { CompiledSchema } from './schema/compile.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
 
-/** What a route does; the flow has one handler for each. */
+/** What a route does. `flow/serve` has one handler for each. */
 type Operation =
   /** Calls a model at an upstream. */
   | 'call'
-  /** `GET /v1/models` and one model of it: the request's headers choose the format. */
+  /** `GET /v1/models`, and one model of it. The request's headers select the format. */
   | 'modelList'
   | 'model'
-  /** The same under `/v1beta`, always in generateContent format. */
+  /** The same under `/v1beta`, always in the format of generateContent. */
   | 'googleModelList'
   | 'googleModel'
-  /** Calls a model at an upstream with a form that is passed on while it arrives. */
+  /** Calls a model at an upstream with a form that is relayed while it arrives. */
   | 'upload'
-  /** Makes images, from a body of one of two forms. */
+  /** Makes images, from a body in JSON or a form. */
   | 'image'
-  /** Makes a video task, in the format and of what the route says. */
+  /** Creates a video task, in the format of the route. */
   | 'videoCreate'
   | 'videoShow'
   | 'videoContent'
-  /** Makes or shows a video task, as the query says. */
+  /** Creates or shows a video task, depending on the query. */
   | 'videoAction'
-  /** What is asked of a response by its id. */
+  /** Requests about a response by its id. */
   | 'responseShow'
   | 'responseDelete'
   | 'responseItems'
   | 'responseCancel'
-  /** A WebSocket that is bridged to one of an upstream. */
+  /** A WebSocket that is bridged to a WebSocket of an upstream. */
   | 'realtime'
-  /** A WebSocket over which responses are made; coding agents try it first, and fall back to POST on 426 alone. */
+  /** A WebSocket for responses. Coding agents try it first, and fall back to POST only on 426. */
   | 'responsesSocket'
-  /** Answers 501. */
+  /** Responds with 501. */
   | 'unimplemented';
 
-/** One line of the HTTP surface: all that is known of a request from its method and path. */
+/** One entry of the HTTP surface: everything that follows from a request's method and path. */
 export interface Route {
   readonly method: string;
-  /** As `parsePath` of the router reads it. */
+  /** Path pattern: see `parsePath` of the router. */
   readonly path: string;
   readonly operation: Operation;
-  /** The protocol in which the model must be offered, or null where no model is called. */
+  /** Protocol in which the model has to be offered; null if the route calls no model. */
   readonly protocol: Protocol | null;
   readonly errorFormat: ErrorFormat;
   readonly auth: AuthStyle;
   readonly schema: CompiledSchema | null;
-  /** The check of an upload. */
+  /** Checks the form of an upload. */
   readonly form: FormSchema | null;
-  /** What is called, or null where no model is. */
+  /** What the route calls; null if it calls no model. */
   readonly endpoint: Endpoint | null;
   readonly image: ImageOperation | null;
-  /** How upstreams that make images at endpoints of their own serve calls that ask for some; null where none can. */
+  /** How upstreams with separate image endpoints serve calls that ask for images; null if they cannot. */
   readonly images: ImagesTranslation | null;
   readonly video: VideoRoute | null;
   /**
-   * Whether answers are streamed: `asked` as the body says, `byQuery` always, as events or as one JSON array, which the
-   * query `alt` decides.
+   * Whether answers are streamed. `asked`: if the body requests it. `byQuery`: always, as events or as one JSON array depending
+   * on the query parameter `alt`.
    */
   readonly stream: 'asked' | 'byQuery' | 'never';
 }
 
-/** What a route says of its video calls. */
+/** What a route determines about its video calls. */
 export interface VideoRoute {
   readonly format: VideoFormat;
-  /** What a video is made of, where the path tells. */
+  /** What the video is made from, if the path says so. */
   readonly operation: 'text' | 'image';
 }
 
@@ -131,7 +131,7 @@ const unimplemented = [
   ['GET', '/v1/files/{file_id}/content'],
 ] as const;
 
-/** What a route has that calls no model at once. */
+/** Defaults of a route, which does not call a model. */
 const plain = {
   protocol: null,
   errorFormat: openai,
@@ -200,7 +200,7 @@ const surface: readonly Route[] = [
   ...videoRoutes('/vendork/v1/videos/text2video', kling, { format: 'vendork', operation: 'text' }),
   ...videoRoutes('/vendork/v1/videos/image2video', kling, { format: 'vendork', operation: 'image' }),
   ...videoRoutes('/v1/video/generations', openai, { format: 'generic', operation: 'text' }),
-  // Clients that join a base URL with a query leave out the slash.
+  // Clients that append a query to the base URL omit the slash.
   actionRoute('/vendorj/'),
   actionRoute('/vendorj'),
   modelRoute('/v1/models', 'modelList', openai, 'modelList'),
@@ -224,7 +224,7 @@ const surface: readonly Route[] = [
   ...unimplemented.map(([method, path]): Route => ({ ...plain, method, path, operation: 'unimplemented' })),
 ];
 
-/** What base URLs of some clients have before the version; a path behind it means what it means without. */
+/** Prefixes in the base URLs of some clients. A path with one is the same route as without. */
 const prefixes: readonly { readonly prefix: string; has(route: Route): boolean }[] = [
   { prefix: '/openai', has: ({ path, errorFormat }) => path.startsWith('/v1/') && isOfOpenai(errorFormat) },
   {
@@ -236,11 +236,11 @@ const prefixes: readonly { readonly prefix: string; has(route: Route): boolean }
 ];
 
 const contentModels = '/v1beta/models';
-/** The version that the vendor's SDKs are told for what is new (https://googleapis.github.io/js-genai/, "API Selection"). */
+/** The version that users of Google's SDKs select for preview features (https://googleapis.github.io/js-genai/, "API Selection"). */
 const previewModels = '/v1alpha/models';
 /**
- * Where the vendor's SDKs look for its models in its cloud (`vertexai: true`), with a key and in a project: the three
- * operations of https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference.
+ * Paths of Google's SDKs with `vertexai: true`, with an API key and in a project. They have the three operations of
+ * https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference.
  */
 const publisherModels: readonly string[] = ['/v1beta1', '/v1'].flatMap((version) => [
   `${version}/publishers/google/models`,
@@ -250,8 +250,8 @@ const publisherOperations =
   /^\/v1beta\/models\/\{model\}:(?:generateContent|streamGenerateContent|countTokens)$/;
 
 /**
- * Where clients of OpenAI's models on Azure ask: without a version, and for what calls a model below its deployment, whose
- * name is then the model's (https://learn.microsoft.com/en-us/azure/foundry/openai/reference).
+ * Paths of clients for OpenAI's models on Azure: without a version, and for calls of a model below its deployment, whose name
+ * is taken as the model (https://learn.microsoft.com/en-us/azure/foundry/openai/reference).
  */
 function azurePaths({ path, errorFormat, endpoint }: Route): readonly string[] {
   if (!path.startsWith('/v1/') || !isOfOpenai(errorFormat)) return [];
@@ -266,12 +266,12 @@ function isOfOpenai(errorFormat: ErrorFormat): boolean {
   return [openai, rerankErrorFormat, responsesErrorFormat].includes(errorFormat);
 }
 
-/** Where requests for a WebSocket are served. */
+/** Paths that accept WebSockets. */
 export const socketPaths: readonly string[] = surface
   .filter(({ operation }) => operation === 'realtime' || operation === 'responsesSocket')
   .flatMap((route) => servedPaths(route));
 
-/** All paths at which a route is served: its own, those with a prefix, and those of the vendors' clouds. */
+/** All paths of a route: its own, those with a prefix, and those of the vendors' clouds. */
 export function servedPaths(route: Route): readonly string[] {
   const prefixed = prefixes.filter(({ has }) => has(route)).map(({ prefix }) => prefix + route.path);
   if (!route.path.startsWith(contentModels)) return [route.path, ...prefixed, ...azurePaths(route)];
@@ -281,8 +281,8 @@ export function servedPaths(route: Route): readonly string[] {
 }
 
 /**
- * The whole HTTP surface. What is not built is not in it.
- * @param vendors real words that stand beside the neutral path prefixes: such a route is listed once for each.
+ * Returns every route that is served.
+ * @param vendors real vendor names beside the neutral path prefixes. A route with such a prefix is listed once for each.
  */
 export function buildRoutes(vendors: VendorWords): readonly Route[] {
   return surface.flatMap((route) =>
@@ -290,7 +290,7 @@ export function buildRoutes(vendors: VendorWords): readonly Route[] {
   );
 }
 
-/** A path with a neutral vendor prefix, and the same path with each real word in its place. */
+/** Returns a path, and if it has a neutral vendor prefix, the same path with each real vendor name in its place. */
 export function pathSpellings(path: string, vendors: VendorWords): readonly string[] {
   for (const neutral of ['vendork', 'vendorj'] as const) {
     const prefix = `/${neutral}`;
@@ -307,9 +307,9 @@ const doubledVersion = new RegExp(
 );
 
 /**
- * The 404 for a path that no route knows. A version twice means that it was put into the client's base URL although
- * the client appends it: the message says so.
- * @param path without the query, which may hold a key.
+ * Makes the 404 for an unknown path. If the path has the version twice, the message says that the client appends it to a base
+ * URL that already has it.
+ * @param path path without the query, which may contain a key
  */
 export function unknownUrl(method: string, path: string): GatewayError {
   const shown = path.length > longestEcho ? `${path.slice(0, longestEcho)}…` : path;
@@ -323,7 +323,7 @@ export function unknownUrl(method: string, path: string): GatewayError {
 
 const modelOperation = /^\/(v1|v1beta|v1alpha)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
 
-/** Operations of models that the vendor has and the gateway has not, by version and name. */
+/** Model operations that the vendor offers and the gateway does not, by version and name. */
 const notBuilt: ReadonlyMap<string, Route> = new Map(
   ['v1', 'v1beta', 'v1alpha'].flatMap((version) =>
     [
@@ -342,10 +342,10 @@ const notBuilt: ReadonlyMap<string, Route> = new Map(
 );
 
 /**
- * What a request for an operation of a model means that the table has no route for: a route that answers 501 to who has
- * a key, for one that the vendor has. They stand beside the table, since in it their paths would hide models whose names
- * end so.
- * @returns the 404 for any other operation, and null for a request for something else
+ * Resolves a request for a model operation that has no route. These operations are not in the table of routes, where their
+ * paths would shadow models whose names end alike.
+ * @returns a route that responds with 501 for an operation of the vendor, the 404 for any other operation, and null for a
+ * request for something else
  */
 export function unknownOperation(method: string, path: string): Route | GatewayError | null {
   const match = method === 'POST' ? modelOperation.exec(path) : null;
@@ -358,8 +358,8 @@ export function unknownOperation(method: string, path: string): Route | GatewayE
 }
 
 /**
- * The 405 for a known path.
- * @param allow methods of the path, as in the `Allow` header.
+ * Makes the 405 for a known path.
+ * @param allow methods of the path, as in the `Allow` header
  */
 export function methodNotAllowed(method: string, allow: string): GatewayError {
   return new GatewayError(
@@ -375,7 +375,7 @@ function modelRoute(path: string, operation: Operation, errorFormat: ErrorFormat
   return { ...plain, method: 'GET', path, operation, errorFormat, auth };
 }
 
-/** @param below path under that of the response */
+/** @param below path below that of the response */
 function responseRoute(method: string, below: string, operation: Operation): Route {
   const path = `/v1/responses/{response_id}${below}`;
   return { ...plain, method, path, operation, errorFormat: responsesErrorFormat };
@@ -417,7 +417,7 @@ function imageRoute(path: string, endpoint: Endpoint, image: ImageOperation): Ro
   };
 }
 
-/** The two routes of a video format: a task is made at its path and shown under it. */
+/** Returns the two routes of a video format, which create and show a task. */
 function videoRoutes(path: string, errorFormat: ErrorFormat, video: VideoRoute): readonly Route[] {
   const route = { ...plain, protocol: 'video', errorFormat, video } as const;
   return [

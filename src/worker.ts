@@ -1,5 +1,5 @@
-// One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file:
-// to find, read and link several hundred took a worker longer than all the rest of its start.
+// One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file,
+// since loading several hundred modules takes longer than the rest of its start.
 import { Compile } from 'typebox/schema';
 import { changedConfig, JoinedParts } from './config/change.js';
 import type { ResolvedConfig, ResolvedKey } from './config/resolve.js';
@@ -27,29 +27,29 @@ import {
 } from './supervisor/messages.js';
 import { inSlices, type Steps } from './wire/steps.js';
 
-/** A last report to the primary is waited for this long before the process ends without it. */
+/** How long the process waits for its last report to reach the primary before it exits anyway. */
 const lastReportMs = 500;
 
 useCompiler({ Compile });
 const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
-/** They are there before the gateway is, and stay through its reloads. */
+/** Created before the gateway, since the primary sends keys earlier; reloads keep them. */
 const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
-/** As it was told last; null before the start. */
+/** The config that the primary has sent last; null before the start. */
 let config: ResolvedConfig | null = null;
-/** What was told of the next one so far. */
+/** The parts of the next config that have arrived. */
 let parts = new JoinedParts();
-/** What the primary says of limits before there is a gateway. */
+/** Messages about limits that arrive before the gateway exists. */
 let earlyLeases: OwnerMessage[] = [];
 let listening = false;
-/** The primary has said that others listen in its place. */
+/** The primary has replaced this worker: it no longer accepts connections. */
 let isRelieved = false;
 let leaving = false;
 let finished = false;
 let timeouts: Pick<Timeouts, 'drainMs' | 'orphanMs'> = { drainMs: 0, orphanMs: 0 };
-/** Orders are carried out one after another: a reload may come while the start still runs. */
+/** Orders run one after another: a reload may arrive while the start is still running. */
 let orders: Promise<void> = Promise.resolve();
-/** Over when all questions of the primary are answered so far. */
+/** Resolves when all requests of the primary so far have been answered. */
 let answers: Promise<void> = Promise.resolve();
 
 const ignore = (): void => {};
@@ -64,20 +64,20 @@ function end(code: number): void {
 }
 
 function fail(error: unknown): void {
-  // What the system refuses is no mistake of ours: where one was made is told by a stack, and there is none.
-  const told = error instanceof ListenError ? { reason: error.message } : { err: error };
-  log.logger.fatal(told, 'the worker ends');
+  // An address that the system refuses is not a bug, so the log gets the reason and no stack.
+  const fields = error instanceof ListenError ? { reason: error.message } : { err: error };
+  log.logger.fatal(fields, 'the worker ends');
   setTimeout(() => end(1), lastReportMs);
   const reason = error instanceof Error ? error.message : String(error);
   report({ type: 'failed', reason }, () => end(1));
 }
 
 /**
- * The last net, for what no callback's owner has heard of: a part that belongs to no call, or a library. What callbacks
- * change belongs to a call, a session or a connection, each of which ends by its own fault, so nothing of them is left
- * half done here; to end the worker would cost every call under way, and give whoever finds such a fault a way to end
- * them all. So it is counted and logged, and the worker lives on: but not one that has yet to serve, which another
- * start may mend, and not where Node says that its own state is broken.
+ * Handles an error that nothing has caught, from code that belongs to no call or from a library. Callbacks run in a `guard`,
+ * which ends the call, session or connection that they belong to, so no half-finished state of those is left here. Ending
+ * the worker would fail every call in flight, and a client that can cause such an error could end them all. The error is
+ * therefore counted and logged, and the worker continues. It exits only if it does not serve yet, since a fresh start may
+ * help, and if Node reports that its own state is broken.
  */
 function survive(error: unknown): void {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
@@ -85,32 +85,32 @@ function survive(error: unknown): void {
   else gateway.reportFault('process', error);
 }
 
-/** A config with all that its first call would else wait for. */
-async function readySnapshot(told: ResolvedConfig, simulatorUrl: string | null): Promise<Snapshot> {
-  const snapshot = await inSlices(snapshotSteps(told, { simulatorUrl }));
+/** Builds the snapshot of a config, and compiles what its first call would otherwise wait for. */
+async function readySnapshot(next: ResolvedConfig, simulatorUrl: string | null): Promise<Snapshot> {
+  const snapshot = await inSlices(snapshotSteps(next, { simulatorUrl }));
   if (snapshot.translates) compileTranslationChecks();
   return snapshot;
 }
 
-/** The config with the keys that its snapshot has made of its own, which say the same: each is in memory once. */
-function* withKeysOf({ keyIds }: Snapshot, told: ResolvedConfig): Steps<ResolvedConfig> {
+/** The config with its keys replaced by the equal objects of its snapshot, so that each key is in memory once. */
+function* withKeysOf({ keyIds }: Snapshot, next: ResolvedConfig): Steps<ResolvedConfig> {
   const keys: ResolvedKey[] = [];
   for (const key of keyIds.values()) {
     keys.push(key);
     yield;
   }
-  return { ...told, keys };
+  return { ...next, keys };
 }
 
-/** What was told since this was called last. */
+/** Returns the config parts that have arrived since the last call. */
 function takeParts(): JoinedParts {
-  const told = parts;
+  const received = parts;
   parts = new JoinedParts();
-  return told;
+  return received;
 }
 
-async function start(order: OrderOf<'start'>, told: JoinedParts): Promise<void> {
-  config = await inSlices(changedConfig(null, told.change()));
+async function start(order: OrderOf<'start'>, received: JoinedParts): Promise<void> {
+  config = await inSlices(changedConfig(null, received.change()));
   const snapshot = await readySnapshot(config, order.simulatorUrl);
   config = await inSlices(withKeysOf(snapshot, config));
   timeouts = snapshot.timeouts;
@@ -129,12 +129,12 @@ async function start(order: OrderOf<'start'>, told: JoinedParts): Promise<void> 
   setInterval(report, heartbeatMs, { type: 'alive' } satisfies WorkerReport).unref();
 }
 
-async function reload(order: OrderOf<'reload'>, told: JoinedParts): Promise<void> {
+async function reload(order: OrderOf<'reload'>, received: JoinedParts): Promise<void> {
   let problem: string | null = null;
   try {
     if (config === null) throw new Error('it was not told to start');
-    // Also where it cannot be put in force: the next change is from this one.
-    config = await inSlices(changedConfig(config, told.change()));
+    // Kept even if it cannot be applied, since the primary sends the next change relative to it.
+    config = await inSlices(changedConfig(config, received.change()));
     const snapshot = await readySnapshot(config, order.simulatorUrl);
     config = await inSlices(withKeysOf(snapshot, config));
     if (gateway !== null) await inSlices(gateway.swapSteps(snapshot));
@@ -150,13 +150,13 @@ function takeKeys({ keys }: OrderOf<'keys'>): void {
   gateway?.onKeysChanged();
 }
 
-async function tellMetrics(id: number): Promise<void> {
+async function sendMetrics(id: number): Promise<void> {
   const nothing: Collected['snapshot'] = { counters: [], gauges: [], histograms: [] };
   const parts = gateway === null ? [nothing] : await inSlices(gateway.takeMetricsSteps());
   await inSlices(reportMetrics(parts, id));
 }
 
-/** The last part answers the question. */
+/** Sends metrics in parts. The last part carries the id of the request and thereby answers it. */
 function* reportMetrics(parts: readonly Collected['snapshot'][], id: number): Steps<void> {
   for (const [index, snapshot] of parts.entries()) {
     report({ type: 'collected', id: index === parts.length - 1 ? id : 0, snapshot });
@@ -164,20 +164,20 @@ function* reportMetrics(parts: readonly Collected['snapshot'][], id: number): St
   }
 }
 
-async function tellInspection(id: number): Promise<void> {
+async function sendInspection(id: number): Promise<void> {
   const nothing: Inspected['inspection'] = { requests: [], targets: [], limits: [] };
   const inspection = gateway === null ? nothing : await inSlices(gateway.inspectSteps());
   report({ type: 'inspected', id, inspection });
 }
 
-/** Answers a question once those before it are answered. */
-function answer(tellIt: (id: number) => Promise<void>, id: number): void {
-  answers = answers.then(() => tellIt(id)).catch((fault) => gateway?.reportFault('ipc', fault));
+/** Answers a request of the primary after the earlier ones. */
+function answer(send: (id: number) => Promise<void>, id: number): void {
+  answers = answers.then(() => send(id)).catch((fault) => gateway?.reportFault('ipc', fault));
 }
 
 /**
- * Ends once the requests in flight have, or at the limit: the primary keeps time too, but may be gone. A second call
- * sets another time for idle connections.
+ * Drains and exits when the requests in flight have ended, or at the drain limit. The primary enforces the limit too, but it
+ * may have died. A second call changes how long idle connections stay open.
  */
 async function leave(graceMs?: number): Promise<void> {
   if (gateway === null || !listening) return end(0);
@@ -196,10 +196,10 @@ function cut(): void {
 async function finish(served: Gateway): Promise<void> {
   if (finished) return;
   finished = true;
-  // Writes the lines of the last requests, too.
+  // Also writes the log and ledger lines of the last requests.
   await served.close();
   await answers;
-  // What was counted since the primary last asked.
+  // The counts since the primary's last request.
   setTimeout(() => end(0), lastReportMs);
   report({ type: 'collected', id: 0, snapshot: served.takeMetrics() }, () => end(0));
 }
@@ -210,7 +210,7 @@ async function stopListening(number: number): Promise<void> {
   report({ type: 'stopped-listening', number });
 }
 
-/** Not behind the orders before it where it has begun to leave: that is over only with the last call. */
+/** While the worker drains, the order does not wait for those before it: the drain ends only with the last call. */
 function stop({ number }: OrderOf<'stop-listening'>): void {
   if (leaving) stopListening(number).catch(fail);
   else orders = orders.then(() => stopListening(number)).catch(fail);
@@ -221,22 +221,22 @@ function drain({ graceMs }: OrderOf<'drain'>): void {
   else orders = orders.then(() => leave(graceMs)).catch(fail);
 }
 
-/** It leaves of its own accord, or as somebody else than the primary has told it to. */
+/** Drains without an order of the primary: on a signal, or because the primary has died. */
 function leaveAlone(forMs: number): void {
   report({ type: 'draining' });
   orders = orders.then(() => leave(forMs)).catch(fail);
 }
 
 /**
- * The primary has died. Whoever starts a gateway on this port next finds the workers that still listen (`take-over.ts`),
- * and tells them to leave when its own serve; until then they serve on by what they know.
+ * Called when the primary has died. The worker continues to serve with the config it has. The next gateway on this port finds
+ * the workers that still listen (`take-over.ts`), and signals them to drain when its own workers serve.
  */
 function onOrphaned(): void {
   gateway?.loseLeases();
   if (gateway === null || !listening) end(0);
   if (leaving) return;
   const { orphanMs } = timeouts;
-  // Elsewhere nobody could find it.
+  // On other systems the next gateway has no way to find it.
   if (isRelieved || orphanMs === 0 || process.platform !== 'linux') {
     leaveAlone(graceMs.replaced);
     return;
@@ -263,13 +263,13 @@ function onMessage(order: unknown): void {
       parts.add(order.part);
       break;
     case 'start': {
-      const told = takeParts();
-      orders = orders.then(() => start(order, told)).catch(fail);
+      const received = takeParts();
+      orders = orders.then(() => start(order, received)).catch(fail);
       break;
     }
     case 'reload': {
-      const told = takeParts();
-      orders = orders.then(() => reload(order, told));
+      const received = takeParts();
+      orders = orders.then(() => reload(order, received));
       break;
     }
     case 'keys':
@@ -279,10 +279,10 @@ function onMessage(order: unknown): void {
       report({ type: 'keys-confirmed', number: order.number });
       break;
     case 'collect':
-      answer(tellMetrics, order.id);
+      answer(sendMetrics, order.id);
       break;
     case 'inspect':
-      answer(tellInspection, order.id);
+      answer(sendInspection, order.id);
       break;
     case 'stop-listening':
       stop(order);
@@ -305,7 +305,7 @@ process.on('message', onOrder);
 process.on('disconnect', onOrphaned);
 process.on('SIGTERM', () => leaveAlone(graceMs.atEnd));
 process.on(replacedSignal, () => leaveAlone(graceMs.replaced));
-// The terminal sends these to the whole group: they are for the primary, which gives its orders over IPC.
+// A terminal sends these to the whole process group. The primary handles them, and sends orders over IPC.
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
 process.on('uncaughtException', survive);

@@ -44,7 +44,7 @@ export interface Fault {
   readonly timeouts?: Readonly<Record<string, number>>;
 }
 
-/** How a caller hears of an upstream that did not give a valid answer. */
+/** How a caller hears of an upstream that did not return a valid response. */
 export const broken: Told = { status: 502, code: 'upstream_error', type: 'api_error' };
 /** How a caller hears of an upstream that took too long. */
 export const late: Told = { status: 504, code: 'upstream_timeout', type: 'timeout_error' };
