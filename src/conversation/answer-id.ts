@@ -1,7 +1,7 @@
 import { parseJson } from '../wire/json.js';
 import { afterColon, endOfString, endOfValue, mostDepth, skipSpace, textStart } from '../wire/json-skip.js';
 import { firstEventEnd } from '../wire/sse.js';
-import { isLegalId } from './kept-turns.js';
+import { isLegalId, type KeptRecord, type Watch } from './kept-turns.js';
 
 const data = Buffer.from('data:');
 const quote = 0x22;
@@ -34,6 +34,18 @@ export function idOfEvents(run: Buffer, name: string): string | null {
     start = end;
   }
   return null;
+}
+
+/**
+ * Watches for the id of an answer, for whoever notes it by that.
+ * @param name see `idOfEvents`
+ * @param records what is noted then
+ */
+export function watchFor(name: string, records: (id: string) => readonly KeptRecord[]): Watch {
+  return (piece, isStream) => {
+    const id = isStream ? idOfEvents(piece, name) : idOfBeginning(piece);
+    return id === null ? null : records(id);
+  };
 }
 
 function idAt(bytes: Buffer, object: number): string | null {

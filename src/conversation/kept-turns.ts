@@ -81,6 +81,37 @@ export function turnAfter(
   return { before, bytesBefore, own: texts.own, all: isWhole ? whole : null, needed: isWhole ? [] : before };
 }
 
+/** The turn of a request that goes on from nothing. @param needed see `KeptTurn` */
+export function turnAlone(own: string, needed: readonly string[] = []): KeptTurn {
+  return { before: [], bytesBefore: 0, own, all: null, needed };
+}
+
+/** What a record says of its turn in every endpoint's form. */
+export interface KeptChain {
+  /** Bytes of this turn and of all before it. */
+  readonly bytes: number;
+  /** Ids of the records of the turns before it, oldest first, each of which is kept for itself. */
+  readonly before: readonly string[];
+}
+
+/**
+ * The value of a turn's record: a JSON text whose first member is the version of its form.
+ * @param said writes what was said in the turn, as it or `all` has it, as members
+ * @param name of the member with what was answered
+ * @param answer its JSON text
+ */
+export function writeTurn(
+  { before, bytesBefore, own, all }: KeptTurn,
+  said: (text: string) => string,
+  name: string,
+  answer: string,
+): string {
+  const text = all ?? own;
+  const bytes = (all === null ? bytesBefore : 0) + text.length + answer.length;
+  const chain = `"bytes":${bytes},"before":${JSON.stringify(all === null ? before : [])}`;
+  return `{"v":1,${chain},${said(text)},"${name}":${answer}}`;
+}
+
 /** What a request names of earlier turns, and how it is put in its place. */
 export interface Recall {
   /** Of the records that tell more; those that are not there are null in what follows. */
@@ -125,6 +156,17 @@ export interface Keep {
   /** What leaves in place of `end` when the records were not kept. */
   unkept(end: Buffer, isStream: boolean): Buffer;
 }
+
+/** What holds of a `Keep` that says nothing else: an upstream gives the ids, and nothing is asked of the answer. */
+export const plainKeep = {
+  id: null,
+  isAsked: false,
+  bytes: 0,
+  echo: null,
+  needed: [],
+  see: null,
+  unkept: (end) => end,
+} as const satisfies Partial<Keep>;
 
 /** What is noted of the answer of an upstream that keeps the turn itself. */
 export interface HeldTurn {
@@ -199,18 +241,23 @@ export function writeHolder(holder: Holder, of: KeepingProtocol): string {
 /**
  * Reads the value of a record, a JSON text whose first member `v` is the version of its form.
  * @param names of the members that a turn of the protocol has besides
- * @returns the JSON texts of a turn's members, or who holds it; null for a value of another form or protocol
+ * @returns the turn with the JSON texts of these, or who holds it; null for a value of another form or protocol
  */
 export function readRecord(
   value: string,
   of: KeepingProtocol,
   names: readonly string[],
-): ReadonlyMap<string, string> | Holder | null {
-  const taken = withoutMembers(Buffer.from(value), new Set(['v', 'of', 'held', ...names]))?.taken;
+): (KeptChain & { readonly texts: readonly string[] }) | Holder | null {
+  const known = new Set(['v', 'of', 'held', 'bytes', 'before', ...names]);
+  const taken = withoutMembers(Buffer.from(value), known)?.taken;
   const own = `"${of}"`;
   if (taken?.get('v') !== '1' || (taken.get('of') ?? own) !== own) return null;
   const held = taken.get('held');
-  return held === undefined ? taken : readHolder(held);
+  if (held !== undefined) return readHolder(held);
+  const texts = names.flatMap((name) => taken.get(name) ?? []);
+  const before = parseJson(taken.get('before') ?? '');
+  if (texts.length < names.length || !Array.isArray(before)) return null;
+  return { bytes: Number(taken.get('bytes')), before: before as string[], texts };
 }
 
 function readHolder(held: string): Holder | null {
@@ -223,10 +270,22 @@ export function isHolder<Turn extends object>(record: Turn | Holder): record is 
   return 'upstream' in record;
 }
 
+/** The turns of records; null where one of them is gone. @param read reads a record's value */
+export function turnsIn<Turn extends object>(
+  found: readonly (string | null)[],
+  read: (value: string) => Turn | Holder | null,
+): readonly Turn[] | null {
+  const turns: Turn[] = [];
+  for (const value of found) {
+    const turn = value === null ? null : read(value);
+    if (turn === null || isHolder(turn)) return null;
+    turns.push(turn);
+  }
+  return turns;
+}
+
 /** What `Recall.before` gives for the turn that is gone on from, by its record. */
-export function turnsBefore(
-  previous: { readonly before: readonly string[]; readonly bytes: number } | Holder | null,
-): ReturnType<Recall['before']> {
+export function turnsBefore(previous: KeptChain | Holder | null): ReturnType<Recall['before']> {
   if (previous === null || isHolder(previous)) return { ids: [], bytes: 0 };
   return { ids: previous.before, bytes: previous.bytes };
 }

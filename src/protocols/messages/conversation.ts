@@ -1,4 +1,4 @@
-import { idOfBeginning, idOfEvents } from '../../conversation/answer-id.js';
+import { watchFor } from '../../conversation/answer-id.js';
 import {
   type ConversationRules,
   type HeldTurn,
@@ -7,17 +7,21 @@ import {
   isLegalId,
   type Keep,
   type KeepRequest,
+  type KeptChain,
   type KeptRecord,
   type KeptTurn,
   namedId,
+  plainKeep,
   type Recall,
   type Recalled,
   readRecord,
   shownId,
   turnAfter,
+  turnAlone,
   turnsBefore,
-  type Watch,
+  turnsIn,
   writeHolder,
+  writeTurn,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
 import {
@@ -144,11 +148,7 @@ function previousIdOf(written: string): string | null | undefined {
 }
 
 /** One turn of a thread as it is kept under the id of its reply, in the client's own JSON. */
-interface KeptMessage extends ThreadPart {
-  /** Bytes of this turn and of all before it. */
-  readonly bytes: number;
-  /** Ids of all replies before it in the thread, oldest first, each of which is kept for itself. */
-  readonly before: readonly string[];
+interface KeptMessage extends ThreadPart, KeptChain {
   /** JSON text of the reply as a message of a request. */
   readonly reply: string;
 }
@@ -158,27 +158,12 @@ function writePart({ settings, messages }: ThreadPart): string {
   return `"settings":${settings},"messages":[${messages}]`;
 }
 
-/**
- * The value of a turn's record: a JSON text whose first member is the version of its form.
- * @param part as `writePart` gives it
- */
-function writeKept({ bytes, before, reply }: Omit<KeptMessage, keyof ThreadPart>, part: string): string {
-  return `{"v":1,"bytes":${bytes},"before":${JSON.stringify(before)},${part},"reply":${reply}}`;
-}
-
 /** @returns the turn or who holds it, or null for a value of another form */
 export function readKept(value: string): KeptMessage | Holder | null {
-  const taken = readRecord(value, 'messages', ['bytes', 'before', 'settings', 'messages', 'reply']);
-  if (taken === null || isHolder(taken)) return taken;
-  const [settings, messages, reply] = [taken.get('settings'), taken.get('messages'), taken.get('reply')];
-  if (settings === undefined || messages === undefined || reply === undefined) return null;
-  return {
-    bytes: Number(taken.get('bytes')),
-    before: parseJson(taken.get('before') ?? '[]') as string[],
-    settings,
-    messages: messages.slice(1, -1),
-    reply,
-  };
+  const kept = readRecord(value, 'messages', ['settings', 'messages', 'reply']);
+  if (kept === null || isHolder(kept)) return kept;
+  const [settings = '', messages = '', reply = ''] = kept.texts;
+  return { bytes: kept.bytes, before: kept.before, settings, messages: messages.slice(1, -1), reply };
 }
 
 /** A longer streamed reply is not kept. */
@@ -209,7 +194,10 @@ function recall(body: Buffer): Recall | null {
   const containerId = namedId(withoutMembers(body, ofContainer)?.taken.get('container'));
   if (previousId === null && containerId === null) return null;
   const ids = [previousId, containerId].filter((id) => id !== null).filter(isLegalId);
-  const recordIn = (found: Found, id: string | null) => recordOf((id && found[ids.indexOf(id)]) || null);
+  const recordIn = (found: Found, id: string | null) => {
+    const value = id === null ? null : found[ids.indexOf(id)];
+    return value ? readKept(value) : null;
+  };
   return {
     ids,
     notTheirs: (ofOthers) =>
@@ -248,10 +236,6 @@ const nothingJoined = {
   input: null,
 };
 
-function recordOf(value: string | null): KeptMessage | Holder | null {
-  return value === null ? null : readKept(value);
-}
-
 type Found = readonly (string | null)[];
 
 interface FoundRecords {
@@ -275,15 +259,8 @@ function join(thread: ThreadRequest, previousId: string, records: FoundRecords):
 
 /** @returns all that was said up to a reply; null when a part of it is gone */
 function historyOf(previous: KeptMessage, before: Found): readonly ThreadPart[] | null {
-  if (before.length < previous.before.length) return null;
-  const parts: ThreadPart[] = [];
-  for (const value of before) {
-    const kept = recordOf(value);
-    if (kept === null || isHolder(kept)) return null;
-    parts.push(...partsOf(kept));
-  }
-  parts.push(...partsOf(previous));
-  return parts;
+  const turns = before.length < previous.before.length ? null : turnsIn(before, readKept);
+  return turns === null ? null : [...turns, previous].flatMap(partsOf);
 }
 
 /** A reply that says nothing is left out: the vendor refuses a message without content, and no call hangs on it. */
@@ -328,11 +305,10 @@ function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequ
   const streamed = new StreamedMessage(mostCharacters);
   const id = newId();
   return {
-    id,
     // The client that goes on from a reply which was not kept is told so, and sends everything.
-    isAsked: false,
+    ...plainKeep,
+    id,
     bytes: turn.own.length + (turn.all?.length ?? 0),
-    echo: null,
     needed: turn.needed,
     see: (run) => streamed.see(run),
     gathered: () => streamed.held,
@@ -342,22 +318,14 @@ function keep({ body, recalled, newId, recordBytes, isPassed = false }: KeepRequ
       if (reply === null) return [];
       const given = isPassed ? (isStream ? streamed.id : idOf(end)) : `msg_${id}`;
       if (given === null || !isLegalId(given)) return [];
-      return [{ id: given, value: recordText(turn, reply) }];
+      return [{ id: given, value: writeTurn(turn, (part) => part, 'reply', reply) }];
     },
-    unkept: (end) => end,
   };
 }
 
 function firstTurn(body: Buffer): KeptTurn | null {
   const thread = readThread(body);
-  if (thread === null || thread.previousId !== null) return null;
-  return { before: [], bytesBefore: 0, own: writePart(thread), all: null, needed: [] };
-}
-
-function recordText({ before, bytesBefore, own, all }: KeptTurn, reply: string): string {
-  const part = all ?? own;
-  const bytes = (all === null ? bytesBefore : 0) + part.length + reply.length;
-  return writeKept({ bytes, before: all === null ? before : [], reply }, part);
+  return thread === null || thread.previousId !== null ? null : turnAlone(writePart(thread));
 }
 
 const ofReply = new Set(['content', 'stop_reason']);
@@ -390,24 +358,14 @@ const lastEvent = Buffer.from('message_stop');
 function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   if (readThread(body) === null) return null;
   const value = writeHolder(holder, 'messages');
-  return isOnly ? { keep: null, watch: watchFor(value) } : { keep: holderKeep(value), watch: null };
-}
-
-function watchFor(value: string): Watch {
-  return (piece, isStream) => {
-    const id = isStream ? idOfEvents(piece, 'message') : idOfBeginning(piece);
-    return id === null ? null : [{ id, value }];
-  };
+  const watch = isOnly ? watchFor('message', (id) => [{ id, value }]) : null;
+  return { keep: isOnly ? null : holderKeep(value), watch };
 }
 
 function holderKeep(value: string): Keep {
   const streamed = new StreamedMessage(0);
   return {
-    id: null,
-    isAsked: false,
-    bytes: 0,
-    echo: null,
-    needed: [],
+    ...plainKeep,
     see: (run) => {
       if (streamed.id === null) streamed.see(run);
     },
@@ -417,7 +375,6 @@ function holderKeep(value: string): Keep {
       const id = isStream ? streamed.id : idOf(end);
       return id !== null && isLegalId(id) ? [{ id, value }] : [];
     },
-    unkept: (end) => end,
   };
 }
 

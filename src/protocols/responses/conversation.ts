@@ -1,4 +1,4 @@
-import { idOfBeginning, idOfEvents } from '../../conversation/answer-id.js';
+import { watchFor } from '../../conversation/answer-id.js';
 import {
   type ConversationRules,
   type HeldTurn,
@@ -10,12 +10,14 @@ import {
   type KeptRecord,
   type KeptTurn,
   namedId,
+  plainKeep,
   type Recall,
   type Recalled,
   shownId,
   turnAfter,
+  turnAlone,
   turnsBefore,
-  type Watch,
+  turnsIn,
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
@@ -219,14 +221,8 @@ interface History {
 
 /** @returns null when a part of it is gone */
 function historyOf(previous: KeptResponse, before: Found): History | null {
-  let items = '';
-  for (const value of before) {
-    const kept = value === null ? null : readKept(value);
-    if (kept === null || isHolder(kept)) return null;
-    items = joinItems(items, turnItems(kept));
-  }
-  if (before.length < previous.before.length) return null;
-  return { items: joinItems(items, turnItems(previous)), previous };
+  const turns = before.length < previous.before.length ? null : turnsIn(before, readKept);
+  return turns === null ? null : { items: [...turns, previous].map(turnItems).reduce(joinItems), previous };
 }
 
 function turnItems({ items, response }: KeptResponse): string {
@@ -252,7 +248,7 @@ function turnOf({ previousId, references }: Asked, parts: TurnParts): KeptTurn |
   }
   const last = references.at(-1);
   const said = last === undefined ? null : turns.repeatedBy(items, last.own);
-  if (said === null) return { before: [], bytesBefore: 0, own: items.join(','), all: null, needed: referred };
+  if (said === null) return turnAlone(items.join(','), referred);
   const own = items.slice(said.length).join(',');
   return needing(turnAfter(said, { own, all }, recordBytes), referred);
 }
@@ -438,16 +434,16 @@ function keep({ body, recalled, newId, recordBytes }: KeepRequest): Keep | null 
   if (Buffer.byteLength(turn.own) > recordBytes) return null;
   const id = newId();
   return {
+    ...plainKeep,
     id,
     isAsked: store === true,
     bytes: turn.own.length + (turn.all?.length ?? 0),
     echo: { store: true },
     needed: turn.needed,
-    see: null,
     records(end, isStream) {
       const response = responseOf(end, isStream);
       if (response === null) return [];
-      return [{ id: `resp_${id}`, value: recordOf(turn, response) }];
+      return [{ id: `resp_${id}`, value: writeKept(turn, response) }];
     },
     unkept: (end, isStream) => withoutStore(end, isStream),
   };
@@ -458,14 +454,7 @@ function firstTurn(body: Buffer): { readonly store: boolean | null; readonly tur
   const conversation = readConversation(body);
   if (conversation === null || conversation.previousId !== null) return { store: null, turn: null };
   const { items, store } = conversation;
-  return { store, turn: { before: [], bytesBefore: 0, own: items, all: null, needed: [] } };
-}
-
-function recordOf({ before, bytesBefore, own, all }: KeptTurn, response: string): string {
-  const bytes = (all ?? own).length + response.length;
-  return all === null
-    ? writeKept({ bytes: bytesBefore + bytes, before, items: own, response })
-    : writeKept({ bytes, before: [], items: all, response });
+  return { store, turn: turnAlone(items) };
 }
 
 /** The last event of a stream: what stands before the response, the response, and what stands behind it. */
@@ -524,14 +513,7 @@ function hold(body: Buffer, holder: Holder, isOnly: boolean): HeldTurn | null {
   const isAskedFor = isOnly || taken.get('background') === 'true';
   return {
     keep: isOnly ? null : holderKeep(value, beside),
-    watch: isAskedFor ? watchFor(value, beside) : null,
-  };
-}
-
-function watchFor(value: string, beside: readonly string[]): Watch {
-  return (piece, isStream) => {
-    const id = isStream ? idOfEvents(piece, 'response') : idOfBeginning(piece);
-    return id === null ? null : recordsOf([id, ...beside], value);
+    watch: isAskedFor ? watchFor('response', (id) => recordsOf([id, ...beside], value)) : null,
   };
 }
 
@@ -542,17 +524,11 @@ function recordsOf(ids: readonly string[], value: string): readonly KeptRecord[]
 
 function holderKeep(value: string, beside: readonly string[]): Keep {
   return {
-    id: null,
-    isAsked: false,
-    bytes: 0,
-    echo: null,
-    needed: [],
-    see: null,
+    ...plainKeep,
     records(end, isStream): readonly KeptRecord[] {
       const response = isStream ? endedResponse(end) : parseObject(end.toString('utf8'));
       return response === null ? [] : recordsOf([...idsOf(response), ...beside], value);
     },
-    unkept: (end) => end,
   };
 }
 

@@ -1,41 +1,35 @@
-import { type Holder, isHolder, readRecord } from '../../conversation/kept-turns.js';
+import {
+  type Holder,
+  isHolder,
+  type KeptChain,
+  type KeptTurn,
+  readRecord,
+  writeTurn,
+} from '../../conversation/kept-turns.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { answerOfItem } from './made-id.js';
 
 /** A turn as it is kept: a response, and what was asked for with it. */
-export interface KeptResponse {
-  /** Bytes of this turn and of all before it. */
-  readonly bytes: number;
-  /** Ids of the responses of the turns before it, oldest first. */
-  readonly before: readonly string[];
+export interface KeptResponse extends KeptChain {
   /** JSON texts of the client's items, with commas between them. */
   readonly items: string;
   /** JSON text of the response as the client got it. */
   readonly response: string;
 }
 
-/** The value of a turn's record: a JSON text whose first member is the version of its form. */
-export function writeKept({ bytes, before, items, response }: KeptResponse): string {
-  return (
-    `{"v":1,"bytes":${bytes},"before":${JSON.stringify(before)},` +
-    `"items":[${items}],"response":${response}}`
-  );
+/** The value of the record of a turn, whose part is the texts of its items. */
+export function writeKept(turn: KeptTurn, response: string): string {
+  return writeTurn(turn, (items) => `"items":[${items}]`, 'response', response);
 }
 
 /** @returns the turn or who holds it, or null for a value of another form */
 export function readKept(value: string): KeptResponse | Holder | null {
-  const taken = readRecord(value, 'responses', ['bytes', 'before', 'items', 'response']);
-  if (taken === null || isHolder(taken)) return taken;
-  const [items, response, before] = [taken.get('items'), taken.get('response'), taken.get('before')];
-  if (items === undefined || response === undefined || before === undefined) return null;
-  return {
-    bytes: Number(taken.get('bytes')),
-    before: JSON.parse(before) as string[],
-    items: items.slice(1, -1),
-    response,
-  };
+  const kept = readRecord(value, 'responses', ['items', 'response']);
+  if (kept === null || isHolder(kept)) return kept;
+  const [items = '', response = ''] = kept.texts;
+  return { bytes: kept.bytes, before: kept.before, items: items.slice(1, -1), response };
 }
 
 /** JSON text of the list of a response's items. */
