@@ -85,7 +85,7 @@ export class ShownStream extends Swept implements EventTaker, ExchangeListener {
 
   #pass(run: Buffer): void {
     const transform = this.#transform;
-    const ended = endedResponse(run);
+    const ended = endedResponse(run, true);
     // One that has failed is what was asked for.
     const isShown = this.#hasBegun || this.#runs.overlong || ended !== null;
     const judged = isShown ? 'meaningful' : transform.judge(run);

@@ -14,7 +14,6 @@ import { anthropicSchemas } from '../schema-rules.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { decodeUsage, firstUsage, lastUsage } from './answer/usage.js';
-import { CompactionEncoder } from './compaction-encoder.js';
 import { countTokensConversation, messagesConversation } from './conversation.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
@@ -22,7 +21,7 @@ import { countTokensRequest, messagesRequest } from './request/schema.js';
 import { carriedMarks, mayLackSignature, restore } from './restore.js';
 import { searchName } from './search-tool.js';
 import { MessagesDecoder } from './stream/decoder.js';
-import { MessagesEncoder } from './stream/encoder.js';
+import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The messages protocol to and from the neutral types. */
@@ -66,8 +65,7 @@ export const messagesCodec: TextCodec = {
   usageOf: (body) => decodeUsage(body.usage),
   encodeAnswer,
   createDecoder: (source) => new MessagesDecoder(source),
-  createEncoder: (context) =>
-    context.compaction === null ? new MessagesEncoder(context) : new CompactionEncoder(context),
+  createEncoder,
 };
 
 /** `POST /v1/messages` */

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+import { blockTypes } from './request/schema.js';
 
 /*
  * Blocks of a history that only the vendor's own servers can read: what its tools did there, and types that are newer
@@ -6,18 +7,6 @@ import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.j
  * good. What a model can use of them becomes a text, and the rest is left out.
  * Source: https://platform.claude.com/docs/en/api/messages (types of content blocks).
  */
-
-/** Types that `request/decode.ts` translates, where they may stand. */
-const translated: readonly string[] = [
-  'text',
-  'image',
-  'document',
-  'search_result',
-  'tool_use',
-  'tool_result',
-  'thinking',
-  'redacted_thinking',
-];
 
 const known: readonly string[] = [
   'advisor_tool_result',
@@ -48,7 +37,7 @@ const mostResults = 20;
 
 /** Whether a block is none of those that are translated. One without a type is broken instead. */
 export function isServerBlock({ type }: JsonObject): boolean {
-  return typeof type === 'string' && !translated.includes(type);
+  return typeof type === 'string' && !blockTypes.includes(type);
 }
 
 /**

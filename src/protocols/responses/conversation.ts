@@ -21,9 +21,8 @@ import {
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
-import { eventEnd, eventObject } from '../../wire/sse.js';
 import {
   clientItemNumber,
   idsOf,
@@ -36,6 +35,7 @@ import {
 } from './kept.js';
 import { mayRefer, referredTo } from './references.js';
 import { joinItems, readConversation, storeOf } from './socket-message.js';
+import { endedResponse } from './stream/rules.js';
 
 /** Each may be an item of another response, whose record is read for it. */
 const mostReferences = 4096;
@@ -526,26 +526,9 @@ function holderKeep(value: string, beside: readonly string[]): Keep {
   return {
     ...plainKeep,
     records(end, isStream): readonly KeptRecord[] {
-      const response = isStream ? endedResponse(end) : parseObject(end.toString('utf8'));
-      return response === null ? [] : recordsOf([...idsOf(response), ...beside], value);
+      const response = isStream ? endedResponse(end, false) : end;
+      const parsed = response === null ? null : parseObject(response.toString('utf8'));
+      return parsed === null ? [] : recordsOf([...idsOf(parsed), ...beside], value);
     },
   };
-}
-
-/** The response that ends an upstream's stream, which may be written in any way; null for one that failed. */
-function endedResponse(run: Buffer): JsonObject | null {
-  if (!endWords.some((word) => run.includes(word))) return null;
-  for (let start = 0; start < run.length; ) {
-    const end = eventEnd(run, start);
-    const event = eventObject(run, start, end);
-    if (event !== null && isEnd(event) && isObject(event.response)) return event.response;
-    start = end;
-  }
-  return null;
-}
-
-const endWords = ['response.completed', 'response.incomplete'].map((word) => Buffer.from(word));
-
-function isEnd({ type }: JsonObject): boolean {
-  return type === 'response.completed' || type === 'response.incomplete';
 }

@@ -1,8 +1,9 @@
-import type { ClientTool, HostedTool } from '../../conversation/request.js';
-import { isObject, type JsonObject, listOf, textOf } from '../../wire/json.js';
-import { nameOfType } from '../../wire/reading.js';
+import type { ClientTool, HostedTool, Tool, ToolChoice } from '../../conversation/request.js';
+import { flagOrNull, isObject, type JsonObject, listOf, textOf, textOrNull } from '../../wire/json.js';
+import { invalidValue, missingValue, nameOfType } from '../../wire/reading.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
-import { type ClientToolType, clientToolType, clientToolTypes } from './client-tools.js';
+import { untranslatable } from '../unsupported.js';
+import { type ClientToolType, clientToolType, clientToolTypes, functionOf } from './client-tools.js';
 import { isSearchTool } from './search-tool.js';
 
 /*
@@ -35,8 +36,8 @@ export interface ToolList {
   readonly search: FoundSearch | null;
   /** Names at the upstream of the tools in namespaces, by `pathOf`. */
   readonly upstreamNames: ReadonlyMap<string, string>;
-  /** Names at the upstream of the tools that have no names of their own; their types where none is declared. */
-  readonly typeNames: Readonly<Record<ClientToolType, string>>;
+  /** Names at the upstream of the tools that are declared and have no names of their own. */
+  readonly typeNames: ReadonlyMap<ClientToolType, string>;
 }
 
 /** One of the places where a client declares tools. */
@@ -66,12 +67,7 @@ export function listTools(sources: readonly ToolSource[]): ToolList {
     if (namespace === null && type === null) taken.add(ownName);
   }
   const upstreamNames = new Map<string, string>();
-  const typeNames: Record<ClientToolType, string> = {
-    tool_search: 'tool_search',
-    local_shell: 'local_shell',
-    shell: 'shell',
-    apply_patch: 'apply_patch',
-  };
+  const typeNames = new Map<ClientToolType, string>();
   const listed = found.map((tool): ListedTool => {
     const { namespace, ownName, type } = tool;
     if (namespace === null && type === null) return named(tool, ownName);
@@ -79,7 +75,7 @@ export function listTools(sources: readonly ToolSource[]): ToolList {
     const path = pathOf(namespace ?? '', ownName);
     const name = freeName(isAlone ? ownName : `${namespace}__${ownName}`, path, taken);
     taken.add(name);
-    if (type !== null) typeNames[type] = name;
+    if (type !== null) typeNames.set(type, name);
     else upstreamNames.set(path, name);
     return named(tool, name);
   });
@@ -175,8 +171,92 @@ export function foundTools(list: ToolList, tools: unknown): string {
   return `These tools can be called now: ${names.join(', ')}`;
 }
 
-/** The name at the upstream of a tool of such a type that a choice is of, or null where none is declared. */
-export function chosenType({ listed, typeNames }: ToolList, choice: JsonObject): string | null {
-  const type = clientToolTypes.find((each) => each === choice.type);
-  return type !== undefined && listed.some((tool) => tool.type === type) ? typeNames[type] : null;
+/** Deeper schemas are not looked through. */
+const deepest = 32;
+
+/** Decodes a tool of a client's list. */
+export function decodeTool({ tool, type, name }: ListedTool): Tool {
+  if (type !== null) return functionOf(tool, type, name);
+  const description = textOrNull(tool.description);
+  if (tool.type === 'custom') {
+    const { format } = tool;
+    const custom = { format: isObject(format) && format.type !== 'text' ? format : null };
+    return { name, description, parameters: null, strict: null, custom };
+  }
+  const parameters = isObject(tool.parameters) ? tool.parameters : null;
+  const isUnsaid = tool.strict === undefined && parameters !== null;
+  const strict = isUnsaid && isStrictByDefault(parameters) ? true : flagOrNull(tool.strict);
+  return { name, description, parameters, strict };
+}
+
+/**
+ * Decodes `tool_choice`. One of a tool that only an upstream of the protocol runs is left out with the tool.
+ * @param list the client's tools
+ * @throws {GatewayError} for an unknown form
+ */
+export function decodeToolChoice(choice: unknown, list: ToolList, leftOut: Set<string>): ToolChoice | null {
+  if (choice === undefined || choice === null) return null;
+  if (choice === 'none' || choice === 'auto' || choice === 'required') return { mode: choice };
+  if (typeof choice === 'string')
+    throw invalidValue('tool_choice', 'expected "none", "auto", "required" or an object');
+  if (!isObject(choice)) throw untranslatable('tool_choice');
+  if (choice.type === 'allowed_tools') return decodeAllowed(choice, list, leftOut);
+  const name = chosenName(choice, 'tool_choice', list);
+  if (name !== null) return { mode: 'named', name };
+  if (list.search !== null && isSearchTool(choice.type)) return null;
+  leftOut.add('tool_choice');
+  return null;
+}
+
+function decodeAllowed(choice: JsonObject, list: ToolList, leftOut: Set<string>): ToolChoice {
+  const names: string[] = [];
+  const tools = listOf(choice.tools);
+  tools.forEach((tool, index) => {
+    const at = `tool_choice.tools[${index}]`;
+    if (!isObject(tool)) throw untranslatable(at);
+    const name = chosenName(tool, at, list);
+    if (name !== null) names.push(name);
+    else leftOut.add('tool_choice');
+  });
+  // Where the tools of the upstream are left out, nothing that may be called remains.
+  if (names.length === 0 && tools.length > 0) return { mode: 'none' };
+  return { mode: 'allowed', names, required: choice.mode === 'required' };
+}
+
+/** The name at the upstream of a tool that is chosen; null where only an upstream of the protocol runs it. */
+function chosenName(choice: JsonObject, at: string, list: ToolList): string | null {
+  if (choice.type !== 'function' && choice.type !== 'custom') {
+    const type = clientToolTypes.find((each) => each === choice.type);
+    return (type && list.typeNames.get(type)) ?? null;
+  }
+  if (typeof choice.name === 'string') return upstreamName(list, choice.namespace, choice.name);
+  throw missingValue(`${at}.name`, 'a string');
+}
+
+/**
+ * Whether a tool without a `strict` member is a strict one. The protocol makes it one where its schema allows that:
+ * every object closed, and all of its properties required.
+ * @param parameters JSON Schema of the arguments
+ */
+function isStrictByDefault(parameters: JsonObject): boolean {
+  return parameters.type === 'object' && isClosed(parameters, deepest);
+}
+
+function isClosed(schema: unknown, levels: number): boolean {
+  if (levels === 0) return false;
+  if (Array.isArray(schema)) return schema.every((each) => isClosed(each, levels - 1));
+  if (!isObject(schema)) return false;
+  if (schema.oneOf !== undefined || schema.allOf !== undefined) return false;
+  const { properties, required } = schema;
+  if (schema.type === 'object' || properties !== undefined) {
+    if (schema.additionalProperties !== false || !isObject(properties)) return false;
+    for (const name of Object.keys(properties)) {
+      if (!Array.isArray(required) || !required.includes(name)) return false;
+      if (!isClosed(properties[name], levels - 1)) return false;
+    }
+  }
+  if (schema.items !== undefined && !isClosed(schema.items, levels - 1)) return false;
+  if (schema.anyOf !== undefined && !isClosed(schema.anyOf, levels - 1)) return false;
+  const definitions = schema.$defs ?? schema.definitions ?? {};
+  return isObject(definitions) && Object.values(definitions).every((each) => isClosed(each, levels - 1));
 }

@@ -202,16 +202,6 @@ export class OpenReasoning {
   }
 }
 
-/** What the events of a call's input are called; the other types of calls come whole. */
-const inputEvents: Readonly<Record<CalledTool['type'], string | null>> = {
-  function: 'function_call_arguments',
-  custom: 'custom_tool_call_input',
-  tool_search: null,
-  local_shell: null,
-  shell: null,
-  apply_patch: null,
-};
-
 /** A call of one of the client's tools. */
 export class OpenCall {
   readonly #writer: EventWriter;
@@ -243,9 +233,11 @@ export class OpenCall {
   }
 
   #event(step: 'delta' | 'done', members: string): string {
-    const name = inputEvents[this.#call.type];
-    if (name === null) return '';
-    const place = `,"item_id":"${this.#call.id}","output_index":${this.#writer.index}`;
+    const { id, type } = this.#call;
+    // The other types of calls come whole.
+    if (type !== 'function' && type !== 'custom') return '';
+    const name = type === 'function' ? 'function_call_arguments' : 'custom_tool_call_input';
+    const place = `,"item_id":"${id}","output_index":${this.#writer.index}`;
     return this.#writer.event(`response.${name}.${step}`, place + members);
   }
 }

@@ -83,6 +83,11 @@ const trailing = membersOf([
   ['metadata', '{}'],
 ]);
 
+/** Settings of a request that its response repeats; what it says of other responses is not for the client to set. */
+export const echoed = [leading, following, trailing].flatMap(({ list }) =>
+  list.flatMap(({ name }) => (name === 'previous_response_id' || name === 'store' ? [] : name)),
+);
+
 /** @param values of the members where the client does not set them, as JSON texts */
 function membersOf(values: readonly (readonly [name: string, unset: string])[]): Members {
   let unset = '';

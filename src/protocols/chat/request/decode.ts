@@ -33,6 +33,7 @@ import {
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
+import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
 import { unreadMembers } from '../../unread.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
@@ -74,8 +75,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logitBias: decodeBias(body.logit_bias),
     logprobs: body.logprobs === true ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(body.verbosity),
-    // Some clients send an empty text where they have no user (LlamaIndex).
-    user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
+    user: decodeUser(body),
     serving: decodeServing(body),
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     echo: null,
@@ -96,13 +96,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
   const named = format.json_schema;
   // Without a schema all that is asked for is JSON.
   if (!isObject(named) || !isObject(named.schema)) return { kind: 'object' };
-  return {
-    kind: 'schema',
-    name: textOrNull(named.name),
-    description: textOrNull(named.description),
-    schema: named.schema,
-    strict: flagOrNull(named.strict),
-  };
+  return decodeSchema(named, named.schema);
 }
 
 function decodeReasoning(word: unknown): Reasoning | null {

@@ -20,6 +20,7 @@ import { wholeOrNull } from '../../../wire/reading.js';
 import { fileNameOf, textOfDocument } from '../../openai-shared/file-part.js';
 import { chatCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
+import { encodeSchema, member } from '../../openai-shared/settings.js';
 import { ofType, refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { encodeSearch } from '../search-options.js';
 
@@ -76,23 +77,9 @@ function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): st
   return encodeServing(serving, 'metadata');
 }
 
-/** @returns a member with its comma, or nothing for one that is not set */
-function member(name: string, value: unknown): string {
-  if (value === null) return '';
-  return `,"${name}":${typeof value === 'number' ? value : JSON.stringify(value)}`;
-}
-
 function encodeFormat(format: OutputFormat): JsonObject {
   if (format.kind === 'object') return { type: 'json_object' };
-  return {
-    type: 'json_schema',
-    json_schema: {
-      name: format.name ?? 'response',
-      description: format.description ?? undefined,
-      schema: format.schema,
-      strict: format.strict ?? undefined,
-    },
-  };
+  return { type: 'json_schema', json_schema: encodeSchema(format) };
 }
 
 /** Names of the sound formats that the protocol knows, by their media types. */

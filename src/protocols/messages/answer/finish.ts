@@ -1,38 +1,26 @@
 import type { FinishReason } from '../../../conversation/answer.js';
 
+/** Words of `stop_reason` for what is no plain end; of several that mean the same the first is written. */
+const words: readonly (readonly [string, FinishReason])[] = [
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['stop_sequence', 'stopSequence'],
+  ['refusal', 'filtered'],
+  ['pause_turn', 'paused'],
+];
+
 /**
  * Reads a `stop_reason`. A plain end after tool calls is one that waits for their results.
  * @param hasCalls whether the answer has tool calls
  */
 export function decodeFinish(reason: unknown, hasCalls: boolean): FinishReason {
-  switch (reason) {
-    case 'max_tokens':
-    case 'model_context_window_exceeded':
-      return 'length';
-    case 'stop_sequence':
-      return 'stopSequence';
-    case 'refusal':
-      return 'filtered';
-    case 'pause_turn':
-      return 'paused';
-    default:
-      if (hasCalls) return 'toolCalls';
-      return reason === 'end_turn' || reason === 'tool_use' ? 'stop' : 'other';
-  }
+  for (const [word, meaning] of words) if (word === reason) return meaning;
+  if (hasCalls) return 'toolCalls';
+  return reason === 'end_turn' || reason === 'tool_use' ? 'stop' : 'other';
 }
 
 /** Writes a `stop_reason`. */
 export function encodeFinish(reason: FinishReason, hasCalls: boolean): string {
-  switch (reason) {
-    case 'length':
-      return 'max_tokens';
-    case 'stopSequence':
-      return 'stop_sequence';
-    case 'filtered':
-      return 'refusal';
-    case 'paused':
-      return 'pause_turn';
-    default:
-      return hasCalls ? 'tool_use' : 'end_turn';
-  }
+  for (const [word, meaning] of words) if (meaning === reason) return word;
+  return hasCalls ? 'tool_use' : 'end_turn';
 }

@@ -178,17 +178,12 @@ export function encodeUsage(usage: Usage | null, searches = 0): string {
   if (cacheWritten > 0) text += `,"cache_creation_input_tokens":${cacheWritten}`;
   if (cached > 0) text += `,"cache_read_input_tokens":${cached}`;
   if (reasoning > 0) text += `,"output_tokens_details":{"thinking_tokens":${reasoning}}`;
-  return `${text}${searchUsage(usage?.searches ?? searches)}}`;
+  const searched = usage?.searches ?? searches;
+  if (searched === 0) return `${text}}`;
+  return `${text},"server_tool_use":{"web_search_requests":${searched},"web_fetch_requests":0}}`;
 }
 
 /** The protocol counts input apart from what the cache had a part in. */
 function plainInput(usage: Usage | null): number {
   return usage === null ? 0 : Math.max(0, usage.input - usage.cached - usage.cacheWritten);
-}
-
-/** Of an answer with searches, for its usage; with its comma. */
-function searchUsage(searches: number): string {
-  return searches === 0
-    ? ''
-    : `,"server_tool_use":{"web_search_requests":${searches},"web_fetch_requests":0}`;
 }

@@ -259,17 +259,14 @@ function titled(head: readonly string[], text: string): string {
 
 /** @param spareType type of media that is not said: a document by URL is always a PDF here */
 function decodeSource(source: JsonObject, at: string, spareType: string | null): MediaSource {
-  if (source.type === 'url')
-    return { kind: 'url', url: requireUrl(source, `${at}.source`), mediaType: spareType };
+  if (source.type === 'url') {
+    const url = textOf(source.url);
+    if (!isHttpUrl(url)) throw wrongValue(`${at}.source.url`, 'an http(s) URL');
+    return { kind: 'url', url, mediaType: spareType };
+  }
   if (source.type !== 'base64') throw untranslatable(`${at}.source`, ofType(source.type));
   const mediaType = registeredType(textOrNull(source.media_type) ?? spareType ?? '');
   return { kind: 'data', mediaType, data: textOf(source.data) };
-}
-
-function requireUrl(source: JsonObject, at: string): string {
-  const url = textOf(source.url);
-  if (!isHttpUrl(url)) throw wrongValue(`${at}.url`, 'an http(s) URL');
-  return url;
 }
 
 /** What is known of the messages that were read. */

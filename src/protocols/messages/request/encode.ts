@@ -391,14 +391,12 @@ function encodeMessage(message: Message): string {
           ...message.rest.map((part) => withCacheControl(encodeBlock(part), part)),
         ]
       : [
-          ...message.spoken.map(encodeSpoken),
+          ...message.spoken.map((each) =>
+            'text' in each ? withCacheControl(encodeText(each.text), each) : each.thinking,
+          ),
           ...message.calls.map((part) => withCacheControl(encodeCall(part), part)),
         ];
   return `{"role":"${message.role}","content":[${blocks.join(',')}]}`;
-}
-
-function encodeSpoken(spoken: Spoken): string {
-  return 'text' in spoken ? withCacheControl(encodeText(spoken.text), spoken) : spoken.thinking;
 }
 
 /** The arguments are passed on as they were written: so large numbers keep all their digits. */

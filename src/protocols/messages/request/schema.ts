@@ -42,6 +42,8 @@ const searchResultBlock = Type.Object({
 });
 
 const shownTypes = ['text', 'image', 'document', 'search_result'];
+/** Types that `decode.ts` translates, where they may stand. */
+export const blockTypes = [...shownTypes, 'tool_use', 'tool_result', 'thinking', 'redacted_thinking'];
 const shownBlocks = [textBlock, imageBlock, documentBlock, searchResultBlock];
 const block = Type.Union([
   ...shownBlocks,
@@ -62,7 +64,7 @@ const block = Type.Union([
   }),
   Type.Object({ type: Type.Literal('thinking'), thinking: Type.String(), signature: text }),
   Type.Object({ type: Type.Literal('redacted_thinking'), data: Type.String() }),
-  otherType([...shownTypes, 'tool_use', 'tool_result', 'thinking', 'redacted_thinking']),
+  otherType(blockTypes),
 ]);
 
 const roles = ['user', 'assistant', 'system'];

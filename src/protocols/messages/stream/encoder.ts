@@ -1,15 +1,19 @@
-import type { UrlCitation } from '../../../conversation/answer.js';
+import type { FinishReason, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
+import { faultOfSummary } from '../../../conversation/compaction.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import { isRedacted, noSignature } from '../../../conversation/signature.js';
 import type { Usage } from '../../../conversation/usage.js';
 import type { SearchPart } from '../../../conversation/web-search.js';
+import { GatewayError } from '../../../errors.js';
+import { GrowingText } from '../../../wire/growing-text.js';
 import { framed, type RawTextFrame } from '../../../wire/raw-text.js';
 import { anthropic } from '../../error-formats/anthropic.js';
 import { messageHead, redactedBlock } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
 import { toolUseId } from '../call-ids.js';
+import { compactionBlock } from '../compaction-block.js';
 import { callBlock, citationText, queryText, resultBlock, searchId } from '../search-blocks.js';
 
 type Block = 'text' | 'thinking' | 'redacted' | 'call' | 'search';
@@ -20,12 +24,17 @@ const emptyBlocks = {
   thinking: '{"type":"thinking","thinking":"","signature":""}',
 } as const;
 
+/** See `TextCodec.createEncoder`. */
+export function createEncoder(context: AnswerContext): StreamEncoder {
+  return context.compaction === null ? new MessagesEncoder(context) : new CompactionEncoder(context);
+}
+
 /**
  * Writes a messages stream; see `StreamEncoder`. One block is open at a time. Why the answer ended is told with the
  * usage, when all of it is known. Of several answers the first is written.
  */
-export class MessagesEncoder implements StreamEncoder {
-  readonly error = null;
+class MessagesEncoder implements StreamEncoder {
+  error: GatewayError | null = null;
   readonly #context: AnswerContext;
   #isStarted = false;
   #usage: Usage | null = null;
@@ -66,7 +75,7 @@ export class MessagesEncoder implements StreamEncoder {
     switch (event.kind) {
       case 'start':
         this.#usage = event.usage;
-        return this.#start();
+        return this.start();
       case 'text':
         if (event.logprobs !== undefined) this.#context.lost?.add('logprobs');
         return this.#text(event.text);
@@ -109,7 +118,7 @@ export class MessagesEncoder implements StreamEncoder {
     return text === '' ? '' : this.#sign() + this.#need('text') + this.#delta('text_delta', 'text', text);
   }
 
-  #start(): string {
+  protected start(): string {
     if (this.#isStarted) return '';
     this.#isStarted = true;
     const message = `{${messageHead(this.#context)},"content":[],"stop_reason":null,"stop_sequence":null,"usage":${encodeUsage(this.#usage)}}`;
@@ -130,7 +139,7 @@ export class MessagesEncoder implements StreamEncoder {
   }
 
   #openBlock(block: Block, content: string): string {
-    const before = this.#start() + this.#closeBlock();
+    const before = this.start() + this.#closeBlock();
     this.#open = block;
     return `${before}event: content_block_start\ndata: {"type":"content_block_start","index":${this.#index},"content_block":${content}}\n\n`;
   }
@@ -188,11 +197,77 @@ export class MessagesEncoder implements StreamEncoder {
   #end(): string {
     const { reason = 'other', stopSequence = null } = this.#finish ?? {};
     const sequence = reason === 'stopSequence' ? stopSequence : null;
-    const stop = `{"stop_reason":"${encodeFinish(reason, this.#calls > 0)}","stop_sequence":${JSON.stringify(sequence)}}`;
+    return this.start() + this.#closeBlock() + this.last(encodeFinish(reason, this.#calls > 0), sequence);
+  }
+
+  /** The last events. @param sequence that was met, or null */
+  protected last(reason: string, sequence: string | null): string {
+    const stop = `{"stop_reason":"${reason}","stop_sequence":${JSON.stringify(sequence)}}`;
     return (
-      `${this.#start()}${this.#closeBlock()}` +
       `event: message_delta\ndata: {"type":"message_delta","delta":${stop},"usage":${encodeUsage(this.#usage, this.#searches)}}\n\n` +
       'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+    );
+  }
+}
+
+/** A longer summary is none. */
+const mostCharacters = 8 * 1024 * 1024;
+
+/** Writes a compaction, see `compaction-block.ts`: one block, when the whole summary is there. */
+class CompactionEncoder extends MessagesEncoder {
+  readonly #context: AnswerContext;
+  readonly #summary = new GrowingText();
+  #finish: FinishReason = 'stop';
+
+  constructor(context: AnswerContext) {
+    super(context);
+    this.#context = context;
+  }
+
+  get kept(): number {
+    return this.#summary.length;
+  }
+
+  override encode(event: StreamEvent): string {
+    if (this.error !== null || ('choice' in event && event.choice !== 0)) return '';
+    switch (event.kind) {
+      case 'start':
+      case 'usage':
+      case 'error':
+        return super.encode(event);
+      case 'text':
+        if (this.#summary.length + event.text.length > mostCharacters)
+          return this.#fail(
+            new GatewayError('upstream_error', 'The summary is too long.', { tooLarge: true }),
+          );
+        this.#summary.add(event.text);
+        return '';
+      case 'finish':
+        this.#finish = event.reason;
+        return '';
+      case 'end':
+        return this.start() + this.#end();
+      default:
+        return '';
+    }
+  }
+
+  #fail(error: GatewayError): string {
+    this.error = error;
+    return super.encode({ kind: 'error', error });
+  }
+
+  #end(): string {
+    const summary = this.#summary.toString();
+    const fault = faultOfSummary(summary, this.#finish);
+    if (fault !== null) return this.#fail(fault);
+    const block = compactionBlock(null, this.#context.echo);
+    const delta = `{"type":"compaction_delta","content":${JSON.stringify(summary)},"encrypted_content":null}`;
+    return (
+      `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":${block}}\n\n` +
+      `event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":${delta}}\n\n` +
+      'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n' +
+      this.last('compaction', null)
     );
   }
 }

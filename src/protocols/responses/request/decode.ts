@@ -32,12 +32,15 @@ import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js'
 import type { Sealer } from '../../../wire/seal.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
+import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
 import { ofType, untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf, clientOutputOf } from '../client-tools.js';
 import { isCompaction, keptContents, openCompaction } from '../compact.js';
 import { nameOfItem, nameOfPart } from '../left-out.js';
 import {
   clientTools,
+  decodeTool,
+  decodeToolChoice,
   foundTools,
   listTools,
   type ToolList,
@@ -47,8 +50,8 @@ import {
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
 import { isReference, referenceType } from '../references.js';
+import { echoed } from '../response.js';
 import { decodeSearch } from '../search-tool.js';
-import { decodeTool, decodeToolChoice } from '../tools-decode.js';
 
 /** Items of an input that bring tools with them: agents add some as they go, and a search for tools has found some. */
 const bringTools: readonly unknown[] = ['additional_tools', 'tool_search_output'];
@@ -65,27 +68,6 @@ function toolSources({ tools, input }: JsonObject): ToolSource[] {
   });
   return sources;
 }
-
-/** Settings that a response repeats. */
-const echoed = [
-  'instructions',
-  'max_output_tokens',
-  'max_tool_calls',
-  'parallel_tool_calls',
-  'prompt_cache_key',
-  'reasoning',
-  'safety_identifier',
-  'service_tier',
-  'temperature',
-  'text',
-  'tool_choice',
-  'tools',
-  'top_logprobs',
-  'top_p',
-  'truncation',
-  'user',
-  'metadata',
-] as const;
 
 /**
  * Decodes the body of `POST /v1/responses`; see `TextCodec.decodeRequest`. An input that ends with a
@@ -159,8 +141,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     logitBias: null,
     logprobs: decodeLogprobs(body),
     verbosity: textOrNull(text.verbosity),
-    // Some clients send an empty text where they have no user (LlamaIndex).
-    user: textOrNull(body.safety_identifier) || textOrNull(body.user) || null,
+    user: decodeUser(body),
     serving: decodeServing(body),
     stored: flagOrNull(body.store) ?? undefined,
     returnsEncrypted: includes(body, 'reasoning.encrypted_content'),
@@ -187,13 +168,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
   if (format.type === 'json_object') return { kind: 'object' };
   if (format.type !== 'json_schema') throw untranslatable('text.format', ofType(format.type));
   if (!isObject(format.schema)) throw missingValue('text.format.schema', 'an object');
-  return {
-    kind: 'schema',
-    name: textOrNull(format.name),
-    description: textOrNull(format.description),
-    schema: format.schema,
-    strict: flagOrNull(format.strict),
-  };
+  return decodeSchema(format, format.schema);
 }
 
 function decodeReasoning(value: unknown): Reasoning | null {
@@ -420,7 +395,7 @@ class InputReader {
       const { type, input } = call;
       const { id, tokens } = cutId(call.id);
       if (type === 'local_shell') this.#shellCalls.set(item.id, id);
-      this.#addCall({ id, name: list.typeNames[type], input, custom: false, at }, tokens);
+      this.#addCall({ id, name: list.typeNames.get(type) ?? type, input, custom: false, at }, tokens);
       return true;
     }
     const callId = callIdOf(item);

@@ -5,6 +5,7 @@ import type {
   ContentPart,
   ConversationRequest,
   MediaPart,
+  OutputFormat,
   ReasoningPart,
   Tool,
   ToolCallPart,
@@ -14,17 +15,18 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import { toolParameters } from '../../../conversation/tool-parameters.js';
-import { quoted } from '../../../wire/json.js';
+import { type JsonObject, quoted } from '../../../wire/json.js';
 import { fileNameOf } from '../../openai-shared/file-part.js';
 import { responsesCallId, userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
+import { encodeSchema, member } from '../../openai-shared/settings.js';
 import { refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { openReasoning } from '../reasoning.js';
 import { encodeSearch, includedSources } from '../search-tool.js';
 
 /** The protocol takes no lower limit of output tokens. */
 const leastOutputTokens = 16;
-const formatName = 'response';
+
 /**
  * Encodes a request for an upstream of this protocol; see `TextCodec.encodeRequest`. Nothing is stored there, so
  * reasoning is asked for in its encrypted form, which the client carries.
@@ -32,51 +34,47 @@ const formatName = 'response';
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   refuseUnsayable(request, target, 'responses', ['candidates', 'logitBias']);
   const { tools, toolChoice, search } = request;
-  let body = `{"model":${JSON.stringify(target.model)}`;
-  if (request.stream) body += ',"stream":true';
-  body += ',"store":false';
-  if (request.maxTokens !== null)
-    body += `,"max_output_tokens":${Math.max(leastOutputTokens, request.maxTokens)}`;
-  if (request.temperature !== null) body += `,"temperature":${request.temperature}`;
-  if (request.topP !== null) body += `,"top_p":${request.topP}`;
-  if (request.user !== null) body += `,"safety_identifier":${JSON.stringify(userId(request.user))}`;
-  body += encodeServing(request.serving);
-  body += textSettings(request) + reasoningSettings(request) + included(request);
-  if (request.system.length > 0) body += `,"instructions":${JSON.stringify(request.system.join('\n\n'))}`;
-  if (search?.maxUses !== null && search !== undefined) body += `,"max_tool_calls":${search.maxUses}`;
+  const { maxTokens } = request;
+  let body =
+    `{"model":${JSON.stringify(target.model)}` +
+    member('stream', request.stream || null) +
+    ',"store":false' +
+    member('max_output_tokens', maxTokens === null ? null : Math.max(leastOutputTokens, maxTokens)) +
+    member('temperature', request.temperature) +
+    member('top_p', request.topP) +
+    member('safety_identifier', request.user === null ? null : userId(request.user)) +
+    encodeServing(request.serving) +
+    textSettings(request) +
+    reasoningSettings(request) +
+    included(request) +
+    member('instructions', request.system.length === 0 ? null : request.system.join('\n\n')) +
+    member('max_tool_calls', search?.maxUses ?? null);
   if (tools.length > 0 || search !== undefined) {
     const searches = search === undefined ? [] : [encodeSearch(search)];
     body += `,"tools":[${[...searches, ...tools.map(encodeTool)].join(',')}]`;
     if (search?.forced === true) body += ',"tool_choice":{"type":"web_search"}';
     else if (toolChoice !== null) body += `,"tool_choice":${encodeToolChoice(toolChoice, tools)}`;
-    if (request.parallelCalls !== null) body += `,"parallel_tool_calls":${request.parallelCalls}`;
+    body += member('parallel_tool_calls', request.parallelCalls);
   }
   return `${body},"input":[${encodeInput(request.turns).join(',')}]}`;
 }
 
 function textSettings({ format, verbosity }: ConversationRequest): string {
   if (format === null && verbosity === null) return '';
-  let text = '';
-  if (format?.kind === 'object') text = '"format":{"type":"json_object"}';
-  else if (format !== null) {
-    const { name, description, schema, strict } = format;
-    text = `"format":{"type":"json_schema","name":${JSON.stringify(name ?? formatName)}`;
-    if (description !== null) text += `,"description":${JSON.stringify(description)}`;
-    text += `,"schema":${JSON.stringify(schema)}`;
-    text += strict === null ? '}' : `,"strict":${strict}}`;
-  }
-  if (verbosity !== null) text += `${text === '' ? '' : ','}"verbosity":${JSON.stringify(verbosity)}`;
-  return `,"text":{${text}}`;
+  return member('text', { format: encodeFormat(format), verbosity: verbosity ?? undefined });
+}
+
+function encodeFormat(format: OutputFormat | null): JsonObject | undefined {
+  if (format?.kind !== 'schema') return format === null ? undefined : { type: 'json_object' };
+  return { type: 'json_schema', ...encodeSchema(format) };
 }
 
 function reasoningSettings({ reasoning }: ConversationRequest): string {
   if (reasoning === null) return '';
   const { effort, show } = reasoning;
   const summary = reasoning.summary ?? (show ? 'auto' : null);
-  const members: string[] = [];
-  if (effort !== null) members.push(`"effort":${JSON.stringify(effort)}`);
-  if (summary !== null) members.push(`"summary":${JSON.stringify(summary)}`);
-  return members.length === 0 ? '' : `,"reasoning":{${members.join(',')}}`;
+  if (effort === null && summary === null) return '';
+  return member('reasoning', { effort: effort ?? undefined, summary: summary ?? undefined });
 }
 
 function included({ reasoning, logprobs, search }: ConversationRequest): string {

@@ -88,12 +88,15 @@ export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
 
 const ofResponse = new Set(['response']);
 
-/** @returns the response in the event that ends a run, and with it its stream, as JSON text; null where none does */
-export function endedResponse(run: Buffer): Buffer | null {
+/**
+ * @param withFailed also of a response that has failed
+ * @returns the response in the event that ends a run, and with it its stream, as JSON text; null where none does
+ */
+export function endedResponse(run: Buffer, withFailed: boolean): Buffer | null {
   const word = lastWord(run, false);
-  const { data } = word === null ? { data: null } : parseEvent(run.toString('utf8', word.start, word.end));
-  const response =
-    data === null ? undefined : withoutMembers(Buffer.from(data), ofResponse)?.taken.get('response');
+  if (word === null || (word.type === 'response.failed' && !withFailed)) return null;
+  const { data } = parseEvent(run.toString('utf8', word.start, word.end));
+  const response = withoutMembers(Buffer.from(data ?? ''), ofResponse)?.taken.get('response');
   return response === undefined ? null : Buffer.from(response);
 }
 
