@@ -1,3 +1,4 @@
+import { entryOf } from '../../wire/entry-of.js';
 import { isList, isObject, type JsonObject, objectOf } from '../../wire/json.js';
 
 /** Members whose value is a schema, or a list of them. */
@@ -70,9 +71,7 @@ export function isRecursive({ $defs, definitions, ...root }: JsonObject): boolea
     open.set(user, targets.length);
     for (const target of targets) {
       if (!references.has(target)) return true;
-      const others = users.get(target);
-      if (others === undefined) users.set(target, [user]);
-      else others.push(user);
+      entryOf(users, target, (): string[] => []).push(user);
     }
   }
   // What refers to nothing is done; then what refers to nothing else, and so on.

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { entryOf } from '../../wire/entry-of.js';
 import type { Answer, AnswerPart } from '../answer.js';
 import { carryBeside, carryInId, mostTokens } from '../carrying-id.js';
 import { clientTraitsOf } from '../client-traits.js';
@@ -55,6 +56,8 @@ interface Waiting {
   /** There were more than a call can carry: it carries none. */
   isOver: boolean;
 }
+
+const nothingWaiting = (): Waiting => ({ tokens: [], characters: 0, isOver: false });
 
 const none: readonly string[] = [];
 
@@ -123,11 +126,7 @@ class SignedCalls implements AnswerRestorer {
 
   /** @returns what is too much for a call, and is for the client's field, if it has one */
   #wait(choice: number, token: string): readonly string[] {
-    let waiting = this.#waiting.get(choice);
-    if (waiting === undefined) {
-      waiting = { tokens: [], characters: 0, isOver: false };
-      this.#waiting.set(choice, waiting);
-    }
+    const waiting = entryOf(this.#waiting, choice, nothingWaiting);
     if (waiting.isOver) return none;
     waiting.tokens.push(token);
     waiting.characters += token.length;

@@ -1,3 +1,4 @@
+import { entryOf } from '../../wire/entry-of.js';
 import type {
   ContentPart,
   ConversationRequest,
@@ -108,9 +109,7 @@ class WaitingCalls {
     const id = this.#ids.own(call.id);
     const own = id === call.id ? call : { ...call, id };
     this.#calls.add(own);
-    const sameId = this.#byId.get(call.id);
-    if (sameId === undefined) this.#byId.set(call.id, [own]);
-    else sameId.push(own);
+    entryOf(this.#byId, call.id, (): ToolCallPart[] => []).push(own);
     return own;
   }
 

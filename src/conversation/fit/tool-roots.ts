@@ -1,3 +1,4 @@
+import { entryOf } from '../../wire/entry-of.js';
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, Tool } from '../request.js';
@@ -114,9 +115,7 @@ function addMembers(properties: JsonObject, { members, texts, left }: Merging): 
     const schema = properties[name];
     const text = texts.get(schema) ?? JSON.stringify(schema);
     texts.set(schema, text);
-    const schemas = members.get(name);
-    if (schemas === undefined) members.set(name, new Map([[text, schema]]));
-    else schemas.set(text, schema);
+    entryOf(members, name, () => new Map()).set(text, schema);
   }
 }
 

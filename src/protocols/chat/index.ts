@@ -10,7 +10,7 @@ import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { chatRequest } from './request/schema.js';
 import { carriedMarks, restore } from './restore.js';
-import { createDecoder } from './stream/decoder.js';
+import { ChatDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { hideUsage, isHarmless, judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
@@ -41,7 +41,7 @@ export const chatCodec: TextCodec = {
   decodeAnswer,
   usageOf: (body) => decodeUsage(body),
   encodeAnswer,
-  createDecoder,
+  createDecoder: (source) => new ChatDecoder(source),
   createEncoder,
 };
 

@@ -1,4 +1,5 @@
 import { type AnsweredCall, CallQueue } from '../../conversation/call-queue.js';
+import { entryOf } from '../../wire/entry-of.js';
 
 interface OpenCall extends AnsweredCall {
   /** Number of the model's turn that made the call. */
@@ -31,8 +32,8 @@ export class CallIds {
     const plain = name.slice(0, mostCharacters).replaceAll(/[^A-Za-z0-9_-]/g, '_');
     const id = given ?? `call_${number}_${plain}`.slice(0, mostCharacters);
     const call = { id, turn: this.#turn, isMade: given === null, isAnswered: false };
-    waitingFor(this.#byId, id).add(call);
-    waitingFor(this.#byName, name).add(call);
+    entryOf(this.#byId, id, waitingCalls).add(call);
+    entryOf(this.#byName, name, waitingCalls).add(call);
     return id;
   }
 
@@ -47,14 +48,7 @@ export class CallIds {
   }
 }
 
-function waitingFor(calls: Map<string, WaitingCalls>, key: string): WaitingCalls {
-  let waiting = calls.get(key);
-  if (waiting === undefined) {
-    waiting = new WaitingCalls();
-    calls.set(key, waiting);
-  }
-  return waiting;
-}
+const waitingCalls = (): WaitingCalls => new WaitingCalls();
 
 /** The calls of one turn, in their order: those without an id of their own are answered first. */
 interface TurnCalls {

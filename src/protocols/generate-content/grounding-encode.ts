@@ -1,6 +1,7 @@
 import type { UrlCitation } from '../../conversation/answer.js';
 import type { LeftOut } from '../../conversation/left-out.js';
 import type { SearchPart, SearchResult } from '../../conversation/web-search.js';
+import { entryOf } from '../../wire/entry-of.js';
 import { plainText } from '../../wire/raw-text.js';
 import { Utf8Offsets } from '../../wire/utf8-offsets.js';
 
@@ -123,10 +124,8 @@ interface CitedPlace {
 function placesOf(citations: readonly UrlCitation[]): CitedPlace[] {
   const places = new Map<string, CitedPlace>();
   for (const { start, end, url } of citations) {
-    const key = `${start} ${end}`;
-    const place = places.get(key);
-    if (place === undefined) places.set(key, { start, end, urls: [url] });
-    else if (!place.urls.includes(url)) place.urls.push(url);
+    const { urls } = entryOf(places, `${start} ${end}`, () => ({ start, end, urls: [] }));
+    if (!urls.includes(url)) urls.push(url);
   }
   return [...places.values()];
 }

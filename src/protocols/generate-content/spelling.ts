@@ -1,3 +1,4 @@
+import { entryOf } from '../../wire/entry-of.js';
 import { isObject, type JsonObject, objectsOf } from '../../wire/json.js';
 
 /*
@@ -9,12 +10,11 @@ const snakeNames = new Map<string, string>();
 
 /** The original name of a member. @param name one that the protocol has: it is remembered for good */
 export function snakeCase(name: string): string {
-  let snake = snakeNames.get(name);
-  if (snake === undefined) {
-    snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    snakeNames.set(name, snake);
-  }
-  return snake;
+  return entryOf(snakeNames, name, inSnakeCase);
+}
+
+function inSnakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.js';
 import { type ImageSource, readImageFile } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
+import { entryOf } from '../../wire/entry-of.js';
 import type { FormPart } from '../../wire/multipart.js';
 import { noFile } from '../../wire/reading.js';
 import { promptRequest } from './decode.js';
@@ -37,11 +38,7 @@ export function decodeImageForm(operation: ImageOperation, parts: readonly FormP
     } else if (part.filename !== null) {
       if (operation === 'generate' || Object.hasOwn(formFieldsType.properties, name)) throw noFile(name);
       otherFiles.push(part);
-    } else {
-      const values = texts.get(name);
-      if (values === undefined) texts.set(name, [part.data.toString('utf8')]);
-      else values.push(part.data.toString('utf8'));
-    }
+    } else entryOf(texts, name, (): string[] => []).push(part.data.toString('utf8'));
   }
   const fields = Object.fromEntries(
     [...texts].flatMap(([name, values]) => {

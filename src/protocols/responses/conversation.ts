@@ -21,6 +21,7 @@ import {
   writeHolder,
 } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
+import { entryOf } from '../../wire/entry-of.js';
 import { parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import {
@@ -350,11 +351,11 @@ class ReferredTurns {
   }
 
   #inputItems(at: number, { items }: KeptResponse): readonly string[] {
-    return known(this.#inputs, at, () => itemsIn(`[${items}]`));
+    return entryOf(this.#inputs, at, () => itemsIn(`[${items}]`));
   }
 
   #outputItems(at: number, { response }: KeptResponse): OutputItems {
-    return known(this.#outputs, at, () => outputItemsOf(response));
+    return entryOf(this.#outputs, at, () => outputItemsOf(response));
   }
 
   holder(at: number): Holder | null {
@@ -363,16 +364,8 @@ class ReferredTurns {
   }
 
   #record(at: number): KeptResponse | Holder | null {
-    return known(this.#records, at, () => recordAt(this.#found, at));
+    return entryOf(this.#records, at, () => recordAt(this.#found, at));
   }
-}
-
-function known<Value>(map: Map<number, Value>, at: number, make: () => Value): Value {
-  const found = map.get(at);
-  if (found !== undefined) return found;
-  const made = make();
-  map.set(at, made);
-  return made;
 }
 
 /** JSON texts of a response's items. */

@@ -20,6 +20,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
+import { entryOf } from '../../../wire/entry-of.js';
 import {
   flagOrNull,
   isObject,
@@ -72,7 +73,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     seed: numberOrNull(body.seed),
     presencePenalty: numberOrNull(body.presence_penalty),
     frequencyPenalty: numberOrNull(body.frequency_penalty),
-    logitBias: decodeBias(body.logit_bias),
+    logitBias: isObject(body.logit_bias) && Object.keys(body.logit_bias).length > 0 ? body.logit_bias : null,
     logprobs: body.logprobs === true ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(body.verbosity),
     user: decodeUser(body),
@@ -104,36 +105,11 @@ function decodeReasoning(word: unknown): Reasoning | null {
   return effort === null ? null : { effort, budget: null, show: true, summary: null };
 }
 
-function decodeBias(bias: unknown): JsonObject | null {
-  return isObject(bias) && Object.keys(bias).length > 0 ? bias : null;
-}
-
 /**
- * Reads the content of a user's message or of a tool's result.
+ * Reads the content of a message.
  * @param at path of the content in the client's body
- * @throws {GatewayError} of status 400 for parts that are broken or that no other protocol knows
+ * @param decodePart throws an error of status 400 for parts that are broken, or that no other protocol has there
  */
-function decodeUserContent(content: unknown, at: string): ContentPart[] {
-  return decodeContent(content, at, userPart);
-}
-
-/**
- * Reads the content of an assistant's message. An empty text is none: it stands beside tool calls.
- * @throws {GatewayError} of status 400, as `decodeUserContent`
- */
-function decodeAssistantContent(content: unknown, at: string): (TextPart | RefusalPart)[] {
-  return decodeContent(content, at, assistantPart).filter(({ text }) => text !== '');
-}
-
-/**
- * Reads the texts of a system or developer message, without empty ones.
- * @throws {GatewayError} of status 400 for a part that is no text
- */
-function decodeSystemContent(message: JsonObject, at: string): TextPart[] {
-  const parts = decodeContent(message.content, at, textPart).filter(({ text }) => text !== '');
-  return markedAtEnd(parts, message);
-}
-
 function decodeContent<Part extends Cacheable>(
   content: unknown,
   at: string,
@@ -156,6 +132,11 @@ function userPart(part: JsonObject, at: string): ContentPart {
     default:
       return textPart(part, at);
   }
+}
+
+/** An empty text is none: it stands beside tool calls. */
+function isNotEmpty({ text }: TextPart | RefusalPart): boolean {
+  return text !== '';
 }
 
 function assistantPart(part: JsonObject, at: string): TextPart | RefusalPart {
@@ -199,15 +180,9 @@ function filePart(part: JsonObject, at: string): MediaPart {
   return filePartOf(source, name, at);
 }
 
-interface Conversation {
-  /** Texts of the system and developer messages before any other. */
-  readonly system: readonly string[];
-  readonly systemCache: readonly (CacheMark | null)[];
-  readonly turns: readonly Turn[];
-}
-
 /** What is known of the conversation while its messages are read in their order. */
 interface Progress {
+  /** Texts of the system and developer messages before any other. */
   readonly system: string[];
   readonly systemCache: (CacheMark | null)[];
   readonly turns: Turn[];
@@ -223,7 +198,7 @@ interface Progress {
  * dropped, since no other protocol can carry it.
  * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
  */
-function decodeMessages(messages: unknown): Conversation {
+function decodeMessages(messages: unknown): Pick<Progress, 'system' | 'systemCache' | 'turns'> {
   const progress: Progress = {
     system: [],
     systemCache: [],
@@ -246,13 +221,14 @@ function decodeMessage(message: JsonObject, at: string, index: number, progress:
   }
   progress.results = null;
   if (role === 'user') {
-    const parts = markedAtEnd(decodeUserContent(content, `${at}.content`), message);
+    const parts = markedAtEnd(decodeContent(content, `${at}.content`, userPart), message);
     if (parts.length > 0) progress.turns.push({ role, parts });
   } else if (role === 'assistant') {
     const parts = markedAtEnd(decodeAssistant(message, at, index, progress), message);
     if (parts.length > 0) progress.turns.push({ role, parts });
   } else if (role === 'system' || role === 'developer') {
-    addInstructions(decodeSystemContent(message, `${at}.content`), progress);
+    const parts = decodeContent(content, `${at}.content`, textPart).filter(isNotEmpty);
+    addInstructions(markedAtEnd(parts, message), progress);
   } else {
     throw untranslatable(at, `with the role '${nameOfType(role)}'`);
   }
@@ -270,14 +246,13 @@ function addInstructions(parts: readonly TextPart[], { system, systemCache, turn
 }
 
 function addResult(message: JsonObject, at: string, progress: Progress): void {
-  const decoded = decodeUserContent(message.content, `${at}.content`);
+  const decoded = decodeContent(message.content, `${at}.content`, userPart);
   // A result is marked as a whole.
   const cache = cacheMarkOf(message) ?? decoded.findLast((part) => part.cache)?.cache ?? null;
   const content = decoded.map(({ cache: _own, ...part }) => part);
   const legacy = message.role === 'function';
-  const callId = legacy
-    ? answeredCall(message.name, at, progress.functionCalls)
-    : (cutIdOf(message.tool_call_id) ?? '');
+  const callId = legacy ? progress.functionCalls.take(message.name) : (cutIdOf(message.tool_call_id) ?? '');
+  if (callId === null) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result = marked<ToolResultPart>(
     { kind: 'toolResult', callId, name, content, isError: false, at },
@@ -291,12 +266,6 @@ function addResult(message: JsonObject, at: string, progress: Progress): void {
   }
 }
 
-function answeredCall(name: unknown, at: string, calls: FunctionCalls): string {
-  const id = calls.take(name);
-  if (id === null) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
-  return id;
-}
-
 function decodeAssistant(
   message: JsonObject,
   at: string,
@@ -305,7 +274,8 @@ function decodeAssistant(
 ): AssistantPart[] {
   // The sound of an earlier answer is kept by the vendor that made it.
   if (isObject(message.audio)) throw untranslatable(`${at}.audio`);
-  const parts: AssistantPart[] = decodeAssistantContent(withoutThoughts(message.content), `${at}.content`);
+  const content = withoutThoughts(message.content);
+  const parts: AssistantPart[] = decodeContent(content, `${at}.content`, assistantPart).filter(isNotEmpty);
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal });
   objectsOf(message.tool_calls).forEach((call, number) => {
@@ -447,6 +417,8 @@ function markedAtEnd<Part extends object>(parts: readonly Part[], message: JsonO
   return cache === null || last === undefined ? [...parts] : [...parts.slice(0, -1), marked(last, cache)];
 }
 
+const newQueue = (): CallQueue => new CallQueue();
+
 /** Calls in the `function_call` form that have no result yet: results name the function alone. */
 class FunctionCalls {
   readonly #all = new CallQueue();
@@ -455,17 +427,11 @@ class FunctionCalls {
   add({ id, name }: Pick<ToolCallPart, 'id' | 'name'>): void {
     const call = { id, isAnswered: false };
     this.#all.add(call);
-    let named = this.#byName.get(name);
-    if (named === undefined) {
-      named = new CallQueue();
-      this.#byName.set(name, named);
-    }
-    named.add(call);
+    entryOf(this.#byName, name, newQueue).add(call);
   }
 
   /** @returns id of the first call of the function or, where none has its name, of any; null where there is none */
   take(name: unknown): string | null {
-    const call = this.#byName.get(name)?.take() ?? this.#all.take();
-    return call === null ? null : call.id;
+    return (this.#byName.get(name)?.take() ?? this.#all.take())?.id ?? null;
   }
 }

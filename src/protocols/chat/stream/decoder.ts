@@ -3,104 +3,91 @@ import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type ReasoningName, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, listOf, textOf } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { emptyStream, readChoiceEvent } from '../../openai-shared/choice-stream.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
-import { contentText, reasoningName } from '../answer/decode.js';
+import { argumentsText, contentText, reasoningName } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
-import {
-  type CallDeltas,
-  createCallDeltas,
-  endCalls,
-  type HeldArguments,
-  readCalls,
-} from '../call-deltas.js';
 import { streamParts } from './rules.js';
 
 /** Answers that a stream may have; SDKs take no more. */
 const maxChoices = 128;
 
-/** A choice that began. */
-interface Choice {
-  readonly calls: CallDeltas;
-  /** Of the reasoning that is not over yet, or null. */
-  reasoning: ReasoningName | null;
-  finished: boolean;
-}
-
-interface Progress {
-  readonly model: string;
-  readonly choices: Map<number, Choice>;
-  readonly held: HeldArguments;
-  /** As the last chunk that named one has it: the usage may stand in one that does not. */
-  tier: unknown;
-  started: boolean;
-  /** Nothing more is to be told. */
-  over: boolean;
-}
-
 /** Reads a stream of `chat.completion.chunk` events; see `StreamDecoder`. Members of a wrong type count as absent. */
-export function createDecoder({ model }: AnswerSource): StreamDecoder {
-  const progress: Progress = {
-    model,
-    choices: new Map(),
-    held: { length: 0 },
-    tier: null,
-    started: false,
-    over: false,
-  };
-  return {
-    textMember: 'content',
-    decode(event, data, out) {
-      if (progress.over) return;
-      const read = readChoiceEvent(streamParts, event, data);
-      if (read === 'end') endStream(progress, out);
-      else if (read instanceof GatewayError) fail(progress, read, out);
-      else if (read !== null) decodeChunk(progress, read, out);
-    },
-    finish(out) {
-      if (progress.over) return;
-      // Some upstreams leave `[DONE]` out; then every choice must have come to its end.
-      const choices = [...progress.choices.values()];
-      if (choices.length > 0 && choices.every(({ finished }) => finished)) endStream(progress, out);
-      else fail(progress, endedEarly(), out);
-    },
-  };
-}
+export class ChatDecoder implements StreamDecoder {
+  readonly textMember = 'content';
+  readonly #model: string;
+  readonly #choices = new Map<number, Choice>();
+  readonly #held: HeldArguments = { length: 0 };
+  /** As the last chunk that named one has it: the usage may stand in one that does not. */
+  #tier: unknown = null;
+  #isStarted = false;
+  #isOver = false;
 
-/** After `[DONE]` a choice without a reason to finish counts as finished. */
-function endStream(progress: Progress, out: StreamEvent[]): void {
-  if (progress.choices.size === 0) {
-    fail(progress, emptyStream(), out);
-    return;
+  constructor({ model }: AnswerSource) {
+    this.#model = model;
   }
-  for (const [index, choice] of progress.choices) finishChoice(progress, choice, index, null, out);
-  progress.over = true;
-  out.push({ kind: 'end' });
-}
 
-function fail(progress: Progress, error: GatewayError, out: StreamEvent[]): void {
-  progress.over = true;
-  out.push({ kind: 'error', error });
-}
-
-function decodeChunk(progress: Progress, chunk: JsonObject, out: StreamEvent[]): void {
-  if (!progress.started) {
-    progress.started = true;
-    out.push({ kind: 'start', usage: null });
+  decode(event: string | null, data: string, out: StreamEvent[]): void {
+    if (this.#isOver) return;
+    const read = readChoiceEvent(streamParts, event, data);
+    if (read === 'end') this.#end(out);
+    else if (read instanceof GatewayError) this.#fail(read, out);
+    else if (read !== null) this.#chunk(read, out);
   }
-  for (const choice of listOf(chunk.choices)) {
-    const failure = isObject(choice) ? decodeChoice(progress, choice, out) : null;
-    if (failure !== null) {
-      fail(progress, failure, out);
+
+  finish(out: StreamEvent[]): void {
+    if (this.#isOver) return;
+    // Some upstreams leave `[DONE]` out; then every choice must have come to its end.
+    const choices = [...this.#choices.values()];
+    if (choices.length > 0 && choices.every(({ isFinished }) => isFinished)) this.#end(out);
+    else this.#fail(endedEarly(), out);
+  }
+
+  /** After `[DONE]` a choice without a reason to finish counts as finished. */
+  #end(out: StreamEvent[]): void {
+    if (this.#choices.size === 0) {
+      this.#fail(emptyStream(), out);
       return;
     }
+    for (const choice of this.#choices.values()) choice.finish(null, out);
+    this.#isOver = true;
+    out.push({ kind: 'end' });
   }
-  progress.tier = chunk.service_tier ?? progress.tier;
-  const usage = decodeUsage({ usage: usageIn(chunk), service_tier: progress.tier });
-  if (usage !== null) out.push({ kind: 'usage', usage });
+
+  #fail(error: GatewayError, out: StreamEvent[]): void {
+    this.#isOver = true;
+    out.push({ kind: 'error', error });
+  }
+
+  #chunk(chunk: JsonObject, out: StreamEvent[]): void {
+    if (!this.#isStarted) out.push({ kind: 'start', usage: null });
+    this.#isStarted = true;
+    for (const choice of listOf(chunk.choices)) {
+      const failure = isObject(choice) ? this.#choice(choice, out) : null;
+      if (failure !== null) {
+        this.#fail(failure, out);
+        return;
+      }
+    }
+    this.#tier = chunk.service_tier ?? this.#tier;
+    const usage = decodeUsage({ usage: usageIn(chunk), service_tier: this.#tier });
+    if (usage !== null) out.push({ kind: 'usage', usage });
+  }
+
+  #choice(value: JsonObject, out: StreamEvent[]): GatewayError | null {
+    const index = typeof value.index === 'number' ? value.index : 0;
+    if (!(Number.isInteger(index) && index >= 0 && index < maxChoices))
+      return foreignStream(streamParts.protocol, `a choice with the index ${index}`);
+    let choice = this.#choices.get(index);
+    if (choice === undefined) {
+      choice = new Choice(index, this.#model, this.#held);
+      this.#choices.set(index, choice);
+    }
+    return choice.read(value, out);
+  }
 }
 
 /** Moonshot tells it in the choice that ends, and Groq in a member of its own. */
@@ -111,82 +98,271 @@ function usageIn(chunk: JsonObject): unknown {
   return isObject(chunk.x_groq) ? chunk.x_groq.usage : null;
 }
 
-function decodeChoice(progress: Progress, value: JsonObject, out: StreamEvent[]): GatewayError | null {
-  const index = typeof value.index === 'number' ? value.index : 0;
-  if (!(Number.isInteger(index) && index >= 0 && index < maxChoices))
-    return foreignStream(streamParts.protocol, `a choice with the index ${index}`);
-  let choice = progress.choices.get(index);
-  if (choice === undefined) {
-    choice = { calls: createCallDeltas(index, progress.held), reasoning: null, finished: false };
-    progress.choices.set(index, choice);
+/** A choice that began. */
+class Choice {
+  isFinished = false;
+  readonly #index: number;
+  readonly #model: string;
+  readonly #calls: CallDeltas;
+  /** Of the reasoning that is not over yet, or null. */
+  #reasoning: ReasoningName | null = null;
+
+  constructor(index: number, model: string, held: HeldArguments) {
+    this.#index = index;
+    this.#model = model;
+    this.#calls = new CallDeltas(index, held);
   }
-  if (choice.finished) return null;
-  if (isObject(value.delta)) {
-    addReasoning(progress, choice, index, value.delta, out);
-    addTexts(index, value.delta, value.logprobs, out);
-    const error = readCalls(choice.calls, value.delta, out);
-    if (error !== null) return error;
+
+  /** @returns what makes the stream unusable, or null */
+  read({ delta, logprobs, finish_reason }: JsonObject, out: StreamEvent[]): GatewayError | null {
+    if (this.isFinished) return null;
+    if (isObject(delta)) {
+      this.#reason(delta, out);
+      this.#texts(delta, logprobs, out);
+      const error = this.#calls.read(delta, out);
+      if (error !== null) return error;
+    }
+    // Some upstreams have an empty reason in every chunk.
+    const reason = textOf(finish_reason);
+    if (reason !== '') this.finish(reason, out);
+    return null;
   }
-  // Some upstreams have an empty reason in every chunk.
-  const reason = textOf(value.finish_reason);
-  if (reason !== '') finishChoice(progress, choice, index, reason, out);
-  return null;
-}
 
-/** Reasoning is over when anything else comes: its name is told then, as its signature. */
-function addReasoning(
-  progress: Progress,
-  choice: Choice,
-  index: number,
-  delta: JsonObject,
-  out: StreamEvent[],
-): void {
-  const name = reasoningName(delta);
-  if (name !== null) {
-    choice.reasoning ??= name;
-    out.push({ kind: 'reasoning', choice: index, text: delta[name] as string });
+  finish(reason: string | null, out: StreamEvent[]): void {
+    if (this.isFinished) return;
+    this.isFinished = true;
+    this.#calls.end(out);
+    this.#endReasoning(out);
+    const finish = decodeFinish(reason, this.#calls.started > 0);
+    out.push({ kind: 'finish', choice: this.#index, reason: finish, stopSequence: null });
   }
-  if (choice.reasoning === null) return;
-  if (contentText(delta.content) !== '' || delta.refusal || hasCalls(delta))
-    endReasoning(progress, choice, index, out);
+
+  /** Reasoning is over when anything else comes: its name is told then, as its signature. */
+  #reason(delta: JsonObject, out: StreamEvent[]): void {
+    const name = reasoningName(delta);
+    if (name !== null) {
+      this.#reasoning ??= name;
+      out.push({ kind: 'reasoning', choice: this.#index, text: delta[name] as string });
+    }
+    if (this.#reasoning === null) return;
+    const { tool_calls: calls, function_call: call } = delta;
+    const hasCalls = (Array.isArray(calls) && calls.length > 0) || isObject(call);
+    if (hasCalls || delta.refusal || contentText(delta.content) !== '') this.#endReasoning(out);
+  }
+
+  #endReasoning(out: StreamEvent[]): void {
+    if (this.#reasoning === null) return;
+    const signature = tagUnsigned(this.#reasoning, this.#model);
+    out.push({ kind: 'signature', choice: this.#index, signature });
+    this.#reasoning = null;
+  }
+
+  #texts(delta: JsonObject, given: unknown, out: StreamEvent[]): void {
+    const choice = this.#index;
+    const text = contentText(delta.content);
+    const logprobs = decodeLogprobs(given);
+    if (logprobs !== undefined) out.push({ kind: 'text', choice, text, logprobs });
+    else if (text !== '') out.push({ kind: 'text', choice, text });
+    const refusal = textOf(delta.refusal);
+    if (refusal !== '') out.push({ kind: 'refusal', choice, text: refusal });
+    for (const citation of decodeCitations(delta.annotations))
+      out.push({ kind: 'citation', choice, citation });
+  }
 }
 
-function hasCalls({ tool_calls: calls, function_call: call }: JsonObject): boolean {
-  return (Array.isArray(calls) && calls.length > 0) || isObject(call);
+/** Calls that an answer may have; SDKs take no more. */
+const maxCalls = 128;
+/** Characters of arguments that a stream may have waiting for the names of their calls. */
+const maxHeld = 8 * 1024 * 1024;
+/** Stands for the index of a call in the older `function_call` form. */
+const functionCallIndex = -1;
+
+interface Call {
+  /** Number in its choice once it has a name and was told of; before, -1. */
+  number: number;
+  id: string;
+  name: string;
+  /** Arguments that came before the name. */
+  held: string;
+  readonly custom: boolean;
+  readonly progress: JsonProgress;
+  ended: boolean;
 }
 
-function endReasoning({ model }: Progress, choice: Choice, index: number, out: StreamEvent[]): void {
-  if (choice.reasoning === null) return;
-  out.push({ kind: 'signature', choice: index, signature: tagUnsigned(choice.reasoning, model) });
-  choice.reasoning = null;
+/** What waits for the names of calls, in all choices of a stream. */
+interface HeldArguments {
+  length: number;
 }
 
-function addTexts(index: number, delta: JsonObject, logprobs: unknown, out: StreamEvent[]): void {
-  const text = contentText(delta.content);
-  const tokens = decodeLogprobs(logprobs);
-  if (tokens !== undefined) out.push({ kind: 'text', choice: index, text, logprobs: tokens });
-  else if (text !== '') out.push({ kind: 'text', choice: index, text });
-  const refusal = textOf(delta.refusal);
-  if (refusal !== '') out.push({ kind: 'refusal', choice: index, text: refusal });
-  for (const citation of decodeCitations(delta.annotations))
-    out.push({ kind: 'citation', choice: index, citation });
+/**
+ * Reads the tool calls of one choice. A call begins with its first fragment and goes on with those of the same index;
+ * where upstreams leave the index out, with those of the same id and, where there is none either, with what follows.
+ * Calls may alternate, so one that is whole ends when another begins, and the rest when the choice does.
+ */
+class CallDeltas {
+  /** Calls that were told of. */
+  started = 0;
+  readonly #choice: number;
+  readonly #held: HeldArguments;
+  readonly #byIndex = new Map<number, Call>();
+  readonly #calls: Call[] = [];
+  /** The call that the last fragment was of. */
+  #current: Call | undefined;
+
+  constructor(choice: number, held: HeldArguments) {
+    this.#choice = choice;
+    this.#held = held;
+  }
+
+  /** @returns what makes the stream unusable, or null */
+  read(delta: JsonObject, out: StreamEvent[]): GatewayError | null {
+    for (const fragment of listOf(delta.tool_calls)) {
+      const error = isObject(fragment) ? this.#fragment(fragment, fragment.index, out) : null;
+      if (error !== null) return error;
+    }
+    if (!isObject(delta.function_call)) return null;
+    return this.#fragment({ function: delta.function_call }, functionCallIndex, out);
+  }
+
+  /** Ends the calls that are still open. */
+  end(out: StreamEvent[]): void {
+    for (const call of this.#calls) this.#endCall(call, out);
+  }
+
+  #fragment(fragment: JsonObject, index: unknown, out: StreamEvent[]): GatewayError | null {
+    const custom = isObject(fragment.custom);
+    const body = objectOf(custom ? fragment.custom : fragment.function);
+    const id = textOf(fragment.id);
+    const name = textOf(body.name);
+    const text = argumentsText(custom ? body.input : body.arguments);
+    let call =
+      typeof index === 'number'
+        ? indexedCall(this.#byIndex.get(index), { id, name, text })
+        : this.#withoutIndex(id, name);
+    if (call === undefined) {
+      if (this.#calls.length === maxCalls)
+        return new GatewayError(
+          'upstream_error',
+          `The upstream's answer has more than ${maxCalls} tool calls.`,
+        );
+      for (const each of this.#calls) if (each.progress.isComplete) this.#endCall(each, out);
+      call = { number: -1, id, name: '', held: '', custom, progress: new JsonProgress(), ended: false };
+      this.#calls.push(call);
+      if (typeof index === 'number') this.#byIndex.set(index, call);
+    }
+    this.#current = call;
+    if (call.number === -1) {
+      if (call.id === '') call.id = id;
+      if (name !== '') this.#start(call, name, out);
+    }
+    return this.#addInput(call, text, out);
+  }
+
+  /** The call that a fragment without an index goes on with, if any. */
+  #withoutIndex(id: string, name: string): Call | undefined {
+    const current = this.#current;
+    if (id !== '') {
+      const own = this.#calls.findLast((call) => call.id === id);
+      // An id may come after the first fragment.
+      if (own !== undefined || current === undefined || current.id !== '') return own;
+    }
+    return current !== undefined && name !== '' && beginsAnother(current, name) ? undefined : current;
+  }
+
+  #start(call: Call, name: string, out: StreamEvent[]): void {
+    const choice = this.#choice;
+    const { id, custom, held } = call;
+    call.number = this.started++;
+    call.name = name;
+    out.push({ kind: 'callStart', choice, call: call.number, id, name, custom });
+    if (held === '') return;
+    this.#held.length -= held.length;
+    call.held = '';
+    out.push({ kind: 'callArguments', choice, call: call.number, text: held });
+  }
+
+  #addInput(call: Call, text: string, out: StreamEvent[]): GatewayError | null {
+    if (text === '') return null;
+    if (call.ended) {
+      if (text.trim() === '') return null;
+      return new GatewayError(
+        'upstream_error',
+        'The upstream goes on with a tool call that was whole before.',
+      );
+    }
+    if (!call.custom) {
+      // Some upstreams write no arguments as null.
+      if (call.progress.depth === 0 && text.trim() === 'null') return null;
+      call.progress.add(text);
+    }
+    if (call.number !== -1) {
+      out.push({ kind: 'callArguments', choice: this.#choice, call: call.number, text });
+      return null;
+    }
+    call.held += text;
+    this.#held.length += text.length;
+    if (this.#held.length <= maxHeld) return null;
+    return new GatewayError('upstream_error', "The upstream's tool call has no name.");
+  }
+
+  /** A call that never got a name was never told of: nobody could answer it. */
+  #endCall(call: Call, out: StreamEvent[]): void {
+    if (!call.ended && call.number !== -1)
+      out.push({ kind: 'callEnd', choice: this.#choice, call: call.number });
+    call.ended = true;
+  }
 }
 
-function finishChoice(
-  progress: Progress,
-  choice: Choice,
-  index: number,
-  reason: string | null,
-  out: StreamEvent[],
-): void {
-  if (choice.finished) return;
-  choice.finished = true;
-  endCalls(choice.calls, out);
-  endReasoning(progress, choice, index, out);
-  out.push({
-    kind: 'finish',
-    choice: index,
-    reason: decodeFinish(reason, choice.calls.started > 0),
-    stopSequence: null,
-  });
+/**
+ * The call of this index, unless the fragment begins another. Ids that some upstreams make anew for each fragment, and
+ * names that they repeat, do not tell that alone.
+ */
+function indexedCall(
+  call: Call | undefined,
+  { id, name, text }: { readonly id: string; readonly name: string; readonly text: string },
+): Call | undefined {
+  if (call === undefined || id === '' || id === call.id || name === '') return call;
+  // The last fragment of an upstream that repeats the name in each, and has no more to say.
+  if (name === call.name && text === '' && call.progress.isComplete) return call;
+  return beginsAnother(call, name) ? undefined : call;
+}
+
+/** Whether a fragment with this name, which is not known to be of the call, cannot be of it. */
+function beginsAnother(call: Call, name: string): boolean {
+  return call.progress.isComplete || (call.name !== '' && call.name !== name);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** How far a JSON object or array has come whose text arrives in fragments, none of which is kept. */
+class JsonProgress {
+  depth = 0;
+  /** The outermost bracket has closed. */
+  isComplete = false;
+  #inString = false;
+  #isEscaped = false;
+
+  /** Brackets are counted, the rest is not checked. */
+  add(fragment: string): void {
+    for (let at = 0; at < fragment.length && !this.isComplete; at++) {
+      const code = fragment.charCodeAt(at);
+      if (this.#inString) {
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (code === BACKSLASH) this.#isEscaped = true;
+        else if (code === QUOTE) this.#inString = false;
+      } else if (code === QUOTE) {
+        this.#inString = true;
+      } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+        this.depth++;
+      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+        this.depth--;
+        this.isComplete = this.depth <= 0;
+      }
+    }
+  }
 }

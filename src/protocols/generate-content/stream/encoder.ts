@@ -4,6 +4,7 @@ import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.j
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
+import { entryOf } from '../../../wire/entry-of.js';
 import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { google } from '../../error-formats/google.js';
 import { answerEnd, blockedPrompt } from '../answer/encode.js';
@@ -26,6 +27,10 @@ interface Choice {
   isEmpty: boolean;
   /** Of its text and its searches; null while it has none. */
   grounding: GroundingWriter | null;
+}
+
+function newChoice(): Choice {
+  return { held: null, signature: null, finish: null, isEmpty: true, grounding: null };
 }
 
 /**
@@ -135,12 +140,7 @@ export class BlockEncoder implements StreamEncoder {
   }
 
   #choiceOf(index: number): Choice {
-    let choice = this.#choices.get(index);
-    if (choice === undefined) {
-      choice = { held: null, signature: null, finish: null, isEmpty: true, grounding: null };
-      this.#choices.set(index, choice);
-    }
-    return choice;
+    return entryOf(this.#choices, index, newChoice);
   }
 
   #groundingOf(index: number): GroundingWriter {
