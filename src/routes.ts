@@ -49,7 +49,7 @@ import {
   passedInputTokensRequest,
   passedResponsesRequest,
 } from './protocols/responses/request/schema.js';
-import type { CompiledSchema } from './schema/compile.js';
+import type { CompiledSchema } from './schema/accept.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
 

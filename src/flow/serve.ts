@@ -4,7 +4,7 @@ import type { Exchange } from '../http/exchange.js';
 import { checkVendorcVersion, presentedKey, unwritableHeader } from '../protocols/credentials/credentials.js';
 import { openai } from '../protocols/error-formats/openai.js';
 import { methodNotAllowed, type Route, unknownOperation, unknownUrl } from '../routes.js';
-import { type CompiledSchema, type ValidatedBody, validateBody } from '../schema/compile.js';
+import { type CompiledSchema, type ValidatedBody, validateBody } from '../schema/accept.js';
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
 import { Intake } from './body/intake.js';

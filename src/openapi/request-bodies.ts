@@ -43,7 +43,7 @@ import {
   responsesRequestType,
 } from '../protocols/responses/request/schema.js';
 import type { Route } from '../routes.js';
-import type { CompiledSchema } from '../schema/compile.js';
+import type { CompiledSchema } from '../schema/accept.js';
 import { name, nullable, text } from '../schema/members.js';
 import { genericBodyType, vendorkBodyType } from '../video/request.js';
 import { file, fileForm, imageEditForm, imageGenerationForm, uploadForms } from './forms.js';

@@ -10,7 +10,7 @@ import {
   wholeAnswers,
 } from '../conversation/stream-rules.js';
 import { estimateTokens } from '../conversation/token-count.js';
-import type { CompiledSchema } from '../schema/compile.js';
+import type { CompiledSchema } from '../schema/accept.js';
 import type { JsonObject } from '../wire/json.js';
 import type { Needle } from '../wire/json-skip.js';
 import { outputMembers } from '../wire/routed-members.js';

@@ -1,4 +1,6 @@
-import type { BodySpans, Span } from '../wire/json-scan.js';
+import type { GatewayError } from '../errors.js';
+import { isObject, requireCheapBody } from '../wire/json.js';
+import { type BodySpans, type Span, scanBody } from '../wire/json-scan.js';
 import {
   afterColon,
   endOfLiteral,
@@ -10,8 +12,15 @@ import {
   mostDepth,
   skipSpace,
 } from '../wire/json-skip.js';
-import { type FoundMembers, type GuardSpec, type MemberGuard, noMembers } from '../wire/member-guard.js';
+import {
+  type FoundMembers,
+  type GuardSpec,
+  lookThrough,
+  type MemberGuard,
+  noMembers,
+} from '../wire/member-guard.js';
 import { backgroundMember, goingOnMembers, outputMembers } from '../wire/routed-members.js';
+import { parseBody } from '../wire/skeleton.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
@@ -89,7 +98,7 @@ const exactDigits = 15;
 const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent);
 
 /**
- * Compiles a schema to a check that reads a body's bytes once, without parsing it.
+ * Makes a check of a schema that reads a body's bytes once, without parsing it. It is compiled when the first body comes.
  * @param schema Request body of an endpoint.
  * @param guard What has to be clear among the members of the body.
  * @param own A key without which a body is left to the full check, or null.
@@ -97,15 +106,19 @@ const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** ex
  * `parseBody` and the schema accept too, with the same findings. It keeps the state of the walk between its calls in
  * one object, so it must not be called from within itself, which nothing does: it is synchronous.
  */
-export function compileAcceptor(
+export function acceptorOf(
   schema: unknown,
   guard: MemberGuard,
   own: string | null = null,
 ): (body: Buffer) => Accepted | null {
-  const rule = compileBody(asSchema(schema), own, guardedKeys, guard);
-  if (rule === null || isNoting(guard.spec)) return () => null;
-  const walk = new Walk(rule);
-  return (body) => walk.accept(body);
+  let walk: Walk | null | undefined;
+  return (body) => {
+    if (walk === undefined) {
+      const rule = compileBody(asSchema(schema), own, guardedKeys, guard);
+      walk = rule === null || isNoting(guard.spec) ? null : new Walk(rule);
+    }
+    return walk === null ? null : walk.accept(body);
+  };
 }
 
 /** Where the walk would have to note members of its own: it does so of the guarded keys alone. */
@@ -481,4 +494,83 @@ function holdsText(body: Buffer, start: number, text: string): boolean {
     if (body[start + i] !== text.charCodeAt(i)) return false;
   }
   return true;
+}
+
+/** A check that is built once and run for every request. */
+export interface CompiledSchema {
+  /** Says yes to a body from its bytes alone, or does not know (null); then `check` decides on the parsed value. */
+  readonly accept: (body: Buffer) => Accepted | null;
+  /** True when the value is of the schema and not one of another endpoint. */
+  check(value: unknown): boolean;
+  /** Why `check` said no. Slow; for a value that passed, the answer is a general refusal. */
+  explain(value: unknown): GatewayError;
+  /** What has to be clear among the members of a body; `accept` says yes only to one that it finds nothing in. */
+  readonly guard: MemberGuard;
+}
+
+/** What the later phases need to know of a request body that has passed its endpoint's schema. */
+export interface ValidatedBody extends Omit<Accepted, 'output'> {
+  /** Null where nobody has looked for it. */
+  readonly output: OutputSpans | null;
+}
+
+/** A list of numbers takes so many bytes a value: that many are walked through in some milliseconds, whatever they are. */
+const walkedPerValue = 2;
+
+/**
+ * Validates the body of a request that is passed through as it came.
+ * @param body The whole body, decoded from any content coding. Not changed, not kept.
+ * @param schema The endpoint's check.
+ * @param mostValues `limits.bodyValues`
+ * @returns What the later phases need to know of the body.
+ * @throws {GatewayError} Of status 400, saying what is wrong and where.
+ */
+export function validateBody(body: Buffer, schema: CompiledSchema, mostValues: number): ValidatedBody {
+  // What it costs to parse is a walk of its own, which as a rule is not worth its time: nearly no body is parsed.
+  const isShort = body.length <= mostValues * walkedPerValue;
+  if (!isShort) requireCheapBody(body, mostValues);
+  const accepted = schema.accept(body);
+  if (accepted !== null) return accepted;
+  if (isShort) requireCheapBody(body, mostValues);
+  return parseAndCheck(body, schema);
+}
+
+const noBodySpans: BodySpans = { open: 0, model: null, streamOptions: null, includeUsage: null };
+
+/** What the later phases need to know of a form, or of another body that is not passed on as it came. */
+export function readValidated(model: string, stream: boolean): ValidatedBody {
+  return {
+    scan: noBodySpans,
+    model,
+    stream,
+    includeUsage: true,
+    output: null,
+    goesOn: false,
+    inBackground: false,
+    members: noMembers,
+  };
+}
+
+/** The verdict on what `accept` does not know, and the reason of every refusal. */
+function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
+  const scan = scanBody(body);
+  const value = parseBody(body, scan);
+  const members = lookThrough(body, schema.guard);
+  if (!isObject(value) || !schema.check(value)) throw schema.explain(value);
+  const { model, stream, stream_options: options } = value;
+  const background = value[backgroundMember] ?? false;
+  return {
+    scan,
+    model: typeof model === 'string' ? model : '',
+    stream: stream === true,
+    includeUsage: asksForUsage(options),
+    output: null,
+    goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
+    inBackground: background !== false,
+    members,
+  };
+}
+
+function asksForUsage(options: unknown): boolean {
+  return isObject(options) && options.include_usage === true;
 }

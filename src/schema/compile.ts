@@ -1,27 +1,11 @@
 import type { TSchema } from 'typebox';
 import { GatewayError } from '../errors.js';
-import { isObject } from '../wire/json.js';
-import { requireCheapBody } from '../wire/json-cost.js';
-import { type BodySpans, scanBody } from '../wire/json-scan.js';
-import { type GuardSpec, lookThrough, MemberGuard, noMembers } from '../wire/member-guard.js';
-import { backgroundMember, goingOnMembers, routedMembers } from '../wire/routed-members.js';
-import { parseBody } from '../wire/skeleton.js';
-import { type Accepted, compileAcceptor, type OutputSpans } from './accept.js';
+import { type GuardSpec, MemberGuard } from '../wire/member-guard.js';
+import { routedMembers } from '../wire/routed-members.js';
+import { acceptorOf, type CompiledSchema } from './accept.js';
 import { explain, requireExplainable } from './explain.js';
 import { asSchema, keywords, type SchemaNode } from './node.js';
 import { compileValidator } from './validator.js';
-
-/** A check that is built once and run for every request. */
-export interface CompiledSchema {
-  /** Says yes to a body from its bytes alone, or does not know (null); then `check` decides on the parsed value. */
-  accept(body: Buffer): Accepted | null;
-  /** True when the value is of the schema and not one of another endpoint. */
-  check(value: unknown): boolean;
-  /** Why `check` said no. Slow; for a value that passed, the answer is a general refusal. */
-  explain(value: unknown): GatewayError;
-  /** What has to be clear among the members of a body; `accept` says yes only to one that it finds nothing in. */
-  readonly guard: MemberGuard;
-}
 
 /**
  * The same check, which asks of a body that it has something besides.
@@ -35,7 +19,7 @@ export function requiring(
 ): CompiledSchema {
   return {
     guard: checked.guard,
-    accept: (body) => checked.accept(body),
+    accept: checked.accept,
     check: (value) => checked.check(value) && has(value),
     explain: (value) => (!checked.check(value) || has(value) ? checked.explain(value) : refuse()),
   };
@@ -63,17 +47,13 @@ export function compileSchema(
   guarded: Guarded = {},
 ): CompiledSchema {
   const guard = new MemberGuard(guardSpec(asSchema(schema), guarded));
-  // Both are made when the first body comes that needs them: all together would take a good part of a worker's start.
-  let acceptor: ReturnType<typeof compileAcceptor> | null = null;
+  // Made when the first body comes that needs it: all together would take a good part of a worker's start.
   let validator: ReturnType<typeof compiled> | null = null;
   const strayIn = (value: unknown) => (mixed === null ? null : strayKey(mixed, value));
   return {
     guard,
-    accept(body) {
-      // A body that has the endpoint's own key is not taken for one of another.
-      acceptor ??= compileAcceptor(schema, guard, mixed?.own ?? null);
-      return acceptor(body);
-    },
+    // A body that has the endpoint's own key is not taken for one of another.
+    accept: acceptorOf(schema, guard, mixed?.own ?? null),
     check(value) {
       validator ??= compiled(schema);
       return validator.Check(value) && strayIn(value) === null;
@@ -195,71 +175,4 @@ function partsOf(node: SchemaNode): SchemaNode[] {
     return keywords[keyword] === 'schemas' ? Object.values(value) : [];
   });
   return parts.filter((part) => typeof part === 'object').map(asSchema);
-}
-
-/** What the later phases need to know of a request body that has passed its endpoint's schema. */
-export interface ValidatedBody extends Omit<Accepted, 'output'> {
-  /** Null where nobody has looked for it. */
-  readonly output: OutputSpans | null;
-}
-
-/** A list of numbers takes so many bytes a value: that many are walked through in some milliseconds, whatever they are. */
-const walkedPerValue = 2;
-
-/**
- * Validates the body of a request that is passed through as it came.
- * @param body The whole body, decoded from any content coding. Not changed, not kept.
- * @param schema The endpoint's check.
- * @param mostValues `limits.bodyValues`
- * @returns What the later phases need to know of the body.
- * @throws {GatewayError} Of status 400, saying what is wrong and where.
- */
-export function validateBody(body: Buffer, schema: CompiledSchema, mostValues: number): ValidatedBody {
-  // What it costs to parse is a walk of its own, which as a rule is not worth its time: nearly no body is parsed.
-  const isShort = body.length <= mostValues * walkedPerValue;
-  if (!isShort) requireCheapBody(body, mostValues);
-  const accepted = schema.accept(body);
-  if (accepted !== null) return accepted;
-  if (isShort) requireCheapBody(body, mostValues);
-  return parseAndCheck(body, schema);
-}
-
-const noSpans: BodySpans = { open: 0, model: null, streamOptions: null, includeUsage: null };
-
-/** What the later phases need to know of a form, or of another body that is not passed on as it came. */
-export function readValidated(model: string, stream: boolean): ValidatedBody {
-  return {
-    scan: noSpans,
-    model,
-    stream,
-    includeUsage: true,
-    output: null,
-    goesOn: false,
-    inBackground: false,
-    members: noMembers,
-  };
-}
-
-/** The verdict on what `accept` does not know, and the reason of every refusal. */
-function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
-  const scan = scanBody(body);
-  const value = parseBody(body, scan);
-  const members = lookThrough(body, schema.guard);
-  if (!isObject(value) || !schema.check(value)) throw schema.explain(value);
-  const { model, stream, stream_options: options } = value;
-  const background = value[backgroundMember] ?? false;
-  return {
-    scan,
-    model: typeof model === 'string' ? model : '',
-    stream: stream === true,
-    includeUsage: asksForUsage(options),
-    output: null,
-    goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
-    inBackground: background !== false,
-    members,
-  };
-}
-
-function asksForUsage(options: unknown): boolean {
-  return isObject(options) && options.include_usage === true;
 }

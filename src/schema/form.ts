@@ -3,7 +3,8 @@ import { GatewayError } from '../errors.js';
 import { MemberGuard } from '../wire/member-guard.js';
 import type { PartRules } from '../wire/part-names.js';
 import { missingValue } from '../wire/reading.js';
-import { type CompiledSchema, compileSchema } from './compile.js';
+import type { CompiledSchema } from './accept.js';
+import { compileSchema } from './compile.js';
 import { asSchema, type SchemaNode } from './node.js';
 
 type Values = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import type { CompiledSchema } from '../schema/compile.js';
+import type { CompiledSchema } from '../schema/accept.js';
 import { type HeldMember, heldFields, heldMembers } from '../wire/count-members.js';
 import { isObject, type JsonObject, numberOrNull } from '../wire/json.js';
 import { foldName } from '../wire/member-guard.js';

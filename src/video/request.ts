@@ -2,7 +2,7 @@ import { type TSchema, Type } from 'typebox';
 import { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
 import { readImageText } from '../media/image-text.js';
-import type { CompiledSchema } from '../schema/compile.js';
+import type { CompiledSchema } from '../schema/accept.js';
 import { name, nullable, record, text } from '../schema/members.js';
 import { type JsonObject, numberOrNull, textOrNull } from '../wire/json.js';
 import type { GuardSpec } from '../wire/member-guard.js';

@@ -12,7 +12,7 @@ import {
   passedCompactRequest,
   passedResponsesRequest,
 } from '../../src/protocols/responses/request/schema.js';
-import type { CompiledSchema } from '../../src/schema/compile.js';
+import type { CompiledSchema } from '../../src/schema/accept.js';
 import { type Refused, refuses, takes } from './verdicts.js';
 
 /* What is asked of a body that is passed on as it came: what routes, limits and meters, and nothing else. */

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import type { CompiledSchema } from '../../src/schema/compile.js';
+import type { CompiledSchema } from '../../src/schema/accept.js';
 
 /** A refused body, the `param` of its refusal and what its message says. */
 export type Refused = readonly [body: unknown, param: string | null, message: string];

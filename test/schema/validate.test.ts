@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { chatRequest } from '../../src/protocols/chat/request/schema.js';
-import { validateBody } from '../../src/schema/compile.js';
-import { usualCost } from '../../src/wire/json-cost.js';
+import { validateBody } from '../../src/schema/accept.js';
+import { usualCost } from '../../src/wire/json.js';
 import { spliceBody } from '../../src/wire/splice.js';
 import { thrownBy } from '../wire/json-text.js';
 

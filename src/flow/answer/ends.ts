@@ -181,15 +181,16 @@ export abstract class AnswerEnds extends Swept {
 
   /** Ends a good stream, whose last events (`waitingEnd`) leave once what they promise is stored. */
   endGood({ waitingEnd }: AnswerTransform): void {
-    this.whenKept(waitingEnd, (result) => this.settle(sendStreamEnd(this.call, result, waitingEnd)));
+    if (waitingEnd !== null)
+      this.whenKept(waitingEnd, (result) => this.settle(sendStreamEnd(this.call, result, waitingEnd)));
+    else {
+      this.call.exchange.end();
+      this.settle('complete');
+    }
   }
 
-  /** @param send hears what is to leave, or why nothing may: at once where nothing is kept (null) */
-  whenKept(end: WaitingEnd | null, send: (result: Buffer | GatewayError | null) => void): void {
-    if (end === null) {
-      send(null);
-      return;
-    }
+  /** @param send hears what is to leave, or why nothing may */
+  whenKept(end: WaitingEnd, send: (result: Buffer | GatewayError) => void): void {
     const { services, call, phase } = this;
     const behind = phase.name === 'events' && call.gatewayPath !== 'translated' ? phase : null;
     const keeping: Phase = { name: 'keeping', isStream: end.isStream, behind };

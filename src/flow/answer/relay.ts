@@ -382,10 +382,13 @@ export class Relay extends AnswerEnds implements UpstreamHandler, ExchangeListen
       }
     }
     const { keep } = transform;
-    this.whenKept(keep === null ? null : wholeEnd(keep, head, answer), (result) => {
-      if (result instanceof GatewayError) this.refuse(result, null);
-      else this.#respond(head, result ?? answer);
-    });
+    const end = keep === null ? null : wholeEnd(keep, head, answer);
+    if (end === null) this.#respond(head, answer);
+    else
+      this.whenKept(end, (result) => {
+        if (result instanceof GatewayError) this.refuse(result, null);
+        else this.#respond(head, result);
+      });
   }
 
   #respond(head: ResponseHead, answer: Buffer | string): void {

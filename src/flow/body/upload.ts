@@ -4,7 +4,7 @@ import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { BodyStreamReceiver } from '../../http/body-stream.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { Swept } from '../../http/sweep.js';
-import { readValidated } from '../../schema/compile.js';
+import { readValidated } from '../../schema/accept.js';
 import { checkForm, checkFormStart, type FormSchema } from '../../schema/form.js';
 import { LeastRate } from '../../upstream/least-rate.js';
 import type { RequestBodySink, RequestBodySource } from '../../upstream/types.js';

@@ -24,22 +24,18 @@ export function wholeEnd(keep: Keep, { status }: ResponseHead, answer: Buffer | 
 
 /**
  * Ends a stream that is whole.
- * @param end its last events, or why they cannot be vouched for; null where they have left
- * @param waitingEnd what waited
+ * @param result its last events, or why they cannot be vouched for
+ * @param end what waited
  * @returns how its call ended
  */
-export function sendStreamEnd(
-  call: Call,
-  end: Buffer | GatewayError | null,
-  waitingEnd: WaitingEnd | null,
-): CallOutcome {
-  if (end instanceof GatewayError) {
+export function sendStreamEnd(call: Call, result: Buffer | GatewayError, { end }: WaitingEnd): CallOutcome {
+  if (result instanceof GatewayError) {
     // In the place of the event that was held back.
-    const number = (waitingEnd === null ? null : call.route?.endpoint?.lastNumber?.(waitingEnd.end)) ?? 0;
-    refuseStream(call, end, { number, insideEvent: false, words: () => null });
-    return outcomeOf(end);
+    const number = call.route?.endpoint?.lastNumber?.(end) ?? 0;
+    refuseStream(call, result, { number, insideEvent: false, words: () => null });
+    return outcomeOf(result);
   }
-  if (end !== null) call.exchange.write(end);
+  call.exchange.write(result);
   call.exchange.end();
   return 'complete';
 }

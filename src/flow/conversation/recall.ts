@@ -2,7 +2,7 @@ import type { ConversationSettings } from '../../config/types.js';
 import type { ConversationRules, Recall, Recalled } from '../../conversation/kept-turns.js';
 import { GatewayError, guard } from '../../errors.js';
 import type { Endpoint } from '../../protocols/endpoint.js';
-import { type CompiledSchema, validateBody } from '../../schema/compile.js';
+import { type CompiledSchema, validateBody } from '../../schema/accept.js';
 import type { OwnedRecords } from '../../store/owned.js';
 import type { ResolvedCall } from '../call.js';
 import type { Next } from '../limits/admit.js';

@@ -9,7 +9,7 @@ import { unsaidByOpenai } from '../../protocols/images/encode-openai.js';
 import { type ImageOutline, outlineOfBody, outlineOfForm, passesTo } from '../../protocols/images/outline.js';
 import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
-import { type CompiledSchema, readValidated, validateBody } from '../../schema/compile.js';
+import { type CompiledSchema, readValidated, validateBody } from '../../schema/accept.js';
 import { type JsonObject, objectOf, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { isMultipart } from '../../wire/multipart-type.js';

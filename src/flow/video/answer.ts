@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { OwnSecrets, Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { isFromProxy } from '../../http/client-address.js';
 import { secretError } from '../../protocols/error-formats/vendor-account.js';
 import { isPrivateName, isPublicAddress } from '../../upstream/address.js';
 import type { BookedTask } from '../../video/book.js';
 import type { ShowContext, TaskFailure, VideoTask } from '../../video/task.js';
 import type { Call } from '../call.js';
 import type { Services } from '../services.js';
-import { ownUrl } from './own-address.js';
 
 /**
  * Finds a task for a call's key: its own, whichever secret it has by now, and those of the groups that share theirs.
@@ -92,4 +92,32 @@ function hostOf({ origin }: Upstream): string {
 /** A host as URLs have it, without the brackets of an IPv6 address and the dot that a name may end with. */
 function bareHost(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
+
+/**
+ * Where the client of a call reaches the gateway: as the config says, else as its request does, or the trusted proxy
+ * that the request came through.
+ * @returns a URL without a path
+ */
+export function ownUrl({ exchange, running }: Call): string {
+  const { listen } = running.snapshot;
+  if (listen.publicUrl !== null) return listen.publicUrl;
+  const { host, peer, forwardedProto, forwardedHost } = exchange.head;
+  const isProxied = peer !== null && running.proxies !== null && isFromProxy(peer, running.proxies);
+  const scheme = isProxied ? lastOf(forwardedProto).toLowerCase() : '';
+  const authority = isProxied ? lastOf(forwardedHost) : '';
+  const ownScheme = listen.tls === null ? 'http' : 'https';
+  return `${schemes.has(scheme) ? scheme : ownScheme}://${isAuthority(authority) ? authority : host}`;
+}
+
+const schemes: ReadonlySet<string> = new Set(['http', 'https']);
+
+/** Of several proxies the nearest one has spoken last, and it alone is known to be trusted. */
+function lastOf(list: string): string {
+  return list.slice(list.lastIndexOf(',') + 1).trim();
+}
+
+/** A host with or without a port, and nothing that would end it in a URL. */
+function isAuthority(text: string): boolean {
+  return /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/.test(text);
 }

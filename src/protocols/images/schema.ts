@@ -1,6 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import { GatewayError } from '../../errors.js';
-import { type CompiledSchema, compileSchema } from '../../schema/compile.js';
+import type { CompiledSchema } from '../../schema/accept.js';
+import { compileSchema } from '../../schema/compile.js';
 import { bodies, flag, given, name, nullable, text } from '../../schema/members.js';
 import { imageCountMembers } from '../../wire/count-members.js';
 import { isObject, type JsonObject } from '../../wire/json.js';

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, parseJson } from '../../wire/json.js';
-import { costError, costsMore, usualCost } from '../../wire/json-cost.js';
+import { costError, costsMore, isObject, parseJson, usualCost } from '../../wire/json.js';
 import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import { looksLikeText } from '../../wire/plain-text.js';

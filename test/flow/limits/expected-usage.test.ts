@@ -11,8 +11,8 @@ import { messages } from '../../../src/protocols/messages/index.js';
 import { messagesRequest } from '../../../src/protocols/messages/request/schema.js';
 import { responses } from '../../../src/protocols/responses/index.js';
 import { responsesRequest } from '../../../src/protocols/responses/request/schema.js';
-import { validateBody } from '../../../src/schema/compile.js';
-import { usualCost } from '../../../src/wire/json-cost.js';
+import { validateBody } from '../../../src/schema/accept.js';
+import { usualCost } from '../../../src/wire/json.js';
 
 /** The output that a call with these members is taken for, with what the check of the body has noted and without. */
 function outputOf(members: string, asked = '"messages":[{"role":"user","content":"x"}]'): number {

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { parseNetwork } from '../../../src/config/networks.js';
 import type { Call } from '../../../src/flow/call.js';
-import { ownUrl } from '../../../src/flow/video/own-address.js';
+import { ownUrl } from '../../../src/flow/video/answer.js';
 import { trustedProxies } from '../../../src/http/client-address.js';
 import { RequestHead } from '../../../src/http/request-head.js';
 

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { GatewayError } from '../../../errors.js';
-import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
+import type { CompiledSchema } from '../../../schema/accept.js';
+import { compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import { bodies, flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
 import { missingValue } from '../../../wire/reading.js';

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
+import type { CompiledSchema } from '../../../schema/accept.js';
+import { compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import {
   bodies,
   flag,
