@@ -222,12 +222,25 @@ export interface ConversationRules {
    * @returns null for nothing
    */
   readonly heldAtEnd: ((end: Buffer, holder: () => Holder) => KeptRecord | null) | null;
+  /** The same for what items of an answer tell; absent where they tell of nothing. */
+  readonly heldByItems?: HeldByItems;
   /**
    * The body for a target that takes the endpoint's calls as they come and keeps no turns; absent where all of these do.
    * @returns null for one that says nothing of turns
    * @throws {GatewayError} of status 400 for one that still goes on from something
    */
   readonly withoutTurns?: (body: Buffer) => Buffer | null;
+}
+
+/** What an upstream keeps for tools that run at it. */
+interface HeldByItems {
+  /**
+   * Whether a request may name it, or its answer tell of it.
+   * @param tools the request's, as JSON
+   */
+  isUsed(tools: Buffer): boolean;
+  /** @param run events, of which the last may be cut off, or a whole answer @returns what is to be noted of them */
+  records(run: Buffer, isStream: boolean, holder: Holder): readonly KeptRecord[];
 }
 
 /** The protocols whose turns are kept: an id of one may be that of another's, too. */

@@ -19,7 +19,7 @@ import {
   type MemberGuard,
   noMembers,
 } from '../wire/member-guard.js';
-import { backgroundMember, goingOnMembers, outputMembers } from '../wire/routed-members.js';
+import { backgroundMember, goingOnMembers, outputMembers, toolsMember } from '../wire/routed-members.js';
 import { parseBody } from '../wire/skeleton.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
@@ -46,6 +46,8 @@ export interface Accepted {
   readonly goesOn: boolean;
   /** Its `background` is neither null nor false. */
   readonly inBackground: boolean;
+  /** Where the value of `tools` stands; null where it has none. */
+  readonly tools: Span | null;
   /** What the body has beside what is read of it. */
   readonly members: FoundMembers;
 }
@@ -77,6 +79,7 @@ const guardedKeys = [
   ...outputMembers.configs,
   ...goingOnMembers,
   backgroundMember,
+  toolsMember,
 ];
 /** Positions among these, from 1: up to this one a key may come only once. */
 const lastSingle = 3;
@@ -149,6 +152,8 @@ class Walk {
   #configEnd = -1;
   #goesOn = false;
   #inBackground = false;
+  #toolsStart = -1;
+  #toolsEnd = -1;
   /** Members by which an upstream would be led elsewhere. */
   #steering: SteeringMember[] = [];
   /** How far the current branch of a union got. */
@@ -171,6 +176,7 @@ class Walk {
     this.#configStart = -1;
     this.#goesOn = false;
     this.#inBackground = false;
+    this.#toolsStart = -1;
     this.#reached = 0;
     this.#wasted = 0;
     if (this.#steering.length > 0) this.#steering = [];
@@ -201,6 +207,7 @@ class Walk {
       output: this.#outputSpans(),
       goesOn: this.#goesOn,
       inBackground: this.#inBackground,
+      tools: spanOf(this.#toolsStart, this.#toolsEnd),
       members: this.#steering.length === 0 ? noMembers : { ...noMembers, steering: this.#steering },
     };
   }
@@ -401,6 +408,9 @@ class Walk {
       this.#configStart = start;
       this.#configEnd = end;
     } else if (guard === guardedKeys.length) {
+      this.#toolsStart = start;
+      this.#toolsEnd = end;
+    } else if (guard === guardedKeys.length - 1) {
       this.#inBackground = this.#body[start] !== LOWER_N && this.#body[start] !== LOWER_F;
     } else if (this.#body[start] !== LOWER_N) this.#goesOn = true;
   }
@@ -547,6 +557,7 @@ export function readValidated(model: string, stream: boolean): ValidatedBody {
     output: null,
     goesOn: false,
     inBackground: false,
+    tools: null,
     members: noMembers,
   };
 }
@@ -567,6 +578,8 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     output: null,
     goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
     inBackground: background !== false,
+    // They are somewhere in it.
+    tools: (value[toolsMember] ?? null) === null ? null : { start: 0, end: body.length },
     members,
   };
 }

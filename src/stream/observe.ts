@@ -66,6 +66,8 @@ interface Observed {
   readonly watch?: AnswerWatch | null;
   /** Is shown the whole answer, or its last bytes, once it has ended and is whole. */
   readonly watchEnd?: ((end: Buffer) => void) | null;
+  /** Is shown each run of events, or the whole answer. */
+  readonly watchAll?: ((run: Buffer, isStream: boolean) => void) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
   /**
@@ -194,6 +196,7 @@ export class ObservedTransform implements AnswerTransform {
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null) this.#noteEnd(run, part, this.#rules.marksEnd, wasInside);
     if (this.#watch !== null) this.#show(run, true);
+    this.#observed.watchAll?.(run, true);
     const { keep } = this;
     if (keep !== null && this.#keepBack(keep, run)) return nothing;
     return this.#observed.hideUsage ? this.#rules.hideUsage(run) : run;
@@ -359,6 +362,7 @@ export class ObservedTransform implements AnswerTransform {
     if (withheld !== null) throw withheld;
     if (this.#watch !== null) this.#show(body, false);
     this.#observed.watchEnd?.(body);
+    this.#observed.watchAll?.(body, false);
     this.#usage = usage;
     this.#noteCharges(body);
     if (!hasOutput && estimates === 'conversation') {

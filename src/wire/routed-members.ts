@@ -20,6 +20,9 @@ export const goingOnMembers = ['previous_response_id', 'thread', 'conversation',
 /** That by which an answer comes to another request than its own: one for it by its id, later. */
 export const backgroundMember = 'background';
 
+/** What may run at the upstream, in what that has kept of an earlier call. */
+export const toolsMember = 'tools';
+
 /** Those that stand in the body itself: nobody may send them past the check that has read them. */
 export const routedMembers: readonly string[] = [
   ...['model', 'stream', 'stream_options'],

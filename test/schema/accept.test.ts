@@ -67,7 +67,7 @@ function parse(body: Buffer): Record<string, unknown> | null {
 }
 
 /** Whether what was found without a parse is what the full check and the parse find. */
-function agrees({ output, ...found }: Accepted, expected: unknown, body: Buffer): boolean {
+function agrees({ output, tools, ...found }: Accepted, expected: unknown, body: Buffer): boolean {
   if (!isDeepStrictEqual(found, expected)) return false;
   const parsed = parse(body);
   // Inside of a long string, which an upstream may refuse.
@@ -83,7 +83,8 @@ function agrees({ output, ...found }: Accepted, expected: unknown, body: Buffer)
     limits.length === 0
       ? output.maxTokens.length === 0
       : limits.every((key) => output.maxTokens.some((span) => says(span, key)));
-  return isLimited && says(output.choices, 'n') && says(output.config, 'generationConfig');
+  const saysOutput = says(output.choices, 'n') && says(output.config, 'generationConfig');
+  return isLimited && saysOutput && says(tools, 'tools');
 }
 
 /** A byte put in, taken away, changed, or a stretch sent twice. */

@@ -18,6 +18,7 @@ import {
   readItemPage,
   responseNotFound,
 } from '../../protocols/responses/by-id.js';
+import { containersOf } from '../../protocols/responses/containers.js';
 import { type KeptResponse, readKept } from '../../protocols/responses/kept.js';
 import type { UpstreamFailure } from '../../upstream/types.js';
 import { backgroundId } from '../../usage/background-calls.js';
@@ -31,7 +32,7 @@ import { answerJson, attend, type WaitingClient } from '../upstream/attend.js';
 import { configuredPass } from '../upstream/head.js';
 import { markedKey } from '../upstream/key-mark.js';
 import type { FoundValues } from './find-queue.js';
-import { ownerOf } from './records.js';
+import { noteRecords, ownerOf } from './records.js';
 import { ShownStream } from './shown-stream.js';
 
 /** What is read of a conversation is in memory as texts of records, as items, and as the text of a page of them. */
@@ -194,6 +195,8 @@ async function passOn(
   if (ofKey !== null) throw ofKey;
   if (parseObject(text) === null) throw new GatewayError('upstream_error');
   if (status < 300) {
+    // What ran in the background is seen here first.
+    if (action === 'show') noteRecords(services, call, containersOf(answer.body, false, holder));
     if (action === 'delete') {
       await settleUnknown(services, call.key.id, id, before);
       await services.owned?.drop(ownerOf(call.key), id);

@@ -50,9 +50,18 @@ interface TurnKeeping {
   readonly watch: AnswerWatch | null;
   /** Is shown the last bytes of the answer. */
   readonly watchEnd: ((end: Buffer) => void) | null;
+  /** Is shown all of it. */
+  readonly watchAll: ((run: Buffer, isStream: boolean) => void) | null;
 }
 
-export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: null };
+export const nothingKept: TurnKeeping = { keep: null, watch: null, watchEnd: null, watchAll: null };
+
+/** Whether a call has tools that run at its upstream in what that keeps. */
+export function usesHeld(call: Call, { heldByItems }: ConversationRules): boolean {
+  const { tools } = call.checkedBody();
+  if (heldByItems === undefined || tools === null) return false;
+  return heldByItems.isUsed(call.wholeBody().subarray(tools.start, tools.end));
+}
 
 /**
  * What becomes of the turn of a call that a target takes as it came: it is kept here, or where the target keeps it
@@ -77,21 +86,27 @@ export function turnKeeping(
           const record = heldAtEnd(end, holder);
           if (record !== null) noteRecords(services, call, [record]);
         };
-  if (!keepsTurns(target, endpoint))
-    return { ...nothingKept, keep: answerKeep(call, conversation, true), watchEnd };
+  const { heldByItems } = conversation;
+  const watchAll =
+    heldByItems === undefined || !usesHeld(call, conversation)
+      ? null
+      : (run: Buffer, isStream: boolean): void =>
+          noteRecords(services, call, heldByItems.records(run, isStream, holder()));
+  const beside = { ...nothingKept, watchEnd, watchAll };
+  if (!keepsTurns(target, endpoint)) return { ...beside, keep: answerKeep(call, conversation, true) };
   const isOnly = call.model !== null && !hasChoice(call.model);
   const held = mayBeKept(call, conversation) ? conversation.hold(call.wholeBody(), holder(), isOnly) : null;
-  if (held === null) return watchEnd === null ? nothingKept : { ...nothingKept, watchEnd };
+  if (held === null) return beside;
   const { keep, watch } = held;
-  if (watch === null) return { keep, watch, watchEnd };
+  if (watch === null) return { ...beside, keep };
   return {
+    ...beside,
     keep,
     watch: (piece, isStream) => {
       const records = watch(piece, isStream);
       if (records !== null) noteRecords(services, call, records);
       return records !== null;
     },
-    watchEnd,
   };
 }
 

@@ -11,7 +11,7 @@ import { refusalOf, refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { WaitingClient } from '../upstream/attend.js';
 import type { FoundValues } from './find-queue.js';
-import { hasChoice, keepsTurns } from './keeps-turns.js';
+import { hasChoice, keepsTurns, usesHeld } from './keeps-turns.js';
 import { ownerOf, tellStoreFault } from './records.js';
 
 /** Longer bodies for upstreams that take them as they come are not searched for references, which make bodies short. */
@@ -49,7 +49,7 @@ export function recall(services: Services, call: ResolvedCall, options: RecallOp
 /** Whether a request may name an earlier turn: any other one goes on at once, and costs nothing here. */
 function mayGoOn(call: ResolvedCall, { endpoint, conversation }: RecallOptions): boolean {
   const isNative = call.model.targets.every((target) => keepsTurns(target, endpoint));
-  if (call.checkedBody().goesOn) return true;
+  if (call.checkedBody().goesOn || usesHeld(call, conversation)) return true;
   const { mayMention } = conversation;
   const body = call.wholeBody();
   return mayMention !== null && (!isNative || body.length <= longestSearched) && mayMention(body);

@@ -40,7 +40,7 @@ export function renewOwned(
 export function noteRecords(services: Services, call: Call, records: readonly KeptRecord[]): void {
   const { owned, keeping } = services;
   const { conversations } = call.running.snapshot;
-  if (owned === null || conversations === null || call.key === null) return;
+  if (records.length === 0 || owned === null || conversations === null || call.key === null) return;
   if (keeping.notes >= mostNotes) return;
   keeping.notes += 1;
   keepOwned(owned, call.key, records, conversations).then(

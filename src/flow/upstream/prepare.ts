@@ -117,6 +117,7 @@ export function prepareNative(services: Services, call: Call, attempt: NativeAtt
     keep: kept.keep,
     watch: isInBackground ? beginInBackground(call, apiKey, kept.watch) : kept.watch,
     watchEnd: kept.watchEnd,
+    watchAll: kept.watchAll,
     inputEstimate: bodyEstimate(body),
     estimatesBroken: call.mediaSeconds === 0,
     secrets: target.upstream.secrets,

@@ -24,6 +24,7 @@ import { GatewayError } from '../../errors.js';
 import { entryOf } from '../../wire/entry-of.js';
 import { parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
+import { containersIn, containersOf, mayRunCode } from './containers.js';
 import {
   clientItemNumber,
   idsOf,
@@ -42,8 +43,8 @@ import { endedResponse } from './stream/rules.js';
 const mostReferences = 4096;
 
 /**
- * How responses go on from earlier ones: by `previous_response_id`, by references to items in the input, and by a
- * `conversation` that their upstream keeps.
+ * How responses go on from earlier ones: by `previous_response_id`, by references to items in the input, by a
+ * `conversation` that their upstream keeps, and in the containers in which it runs code.
  */
 export const responsesConversation: ConversationRules = {
   mayMention: mayRefer,
@@ -52,6 +53,7 @@ export const responsesConversation: ConversationRules = {
   keep,
   hold,
   heldAtEnd: null,
+  heldByItems: { isUsed: mayRunCode, records: containersOf },
 };
 
 /** The same for compactions and counts, which nobody goes on from by their ids. */
@@ -60,6 +62,7 @@ export const compactConversation: ConversationRules = {
   isAsked: true,
   keep: () => null,
   hold: () => null,
+  heldByItems: { isUsed: mayRunCode, records: () => [] },
 };
 
 /** A reference to an item, and where its record may be. */
@@ -90,9 +93,11 @@ function recall(body: Buffer): Recall | null {
     if (references.length > mostReferences) throw tooManyReferences();
   }
   if (conversationId !== null) ids.of(conversationId);
+  const containers = containersIn(body);
+  for (const id of containers) ids.of(id);
   if (ids.list.length === 0 && previousId === null && references.length === 0) return null;
   const { withItems } = conversation;
-  const asked = { previousId, conversationId, ids, elements, references, withItems };
+  const asked = { previousId, conversationId, containers, ids, elements, references, withItems };
   return {
     ids: ids.list,
     notTheirs: (ofOthers) => notTheirs(asked, ofOthers),
@@ -103,12 +108,14 @@ function recall(body: Buffer): Recall | null {
 
 /** What is told of the first thing that a request goes on from and that is another key's. */
 function notTheirs(
-  { previousId, conversationId, ids, references }: Asked,
+  { previousId, conversationId, containers, ids, references }: Asked,
   ofOthers: readonly string[],
 ): GatewayError | null {
   const foreign = new Set(ofOthers);
+  const container = containers.find((id) => foreign.has(id));
   if (previousId !== null && foreign.has(previousId)) return previousNotFound(previousId);
   if (conversationId !== null && foreign.has(conversationId)) return conversationNotFound(conversationId);
+  if (container !== undefined) return containerNotFound(container);
   const reference = references.find(({ own, held }) => foreign.has(ids.list[own === -1 ? held : own] ?? ''));
   return reference === undefined ? null : itemNotFound(reference.id);
 }
@@ -143,6 +150,7 @@ function tooManyReferences(): GatewayError {
 interface Asked {
   readonly previousId: string | null;
   readonly conversationId: string | null;
+  readonly containers: readonly string[];
   /** Of the records that are looked for. */
   readonly ids: Places;
   /** JSON texts of the items of the input. */
@@ -170,13 +178,17 @@ interface FoundRecords {
 }
 
 function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recalled {
-  const { previousId, conversationId } = asked;
+  const { previousId, conversationId, containers } = asked;
   const turns = new ReferredTurns(asked.ids, found);
   const resolved = resolve(asked, turns);
   const previous = previousOf(asked, found);
   const history = previous === null || isHolder(previous) ? null : historyOf(previous, before);
-  const conversation = conversationOf(asked, found);
-  const holder = (previous !== null && isHolder(previous) ? previous : resolved.holder) ?? conversation;
+  const conversation = holderOf(asked, found, conversationId);
+  const container = containers.find((id) => holderOf(asked, found, id) !== null) ?? null;
+  const holder =
+    (previous !== null && isHolder(previous) ? previous : resolved.holder) ??
+    conversation ??
+    holderOf(asked, found, container);
   const isPreviousOpen = previousId !== null && history === null;
   const unfound =
     isPreviousOpen && previousId !== null
@@ -189,7 +201,7 @@ function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recal
     // What cannot be resolved stays as it came, for whoever holds it.
     body: !isChanged ? null : isPreviousOpen ? withPrevious(asked, own) : asked.withItems(all),
     holder,
-    unfound,
+    unfound: unfound ?? (container === null ? null : containerNotFound(container)),
     isBeside: false,
     turn:
       unfound !== null
@@ -200,9 +212,9 @@ function join(asked: Asked, { found, before, recordBytes }: FoundRecords): Recal
   };
 }
 
-/** Who holds the conversation that is named; null where nobody is known to. */
-function conversationOf({ conversationId, ids }: Asked, found: Found): Holder | null {
-  const record = conversationId === null ? null : recordAt(found, ids.placeOf(conversationId));
+/** Who holds the conversation or the container of an id; null where nobody is known to. */
+function holderOf({ ids }: Asked, found: Found, id: string | null): Holder | null {
+  const record = id === null ? null : recordAt(found, ids.placeOf(id));
   return record !== null && isHolder(record) ? record : null;
 }
 
@@ -398,6 +410,10 @@ function conversationNotFound(id: string): GatewayError {
   return new GatewayError('item_not_found', `Conversation with id${shownId(id)} not found.`, {
     param: 'conversation',
   });
+}
+
+function containerNotFound(id: string): GatewayError {
+  return new GatewayError('item_not_found', `Container with id${shownId(id)} not found.`, { param: 'tools' });
 }
 
 function itemNotFound(id: string): GatewayError {

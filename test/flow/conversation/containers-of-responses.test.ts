@@ -1,0 +1,178 @@
+import { type Test, test } from 'tap';
+import { hashKey } from '../../../src/keys/secret.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { keptIn } from '../../support/conversations.js';
+import { eventually } from '../../support/eventually.js';
+import { type RunningGateway, startGateway, testKey } from '../../support/gateway.js';
+import { temporaryFolder } from '../../support/temporary-folder.js';
+import {
+  chunk,
+  jsonAnswer,
+  lastChunk,
+  type RawRequest,
+  type RawUpstream,
+  startRawUpstream,
+  streamHead,
+} from '../../support/upstream.js';
+
+const otherKey = 'sk-other';
+const keys = [testKey, otherKey].map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] }));
+const code = (container: unknown) => ({ type: 'code_interpreter', container });
+const shell = (id?: string) => ({
+  type: 'shell',
+  environment:
+    id === undefined ? { type: 'container_auto' } : { type: 'container_reference', container_id: id },
+});
+
+let made = 0;
+
+/** An upstream that runs code in a container: the one that was asked for, or a new one. */
+function native({ body, head }: RawRequest): string {
+  made += 1;
+  if (head.startsWith('GET')) {
+    const item = { id: 'ci_1', type: 'code_interpreter_call', container_id: `cntr_${made}` };
+    const response = { id: `resp_${made - 1}`, object: 'response', status: 'completed', output: [item] };
+    return jsonAnswer(200, JSON.stringify(response));
+  }
+  const { background, tools, stream, metadata = {} } = JSON.parse(body.toString() || '{}') as JsonObject;
+  const [tool] = (tools ?? []) as { type: string; container?: unknown; environment?: JsonObject }[];
+  const asked = tool?.environment?.container_id ?? tool?.container;
+  const container = typeof asked === 'string' ? asked : `cntr_${made}`;
+  const ran =
+    tool?.type === 'shell'
+      ? { type: 'shell_call', environment: { type: 'container_reference', container_id: container } }
+      : { type: 'code_interpreter_call', container_id: container };
+  const item = { id: `ci_${made}`, status: 'completed', ...ran };
+  const said = { id: `msg_${made}`, type: 'message', role: 'assistant', content: [] };
+  // As long as real ones are: it is not seen at the end alone.
+  const text = { type: 'output_text', text: 'a'.repeat(9000), annotations: [] };
+  const output = tool === undefined ? [said] : [item, { ...said, content: [text] }];
+  const response = { id: `resp_${made}`, object: 'response', status: 'completed', metadata, output };
+  if (background === true)
+    return jsonAnswer(200, JSON.stringify({ ...response, status: 'queued', output: [] }));
+  if (stream !== true) return jsonAnswer(200, JSON.stringify(response));
+  const events: JsonObject[] = [
+    { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+    ...output.map((each, index) => ({ type: 'response.output_item.done', output_index: index, item: each })),
+    { type: 'response.completed', response },
+  ];
+  const written = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+  return streamHead + written.map(chunk).join('') + lastChunk;
+}
+
+async function stage(
+  t: Test,
+  targets: number,
+): Promise<{ gateway: RunningGateway; upstreams: readonly RawUpstream[]; count: () => number }> {
+  const upstreams = await Promise.all(Array.from({ length: targets }, () => startRawUpstream(t, native)));
+  const gateway = await startGateway(t, {
+    upstreams: upstreams.map(({ url }) => url),
+    protocols: ['responses'],
+    target: { responses: true },
+    upstream: { kind: 'chat' },
+    config: { ...keptIn(temporaryFolder(t)), keys },
+  });
+  const count = () => upstreams.reduce((sum, { requests }) => sum + requests.length, 0);
+  return { gateway, upstreams, count };
+}
+
+const counting = '/v1/responses/input_tokens';
+
+interface Asked {
+  readonly key?: string;
+  readonly path?: string;
+}
+
+async function ask(
+  { url }: RunningGateway,
+  body: object | string,
+  { key = testKey, path = '/v1/responses' }: Asked = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const answer = await fetch(url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify({ model: 'm', ...body }),
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+for (const targets of [1, 2])
+  for (const stream of [false, true])
+    for (const [name, tool] of [
+      ['code', (id?: string) => code(id ?? { type: 'auto' })],
+      ['a shell', shell],
+    ] as const)
+      test(`a container of ${name} at ${targets} target(s) is not found by another key, stream: ${stream}`, async (t) => {
+        const { gateway, upstreams, count } = await stage(t, targets);
+        const other = { key: otherKey };
+        const first = await ask(gateway, { input: 'x', tools: [tool()], stream, store: false });
+        t.equal(first.status, 200);
+        const id = `cntr_${made}`;
+        const named = { input: 'x', tools: [tool(id)], store: false };
+        // Nothing waits for the note.
+        const stolen = await eventually(async () => {
+          const answer = await ask(gateway, named, { ...other, path: counting });
+          return answer.status === 200 ? undefined : answer;
+        });
+        const before = count();
+        const item = { type: 'code_interpreter_call', id: 'ci_1', container_id: id, status: 'completed' };
+        for (const { status, text } of [
+          stolen,
+          await ask(gateway, named, other),
+          await ask(gateway, { ...named, stream: true }, other),
+          // Code goes on in the container of an item in the input.
+          await ask(gateway, { input: [item], tools: [code({ type: 'auto' })] }, other),
+        ]) {
+          t.equal(status, 404);
+          t.match(JSON.parse(text), {
+            error: {
+              message: `Container with id '${id}' not found.`,
+              type: 'invalid_request_error',
+              param: 'tools',
+            },
+          });
+        }
+        const spelled = JSON.stringify({ model: 'm', ...named })
+          .replace('code_interpreter', 'code\\u005finterpreter')
+          .replace('"shell"', '"\\u0073hell"')
+          .replace('cntr_', '\\u0063ntr_');
+        t.equal((await ask(gateway, spelled, other)).status, 404, 'however it is spelled');
+        t.equal(count(), before, 'no upstream was asked');
+        for (let turn = 0; turn < 4; turn += 1) t.equal((await ask(gateway, named)).status, 200);
+        const holders = upstreams.filter(({ requests }) =>
+          requests.some(({ head, body }) => !head.includes('input_tokens') && body.includes(`"${id}"`)),
+        );
+        t.equal(holders.length, 1, 'its own key goes on where it is');
+        const unknown = { ...named, tools: [tool('cntr_out')] };
+        t.equal((await ask(gateway, unknown, other)).status, 200, "the upstream's to judge");
+      });
+
+test('what a client has written is no container of its key', async (t) => {
+  const { gateway } = await stage(t, 1);
+  const other = { key: otherKey };
+  await ask(gateway, { input: 'x', tools: [code({ type: 'auto' })] });
+  const id = `cntr_${made}`;
+  const stolen = { input: 'x', tools: [code(id)] };
+  await eventually(async () => (await ask(gateway, stolen, { ...other, path: counting })).status === 404);
+  for (const stream of [false, true])
+    await ask(
+      gateway,
+      { input: 'x', tools: [code({ type: 'auto' })], metadata: { container_id: id }, stream },
+      other,
+    );
+  for (let turn = 0; turn < 10; turn += 1) t.equal((await ask(gateway, stolen, other)).status, 404);
+});
+
+test('a container of a response in the background is noted when its key is shown it', async (t) => {
+  const { gateway } = await stage(t, 1);
+  const first = await ask(gateway, { input: 'x', tools: [code({ type: 'auto' })], background: true });
+  const { id } = JSON.parse(first.text) as { id: string };
+  const headers = { authorization: `Bearer ${testKey}` };
+  const shown = await fetch(`${gateway.url}/v1/responses/${id}`, { headers });
+  t.equal(shown.status, 200);
+  const container = /"container_id":"(cntr_\d+)"/.exec(await shown.text())?.[1];
+  const stolen = { input: 'x', tools: [code(container)] };
+  await eventually(
+    async () => (await ask(gateway, stolen, { key: otherKey, path: counting })).status === 404,
+  );
+});
