@@ -299,14 +299,13 @@ function readFields(
   let at = from;
   let count = 0;
   let initials = 0;
-  const framing = new Framing();
   while (at < stop) {
     if (buffer[at] === cr) {
       if (buffer[at + 1] !== lf) return 'bare carriage return';
       head.lines = buffer.toString('latin1', from, at);
       head.initials = initials;
       head.end = at + 2;
-      return settle(head, framing, toHead);
+      return settle(head, toHead);
     }
     const nameStart = at;
     while ((tokenBytes[buffer[at] as number] as number) > 0) at++;
@@ -329,8 +328,8 @@ function readFields(
         return 'tab after a framing field';
       const problem =
         name === 'content-length'
-          ? heedLength(framing, decimalAt(buffer, valueStart, valueEnd))
-          : heed(head, framing, name, valueText(buffer, valueStart, valueEnd));
+          ? heedLength(head, decimalAt(buffer, valueStart, valueEnd))
+          : heed(head, name, valueText(buffer, valueStart, valueEnd));
       if (problem !== null) return problem;
     }
     at += 2;
@@ -406,16 +405,9 @@ function governsFraming(name: GoverningName): boolean {
   return name === 'content-length' || name === 'transfer-encoding';
 }
 
-/** What the fields of a head say about its body. */
-class Framing {
-  length = -1;
-  chunked = false;
-}
-
 /** Takes note of a field that governs. @returns why the head is refused, or null */
 function heed(
   head: ParsedHead,
-  framing: Framing,
   name: Exclude<GoverningName, 'content-length'>,
   value: string,
 ): string | null {
@@ -433,33 +425,31 @@ function heed(
       head.contentCoding = head.contentCoding === null ? value.toLowerCase() : '';
       return null;
     case 'transfer-encoding':
-      if (framing.chunked) return 'repeated transfer-encoding';
+      if (head.chunked) return 'repeated transfer-encoding';
       if (head.minor === 0) return 'transfer-encoding in an HTTP/1.0 answer';
       if (value.toLowerCase() !== 'chunked') return 'transfer coding other than chunked';
-      framing.chunked = true;
+      head.chunked = true;
       return null;
   }
 }
 
 /** The same for the length of the body, -1 where that is none. */
-function heedLength(framing: Framing, length: number): string | null {
-  if (framing.length !== -1) return 'repeated content-length';
-  framing.length = length;
+function heedLength(head: ParsedHead, length: number): string | null {
+  if (head.contentLength !== -1) return 'repeated content-length';
+  head.contentLength = length;
   return length === -1 ? 'malformed content-length' : null;
 }
 
 /** RFC 9112 section 6.3: how the body of this answer ends. */
-function settle(head: ParsedHead, framing: Framing, toHead: boolean): ParsedHead | string {
-  if (framing.chunked && framing.length !== -1) return 'transfer-encoding together with content-length';
+function settle(head: ParsedHead, toHead: boolean): ParsedHead | string {
+  if (head.chunked && head.contentLength !== -1) return 'transfer-encoding together with content-length';
   if (head.minor === 0) head.reusable = false;
   if (toHead || isBodyless(head.status)) {
     head.contentLength = 0;
-  } else if (framing.chunked) {
-    head.chunked = true;
-  } else {
-    head.contentLength = framing.length;
+    head.chunked = false;
+  } else if (!head.chunked && head.contentLength === -1) {
     // Only the end of the connection ends such a body.
-    if (framing.length === -1) head.reusable = false;
+    head.reusable = false;
   }
   return head;
 }

@@ -1,16 +1,12 @@
 import type { Answer } from '../answer.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest } from '../request.js';
-import { fitAnswerSchema } from './answer-schema.js';
+import { fitAnswerSchema, fitJsonWord, fitOutputRoot } from './answer-format.js';
 import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCallArguments } from './call-arguments.js';
 import { fitCustomTools } from './custom-tools.js';
-import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, FitContext, Fitted } from './fitted.js';
 import { fitHiddenReasoning } from './hidden-reasoning.js';
-import { fitJsonWord } from './json-word.js';
-import { fitOutputRoot } from './output-root.js';
-import { fitPrefill } from './prefill.js';
 import { fitSettings } from './settings.js';
 import { fitSignedCalls } from './signed-calls.js';
 import { fitStopSequences } from './stop-sequences.js';
@@ -18,6 +14,7 @@ import { fitStrictTools } from './strict-tools.js';
 import { fitSameTools, fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
 import { fitToolRoots } from './tool-roots.js';
+import { fitFirstTurn, fitPrefill } from './turns.js';
 import { fitWebSearch } from './web-search.js';
 
 /** What changes tools, their calls and results. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { transformJSONSchema } from 'anthropic1/lib/transform-json-schema.mjs';
 import { test } from 'tap';
-import { fitAnswerSchema } from '../../../src/conversation/fit/answer-schema.js';
+import { fitAnswerSchema } from '../../../src/conversation/fit/answer-format.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, OutputFormat } from '../../../src/conversation/request.js';
 import { anthropicSchemas, googleSchemas, openaiSchemas } from '../../../src/protocols/schema-rules.js';

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { RequestRules } from '../../../src/conversation/codec.js';
-import { fitFirstTurn } from '../../../src/conversation/fit/first-turn.js';
+import { fitFirstTurn } from '../../../src/conversation/fit/turns.js';
 import type { AssistantPart, Turn } from '../../../src/conversation/request.js';
 import { plain } from '../../protocols/messages/samples.js';
 import { anything, fittedBy } from './rules.js';

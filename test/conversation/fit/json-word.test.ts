@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { fitJsonWord } from '../../../src/conversation/fit/json-word.js';
+import { fitJsonWord } from '../../../src/conversation/fit/answer-format.js';
 import type { ConversationRequest, Turn } from '../../../src/conversation/request.js';
 import { plain } from '../../protocols/messages/samples.js';
 import { anything, fittedBy } from './rules.js';

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { AnswerPart } from '../../../src/conversation/answer.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import { fitOutputRoot } from '../../../src/conversation/fit/output-root.js';
+import { fitOutputRoot } from '../../../src/conversation/fit/answer-format.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { plain } from '../../protocols/messages/samples.js';

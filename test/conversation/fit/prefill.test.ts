@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { RequestRules } from '../../../src/conversation/codec.js';
-import { fitPrefill } from '../../../src/conversation/fit/prefill.js';
+import { fitPrefill } from '../../../src/conversation/fit/turns.js';
 import type { Turn } from '../../../src/conversation/request.js';
 import { plain, target } from '../../protocols/messages/samples.js';
 import { anything, fittedBy } from './rules.js';

@@ -1,11 +1,16 @@
 import { isList, isObject, type JsonObject, listOf } from '../../wire/json.js';
+import type { Answer, AnswerPart } from '../answer.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { AnswerSchemaRules, StrictRules } from '../codec.js';
-import type { ConversationRequest, OutputFormat } from '../request.js';
+import type { StreamEvent } from '../events.js';
+import type { ConversationRequest, OutputFormat, Turn } from '../request.js';
 import { leaveOut } from '../setting-names.js';
-import type { FitContext, Fitted } from './fitted.js';
-import { allowsObject } from './schema.js';
+import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
+import { type MemberReader, MemberText, MemberValue } from './member-reader.js';
+import { allowsObject, mapSchemas } from './schema.js';
 import { strictSchema, without } from './strict-tools.js';
+
+/* The format in which an answer is asked for: its schema, what stands at the root of that, and an object without one. */
 
 type SchemaFormat = Extract<OutputFormat, { readonly kind: 'schema' }>;
 
@@ -157,4 +162,147 @@ function closed(schema: JsonObject, told: string[]): JsonObject {
   if (schema[closing] !== undefined && schema.properties === undefined) return schema;
   if (schema[closing] !== undefined) told.push(closing);
   return { ...schema, [closing]: false };
+}
+
+/** Of the object that stands around another value. */
+const member = 'value';
+/** What is named by its place at the root stays there. */
+const shared = ['$defs', 'definitions'] as const;
+
+/**
+ * The schema of an answer may be of any value for generateContent, and of an object alone for the others
+ * (https://platform.openai.com/docs/guides/structured-outputs, "Root objects must not be anyOf and must be an object"):
+ * another value is asked for as the member of one, and taken out of it.
+ */
+export function fitOutputRoot(
+  request: ConversationRequest,
+  { rules: { outputRoot } }: FitContext,
+): Fitted | null {
+  const { format } = request;
+  if (outputRoot === 'any' || format?.kind !== 'schema' || isOfObject(format.schema)) return null;
+  return {
+    request: { ...request, format: wrapped(format) },
+    restorer: new MemberTaker(format.bare === true),
+  };
+}
+
+/** A schema that says nothing of its type is left to the vendor. */
+function isOfObject({
+  type,
+  anyOf,
+  oneOf,
+  allOf,
+  enum: values,
+  const: value,
+  items,
+  $ref,
+}: JsonObject): boolean {
+  if (type !== undefined) return type === 'object';
+  return [anyOf, oneOf, allOf, values, value, items, $ref].every((each) => each === undefined);
+}
+
+function wrapped(format: SchemaFormat): SchemaFormat {
+  const { $schema: _dialect, $defs, definitions, ...schema } = mapSchemas(format.schema, withMovedRef);
+  return {
+    ...format,
+    schema: {
+      type: 'object',
+      properties: { [member]: schema },
+      required: [member],
+      additionalProperties: false,
+      ...($defs === undefined ? {} : { $defs }),
+      ...(definitions === undefined ? {} : { definitions }),
+    },
+  };
+}
+
+function withMovedRef(schema: JsonObject): JsonObject {
+  const { $ref } = schema;
+  if (typeof $ref !== 'string' || ($ref !== '#' && !$ref.startsWith('#/'))) return schema;
+  if (shared.some((name) => $ref.startsWith(`#/${name}/`))) return schema;
+  return { ...schema, $ref: `#/properties/${member}${$ref.slice(1)}` };
+}
+
+/** Takes the value out of the object again. */
+class MemberTaker implements AnswerRestorer {
+  readonly changesText = true;
+  readonly #isBare: boolean;
+  /** By the numbers of their choices. */
+  readonly #readers = new Map<number, MemberReader>();
+
+  /** @param isBare the value is a word, which the client expects without quotes */
+  constructor(isBare: boolean) {
+    this.#isBare = isBare;
+  }
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    if (event.kind === 'text') {
+      let reader = this.#readers.get(event.choice);
+      if (reader === undefined) {
+        reader = this.#reader();
+        this.#readers.set(event.choice, reader);
+      }
+      const text = reader.add(event.text);
+      if (text !== '') out.push({ ...event, text });
+      return;
+    }
+    if (event.kind === 'finish') {
+      const rest = this.#readers.get(event.choice)?.end() ?? '';
+      if (rest !== '') out.push({ kind: 'text', choice: event.choice, text: rest });
+    }
+    out.push(event);
+  }
+
+  answer(answer: Answer): Answer {
+    return {
+      ...answer,
+      choices: answer.choices.map((choice) => ({ ...choice, parts: this.#taken(choice.parts) })),
+    };
+  }
+
+  #taken(parts: readonly AnswerPart[]): AnswerPart[] {
+    const reader = this.#reader();
+    const last = parts.findLastIndex(({ kind }) => kind === 'text');
+    return parts.map((part, index) => {
+      if (part.kind !== 'text') return part;
+      return { ...part, text: reader.add(part.text) + (index === last ? reader.end() : '') };
+    });
+  }
+
+  #reader(): MemberReader {
+    return this.#isBare ? new MemberText(member) : new MemberValue(member);
+  }
+}
+
+const instruction = 'Answer with a single valid JSON object.';
+const word = /json/i;
+
+/**
+ * OpenAI refuses to answer with just any JSON object where no message has that word, and in responses the instructions
+ * are none (https://platform.openai.com/docs/guides/structured-outputs#json-mode). Other vendors do not ask for it.
+ * What comes after the first turn of the user does not count: a conversation's next turn is to begin as this one.
+ */
+export function fitJsonWord(request: ConversationRequest, { rules }: FitContext): Fitted | null {
+  if (rules.jsonWord === null || request.format?.kind !== 'object') return null;
+  // A client of the vendor's own is told so by the vendor.
+  if (request.from === rules.protocol) return null;
+  const { system, turns } = request;
+  if (rules.jsonWord === 'anywhere') {
+    const isSaid = system.some((text) => word.test(text)) || isSaidFirst(turns);
+    return isSaid ? null : { request: { ...request, system: [...system, instruction] }, restorer: null };
+  }
+  if (isSaidFirst(turns)) return null;
+  return {
+    request: { ...request, turns: [{ role: 'system', text: instruction }, ...turns] },
+    restorer: null,
+  };
+}
+
+function isSaidFirst(turns: readonly Turn[]): boolean {
+  for (const turn of turns) {
+    const texts = turn.role === 'system' ? [turn] : turn.parts;
+    if (texts.some((part) => 'text' in part && word.test(part.text))) return true;
+    if (turn.role === 'user') return false;
+  }
+  return false;
 }
