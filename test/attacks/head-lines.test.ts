@@ -6,7 +6,7 @@ import { credentialLine, vendorLines } from '../../src/protocols/credentials/cre
 import { upstreamQuery } from '../../src/protocols/realtime/query.js';
 import { handshakeOf } from '../../src/upstream/socket-handshake.js';
 import type { SocketRequest } from '../../src/upstream/socket-types.js';
-import { idOrNull } from '../../src/video/upstream-formats/answer.js';
+import { idOrNull } from '../../src/video/upstream-formats/shared.js';
 import { writeForm } from '../../src/wire/form-data.js';
 import {
   fieldsOf,

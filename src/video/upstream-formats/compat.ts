@@ -5,15 +5,19 @@ import { parseSize, sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
 import {
+  getCall,
+  jsonCall,
   type PlainAnswers,
   parseAnswer,
   plainCreated,
   plainPolled,
   positiveOrNull,
+  promptFor,
+  refuseNegative,
+  requireOne,
   resultOf,
   upstreamId,
-} from './answer.js';
-import { getCall, jsonCall, promptFor, refuseNegative, requireOne } from './call.js';
+} from './shared.js';
 
 const path = '/videos';
 

@@ -3,6 +3,9 @@ import { sizeFor } from '../shape.js';
 import type { UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';
 import {
+  getCall,
+  imageText,
+  jsonCall,
   type PlainAnswers,
   parseAnswer,
   plainCreated,
@@ -11,8 +14,7 @@ import {
   resultOf,
   upstreamId,
   urlOrNull,
-} from './answer.js';
-import { getCall, imageText, jsonCall } from './call.js';
+} from './shared.js';
 
 const path = '/video/generations';
 

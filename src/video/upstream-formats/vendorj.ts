@@ -4,21 +4,24 @@ import { framesOf, numberIn } from '../members.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
+import { vendorjError } from './native-error.js';
 import {
   codeBeside,
   failureOrNull,
   idOrNull,
+  imageText,
+  jsonCall,
   noId,
   noStatus,
   parseAnswer,
+  refuseNegative,
+  requireOne,
   requireState,
   resultOf,
   updateOf,
   upstreamId,
   urlOrNull,
-} from './answer.js';
-import { imageText, jsonCall, refuseNegative, requireOne } from './call.js';
-import { vendorjError } from './native-error.js';
+} from './shared.js';
 
 const version = '2022-08-31';
 

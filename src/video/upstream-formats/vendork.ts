@@ -5,15 +5,21 @@ import { failureKind } from '../failure-codes.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';
+import { genericAnswers } from './generic.js';
+import { vendorkError } from './native-error.js';
 import {
   codeBeside,
   failureOf,
   failureOrNull,
+  getCall,
   idOrNull,
+  imageText,
+  jsonCall,
   parseAnswer,
   plainCreated,
   plainPolled,
   positiveOrNull,
+  requireOne,
   requireState,
   resultOf,
   stateOrNull,
@@ -21,10 +27,7 @@ import {
   updateOf,
   upstreamId,
   urlOrNull,
-} from './answer.js';
-import { getCall, imageText, jsonCall, requireOne } from './call.js';
-import { genericAnswers } from './generic.js';
-import { vendorkError } from './native-error.js';
+} from './shared.js';
 
 const success = 0;
 

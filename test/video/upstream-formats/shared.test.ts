@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { upstreamFormats } from '../../../src/video/formats.js';
 import { videoFormats } from '../../../src/video/task.js';
-import { requireState } from '../../../src/video/upstream-formats/answer.js';
+import { requireState } from '../../../src/video/upstream-formats/shared.js';
 import { answer } from '../samples.js';
 
 const words = {

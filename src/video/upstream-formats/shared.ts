@@ -1,13 +1,26 @@
 import { isHttpUrl } from '../../conversation/media-source.js';
 import { GatewayError } from '../../errors.js';
+import type { ImageSource } from '../../media/image.js';
 import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { vendorAccountErrorIn } from '../../protocols/error-formats/vendor-account.js';
 import { isObject, type JsonObject, numberOrNull, parseObject, textOf, textOrNull } from '../../wire/json.js';
-import type { TaskFailure, TaskUpdate, UpstreamFormat, VideoResult, VideoTask } from '../task.js';
+import { missingValue } from '../../wire/reading.js';
+import { placeOf } from '../members.js';
+import type {
+  TaskFailure,
+  TaskUpdate,
+  UpstreamFormat,
+  VideoCall,
+  VideoFormat,
+  VideoRequest,
+  VideoResult,
+  VideoTask,
+} from '../task.js';
+import { unsayable } from '../unsayable.js';
 
 /*
- * What the answers of all upstreams have in common. Nothing in them is to be relied on; what is kept of them is
- * bounded, for it stands in the store.
+ * What all upstreams have in common: how they are asked, and what their answers may be. Nothing in those is to be relied on;
+ * what is kept of them is bounded, for it stands in the store.
  */
 
 const longestId = 512;
@@ -199,4 +212,45 @@ export function resultOf(known: Partial<VideoResult>): VideoResult {
 /** An update that says a state and nothing else but what is given. */
 export function updateOf(state: TaskUpdate['state'], more: Partial<TaskUpdate> = {}): TaskUpdate {
   return { progress: null, completedAt: null, result: null, error: null, ...more, state };
+}
+
+/** A call that only asks. */
+export function getCall(path: string): VideoCall {
+  return { method: 'GET', path, contentType: null, body: [] };
+}
+
+/** A call with a JSON body. Members that are undefined are left out. */
+export function jsonCall(path: string, body: JsonObject): VideoCall {
+  return { method: 'POST', path, contentType: 'application/json', body: [Buffer.from(JSON.stringify(body))] };
+}
+
+/** The image as a URL or as base64 alone, whichever it came as; undefined where there is none. */
+export function imageText(image: ImageSource | null): string | undefined {
+  if (image === null) return undefined;
+  return image.kind === 'url' ? image.url : image.bytes.toString('base64');
+}
+
+/**
+ * The prompt where the upstream cannot do without.
+ * @throws {GatewayError} of status 400 where the client gave none
+ */
+export function promptFor({ prompt }: VideoRequest): string {
+  if (prompt === null) throw missingValue('prompt', "a text, which this model's upstream needs");
+  return prompt;
+}
+
+/**
+ * Refuses several videos at once.
+ * @throws {GatewayError} of status 400, naming the client's member
+ */
+export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void {
+  if (count !== null && count > 1) throw unsayable(placeOf(body, ['n']), to, 'above 1');
+}
+
+/**
+ * Refuses a prompt of what shall not be seen.
+ * @throws {GatewayError} of status 400, naming the client's member
+ */
+export function refuseNegative({ negativePrompt, body }: VideoRequest, to: VideoFormat): void {
+  if (negativePrompt !== null) throw unsayable(placeOf(body, ['negative_prompt']), to);
 }
