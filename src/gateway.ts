@@ -123,8 +123,8 @@ export class Gateway {
     this.#health = new HealthTable(snapshot.routing, ({ upstream, model }, { isOpen, lastError, openMs }) => {
       if (isOpen) {
         const words = { upstream, model, error: lastError, openMs };
-        log.warn(words, 'a target fails and is left alone for a while');
-      } else log.warn({ upstream, model }, 'a target that was left alone answers again');
+        log.warn(words, 'breaker open: the target keeps failing and is skipped for a while');
+      } else log.warn({ upstream, model }, 'breaker closed: the target answers again');
     });
     atOnce(this.#health.retainSteps(targetsOf(snapshot)));
     const dialer = createDialer(undefined, staleNamesTo(log));
@@ -133,7 +133,7 @@ export class Gateway {
       onFirstWaiting: ({ authority, maxConnections }) =>
         log.warn(
           { upstream: authority, maxConnections },
-          'requests wait for a connection: all to this upstream are in use',
+          'requests are waiting: all connections to this upstream are in use',
         ),
     });
     this.#recorder = createRecorder(() => this.#readGauges(upstream));
@@ -165,10 +165,10 @@ export class Gateway {
       onRequest: (exchange) => serve(this.#services, exchange),
       isShort: () => descriptors.isShort(),
       onListening: (isListening) => {
-        if (isListening) this.#log.warn('there are descriptors again: connections are taken');
+        if (isListening) this.#log.warn('file descriptors are available again: accepting connections');
         else
           this.#log.warn(
-            'no descriptor is left, so no connections are taken until some end: raise the limit of open files (ulimit -n, LimitNOFILE)',
+            'out of file descriptors: accepting no connections until some are closed. Raise the limit of open files (ulimit -n, LimitNOFILE)',
           );
       },
       onDraining: () => this.#services.sessions.drain(),
@@ -220,7 +220,7 @@ export class Gateway {
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endThrown: (call, where, fault) => endThrown(this.#services, call, where, fault),
       reportVendorAccount: (call, refusal) =>
-        this.#log.warn(refusalLine(call, refusal), 'an upstream refused our account'),
+        this.#log.warn(refusalLine(call, refusal), "an upstream refused the gateway's API key or account"),
       health: this.#health,
       chooser: new TargetChooser(this.#health, Math.random),
       hedges: new HedgeBudgets(),
@@ -357,7 +357,7 @@ export class Gateway {
       this.#recorder.count('gateway_faults_total', 1, where);
       this.#log.error(
         { id, where, err: fault },
-        id === undefined ? 'a fault of ours' : 'a call failed by our own fault',
+        id === undefined ? 'internal error' : 'internal error in a call',
       );
     } catch {
       // The exception is counted. Nothing more can be done if the log itself throws.
@@ -482,7 +482,7 @@ export class Gateway {
     await this.#services.openCalls.close(lastEntriesMs);
     await this.#store
       .close()
-      .catch((error: unknown) => this.#log.error({ err: error }, 'the store did not close'));
+      .catch((error: unknown) => this.#log.error({ err: error }, 'could not close the store'));
     await lines;
   }
 }
@@ -548,7 +548,7 @@ function corsSettings({ listen, vendors, returnedHeaders }: Snapshot): CorsSetti
 function staleNamesTo(log: Logger): StaleNames {
   return {
     onStale: (name, code) =>
-      log.warn({ name, code }, 'the name of an upstream cannot be resolved: its last addresses are used'),
-    onResolved: (name) => log.info({ name }, 'the name of an upstream is resolved again'),
+      log.warn({ name, code }, 'cannot resolve the name of an upstream: using its last known addresses'),
+    onResolved: (name) => log.info({ name }, 'the name of an upstream resolves again'),
   };
 }

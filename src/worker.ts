@@ -66,7 +66,7 @@ function end(code: number): void {
 function fail(error: unknown): void {
   // An address that the system refuses is not a bug, so the log gets the reason and no stack.
   const fields = error instanceof ListenError ? { reason: error.message } : { err: error };
-  log.logger.fatal(fields, 'the worker ends');
+  log.logger.fatal(fields, 'worker failed: exiting');
   setTimeout(() => end(1), lastReportMs);
   const reason = error instanceof Error ? error.message : String(error);
   report({ type: 'failed', reason }, () => end(1));
@@ -188,7 +188,7 @@ async function leave(graceMs?: number): Promise<void> {
 }
 
 function cut(): void {
-  log.logger.warn('drain limit reached, requests are cut');
+  log.logger.warn('drain limit reached: ending the remaining requests');
   if (gateway === null) end(0);
   else finish(gateway).catch(fail);
 }
@@ -241,13 +241,10 @@ function onOrphaned(): void {
     leaveAlone(graceMs.replaced);
     return;
   }
-  log.logger.error(
-    { limitMs: orphanMs },
-    'the primary has died, the worker serves until a gateway takes over',
-  );
+  log.logger.error({ limitMs: orphanMs }, 'the primary has died: serving until another gateway takes over');
   setTimeout(() => {
     if (leaving) return;
-    log.logger.warn('no gateway has taken over, the worker drains');
+    log.logger.warn('no gateway has taken over: draining');
     leaveAlone(graceMs.atEnd);
   }, orphanMs);
 }

@@ -69,7 +69,7 @@ export function startAdmin(
   tokens: () => AdminTokens,
   routes: readonly AdminRoute[],
   log: Logger,
-  onFault: OnFault = (where, fault) => log.error({ where, err: fault }, 'a fault of ours'),
+  onFault: OnFault = (where, fault) => log.error({ where, err: fault }, 'internal error'),
 ): Promise<AdminListener> {
   const router = createRouter(
     routes.map((route) => ({ method: route.method, path: route.path, value: route })),

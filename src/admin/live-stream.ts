@@ -46,7 +46,7 @@ export function createLiveStream({ history, state, log }: LiveSources, stepMs = 
     if (viewer.destroyed) return;
     if (viewer.writableLength + event.length <= mostWaitingBytes) viewer.write(event);
     else {
-      log.warn({ waiting: viewer.writableLength }, 'a console that does not read is cut off');
+      log.warn({ waiting: viewer.writableLength }, 'closing a console connection that does not read');
       viewer.destroy();
     }
   };
@@ -64,7 +64,7 @@ export function createLiveStream({ history, state, log }: LiveSources, stepMs = 
       last = event;
       tellAll(event);
     } catch (error) {
-      log.error({ err: error }, 'the state of the gateway could not be told');
+      log.error({ err: error }, 'could not collect the state of the gateway');
     } finally {
       isAsking = false;
     }

@@ -6,30 +6,24 @@ const word = Type.String({ minLength: 1, maxLength: 64 });
 
 /** Tokens that have a price of their own, for each million of them, and searches. */
 const rates = {
-  input: optional('USD for a million tokens of input.', money),
-  output: optional('USD for a million tokens of output.', money),
-  cached: optional(
-    'The same for input that the upstream had cached; as `input` where it is not given.',
-    money,
-  ),
-  cacheWritten: optional(
-    'The same for input that it wrote to its cache; as `input` where it is not given.',
-    money,
-  ),
+  input: optional('USD for a million input tokens.', money),
+  output: optional('USD for a million output tokens.', money),
+  cached: optional('USD for a million input tokens read from the cache. Default: `input`.', money),
+  cacheWritten: optional('USD for a million input tokens written to the cache. Default: `input`.', money),
   cacheWrittenHour: optional(
-    'The same for what it keeps there for an hour; as `cacheWritten` where it is not given.',
+    'USD for a million input tokens written to the cache for an hour. Default: `cacheWritten`.',
     money,
   ),
-  audioInput: optional('The same for sound in the input; as `input` where it is not given.', money),
-  audioOutput: optional('The same for sound in the output; as `output` where it is not given.', money),
-  cachedAudio: optional('The same for cached sound; as `cached` where it is not given.', money),
-  imageInput: optional('The same for images in the input; as `input` where it is not given.', money),
-  videoInput: optional('The same for video in the input; as `input` where it is not given.', money),
-  imageOutput: optional('The same for images in the output; as `output` where it is not given.', money),
-  cachedImage: optional('The same for cached images; as `cached` where it is not given.', money),
-  reasoning: optional('The same for output spent on reasoning; as `output` where it is not given.', money),
-  perSearch: optional('USD for a search of the web that the upstream ran.', money),
-  perCall: optional('USD for a call, and for each image.', money),
+  audioInput: optional('USD for a million input tokens of audio. Default: `input`.', money),
+  audioOutput: optional('USD for a million output tokens of audio. Default: `output`.', money),
+  cachedAudio: optional('USD for a million cached tokens of audio. Default: `cached`.', money),
+  imageInput: optional('USD for a million input tokens of images. Default: `input`.', money),
+  videoInput: optional('USD for a million input tokens of video. Default: `input`.', money),
+  imageOutput: optional('USD for a million output tokens of images. Default: `output`.', money),
+  cachedImage: optional('USD for a million cached tokens of images. Default: `cached`.', money),
+  reasoning: optional('USD for a million output tokens of reasoning. Default: `output`.', money),
+  perSearch: optional('USD for a web search that the upstream ran.', money),
+  perCall: optional('USD for a call, or for each image.', money),
   perSecond: optional('USD for a second of audio or video.', money),
 };
 
@@ -54,30 +48,33 @@ export const price = closedObject({
   images: Type.Optional(
     Type.Array(
       closedObject({
-        size: optional('Of images of this size, such as `1024x1024`; of any where it is not given.', word),
-        quality: optional('Of images of this quality, such as `high`; of any where it is not given.', word),
-        usd: described('USD for each, in place of `perCall`. The first that fits counts.', money),
+        size: optional('Image size, such as `1024x1024`. Default: any.', word),
+        quality: optional('Image quality, such as `high`. Default: any.', word),
+        usd: described(
+          'USD for each image, instead of `perCall`. The first entry that matches applies.',
+          money,
+        ),
       }),
     ),
   ),
   seconds: Type.Optional(
     Type.Array(
       closedObject({
-        resolution: described('Of videos of this resolution, such as `1080p`.', word),
-        usd: described('USD for a second, in place of `perSecond`.', money),
+        resolution: described('Resolution of the video, such as `1080p`.', word),
+        usd: described('USD for a second, instead of `perSecond`.', money),
       }),
     ),
   ),
   steps: optional(
-    'Prices of calls of more input than a number of tokens: `[{"aboveInput": 200000, "input": 2.5, "output": 15}]`. They hold for the whole call; what a step does not state is as above.',
+    'Prices of calls with more than a number of input tokens: `[{"aboveInput": 200000, "input": 2.5, "output": 15}]`. They apply to the whole call. Prices that a step does not set stay the same.',
     Type.Array(step),
   ),
   tiers: optional(
-    'By the service tier that the upstream names in its answer (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or prices of their own, with their own `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
+    'Prices by the service tier that the upstream reports (`flex`, `priority`, `fast`, `batch`, `scale`): a factor on all prices, `{"flex": 0.5}`, or separate prices, which may have `steps`, `{"priority": {"input": 2.5, "output": 20}}`.',
     tiers,
   ),
   geos: optional(
-    'By where the upstream says that it has served the call (`inference_geo` of messages): a factor on the prices of tokens, `{"us": 1.1}`.',
+    'Factors on token prices by the region that the upstream reports (`inference_geo` of messages): `{"us": 1.1}`.',
     Type.Record(Type.String({ minLength: 1, maxLength: 64 }), money),
   ),
 });

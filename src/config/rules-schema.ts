@@ -10,39 +10,33 @@ const beta = Type.String({
 
 /** What is changed in requests to an upstream or target. What only two places together can say is in `check-rules.ts`. */
 export const rules = closedObject({
-  drop: optional(
-    'Members of bodies that are left out: `["seed", "generationConfig.topK"]`.',
-    Type.Array(name),
-  ),
+  drop: optional('Body members to leave out: `["seed", "generationConfig.topK"]`.', Type.Array(name)),
   keep: optional(
-    'Members that stay as they are, whatever a preset or the upstream says of them.',
+    'Body members to leave unchanged, whatever a preset or the upstream defines for them.',
     Type.Array(name),
   ),
   set: optional(
-    'Members that have this value, whatever the client says: `{"service_tier": "flex"}`.',
+    'Body members to set, replacing what the client sends: `{"service_tier": "flex"}`.',
     Type.Record(Type.String(), Type.Unknown()),
   ),
   rename: optional(
-    'Members that are called otherwise: `{"max_completion_tokens": "max_tokens"}`. One that has the new name already stays.',
+    'Body members to rename: `{"max_completion_tokens": "max_tokens"}`. A member that already has the new name is kept.',
     Type.Record(Type.String(), name),
   ),
   clamp: Type.Optional(
     Type.Record(
       Type.String(),
       closedObject({
-        min: optional('Least value of the member; a smaller number becomes it.', Type.Number()),
-        max: optional('The same for larger ones.', Type.Number()),
+        min: optional('Lowest value. A smaller number is raised to it.', Type.Number()),
+        max: optional('Highest value. A larger number is lowered to it.', Type.Number()),
       }),
     ),
   ),
   efforts: optional(
-    'What the target calls efforts of reasoning: `{"xhigh": "high", "ultra": "high"}`.',
+    'Reasoning efforts to replace: `{"xhigh": "high", "ultra": "high"}`.',
     Type.Record(Type.String(), word),
   ),
-  roles: optional(
-    'What it calls roles of messages: `{"developer": "system"}`.',
-    Type.Record(Type.String(), word),
-  ),
+  roles: optional('Message roles to replace: `{"developer": "system"}`.', Type.Record(Type.String(), word)),
   sampling: optional('`false` leaves out `temperature`, `top_p`, `top_k` and the penalties.', Type.Boolean()),
   thinking: optional(
     '`adaptive` (messages): a budget of thinking becomes `adaptive`, and `disabled` is left out. `enable_thinking`, `type` (chat): an effort becomes that switch, or turns `thinking.type` off.',
@@ -54,21 +48,21 @@ export const rules = closedObject({
   ),
   headers: Type.Optional(
     closedObject({
-      pass: optional(
-        "Headers of a client's request that are passed, beside those that always are.",
-        Type.Array(name),
-      ),
+      pass: optional('Additional headers of client requests to pass on.', Type.Array(name)),
       set: optional(
-        "Headers with this value, in place of the client's; values of printable ASCII.",
+        "Headers to set, replacing the client's. Values are printable ASCII.",
         Type.Record(Type.String(), Type.String(headerValue)),
       ),
-      drop: optional("Headers that are left out, the client's and the upstream's.", Type.Array(name)),
+      drop: optional(
+        "Headers to leave out, from the client or from the upstream's settings.",
+        Type.Array(name),
+      ),
     }),
   ),
   betas: Type.Optional(
     closedObject({
-      add: optional('Features that `anthropic-beta` or `openai-beta` names in any case.', Type.Array(beta)),
-      drop: optional('Features that are taken out of them.', Type.Array(beta)),
+      add: optional('Features to add to `anthropic-beta` or `openai-beta`.', Type.Array(beta)),
+      drop: optional('Features to remove from them.', Type.Array(beta)),
     }),
   ),
 });

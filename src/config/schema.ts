@@ -9,22 +9,22 @@ import { keyHeaders, protocols, upstreamKinds } from './words.js';
 
 const days = Type.Integer({ minimum: 1, maximum: 3650 });
 const usage = closedObject({
-  ledger: optional('Finished calls have lines in the store.', Type.Boolean()),
-  lineDays: optional('How long these lines are kept.', days),
-  sumDays: optional('How long the sums of a day are kept.', days),
+  ledger: optional('Write a ledger line for each finished call to the store.', Type.Boolean()),
+  lineDays: optional('How long ledger lines are kept.', days),
+  sumDays: optional('How long daily sums are kept.', days),
 });
 
 const videos = closedObject({
   folder: Type.String({
     minLength: 1,
-    description: 'Where the videos of finished tasks are kept, with this they are.',
+    description: 'Folder in which to keep the videos of finished tasks. Without it they are not kept.',
   }),
-  days: optional('How long a video is kept, from when its task was made.', days),
+  days: optional('How long a video is kept, from the creation of its task.', days),
   bytes: optional(
-    'Of all videos in the folder: the oldest give way to new ones.',
+    'Limit for all videos in the folder. The oldest are deleted for new ones.',
     Type.Integer({ minimum: 1_048_576 }),
   ),
-  fileBytes: optional('Of one video: a larger one is not kept.', Type.Integer({ minimum: 1 })),
+  fileBytes: optional('Limit for one video. A larger one is not kept.', Type.Integer({ minimum: 1 })),
 });
 
 const keptBytes = Type.Integer({ minimum: 4096, maximum: 2 ** 37 });
@@ -33,15 +33,15 @@ const conversations = Type.Union(
     Type.Literal('off'),
     closedObject({
       hours: optional('How long a turn is kept.', Type.Integer({ minimum: 1, maximum: 8760 })),
-      keyBytes: optional("What is kept of one key's turns; the oldest give way to new ones.", keptBytes),
-      bytes: optional("The same of all keys' turns together.", keptBytes),
-      recordBytes: optional('Of one turn: a larger one is not kept.', keptBytes),
+      keyBytes: optional('Limit for the turns of one key. The oldest are deleted for new ones.', keptBytes),
+      bytes: optional('Limit for the turns of all keys.', keptBytes),
+      recordBytes: optional('Limit for one turn. A larger one is not kept.', keptBytes),
     }),
   ],
   {
     expected: '"off" or an object',
     description:
-      'What is kept of the turns of translated calls, so that clients may go on from them by their ids: see [Conversations](conversations.md). `"off"` keeps nothing.',
+      'How the turns of translated calls are kept, so that clients can continue from them by id: see [Conversations](conversations.md). `"off"` keeps nothing.',
   },
 );
 
@@ -65,7 +65,7 @@ const listen = closedObject({
   tls: Type.Optional(
     closedObject({
       cert: described(
-        'PEM file of the certificate and its chain; with it the listener speaks HTTPS. Read again with every reload.',
+        'PEM file of the certificate and its chain, which makes the listener speak HTTPS. Read again on every reload.',
         text,
       ),
       key: described('PEM file of the private key.', text),
@@ -74,7 +74,7 @@ const listen = closedObject({
   cors: Type.Optional(
     closedObject({
       origins: described(
-        'Pages that may call from a browser; `["*"]` for all.',
+        'Origins of pages that may call from a browser. `["*"]` allows all.',
         Type.Array(
           Type.String({
             pattern: '^(\\*|[a-z][a-z0-9+.-]*://(?:(?![/?#,])[!-~])+)$',
@@ -84,17 +84,17 @@ const listen = closedObject({
         ),
       ),
       maxAgeSeconds: optional(
-        'How long a browser may keep the answer to a preflight.',
+        'How long a browser may cache the response to a preflight.',
         Type.Integer({ minimum: 0, maximum: 86_400 }),
       ),
     }),
   ),
   trustedProxies: optional(
-    'Addresses and networks (`["10.0.0.0/8", "fd00::/8"]`) whose `x-forwarded-*` headers are believed; `[]` for nobody\'s. Where it is given, request lines of the log have the `client`.',
+    'Addresses and networks (`["10.0.0.0/8", "fd00::/8"]`) whose `x-forwarded-*` headers are trusted; `[]` for none. If set, access log lines have a `client` field.',
     Type.Array(text),
   ),
   publicUrl: optional(
-    "Where clients reach the gateway, for URLs in its answers; without it, what the request's `host` header says.",
+    "Base URL under which clients reach the gateway, for URLs in responses. Default: taken from the request's `host` header.",
     Type.String({ pattern: '^https?://[^\\s?#]+$', expected: 'an http(s) URL without a query' }),
   ),
 });
@@ -102,13 +102,13 @@ const listen = closedObject({
 const adminToken = Type.String({ minLength: 16 });
 const admin = closedObject({
   host: optional("Address of the operators' listener.", host),
-  port: optional('Its port.', port),
-  token: described('What operators sign in with.', adminToken),
+  port: optional("Port of the operators' listener.", port),
+  token: described('Token with which operators sign in.', adminToken),
   readToken: optional(
-    'For operators who only look: with it whatever changes something is 403, and the console has no buttons for that.',
+    'Read-only token for operators: any change is refused with 403, and the console shows no buttons for changes.',
     adminToken,
   ),
-  metricsToken: optional('For `GET /metrics` alone.', adminToken),
+  metricsToken: optional('Token that is valid only for `GET /metrics`.', adminToken),
 });
 
 const store = closedObject({
@@ -122,11 +122,11 @@ const store = closedObject({
     text,
   ),
   schema: optional(
-    'Where its tables are in the database.',
+    'Database schema of the tables.',
     Type.String({ pattern: '^[a-z_][a-z0-9_]{0,47}$', expected: 'small letters, digits and "_"' }),
   ),
   timeoutMs: optional(
-    'Longest wait for an answer of PostgreSQL. A batch of usage that was too much for it gets twice as long with each try, up to eight times.',
+    'Timeout for a response of PostgreSQL. A batch of ledger lines that timed out gets twice the time with each retry, up to eight times.',
     Type.Integer({ minimum: 10, maximum: 60_000 }),
   ),
   taskDays: optional('How long video tasks are kept.', Type.Integer({ minimum: 1, maximum: 365 })),
@@ -135,103 +135,106 @@ const store = closedObject({
 const stance = Type.Enum(['open', 'closed']);
 const outage = closedObject({
   budgets: optional(
-    'While the store is gone, with `closed` calls that need more of a budget than is reserved get 503; `open` serves them and tells the store later.',
+    'What happens while the store is unreachable to calls that need more of a budget than is reserved. `closed`: 503. `open`: they are served, and charged when the store is back.',
     stance,
   ),
   rates: optional(
-    'While a store of kind `postgres` cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503. The same decides on calls of a worker that the primary process does not answer in time.',
+    'What happens while a store of kind `postgres` is unreachable. `open`: each host applies the whole limits on its own. `closed`: each host uses up its share, then responds with 503. Also applies in a worker that the primary process does not answer in time.',
     stance,
   ),
 });
 
 const vendors = closedObject({
   vendorc: optional(
-    'Real words beside the neutral one in header names: `anthropic-version` beside `vendorc-version`.',
+    'Real vendor names accepted in header names beside the neutral one: `anthropic-version` beside `vendorc-version`.',
     words,
   ),
-  vendorg: optional('The same: `x-goog-api-key` beside `x-vendorg-api-key`.', words),
-  vendork: optional('The same in paths: `/kling/…` beside `/vendork/…`.', words),
-  vendorj: optional('The same in paths: `/jimeng/` beside `/vendorj/`.', words),
+  vendorg: optional('Likewise in header names: `x-goog-api-key` beside `x-vendorg-api-key`.', words),
+  vendork: optional('Likewise in paths: `/kling/…` beside `/vendork/…`.', words),
+  vendorj: optional('Likewise in paths: `/jimeng/` beside `/vendorj/`.', words),
 });
 
 const limits = closedObject({
-  bodyBytes: optional('Largest request body, decoded.', positive),
+  bodyBytes: optional('Largest request body, after decoding.', positive),
   bodyValues: optional(
-    'Most values of a JSON body; each array, object and name of a member counts as four. Beyond it 400.',
+    'Largest number of values in a JSON body. An array, an object and a member name count as four each. Beyond it: 400.',
     positive,
   ),
-  uploadBytes: optional('Largest form that is passed on.', positive),
+  uploadBytes: optional('Largest form that is relayed.', positive),
   headerBytes: optional('Largest request head.', Type.Integer({ minimum: 4096, maximum: 1_048_576 })),
   bufferedBytes: optional(
-    'Bytes that one worker holds at once of bodies, of files that it fetches, of answers that it collects and of ends of streams that clients have yet to take; beyond it 503. Counted as they come, whatever a body announces.',
+    'Bytes that one worker holds of request bodies, of downloaded files, of answers that it collects and of stream ends that clients have not read. Beyond it: 503. Counted as they arrive, not by `content-length`.',
     positive,
   ),
   bufferedBytesPerKey: optional(
-    "Of these, the bytes of one key's calls; beyond it 503 for that key alone. A quarter of `bufferedBytes`, at least `bodyBytes`.",
+    'Share of `bufferedBytes` that the calls of one key may hold. Beyond it: 503 for that key only. Default: a quarter of `bufferedBytes`, at least `bodyBytes`.',
     positive,
   ),
   leastBodyRate: optional(
-    'Bytes a second; a slower body is cut with 408, a slower file that is fetched with 400; 0 for neither.',
+    'Lowest rate of a body, in bytes a second. A slower request body is refused with 408, a slower download with 400. 0 turns it off.',
     Type.Integer({ minimum: 0, maximum: 1_073_741_824 }),
   ),
 });
 
 const sockets = closedObject({
   messageBytes: optional(
-    "Largest message of a WebSocket, either way; a client's larger one ends the connection at its head, without a close frame.",
+    'Largest WebSocket message, in either direction. A larger one from a client ends the connection at its head, without a close frame.',
     Type.Integer({ minimum: 1024, maximum: 1_073_741_824 }),
   ),
   waitingBytes: optional(
-    'What may wait for a slow realtime upstream, or for the response before, until more is refused.',
+    'Bytes that may wait for a slow realtime upstream, or for the response in progress, before more is refused.',
     positive,
   ),
   perKey: optional(
-    'WebSockets that a key may have open at one worker; beyond it 429. Each of them may hold a message that has not ended, of up to `messageBytes`, until the worker comes to look.',
+    'WebSockets that a key may have open at one worker. Beyond it: 429. Each may hold an unfinished message of up to `messageBytes` until the worker next checks.',
     positive,
   ),
   heldBytes: optional(
-    'What the WebSockets of a worker may hold in memory: 16 KiB each, what waits either way, kept conversations, and unfinished messages; beyond it 503. At least four times `messageBytes` where it is not given.',
+    'Memory that the WebSockets of a worker may hold: 16 KiB each, waiting bytes in both directions, conversations and unfinished messages. Beyond it: 503. The default is at least four times `messageBytes`.',
     positive,
   ),
   heldBytesPerKey: optional(
-    "Of these, one key's; beyond it 429. A quarter of `heldBytes`, at least `messageBytes`.",
+    'Share of `heldBytes` for one key. Beyond it: 429. Default: a quarter of `heldBytes`, at least `messageBytes`.',
     positive,
   ),
   // What the server underneath can count to.
   idleMs: optional(
-    'A client that is silent, or within a message, for so long and answers no ping is given up.',
+    'A client that sends nothing, or does not finish a message, for this long and does not answer a ping is disconnected.',
     Type.Integer({ minimum: 8000, maximum: 960_000 }),
   ),
-  pingMs: optional('Silence of an upstream before it is pinged.', milliseconds),
-  sessionMs: optional('Longest session.', milliseconds),
-  responses: optional('Responses over a WebSocket; `false` answers 426.', Type.Boolean()),
-  historyBytes: optional('What is kept of a conversation over such a socket.', Type.Integer({ minimum: 0 })),
+  pingMs: optional('How long an upstream may be silent before it is pinged.', milliseconds),
+  sessionMs: optional('Longest duration of a session.', milliseconds),
+  responses: optional('Serve responses over a WebSocket. With `false`: 426.', Type.Boolean()),
+  historyBytes: optional(
+    'Bytes of the conversation that are kept for such a socket.',
+    Type.Integer({ minimum: 0 }),
+  ),
 });
 
 const timeouts = closedObject({
-  bodyMs: optional('For a request body to arrive.', milliseconds),
+  bodyMs: optional('Time for a request body to arrive.', milliseconds),
   bodyGraceMs: optional(
-    'A body has to keep the least rate over each such stretch of time in which the gateway reads it.',
+    'Interval over which the lowest rate of a body is measured. Only time in which the gateway reads it counts.',
     milliseconds,
   ),
   keepAliveMs: optional(
-    'Silence on a stream before a keep-alive is sent; 0 for never.',
+    'Silence on a stream after which a keep-alive is sent. 0 turns it off.',
     Type.Integer({ minimum: 0, maximum: longestMs }),
   ),
-  connectMs: optional('For a connection to an upstream, TLS included.', milliseconds),
-  firstByteMs: optional('From the request to the head of the answer.', milliseconds),
+  connectMs: optional('Time to connect to an upstream, including TLS.', milliseconds),
+  firstByteMs: optional('Time from the request to the head of the response.', milliseconds),
   idleMs: optional(
-    'Between two reads of an answer; does not run while the client is the slow one.',
+    'Time between two reads of a response. Not counted while the client is the slower side.',
     milliseconds,
   ),
-  totalMs: optional('For a whole answer.', milliseconds),
-  drainMs: optional('For answers to finish after SIGTERM.', milliseconds),
+  totalMs: optional('Time for a whole response.', milliseconds),
+  drainMs: optional('Time for responses to finish after SIGTERM.', milliseconds),
   unreadyMs: optional(
-    'After SIGTERM: so long `/ready` says 503 and everything is still served, so that balancers can look.',
+    'How long after SIGTERM requests are still served while `/ready` returns 503, so that load balancers notice.',
     Type.Integer({ minimum: 0, maximum: longestMs }),
   ),
   orphanMs: optional(
-    'When the primary process has died, its workers serve on until the next one has taken over, for so long at most; with 0 they only finish their answers.',
+    'How long workers continue to serve after the primary process has died, until the next one takes over. With 0 they only finish their responses.',
     Type.Integer({ minimum: 0, maximum: longestMs }),
   ),
 });
@@ -240,49 +243,52 @@ const headerName = Type.String({ minLength: 1, maxLength: 256 });
 
 const upstream = closedObject({
   kind: described(
-    'The protocol that it speaks: `chat` is all that is OpenAI-shaped, `vendork`, `vendorj` and `generic` are video formats.',
+    'Protocol of the upstream. `chat` stands for everything OpenAI-compatible; `vendork`, `vendorj` and `generic` are video formats.',
     Type.Enum(upstreamKinds),
   ),
   baseUrl: optional(
-    'With the version: `https://api.example.com/v1`; without a path `/v1` is assumed for `messages` and `/v1beta` for `generateContent`. Required but for the simulator.',
+    'Base URL with the version: `https://api.example.com/v1`. Without a path, `/v1` is used for `messages` and `/v1beta` for `generateContent`. Required except for the simulator.',
     text,
   ),
   apiKeys: optional(
-    'Sent as bearer, `x-api-key` or `x-goog-api-key`, by kind; each of several has a health of its own.',
+    'API keys, sent as bearer, `x-api-key` or `x-goog-api-key` depending on the kind. The health of each is tracked separately.',
     Type.Array(Type.String({ pattern: '^[\\u0021-\\u007e]+$', expected: 'a key without spaces' })),
   ),
   keyHeader: optional(
-    'Header that the keys are sent in where it is not that of the kind: `api-key` for OpenAI models on Azure; `authorization` has them as bearer.',
+    'Header for the API keys, if not the default of the kind: `api-key` for OpenAI models on Azure. With `authorization` they are sent as bearer.',
     Type.Enum(keyHeaders),
   ),
   query: optional(
-    'Parameters that the query of every request to it has, such as `{"api-version": "2024-10-21"}`.',
+    'Query parameters of every request to the upstream, such as `{"api-version": "2024-10-21"}`.',
     Type.Record(Type.String({ minLength: 1, maxLength: 256 }), text),
   ),
   headers: optional(
-    'Added to every request; values of printable ASCII.',
+    'Headers added to every request. Values are printable ASCII.',
     Type.Record(Type.String(), Type.String(headerValue)),
   ),
   forwardHeaders: optional(
-    "Headers of a client's request that are passed beside those that always are: `rules.headers.pass` of the upstream.",
+    'Additional headers of client requests to pass on. Same as `rules.headers.pass` of the upstream.',
     Type.Array(headerName, { maxItems: 64 }),
   ),
   returnHeaders: optional(
-    'Headers of its answers that the client gets beside those that it always does.',
+    'Additional headers of its responses to pass to the client.',
     Type.Array(headerName, { maxItems: 64 }),
   ),
-  preset: optional('Rules and settings of translation for a vendor, by name: see [Rules](rules.md).', text),
+  preset: optional(
+    'Name of a preset: rules and translation settings for a vendor. See [Rules](rules.md).',
+    text,
+  ),
   rules: Type.Optional(rules),
   tls: Type.Optional(
     closedObject({
-      ca: optional('Certificates of the authority that is trusted: a PEM file, or its text.', text),
+      ca: optional('Certificates of the trusted authority: a PEM file, or its text.', text),
       cert: optional(
-        'Certificate that is shown to it where it asks for one, with its chain: a PEM file, or its text. Read again with every reload.',
+        'Client certificate with its chain: a PEM file, or its text. Read again on every reload.',
         text,
       ),
       key: optional('Private key of `cert`, without a passphrase: a PEM file, or its text.', text),
       verify: optional('`false` for tests only.', Type.Boolean()),
-      serverName: optional('Name in the certificate, where it is not the host of `baseUrl`.', text),
+      serverName: optional('Name in the certificate, if not the host of `baseUrl`.', text),
     }),
   ),
   proxy: optional(
@@ -290,36 +296,36 @@ const upstream = closedObject({
     text,
   ),
   proxyCa: optional(
-    "Certificates of the authority that is trusted for an `https://` proxy, in place of the system's: a PEM file, or its text.",
+    "Certificates of the trusted authority for an `https://` proxy, instead of the system's: a PEM file, or its text.",
     text,
   ),
-  injectUsage: optional('Ask for the usage of streams where the client did not.', Type.Boolean()),
+  injectUsage: optional('Request usage on streams even if the client did not.', Type.Boolean()),
   onLeave: optional(
-    'What becomes of a call whose client leaves: `drain` reads on for its usage, for 10 s or 2,000 output tokens at most; `cancel` ends it at once.',
+    'What happens to a call whose client disconnects. `drain`: read on for its usage, for at most 10 s or 2,000 output tokens. `cancel`: end it immediately.',
     Type.Enum(['drain', 'cancel']),
   ),
-  responsesSocket: optional('It takes responses over a WebSocket, too.', Type.Boolean()),
+  responsesSocket: optional('The upstream also accepts responses over a WebSocket.', Type.Boolean()),
   fetchPrivate: optional(
-    'Media for it may be fetched from private addresses, on the ports of `fetch.ports`.',
+    'Allow fetching media for it from private addresses, on the ports of `fetch.ports`.',
     Type.Boolean(),
   ),
   allowMembers: optional(
-    'Members of bodies that it may get though they could lead it elsewhere, such as `["provider", "models"]` for OpenRouter.',
+    'Body members that are passed on although they can redirect the call to another model, such as `["provider", "models"]` for OpenRouter.',
     Type.Array(Type.Enum(steeringMembers)),
   ),
   maxConnections: optional(
-    'Connections to it, in each worker: requests beyond them wait.',
+    'Most connections to it per worker. Further requests wait.',
     Type.Integer({ minimum: 1, maximum: 65_535 }),
   ),
   maxWaiting: optional(
-    'Requests that wait for a connection, in each worker; beyond it the next target is asked, or 503.',
+    'Most requests that wait for a connection, per worker. Beyond it the next target is tried, else 503.',
     Type.Integer({ minimum: 0, maximum: 10_000_000 }),
   ),
 });
 
 const fetch = closedObject({
   ports: optional(
-    'Ports from which anything is fetched by URL; ranges as `"8000-8999"`. An upstream\'s own origin may have any.',
+    'Ports from which files are fetched by URL. Ranges as in `"8000-8999"`. The origin of an upstream may use any port.',
     Type.Array(
       Type.Union(
         [Type.Integer({ minimum: 1, maximum: 65_535 }), Type.String({ pattern: '^\\d{1,5}-\\d{1,5}$' })],
@@ -328,22 +334,22 @@ const fetch = closedObject({
     ),
   ),
   denyNetworks: optional(
-    'Never fetched from, whatever else allows it: `"203.0.113.0/24"`, `"fd00::/8"` (IPv4 in its IPv6 forms included). Every address of a name is checked, of redirects too.',
+    'Networks that are never fetched from: `"203.0.113.0/24"`, `"fd00::/8"` (including IPv4 in its IPv6 forms). Every address of a name is checked, also of redirects.',
     Type.Array(text),
   ),
   denyHosts: optional(
-    'The same for names: `"files.example.com"`, `"*.example.com"` for all below it.',
+    'Names that are never fetched from: `"files.example.com"`, `"*.example.com"` for all below it.',
     Type.Array(text),
   ),
   proxy: optional(
-    "Proxy through which everything is fetched that is not at an upstream's own origin, as in `upstreams.*.proxy`. It looks the names up: of the rules, those for names, ports and addresses in URLs hold.",
+    'Proxy for all files that are not at the origin of an upstream, as in `upstreams.*.proxy`. It resolves the names, so only the rules for names, ports and addresses in URLs apply.',
     text,
   ),
   proxyCa: optional('As in `upstreams.*.proxyCa`.', text),
 });
 
 const translation = closedObject({
-  maxTokens: optional('Limit of output for a messages upstream when the client names none.', positive),
+  maxTokens: optional('Output limit for a messages upstream if the client sets none.', positive),
   maxTokensField: optional(
     '`max_tokens` for chat upstreams that know no other.',
     Type.Enum(['max_completion_tokens', 'max_tokens']),
@@ -377,14 +383,14 @@ const translation = closedObject({
     Type.Boolean(),
   ),
   hostedTools: optional(
-    'Tools that only another vendor can run are left out; `reject` refuses them.',
+    'What happens to tools that only another vendor can run. `drop` leaves them out, `reject` refuses the call.',
     Type.Enum(['reject', 'drop']),
   ),
 });
 
 const target = closedObject({
   upstream: described('Name of an upstream.', text),
-  model: optional("The model's name there; the same name where it is not given.", text),
+  model: optional('Name of the model at the upstream. Default: the same name.', text),
   responses: optional(
     '`true`: a chat upstream\'s target takes responses calls as they come; `"only"`: and the other protocols\' calls are translated into responses. Else responses are translated into chat.',
     Type.Union([Type.Boolean(), Type.Literal('only')], { expected: 'true, false or "only"' }),
@@ -394,67 +400,73 @@ const target = closedObject({
     Type.Enum(['openai', 'openai-files', 'dashscope']),
   ),
   translation: Type.Optional(translation),
-  preset: optional('As for an upstream, whose preset it replaces.', text),
-  rules: optional('As `upstreams.*.rules`, over which they win.', rules),
-  priority: optional('Lower is tried first.', Type.Integer({ minimum: 0, maximum: 1000 })),
+  preset: optional('As for an upstream. Replaces the preset of the upstream.', text),
+  rules: optional('As `upstreams.*.rules`, with precedence over them.', rules),
+  priority: optional(
+    'Targets with a lower value are tried first.',
+    Type.Integer({ minimum: 0, maximum: 1000 }),
+  ),
   weight: optional(
     'Share of the calls among targets of equal priority.',
     Type.Integer({ minimum: 1, maximum: 1_000_000 }),
   ),
-  firstTokenMs: optional('As `models.*.firstTokenMs`, over which it wins.', milliseconds),
+  firstTokenMs: optional('As `models.*.firstTokenMs`, with precedence over it.', milliseconds),
   cost: optional(
-    'What its calls cost whoever runs the gateway, in the form of `models.*.price`: the ledger has it beside what clients are charged.',
+    'What the operator pays for its calls, in the form of `models.*.price`. The ledger records it beside what clients are charged.',
     price,
   ),
 });
 
 const rateLimits = closedObject({
   requestsPerMinute: optional('Requests accepted in any 60 seconds.', positive),
-  tokensPerMinute: optional('Tokens of input and output in any 60 seconds.', positive),
-  concurrent: optional('Calls under way; a realtime session is one.', positive),
+  tokensPerMinute: optional('Input and output tokens in any 60 seconds.', positive),
+  concurrent: optional('Concurrent calls. A realtime session is one.', positive),
 });
 
 const routing = closedObject({
-  failures: optional('Failures in a row after which a target is left alone.', positive),
+  failures: optional('Consecutive failures after which the breaker of a target opens.', positive),
   failureRate: optional(
-    'The same for a share of failures, of `minimumCalls` at least within `windowMs`.',
+    'Share of failed calls at which the breaker opens, of at least `minimumCalls` within `windowMs`.',
     Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
   ),
   minimumCalls: optional('See `failureRate`.', positive),
   windowMs: optional('See `failureRate`.', milliseconds),
-  openMs: optional('How long a target is left alone; doubled with every probe that fails.', milliseconds),
-  maxOpenMs: optional('The longest that this becomes.', milliseconds),
+  openMs: optional('How long the breaker stays open. Doubled with every failed probe.', milliseconds),
+  maxOpenMs: optional('Upper bound of this time.', milliseconds),
   affinity: optional(
-    'Calls of a key that begin alike go to the same target and upstream key.',
+    'Send calls of a key that begin with the same text to the same target and upstream key.',
     Type.Boolean(),
   ),
   loadFactor: optional(
-    'Times its fair share that a target may have under way before such calls go elsewhere.',
+    'Multiple of its fair share of calls in flight at which a target gets no more of these calls.',
     Type.Number({ minimum: 1, maximum: 100 }),
   ),
   retries: optional(
-    'How often the last target of a call is asked again when nothing could be sent to it.',
+    'Retries at the last target of a call if nothing could be sent to it.',
     Type.Integer({ minimum: 0, maximum: 10 }),
   ),
 });
 
 const model = closedObject({
-  protocols: described('Where the model is offered.', Type.Array(Type.Enum(protocols), { minItems: 1 })),
+  protocols: described(
+    'Protocols in which the model is offered.',
+    Type.Array(Type.Enum(protocols), { minItems: 1 }),
+  ),
   targets: Type.Array(target, { minItems: 1 }),
   price: Type.Optional(price),
   limits: Type.Optional(rateLimits),
-  budget: Type.Optional(budgetOf("What the model's calls of all keys may cost together.")),
-  inputTokens: optional('Tokens that it takes at most; lists of models say so.', positive),
+  budget: Type.Optional(budgetOf('Limit for the cost of all calls of the model.')),
+  inputTokens: optional('Most input tokens. Shown in model lists.', positive),
   outputTokens: optional(
-    'Tokens that it gives at most; lists of models say so, and no call takes more for an answer of its budgets and limits.',
+    'Most output tokens. Shown in model lists, and the most that budgets and limits reserve for an answer.',
     positive,
   ),
   firstTokenMs: optional(
-    'A target of a stream that has sent no event of its answer after so long is given up, and the next one asked, while there is one.',
+    'Time for the first event of a stream. After it the next target is tried, if there is one.',
     milliseconds,
   ),
   hedgeMs: optional(
-    'A call that has no answer after so long, or of a stream no event, is sent to the next target as well.',
+    'Time after which a call without an answer, or a stream without an event, is also sent to the next target.',
     milliseconds,
   ),
 });
@@ -464,37 +476,40 @@ function budgetOf(usd: string) {
   return closedObject({
     usd: described(usd, Type.Number({ exclusiveMinimum: 0 })),
     per: described(
-      'In which time: a week begins on Monday, all of them in UTC.',
+      'Period of the budget, in UTC. A week begins on Monday.',
       Type.Enum(['day', 'week', 'month']),
     ),
   });
 }
 
 const key = closedObject({
-  id: described('Its name in logs, metrics and the ledger.', text),
+  id: described('Name of the key in logs, metrics and the ledger.', text),
   hash: described(
-    'As `model-gateway key new` prints it.',
+    'Hash of the key, as printed by `model-gateway key new`.',
     Type.String({
       pattern: '^sha256:[0-9a-fA-F]{64}$',
       expected: '"sha256:" and 64 hex digits (see: model-gateway key hash)',
     }),
   ),
-  groups: described('A call may use the models of any of them.', Type.Array(text, { minItems: 1 })),
+  groups: described(
+    'Groups of the key. It may use the models of all of them.',
+    Type.Array(text, { minItems: 1 }),
+  ),
   limits: Type.Optional(rateLimits),
-  mayRoute: optional('Its calls may name targets in `x-gateway-target`.', Type.Boolean()),
-  budget: Type.Optional(budgetOf("What the key's calls may cost by the prices of their models.")),
-  expiresAt: optional('A time such as `2027-01-01T00:00:00Z`; a key that has expired stops at once.', text),
+  mayRoute: optional('The key may select targets with `x-gateway-target`.', Type.Boolean()),
+  budget: Type.Optional(budgetOf("Limit for the cost of the key's calls, at the prices of their models.")),
+  expiresAt: optional('Time such as `2027-01-01T00:00:00Z`, from which the key is refused.', text),
 });
 
 const group = closedObject({
-  models: described('Names, or `*` for all.', Type.Array(text)),
+  models: described('Names of models, or `*` for all.', Type.Array(text)),
   limits: Type.Optional(rateLimits),
-  budget: Type.Optional(budgetOf('What the calls of all keys of the group may cost together.')),
+  budget: Type.Optional(budgetOf('Limit for the cost of all calls of the keys in the group.')),
   priceFactor: optional(
-    'Factor on what calls of its keys are charged; of a key in several such groups the least.',
+    'Factor on the charges for calls of its keys. A key in several such groups gets the lowest.',
     Type.Number({ minimum: 0, maximum: 1000 }),
   ),
-  shareVideos: optional("Its keys see each other's video tasks.", Type.Boolean()),
+  shareVideos: optional("Keys of the group see each other's video tasks.", Type.Boolean()),
 });
 
 /** The config file's shape. What joins two places of it is checked in `check.ts`. */
@@ -507,7 +522,7 @@ export const configSchema = closedObject({
   usage: Type.Optional(usage),
   videos: Type.Optional(videos),
   unpriced: optional(
-    'Calls that have a budget (of their key, one of its groups or their model) and ask a model without a price: `refuse` answers them with 403, with `free` they cost nothing.',
+    'What happens to calls that have a budget (of their key, a group or the model) and no price. `refuse`: 403. `free`: they cost nothing.',
     Type.Enum(['refuse', 'free']),
   ),
   conversations: Type.Optional(conversations),
@@ -518,15 +533,15 @@ export const configSchema = closedObject({
   sockets: Type.Optional(sockets),
   fetch: Type.Optional(fetch),
   secret: optional(
-    'Seals what clients carry for the gateway; hosts that share clients share it. Required where they share a store.',
+    'Secret that seals data which clients carry for the gateway. Must be the same on all hosts that serve the same clients, and is required if they share a store.',
     Type.String({ minLength: 32 }),
   ),
   defaultModels: Type.Optional(
     closedObject({
-      rerank: optional('Model of rerank calls that name none.', text),
-      moderations: optional('Model of moderations that name none.', text),
-      realtime: optional('Model of realtime sessions that name none.', text),
-      video: optional('Model of vendorj video tasks that name none in `req_key`.', text),
+      rerank: optional('Model for rerank calls without one.', text),
+      moderations: optional('Model for moderations without one.', text),
+      realtime: optional('Model for realtime sessions without one.', text),
+      video: optional('Model for vendorj video tasks without `req_key`.', text),
     }),
   ),
   upstreams: Type.Record(Type.String(), upstream),

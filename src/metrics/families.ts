@@ -1,22 +1,23 @@
 import { nanosPerDollar } from '../wire/nano-dollars.js';
-/** Upper bounds of buckets in seconds, ascending, each at most two and a half times the one before. */
+
+/** Upper bounds of histogram buckets in seconds. Each is at most 2.5 times the one before. */
 export const latencyBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600,
 ];
 
-/** The same for the gateway's own share of a call, most of which is below a millisecond. */
+/** Bounds for the gateway's own share of a call, which is mostly below a millisecond. */
 export const ownBounds: readonly number[] = [
   0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
   0.5, 1, 2.5,
 ];
 
-/** The label value of all series for which there was no room. */
+/** Label value of the series that collects everything beyond the bound of a family. */
 export const otherLabel = 'other';
 
-/** The label value where a call has none: no protocol, no key, no status. */
+/** Label value of a call without a protocol, key or status. */
 export const noLabel = 'none';
 
-/** Labels whose values come from a config. They become `other` first; the others have a few values that are known. */
+/** Labels with values from the config. They become `other` first. All other labels have a small fixed set of values. */
 export const openLabels: ReadonlySet<string> = new Set(['model', 'target', 'key']);
 
 /** Labels that a series of any family may have. */
@@ -40,23 +41,23 @@ type LabelName =
 
 interface FamilyBase {
   readonly help: string;
-  /** At most four. */
+  /** At most four labels. */
   readonly labels: readonly LabelName[];
 }
 
 /** A number that only grows. */
 interface CounterFamily extends FamilyBase {
-  /** Its values are kept in whole units of which so many make one of the family's own: they add up exactly. */
+  /** Values are counted in integers of this fraction of the family's unit, so that sums are exact. */
   readonly unitsPerOne: number;
 }
 
-/** A number of this moment. */
+/** A current value. */
 export interface GaugeFamily extends FamilyBase {
-  /** What it is for all workers together. */
+  /** How the values of workers are combined. */
   readonly merge: 'sum' | 'max';
 }
 
-/** How long something took, in seconds. */
+/** Durations, in seconds. */
 interface HistogramFamily extends FamilyBase {
   readonly bounds: readonly number[];
 }
@@ -77,7 +78,7 @@ function histogram(
   return { help, labels, bounds };
 }
 
-/** One that the primary process has a single number of. */
+/** A metric of the primary process, with a single value. */
 interface PrimaryFamily {
   readonly type: 'counter' | 'gauge';
   readonly help: string;
@@ -88,68 +89,67 @@ function primary(type: PrimaryFamily['type'], help: string, labels: readonly str
   return { type, help, labels };
 }
 
-/** Every family of counters that a worker keeps. */
+/** Counters of a worker. */
 export const counterFamilies = {
   gateway_requests_total: counter('Finished requests.', ['protocol', 'model', 'status', 'outcome']),
   gateway_key_requests_total: counter('Finished requests of a key.', ['key', 'status_class']),
-  gateway_tokens_total: counter(
-    'Tokens; cached ones are part of the input, and those for reasoning part of the output.',
-    ['model', 'kind'],
-  ),
+  gateway_tokens_total: counter('Tokens. Input includes cached tokens, output includes reasoning tokens.', [
+    'model',
+    'kind',
+  ]),
   gateway_cost_usd_total: counter('Cost of finished requests in USD.', ['model'], nanosPerDollar),
   gateway_cost_given_back_usd_total: counter(
-    'What of it was given back since, for videos that failed or are shorter than they were asked for.',
+    'Cost refunded later, for videos that failed or turned out shorter than requested.',
     ['model'],
     nanosPerDollar,
   ),
   gateway_request_bytes_total: counter('Bytes of request bodies.'),
-  gateway_response_bytes_total: counter('Bytes of answers.'),
+  gateway_response_bytes_total: counter('Bytes of responses.'),
   gateway_upstream_attempts_total: counter('Attempts at an upstream target.', ['target', 'result']),
-  gateway_retries_total: counter('Attempts at a target after another attempt of the same request.', [
+  gateway_retries_total: counter('Attempts at a target after an earlier attempt of the same request.', [
     'target',
   ]),
   gateway_hedges_total: counter(
-    'Attempts beside a slow first one of the same request: sent, and those of them that answered it.',
+    'Second attempts sent because the first was slow, and how many of them provided the answer.',
     ['model', 'result'],
   ),
   gateway_left_out_total: counter(
-    'Members that translations left out, by their names as far as those are known.',
+    'Members that translations left out, by name; unknown names are counted together.',
     ['member', 'direction'],
   ),
   gateway_limit_refusals_total: counter(
-    'What was refused by a limit of requests, tokens or calls at once, by a budget, or for what a key may hold at a worker.',
+    'Refusals, by limit: requests, tokens, concurrent calls, budget, or a bound on what a key may hold at a worker.',
     ['limit'],
   ),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
-  gateway_ledger_failures_total: counter('How often the store did not take entries of the ledger.'),
+  gateway_ledger_failures_total: counter('Failed attempts to write ledger entries to the store.'),
   gateway_log_dropped_total: counter(
-    'Lines of the log that were dropped, since whoever reads it was too slow.',
+    'Log lines that were dropped because the reader of the log was too slow.',
   ),
-  gateway_faults_total: counter(
-    "Mistakes of the gateway's own that were caught; each ends at most the call or session that it belongs to.",
-    ['where'],
-  ),
+  gateway_faults_total: counter('Internal errors that were caught. Each ends at most one call or session.', [
+    'where',
+  ]),
   gateway_metrics_overflow_total: counter(
-    'How often something, or several calls at once, was counted as "other" because its family was full.',
+    'Times that a value, or several at once, was counted as "other" because its family was full.',
     ['family'],
   ),
 } as const satisfies Record<string, CounterFamily>;
 
-/** Every family of histograms that a worker keeps. */
+/** Histograms of a worker. */
 export const histogramFamilies = {
   gateway_request_duration_seconds: histogram('Time from the start of a request to its end.', ['protocol']),
-  gateway_first_byte_seconds: histogram('Time from the start of a request to the first byte of its answer.', [
-    'protocol',
-    'model',
-  ]),
+  gateway_first_byte_seconds: histogram(
+    'Time from the start of a request to the first byte of its response.',
+    ['protocol', 'model'],
+  ),
   gateway_target_first_byte_seconds: histogram(
-    'Time from the beginning of an attempt at a target to the head of its answer, where that is a good one.',
+    'Time from the start of an attempt to the response head of the target, for successful responses.',
     ['target'],
   ),
-  gateway_own_seconds: histogram("The gateway's own share of the time of a request.", [], ownBounds),
+  gateway_own_seconds: histogram("The gateway's own share of the duration of a request.", [], ownBounds),
 } as const satisfies Record<string, HistogramFamily>;
 
-/** Every family of gauges, read by a worker when it is asked. */
+/** Gauges of a worker, which are read on request. */
 export const gaugeFamilies = {
   gateway_open_requests: gauge('sum', 'Requests in flight.'),
   gateway_open_sockets: gauge('sum', 'Open WebSocket sessions.'),
@@ -160,69 +160,70 @@ export const gaugeFamilies = {
   gateway_buffered_bytes: gauge('sum', 'Bytes of request bodies held in memory.'),
   gateway_socket_counted_bytes: gauge(
     'sum',
-    'Bytes that WebSockets hold, as far as they are counted (bounded by sockets.heldBytes).',
+    'Bytes that are known to be held for WebSockets (bounded by sockets.heldBytes).',
   ),
   gateway_socket_unseen_bytes: gauge(
     'sum',
-    'Bytes measured in the process that may be unfinished messages of WebSockets (bounded likewise).',
+    'Growth of process memory that may be unfinished WebSocket messages (bounded by sockets.heldBytes).',
   ),
-  gateway_ledger_waiting_entries: gauge('sum', 'Entries that are not in the ledger yet.'),
+  gateway_ledger_waiting_entries: gauge('sum', 'Ledger entries that wait to be written.'),
   gateway_ledger_waiting_bytes: gauge(
     'sum',
-    'Bytes of memory that they take up; each worker drops the oldest above 64 MiB.',
+    'Bytes of ledger entries that wait to be written. Above 64 MiB a worker drops the oldest.',
   ),
-  gateway_ledger_lag_seconds: gauge('max', 'Age of the oldest entry that is not in the ledger yet.'),
-  gateway_log_waiting_lines: gauge('sum', 'Request lines that are not in the log yet.'),
+  gateway_ledger_lag_seconds: gauge('max', 'Age of the oldest ledger entry that waits to be written.'),
+  gateway_log_waiting_lines: gauge('sum', 'Access log lines that wait to be written.'),
   gateway_resident_memory_bytes: gauge(
     'sum',
-    'Resident memory of all workers; pages that they share are counted for each.',
+    'Resident memory of all workers. Shared pages are counted for each.',
   ),
   gateway_heap_used_bytes: gauge('sum', 'JavaScript heap in use.'),
   gateway_event_loop_delay_seconds: gauge(
     'max',
-    'Delay of the event loop in the last half minute to minute, of the worst worker.',
+    'Event loop delay of the worst worker over the last 30 to 60 seconds.',
     ['stat'],
   ),
-  gateway_targets: gauge('max', 'Targets in each state, at the worker that sees most of them in it.', [
-    'state',
-  ]),
+  gateway_targets: gauge('max', 'Targets in each state, at the worker that sees the most.', ['state']),
   gateway_target_state: gauge(
     'max',
-    '1 where at least one worker sees the target in this state, else 0; of the targets that are ill or busiest.',
+    '1 if at least one worker sees the target in this state, else 0. Covers the unhealthy and the busiest targets.',
     ['target', 'state'],
   ),
-  gateway_target_in_flight: gauge('sum', 'Requests that are under way to a target, of the same targets.', [
+  gateway_target_in_flight: gauge('sum', 'Requests in flight to a target. Covers the same targets.', [
     'target',
   ]),
 } as const satisfies Record<string, GaugeFamily>;
 
-/** What only the primary process knows. */
+/** Metrics of the primary process. */
 export const primaryFamilies = {
-  gateway_build_info: primary('gauge', 'Always 1; its labels say what runs.', ['version', 'node']),
+  gateway_build_info: primary('gauge', 'Always 1. The labels are the versions of the gateway and of Node.', [
+    'version',
+    'node',
+  ]),
   gateway_workers: primary('gauge', 'Workers that serve.'),
-  gateway_worker_restarts_total: primary('counter', 'Workers that were started in the place of others.'),
+  gateway_worker_restarts_total: primary('counter', 'Workers that were started to replace another.'),
   gateway_config_generation: primary('gauge', 'Number of the config in use.'),
   gateway_config_last_reload_successful: primary(
     'gauge',
-    '1 where the last reload is in force in every worker, or there was none; else 0.',
+    '1 if the last reload is in effect in every worker, or there was none, else 0.',
   ),
-  gateway_start_time_seconds: primary('gauge', 'When the gateway started, in Unix seconds.'),
+  gateway_start_time_seconds: primary('gauge', 'Start time of the gateway, in Unix seconds.'),
   gateway_store_bytes: primary(
     'gauge',
-    'What the embedded store takes of the disk; missing where the store is another one, or not made yet.',
+    'Disk space of the embedded store. Absent with another store, or before it is created.',
   ),
   gateway_budgets_store_available: primary(
     'gauge',
-    '1 while the accounts of budgets can be reached, as far as anybody asked for them, else 0.',
+    '1 if the budget accounts were reachable when last used, else 0.',
   ),
   gateway_budget_used_ratio: primary(
     'gauge',
-    'How much of a budget is used in its period, of 1, where calls at this host have asked for it; the 1,000 fullest.',
+    'Used share of a budget in its period, from 0 to 1, for budgets that calls at this host use. The 1,000 fullest.',
     ['owner', 'name'],
   ),
   gateway_limits_store_available: primary(
     'gauge',
-    '1 while hosts can share rate limits by the store, 0 while it cannot be reached.',
+    '1 while hosts share rate limits through the store, 0 while it is unreachable.',
   ),
 } as const satisfies Record<string, PrimaryFamily>;
 

@@ -310,8 +310,8 @@ function createBudgets({
     whenGone,
     onForgotten,
     onAvailable(isAvailable) {
-      if (isAvailable) log.info('the accounts of budgets can be reached again');
-      else log.warn({ budgets: whenGone() }, 'the accounts of budgets cannot be reached');
+      if (isAvailable) log.info('budget accounts are reachable again');
+      else log.warn({ budgets: whenGone() }, 'cannot reach the budget accounts');
     },
   });
 }
@@ -350,7 +350,7 @@ function createRateShares({ settings, now, whenGone, log }: RateSharesOptions) {
         .finally(onHeard);
     },
     onAvailable(isAvailable) {
-      if (isAvailable) log.info('the store of limits is back: they hold over all hosts again');
+      if (isAvailable) log.info('the store of limits is reachable again: limits apply across hosts');
       else log.error({ rates: whenGone() }, meaningOf[whenGone()]);
     },
   });

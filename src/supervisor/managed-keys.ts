@@ -74,7 +74,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   /** The store has gone back to before a revocation: hosts that start from now on would not know of it. */
   const revokeAgain = (id: string): void => {
     book.revoke(id).then(
-      () => log.warn({ key: id }, 'the store had forgotten that the key is revoked, and was told'),
+      () => log.warn({ key: id }, 'the store had lost the revocation of a key: it is restored'),
       (error: unknown) => {
         // Nothing is left to be revoked of a key that is gone.
         if (error instanceof GatewayError && error.kind === 'not_found') return;
@@ -90,12 +90,11 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       options.tellAll({ type: 'keys', keys: toWire(change) });
     },
     onFault(error) {
-      if (error === null) log.info('the keys in the store can be read again');
-      else
-        log.warn({ err: error }, 'the keys in the store cannot be read; those that are known stay in force');
+      if (error === null) log.info('keys in the store are readable again');
+      else log.warn({ err: error }, 'cannot read the keys in the store: the known keys stay in effect');
     },
     onRevived: (ids) => ids.forEach(revokeAgain),
-    onDamaged: (keys) => log.error({ keys }, 'keys in the store are damaged and let nobody in'),
+    onDamaged: (keys) => log.error({ keys }, 'keys in the store are damaged and ignored'),
   });
   const endListening = options.store.changes?.listen((collection) => {
     if (collection === null || collection === announcementCollection) watch.refresh().catch(() => undefined);
@@ -110,7 +109,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     if (isSeen && missing.length === 0) return true;
     log.warn(
       { seen: isSeen, workers: missing.map(({ pid }) => pid) },
-      'a change of keys is not in force yet',
+      'a key change is not in effect on all workers yet',
     );
     return false;
   };

@@ -108,7 +108,7 @@ export class Operations {
   /** Counts and logs a mistake of ours in this process. */
   reportFault(where: FaultPlace, fault: unknown): void {
     this.#faults.set(where, (this.#faults.get(where) ?? 0) + 1);
-    this.#gateway.log.error({ where, err: fault }, 'a fault of ours');
+    this.#gateway.log.error({ where, err: fault }, 'internal error');
   }
 
   onCollected(child: ChildProcess, { id, snapshot }: Collected): void {
@@ -320,7 +320,7 @@ export async function openAdmin(
   });
   const { host, token } = settings;
   const url = `http://${formatAuthority(host, listener.port)}`;
-  log.info({ url }, 'operators may sign in');
+  log.info({ url }, 'admin listener ready');
   operations.start();
   return {
     port: listener.port,

@@ -48,14 +48,15 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
       const problem = await apply(kept);
       running = kept;
       generation += 1;
-      if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings change only with a restart');
+      if (fixed.length > 0)
+        log.warn({ settings: fixed }, 'changed settings that take effect only after a restart');
       hasFailed = problem !== null;
-      if (problem !== null) log.error({ reason: problem }, 'the config is in force in part');
+      if (problem !== null) log.error({ reason: problem }, 'the config is in effect on some workers only');
       return problem === null ? [] : [problem];
     } catch (error) {
       const reasons = reasonsOf(error);
       hasFailed = true;
-      log.error({ reasons }, 'reload refused, the running config stays');
+      log.error({ reasons }, 'reload refused: the running config stays in effect');
       return reasons;
     }
   };

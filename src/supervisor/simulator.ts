@@ -48,7 +48,7 @@ export function createSimulatorProcess(log: Logger): SimulatorProcess {
           listening = null;
           reject(new Error(reason));
         },
-        onFault: (where, fault) => log.error({ where, err: fault }, 'a fault of ours'),
+        onFault: (where, fault) => log.error({ where, err: fault }, 'internal error'),
         log,
       });
       kept = place;

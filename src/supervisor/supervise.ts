@@ -25,7 +25,7 @@ const risksMs = 10_000;
 const numbers = /\d+/g;
 
 /**
- * Tells in the log, as soon as it can be known, how what is to be kept may be lost: each risk once.
+ * Tells in the log, as soon as it can be known, how stored data may be lost: each risk once.
  * @param store is asked for them; its `risks` never rejects
  * @returns what ends it
  */
@@ -41,7 +41,7 @@ export function tellRisks(
   const attempt = async (): Promise<void> => {
     const risks = (await store.risks()).filter(isNew);
     if (isStopped) return;
-    if (risks.length > 0) log.warn({ risks }, 'what is to be kept may be lost');
+    if (risks.length > 0) log.warn({ risks }, 'stored data may be lost');
     timer = setTimeout(() => void attempt(), everyMs).unref();
   };
   void attempt();
@@ -249,7 +249,7 @@ class Supervisor {
     await inSlices(snapshotSteps(config, { simulatorUrl }));
     const workers = workerCount(config);
     if (this.#stopping !== null) return null;
-    if (notes.length > 0) this.#logger.warn({ notes }, 'the config may not be meant so');
+    if (notes.length > 0) this.#logger.warn({ notes }, 'config warning');
     try {
       return await this.#pool.apply({ config, simulatorUrl }, workers, () =>
         this.#leases.apply(config, workers),
@@ -287,10 +287,11 @@ class Supervisor {
     if (this.#predecessor === null || this.#hasSucceeded || !this.#isServed()) return;
     this.#hasSucceeded = true;
     const { pid, dismiss, killDeaf } = this.#predecessor;
-    this.#logger.info({ predecessor: pid, told: dismiss() }, 'the gateway on this port is replaced');
+    this.#logger.info({ predecessor: pid, told: dismiss() }, 'replacing the gateway on this port');
     void wait(deafMs, undefined, { ref: false }).then(() => {
       const killed = killDeaf();
-      if (killed.length > 0) this.#logger.error({ workers: killed }, 'workers of it hang, they are killed');
+      if (killed.length > 0)
+        this.#logger.error({ workers: killed }, 'workers of the replaced gateway hang: killing them');
     });
   }
 
@@ -309,7 +310,7 @@ class Supervisor {
     const before = this.#stopping;
     if (before !== null && !before.isReplaced) {
       if (signal === 'SIGINT' && performance.now() - before.at < samePressMs) return;
-      this.#logger.warn({ signal }, 'second signal, requests are cut');
+      this.#logger.warn({ signal }, 'second signal: ending all requests');
       this.#end(128 + constants.signals[signal]);
       return;
     }
@@ -368,7 +369,10 @@ class Supervisor {
       return;
     }
     this.#operations.reportFault(where, fault);
-    this.#logger.fatal({ state }, 'the state of the primary is not sound, it ends and its workers serve on');
+    this.#logger.fatal(
+      { state },
+      'the state of the primary is unsound: it exits and its workers continue to serve',
+    );
     this.#end(1, 'orphan');
   }
 
@@ -388,7 +392,7 @@ class Supervisor {
     process.off('unhandledRejection', this.#survive);
     this.#store
       .close()
-      .catch((error: unknown) => this.#logger.error({ err: error }, 'the store did not close'))
+      .catch((error: unknown) => this.#logger.error({ err: error }, 'could not close the store'))
       .finally(() => this.#finish(code));
   }
 }

@@ -97,7 +97,7 @@ export class WorkerPool {
   // A worker that hangs keeps its share of new connections for as long as it has its port, and would answer none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>(
     (child) => {
-      this.#log.error({ worker: child.pid }, 'a worker hangs, it is killed and replaced');
+      this.#log.error({ worker: child.pid }, 'worker hangs: killing and replacing it');
       child.kill('SIGKILL');
     },
     (child) => kernelMs(child.pid),
@@ -176,7 +176,7 @@ export class WorkerPool {
     const timer = setTimeout(() => {
       this.#log.warn(
         { workers: this.#running().length },
-        'workers did not end at the drain limit, they are killed',
+        'workers did not exit by the drain limit: killing them',
       );
       this.kill();
     }, limitMs + lastWordsMs);
@@ -344,7 +344,7 @@ export class WorkerPool {
     this.#leaving.add(child);
     const [oldest, ...others] = place.running().filter((each) => this.#leaving.has(each));
     if (oldest === undefined || others.length < mostLeaving) return;
-    this.#log.warn({ worker: oldest.pid }, 'too many workers drain, the oldest is cut');
+    this.#log.warn({ worker: oldest.pid }, 'too many workers are draining: ending the oldest');
     tell(oldest, { type: 'cut' } satisfies WorkerOrder);
     setTimeout(() => oldest.kill('SIGKILL'), lastWordsMs).unref();
   }

@@ -83,13 +83,16 @@ export function startInterruptedSearch({
       const found = isDue ? await search.round() : [];
       isFirst = false;
       for (const { writer, calls } of found)
-        log.error({ process: writer.process, calls }, 'calls were under way when their process ended');
+        log.error(
+          { process: writer.process, calls },
+          'found calls that were interrupted when their process ended',
+        );
       failures = 0;
     } catch (error) {
       failures++;
       // That the store is gone is told by its other users.
       if (failures === mostUntold && !isStopped)
-        log.warn({ err: error }, 'calls of processes that have ended cannot be looked for');
+        log.warn({ err: error }, 'cannot search for interrupted calls');
       nextMs = againMs;
     }
     if (!isStopped) timer = setTimeout(() => void look(), nextMs).unref();

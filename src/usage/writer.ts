@@ -299,12 +299,12 @@ export function createUsageWriter({ store, settings, recorder, log }: LoggedWrit
       recorder.count('gateway_ledger_failures_total', 1);
       if (isFailing) return;
       isFailing = true;
-      log.warn({ err: error, waiting }, 'the store does not take the usage of calls, it waits');
+      log.warn({ err: error, waiting }, 'the store accepts no ledger entries: they wait in memory');
     },
     onTaken(waiting) {
       if (!isFailing) return;
       isFailing = false;
-      log.info({ waiting }, 'the store takes the usage of calls again');
+      log.info({ waiting }, 'the store accepts ledger entries again');
     },
     onDropped(records) {
       recorder.count('gateway_ledger_dropped_total', records);
@@ -312,7 +312,7 @@ export function createUsageWriter({ store, settings, recorder, log }: LoggedWrit
       const now = performance.now();
       if (now - dropTold < tellEveryMs) return;
       dropTold = now;
-      log.error({ entries: untold }, 'the usage of calls was lost');
+      log.error({ entries: untold }, 'ledger entries were lost');
       untold = 0;
     },
   });

@@ -63,7 +63,7 @@ test('an event of a session that speaks of our account ends it in our words', as
     t.match(heard, /does not accept the gateway's account/);
     t.notMatch(heard, leak);
     t.notMatch(JSON.stringify(lines), leak);
-    t.ok(lines.some(({ msg }) => msg === 'an upstream refused our account'));
+    t.ok(lines.some(({ msg }) => msg === "an upstream refused the gateway's API key or account"));
   }
 });
 

@@ -80,7 +80,7 @@ for (const kind of Object.keys(good)) {
       }
     }
     t.notMatch(JSON.stringify(gateway.lines), /Zq8WvN3/);
-    t.ok(gateway.lines.some(({ msg }) => msg === 'an upstream refused our account'));
+    t.ok(gateway.lines.some(({ msg }) => msg === "an upstream refused the gateway's API key or account"));
   });
 }
 

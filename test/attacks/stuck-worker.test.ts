@@ -22,9 +22,7 @@ test('a worker that hangs is killed and replaced, and every connection is served
   const [stuck, other] = gateway.workerPids() as [number, number];
   // A process that the system has stopped answers as much as one in an endless loop.
   process.kill(stuck, 'SIGSTOP');
-  const said = await gateway.untilLogged(
-    (entry) => entry.msg === 'a worker hangs, it is killed and replaced',
-  );
+  const said = await gateway.untilLogged((entry) => entry.msg === 'worker hangs: killing and replacing it');
   t.equal(said.worker, stuck);
   await gateway.until(() => gateway.workerPids().length === 2 && !gateway.workerPids().includes(stuck));
   t.ok(gateway.workerPids().includes(other), 'the other one goes on');

@@ -30,7 +30,7 @@ for (const fault of ['killed', 'full', 'crowded', 'cut'] as const) {
     // Of a primary that gets no processor for a second nobody has a budget.
     t.ok(failed.length <= calls / 50, `${failed.length} were refused`);
     t.strictSame(untimely, [], 'the log tells it once');
-    t.ok((told.get('the store does not take the usage of calls, it waits') ?? 0) > 0);
+    t.ok((told.get('the store accepts no ledger entries: they wait in memory') ?? 0) > 0);
     for (const { account, spent, charged, most } of budgets)
       t.ok(spent >= charged && spent <= most, `${account}: ${charged} are charged, ${spent} spent`);
     t.equal(budgets.length, 2);

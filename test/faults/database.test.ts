@@ -44,7 +44,7 @@ function told({ gateway }: UsageGateway, start: string): number {
 }
 
 const gone = 'the store of limits cannot be reached';
-const back = 'the store of limits is back';
+const back = 'the store of limits is reachable again';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -183,7 +183,7 @@ test('while the store is gone calls are served, and their lines wait for it', { 
   await postgres.crash();
   const ids = await Promise.all(Array.from({ length: 20 }, call));
   await usage.gateway.untilLogged(
-    ({ msg }) => msg === 'the store does not take the usage of calls, it waits',
+    ({ msg }) => msg === 'the store accepts no ledger entries: they wait in memory',
   );
   t.equal(await metric(usage, 'gateway_ledger_waiting_entries'), 20);
   t.ok((await metric(usage, 'gateway_ledger_failures_total')) > 0);

@@ -189,14 +189,14 @@ async function settledLines(
 const messages: readonly (readonly [gone: string, back: string])[] = [
   [
     'the store of limits cannot be reached: this host counts alone, with the whole limits',
-    'the store of limits is back: they hold over all hosts again',
+    'the store of limits is reachable again: limits apply across hosts',
   ],
-  ['the accounts of budgets cannot be reached', 'the accounts of budgets can be reached again'],
+  ['cannot reach the budget accounts', 'budget accounts are reachable again'],
   [
-    'the keys in the store cannot be read; those that are known stay in force',
-    'the keys in the store can be read again',
+    'cannot read the keys in the store: the known keys stay in effect',
+    'keys in the store are readable again',
   ],
-  ['the store does not take the usage of calls, it waits', 'the store takes the usage of calls again'],
+  ['the store accepts no ledger entries: they wait in memory', 'the store accepts ledger entries again'],
 ];
 
 /** Goes through what each process has told. @returns what was told to be gone, and not to be back: process and message */

@@ -67,7 +67,7 @@ test('the tokens of operators come from files, each is for what it is for, and a
     t.equal(await ask(`the-${name}-of-round-1`, 'GET', '/metrics'), 401);
     t.equal(await ask(`the-${name}-of-round-2`, 'GET', '/metrics'), 200);
   }
-  t.notOk(gateway.logs.some((line) => line.includes('only with a restart')));
+  t.notOk(gateway.logs.some((line) => line.includes('only after a restart')));
   await t.rejects(watched.text(), 'who watches with a token of before is cut off');
 
   writeConfig(gateway.configPath ?? '', configWith({ store }));

@@ -40,8 +40,8 @@ async function storeGauge(host: GatewayProcesses): Promise<string | undefined> {
 /** What a host has said of the store since a line of its log: true for each time that it was back. */
 function saidOf({ logs }: GatewayProcesses, from: number): boolean[] {
   return logs.slice(from).flatMap((line) => {
-    const [, what] = /the store of limits (cannot be reached|is back)/.exec(line) ?? [];
-    return what === undefined ? [] : [what === 'is back'];
+    const [, what] = /the store of limits (cannot be reached|is reachable again)/.exec(line) ?? [];
+    return what === undefined ? [] : [what === 'is reachable again'];
   });
 }
 

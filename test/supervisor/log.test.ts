@@ -21,7 +21,7 @@ function logged(body: string): readonly { readonly err: object }[] {
 test('a store that is gone is told by its reason alone, a mistake of ours with its stack', (t) => {
   const [gone, mistake] = logged(`
     logger.warn({ err: gone(new Error('there is no room in /data')) }, 'usage waits');
-    logger.error({ err: new TypeError('not a number') }, 'a fault of ours');
+    logger.error({ err: new TypeError('not a number') }, 'internal error');
   `);
   t.strictSame(gone?.err, { type: 'store_unavailable', message: 'there is no room in /data' });
   t.match(mistake?.err, { type: 'TypeError', message: 'not a number', stack: /log|eval/ });

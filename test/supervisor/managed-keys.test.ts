@@ -169,8 +169,8 @@ test('a store that cannot be reached holds nothing up, and its keys come when it
   t.strictSame(
     lines.map(({ level, msg }) => `${level} ${msg}`),
     [
-      '40 the keys in the store cannot be read; those that are known stay in force',
-      '30 the keys in the store can be read again',
+      '40 cannot read the keys in the store: the known keys stay in effect',
+      '30 keys in the store are readable again',
     ],
   );
 });

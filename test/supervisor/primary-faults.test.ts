@@ -62,7 +62,7 @@ test('a primary that ends for a fault does not wait for its workers: the next on
   await gateway.listening(2);
   t.not(gateway.pid(), first);
   t.notOk(
-    gateway.entries.some(({ msg }) => msg === 'no gateway has taken over, the worker drains'),
+    gateway.entries.some(({ msg }) => msg === 'no gateway has taken over: draining'),
     'it came before the workers gave up',
   );
   t.match(await stream.text, /data: \[DONE\]\s*$/);

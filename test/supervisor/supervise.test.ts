@@ -124,7 +124,7 @@ test('a gateway with two workers, a config and a limit for heads', async (t) => 
       writeConfig(path, { ...configWith(['sim-text', 'other']), nonsense: 1 });
       gateway.kill('SIGHUP');
       const refused = await gateway.untilLogged(
-        (entry) => entry.msg === 'reload refused, the running config stays',
+        (entry) => entry.msg === 'reload refused: the running config stays in effect',
       );
       t.strictSame(refused.reasons, ['nonsense: unknown property']);
       t.strictSame(await modelNames(gateway), ['sim-text']);
@@ -135,7 +135,7 @@ test('a gateway with two workers, a config and a limit for heads', async (t) => 
       const reloaded = await gateway.untilLogged((entry) => entry.msg === 'config reloaded');
       t.equal(reloaded.workers, 2);
       const warned = await gateway.untilLogged(
-        (entry) => entry.msg === 'these settings change only with a restart',
+        (entry) => entry.msg === 'changed settings that take effect only after a restart',
       );
       t.strictSame(warned.settings, ['admin']);
       for (let round = 0; round < 8; round += 1)

@@ -134,7 +134,7 @@ export async function startProcesses(
     workerPids,
     until,
     untilLogged,
-    adminUrl: async () => String((await untilLogged(({ msg }) => msg === 'operators may sign in')).url),
+    adminUrl: async () => String((await untilLogged(({ msg }) => msg === 'admin listener ready')).url),
     kill: (signal) => void child.kill(signal),
     exited,
     stop,

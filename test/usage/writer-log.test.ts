@@ -55,14 +55,14 @@ test('failures are counted each time, and told as they begin and end', async (t)
   void writer.flush();
   await eventually(() => counted.failures >= 3, { everyMs: 10 });
   t.equal(told.length, 1);
-  t.match(told[0]?.msg, 'the store does not take the usage of calls');
+  t.match(told[0]?.msg, 'the store accepts no ledger entries');
   store.failure = null;
   // Its own timers keep no process from ending.
   await eventually(() => store.taken.length > 0, { everyMs: 10 });
   t.equal(writer.waiting(), 0);
   t.strictSame(
     told.slice(1).map(({ msg }) => msg),
-    ['the store takes the usage of calls again'],
+    ['the store accepts ledger entries again'],
   );
   addUsage(writer);
   await writer.flush();
@@ -80,6 +80,6 @@ test('what is lost is counted and told', async (t) => {
   t.equal(writer.waiting(), 0);
   t.match(
     told.filter(({ entries }) => entries !== undefined),
-    [{ msg: 'the usage of calls was lost', entries: 2 }],
+    [{ msg: 'ledger entries were lost', entries: 2 }],
   );
 });

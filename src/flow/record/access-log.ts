@@ -51,7 +51,7 @@ export function createAccessLog(sink: LineSink, log: Logger, onDropped: (lines: 
     sink.flush();
     const dropped = sink.takeDropped();
     if (dropped === 0) return;
-    log.warn({ dropped }, 'request lines dropped');
+    log.warn({ dropped }, 'access log lines dropped');
     onDropped(dropped);
   };
   const timer = setInterval(flush, writeEveryMs);

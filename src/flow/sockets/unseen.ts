@@ -222,7 +222,7 @@ export class UnseenMemory {
     if (closed > 0)
       this.#log.warn(
         { key: keyId, sockets: closed, bytes: returned },
-        'sockets with unfinished messages are closed',
+        'closing sockets with unfinished messages',
       );
   }
 
@@ -250,7 +250,7 @@ export class UnseenMemory {
   /** Something else has grown: half of it is left out of account from now on. */
   #absolve(): void {
     const { unseenBytes } = this.#memory;
-    this.#log.warn({ bytes: unseenBytes }, 'memory has grown that no socket holds');
+    this.#log.warn({ bytes: unseenBytes }, 'memory has grown by more than the sockets account for');
     this.#base += unseenBytes / 2;
     this.#memory.unseenBytes /= 2;
   }

@@ -119,7 +119,7 @@ export class VideoKeeper {
         if (this.#isOver) return;
         const isLate = performance.now() + againMs >= until;
         if (left === 0 || isLate || !(error instanceof GatewayError)) {
-          this.#log.warn({ task: task.id, err: error }, 'a video could not be kept');
+          this.#log.warn({ task: task.id, err: error }, 'could not keep a video');
           return;
         }
       }
@@ -187,7 +187,7 @@ export class VideoKeeper {
     } catch (error) {
       // The store is gone, as its other users tell.
       if (error instanceof GatewayError) return;
-      this.#log.warn({ err: error }, 'the folder of kept videos could not be swept');
+      this.#log.warn({ err: error }, 'could not clean up the folder of kept videos');
     }
   }
 }

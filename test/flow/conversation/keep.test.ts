@@ -107,7 +107,7 @@ test('a store that does not answer is an error for whoever has asked for it', as
   await eventually(() => failed().length === 2);
   const outcomes = failed().map(({ outcome }) => outcome);
   t.same(outcomes, ['refused', 'refused'], 'which is not the upstream’s failure');
-  const told = gateway.lines.filter(({ msg }) => msg === 'a fault of ours');
+  const told = gateway.lines.filter(({ msg }) => msg === 'internal error');
   t.equal(told.length, 1, 'operators are told, once for all calls of a minute');
 });
 

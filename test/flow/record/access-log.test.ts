@@ -162,7 +162,7 @@ test('lines that were dropped are told in the log and counted', async (t) => {
   });
   await accessLog.close();
   t.equal(counted, 3);
-  t.match(told, [{ level: 40, dropped: 3, msg: 'request lines dropped' }]);
+  t.match(told, [{ level: 40, dropped: 3, msg: 'access log lines dropped' }]);
 });
 
 test('a line has no more of a path than may be of use, and no key in it', async (t) => {

@@ -160,7 +160,7 @@ test('our keys are not blamed for the refusal of a call that named an account', 
     const named = await routed.ask({ 'openai-organization': 'org-foreign' });
     t.equal(named.status, 200, 'another target is asked');
     t.notOk(
-      routed.gateway.lines.some(({ msg }) => msg === 'an upstream refused our account'),
+      routed.gateway.lines.some(({ msg }) => msg === "an upstream refused the gateway's API key or account"),
       'nor is our account said to be refused',
     );
     const before = routed.keys(0).length;

@@ -11,12 +11,12 @@ test('the log tells once that a target fails, and once that it answers again', a
     [({ socket }, index) => socket.write(index < 2 ? jsonAnswer(500, '{"error":{"message":"x"}}') : answer)],
     { config },
   );
-  const told = () => gateway.lines.filter(({ msg }) => String(msg).startsWith('a target'));
+  const told = () => gateway.lines.filter(({ msg }) => String(msg).startsWith('breaker '));
   await ask({});
   t.strictSame(told(), []);
   await ask({});
   const fails = {
-    msg: 'a target fails and is left alone for a while',
+    msg: 'breaker open: the target keeps failing and is skipped for a while',
     upstream: 'u0',
     model: 'm',
     error: '500',
@@ -28,7 +28,7 @@ test('the log tells once that a target fails, and once that it answers again', a
     await ask({});
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  await gateway.line(({ msg }) => msg === 'a target that was left alone answers again');
+  await gateway.line(({ msg }) => msg === 'breaker closed: the target answers again');
   t.match(told(), [fails, { upstream: 'u0', model: 'm' }]);
   t.equal(told().length, 2);
 });
@@ -37,6 +37,8 @@ test('the line of a target that fails says how, in the words of the system, and 
   const config = { routing: { failures: 1, openMs: 60_000, retries: 0 } };
   const { ask, gateway } = await startRouted(t, [({ socket }) => socket.resetAndDestroy()], { config });
   await ask({});
-  const told = await gateway.line(({ msg }) => msg === 'a target fails and is left alone for a while');
+  const told = await gateway.line(
+    ({ msg }) => msg === 'breaker open: the target keeps failing and is skipped for a while',
+  );
   t.match(told, { upstream: 'u0', model: 'm', error: /^reset: .*ECONNRESET/, openMs: 60_000 });
 });

@@ -35,7 +35,7 @@ test('a fault of ours in the middle of a video ends its call as our own, and cut
   });
   const stage = await startContent(t, ({ socket }) => socket.write(fileAnswer(video)));
   prototype.failureIn = () => {
-    throw new Error('a fault of ours');
+    throw new Error('internal error');
   };
   await t.rejects(stage.get());
   await isOurs(t, stage);

@@ -142,7 +142,7 @@ test('what is not a whole video is not kept, and asked for anew by whoever wants
 test('of what may have broken off unseen, nothing is kept', async (t) => {
   const endless = Buffer.concat([Buffer.from('HTTP/1.1 200 X\r\ncontent-type: video/mp4\r\n\r\n'), video]);
   const stage = await startKeeping(t, ({ socket }) => socket.end(endless));
-  await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  await stage.gateway.line(({ msg }) => msg === 'could not keep a video');
   t.strictSame(stage.names(), []);
   t.ok((await stage.get()).bytes.equals(video));
 });
@@ -167,7 +167,7 @@ test('a video that does not come to its end in time is given up, though pieces o
     for (const socket of sockets) if (!socket.destroyed) socket.write('.');
   }, 50);
   t.teardown(() => clearInterval(drip));
-  const { err } = await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  const { err } = await stage.gateway.line(({ msg }) => msg === 'could not keep a video');
   t.match(err, { code: 'upstream_timeout' });
   await eventually(() => stage.names().length === 0);
   await eventually(() => sockets.every((socket) => socket.destroyed));
@@ -218,7 +218,7 @@ test('a video of a type that the folder would tell as another is not kept', asyn
     'latin1',
   );
   const stage = await startKeeping(t, ({ socket }) => socket.write(other));
-  await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  await stage.gateway.line(({ msg }) => msg === 'could not keep a video');
   t.equal((await stage.get()).headers.get('content-type'), 'video/x-matroska');
   t.strictSame(stage.names(), []);
 });
@@ -232,14 +232,14 @@ test('where the folder cannot be read, a video comes from its upstream', async (
   const heard = await stage.get();
   t.equal(heard.status, 200);
   t.ok(heard.bytes.equals(video));
-  await stage.gateway.line(({ msg }) => msg === 'a fault of ours');
+  await stage.gateway.line(({ msg }) => msg === 'internal error');
 });
 
 test('a video that is too large is not fetched, but passed on', async (t) => {
   const stage = await startKeeping(t, ({ socket }) => socket.write(fileAnswer(video)), {
     videos: { fileBytes: video.length - 1 },
   });
-  await stage.gateway.line(({ msg }) => msg === 'a video could not be kept');
+  await stage.gateway.line(({ msg }) => msg === 'could not keep a video');
   t.strictSame(stage.names(), []);
   t.ok((await stage.get()).bytes.equals(video));
   t.equal(stage.contents().length, 2);
