@@ -24,10 +24,8 @@ export interface AdminSources {
   readonly keys: KeyDesk;
   limits(): Promise<readonly LimitInUse[]>;
   readonly playground: PlaygroundSources;
-  /** @returns null where nothing was ever stored */
-  usageLedger(): UsageLedger | null;
-  /** The same for video tasks. */
-  tasks(): TaskStore | null;
+  /** Of usage and video tasks. */
+  readonly store: UsageLedger & TaskStore;
   /** What the console is told. */
   readonly live: LiveStream;
 }
@@ -62,8 +60,8 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...consoleRoutes(),
     ...configRoutes(sources.config),
     ...keyRoutes(sources.keys),
-    ...usageRoutes(() => sources.usageLedger()),
-    ...taskRoutes(() => sources.tasks()),
+    ...usageRoutes(sources.store),
+    ...taskRoutes(sources.store),
     ...limitRoutes(() => sources.limits()),
     ...liveRoutes(sources.live),
     ...playgroundRoutes(sources.playground),

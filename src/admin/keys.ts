@@ -177,29 +177,11 @@ function readPosition(text: string | null): KeyPosition {
   throw wrongCursor();
 }
 
-/** A key as operators see it: neither it nor its hash is in there. Times are RFC 3339. */
-interface KeyView extends Pick<ResolvedKey, 'id' | 'groups' | 'limits' | 'budget' | 'mayRoute'> {
-  /** Those of the config file are changed only there. */
-  readonly source: 'config' | 'managed';
-  readonly readOnly: boolean;
-  readonly label: string;
-  readonly expiresAt: string | null;
-}
+/* A key as operators see it: neither it nor its hash is in there. Times are RFC 3339. */
 
-interface ManagedKeyView extends KeyView {
-  readonly createdAt: string;
-  readonly revokedAt: string | null;
-  /** Former keys that still work, of rotations whose grace has not ended. */
-  readonly formerKeys: number;
-  /** The config file has a key of the same id, which counts instead. */
-  readonly overridden: boolean;
-  /** Left out where the store has not said it. */
-  readonly revision?: number;
-}
-
-/** Shows a key of the config file. */
-export function configKeyView(key: ResolvedKey): KeyView {
-  return { id: key.id, source: 'config', readOnly: true, label: '', ...settingsOf(key) };
+/** Shows a key of the config file, which is changed only there. */
+export function configKeyView(key: ResolvedKey) {
+  return { id: key.id, source: 'config' as const, readOnly: true, label: '', ...settingsOf(key) };
 }
 
 /**
@@ -211,21 +193,23 @@ export function managedKeyView(
   { record, revision }: { readonly record: ManagedKey; readonly revision?: number },
   isOverridden: boolean,
   now: number = Date.now(),
-): ManagedKeyView {
+) {
   const end = Math.min(
     record.expiresAt ?? Number.POSITIVE_INFINITY,
     record.revokedAt ?? Number.POSITIVE_INFINITY,
   );
   return {
     id: record.id,
-    source: 'managed',
+    source: 'managed' as const,
     readOnly: false,
     label: record.label,
     ...settingsOf(record),
     createdAt: dateTime(record.createdAt),
     revokedAt: record.revokedAt === null ? null : dateTime(record.revokedAt),
+    // Former keys that still work, of rotations whose grace has not ended.
     formerKeys: record.former.filter(({ until }) => Math.min(until, end) > now).length,
     overridden: isOverridden,
+    // Left out where the store has not said it.
     ...(revision === undefined ? {} : { revision }),
   };
 }

@@ -28,23 +28,13 @@ import {
 /** Where usage is read. */
 export type UsageLedger = Pick<Ledger, 'readLines' | 'readSums' | 'calls'>;
 
-/** What a store that was never made answers. */
-const emptyLedger: UsageLedger = {
-  calls: null,
-  readLines: () => Promise.resolve({ lines: [], next: null }),
-  readSums: () => Promise.resolve({ sums: [], next: null }),
-};
-
 const msPerSecond = 1000;
 
-/**
- * `GET /usage`, a report of sums, and `GET /usage/lines`, the finished calls one by one.
- * @param ledger null where nothing was ever stored
- */
-export function usageRoutes(ledger: () => UsageLedger | null): readonly AdminRoute[] {
+/** `GET /usage`, a report of sums, and `GET /usage/lines`, the finished calls one by one. */
+export function usageRoutes(ledger: UsageLedger): readonly AdminRoute[] {
   return [
-    route('GET', '/usage', ({ query }) => report(ledger() ?? emptyLedger, query)),
-    route('GET', '/usage/lines', ({ query }) => lines(ledger() ?? emptyLedger, query)),
+    route('GET', '/usage', ({ query }) => report(ledger, query)),
+    route('GET', '/usage/lines', ({ query }) => lines(ledger, query)),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { readDateTime } from '../wire/date-time.js';
 import { isObject } from '../wire/json.js';
 import { checkRules } from './check-rules.js';
 import { type ConfigFiles, codeText, isKeyOf, pairProblem } from './files.js';
@@ -26,15 +27,12 @@ export function crossProblems(
   for (const section of ['upstreams', 'models', 'groups']) checkNames(report, file, section);
   checkListen(report, propertyOf(file, 'listen'), options.files);
   checkVendors(report, propertyOf(file, 'vendors'));
-  checkLimits(report, propertyOf(file, 'limits'));
   checkFetch(report, propertyOf(file, 'fetch'), options.files);
-  checkSockets(report, propertyOf(file, 'sockets'));
+  checkBounds(report, file);
   checkStore(report, propertyOf(file, 'store'));
   checkSecret(report, file);
   checkTokens(report, propertyOf(file, 'admin'));
   checkAdminPort(report, file);
-  checkConversations(report, propertyOf(file, 'conversations'));
-  checkVideos(report, propertyOf(file, 'videos'));
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
   // Where the section itself is missing or no object, that is the problem, and not each target that names one of it.
@@ -88,13 +86,7 @@ function checkNames(report: Report, file: unknown, section: string): void {
 }
 
 function checkListen(report: Report, listen: unknown, files: ConfigFiles): void {
-  for (const [index, text] of textsOf(propertyOf(listen, 'trustedProxies'))) {
-    if (text === '' || parseNetwork(text) !== null) continue;
-    report.add(
-      ['listen', 'trustedProxies', index],
-      'must be an address or a network such as "10.0.0.0/8" or "fd00::/8"',
-    );
-  }
+  checkTexts(report, ['listen', 'trustedProxies'], listen, networkForm);
   const tls = propertyOf(listen, 'tls');
   const [cert, key] = ['cert', 'key'].map((part) => {
     const path = propertyOf(tls, part);
@@ -129,67 +121,85 @@ function checkVendors(report: Report, vendors: unknown): void {
   }
 }
 
-function checkSockets(report: Report, sockets: unknown): void {
-  const read = (name: string): number | null => {
-    const value = propertyOf(sockets, name);
-    return typeof value === 'number' ? value : null;
-  };
-  const messageBytes = read('messageBytes') ?? defaults.sockets.messageBytes;
-  const heldBytes = read('heldBytes') ?? Number.POSITIVE_INFINITY;
-  const perKey = read('heldBytesPerKey') ?? heldBytes;
-  const unfit = 'must be at least messageBytes, or the largest message can never be held';
-  if (heldBytes < messageBytes) report.add(['sockets', 'heldBytes'], unfit);
-  else if (perKey < messageBytes) report.add(['sockets', 'heldBytesPerKey'], unfit);
-  else if (perKey > heldBytes) {
-    report.add(['sockets', 'heldBytesPerKey'], 'must be at most heldBytes, which all keys together may hold');
-  }
-}
+type Bound = readonly [
+  section: string,
+  setting: string,
+  than: 'at least' | 'at most',
+  other: string,
+  reason: string,
+];
 
-function checkLimits(report: Report, limits: unknown): void {
-  const given = (name: string): number | null => {
-    const value = propertyOf(limits, name);
-    return typeof value === 'number' ? value : null;
-  };
-  const read = (name: 'bodyBytes' | 'bufferedBytes'): number => given(name) ?? defaults.limits[name];
-  if (read('bufferedBytes') < read('bodyBytes')) {
-    report.add(
-      ['limits', 'bufferedBytes'],
-      'must be at least bodyBytes, or the largest body can never be held',
-    );
+const bodyFits = 'or the largest body can never be held';
+const messageFits = 'or the largest message can never be held';
+const allKeys = 'which all keys together may hold';
+
+/** Numbers of one section that bound each other. */
+const bounds: readonly Bound[] = [
+  ['limits', 'bufferedBytes', 'at least', 'bodyBytes', bodyFits],
+  ['limits', 'bufferedBytesPerKey', 'at least', 'bodyBytes', bodyFits],
+  ['limits', 'bufferedBytesPerKey', 'at most', 'bufferedBytes', allKeys],
+  ['sockets', 'heldBytes', 'at least', 'messageBytes', messageFits],
+  ['sockets', 'heldBytesPerKey', 'at least', 'messageBytes', messageFits],
+  ['sockets', 'heldBytesPerKey', 'at most', 'heldBytes', allKeys],
+  ['conversations', 'recordBytes', 'at most', 'keyBytes', 'which all turns of a key share'],
+  ['conversations', 'keyBytes', 'at most', 'bytes', 'which all keys share'],
+  ['videos', 'fileBytes', 'at most', 'bytes', 'which all videos share'],
+];
+/** Not given, it is as much as the other numbers want. */
+const derived = 'heldBytes';
+
+function checkBounds(report: Report, file: unknown): void {
+  for (const [section, setting, than, other, reason] of bounds) {
+    const [value, bound] = [setting, other].map((name) => {
+      const given = propertyOf(propertyOf(file, section), name);
+      if (typeof given === 'number') return given;
+      const usual = name === derived ? undefined : propertyOf(propertyOf(defaults, section), name);
+      return typeof usual === 'number' ? usual : null;
+    });
+    if (value == null || bound == null) continue;
+    if (than === 'at least' ? value < bound : value > bound)
+      report.add([section, setting], `must be ${than} ${other}, ${reason}`);
   }
-  const perKey = given('bufferedBytesPerKey');
-  if (perKey === null) return;
-  const path = ['limits', 'bufferedBytesPerKey'];
-  if (perKey < read('bodyBytes'))
-    report.add(path, 'must be at least bodyBytes, or the largest body can never be held');
-  if (perKey > read('bufferedBytes'))
-    report.add(path, 'must be at most bufferedBytes, which all keys together may hold');
 }
 
 function checkFetch(report: Report, fetch: unknown, files: ConfigFiles): void {
   checkProxy(report, ['fetch'], fetch, files);
-  for (const [index, range] of textsOf(propertyOf(fetch, 'ports'))) {
-    const [first, last] = portRange(range);
-    if (!/^\d{1,5}-\d{1,5}$/.test(range) || (first >= 1 && first <= last && last <= 65_535)) continue;
-    report.add(
-      ['fetch', 'ports', index],
-      'must go from a port to one that is not lower, both from 1 to 65535',
-    );
-  }
-  for (const [index, network] of textsOf(propertyOf(fetch, 'denyNetworks'))) {
-    if (network === '' || parseNetwork(network) !== null) continue;
-    report.add(
-      ['fetch', 'denyNetworks', index],
-      'must be an address or a network such as "10.0.0.0/8" or "fd00::/8"',
-    );
-  }
-  for (const [index, host] of textsOf(propertyOf(fetch, 'denyHosts'))) {
-    if (host === '' || parseHostPattern(host) !== null) continue;
-    report.add(
-      ['fetch', 'denyHosts', index],
-      'must be a name such as "files.example.com", or "*.example.com" for all below it; addresses go into denyNetworks',
-    );
-  }
+  checkTexts(report, ['fetch', 'ports'], fetch, portsForm);
+  checkTexts(report, ['fetch', 'denyNetworks'], fetch, networkForm);
+  checkTexts(report, ['fetch', 'denyHosts'], fetch, hostForm);
+}
+
+/** What the texts of a list have to be. */
+interface TextForm {
+  readonly words: string;
+  has(text: string): boolean;
+}
+
+const networkForm: TextForm = {
+  words: 'must be an address or a network such as "10.0.0.0/8" or "fd00::/8"',
+  has: (text) => parseNetwork(text) !== null,
+};
+const hostForm: TextForm = {
+  words:
+    'must be a name such as "files.example.com", or "*.example.com" for all below it; addresses go into denyNetworks',
+  has: (text) => parseHostPattern(text) !== null,
+};
+const portsForm: TextForm = {
+  words: 'must go from a port to one that is not lower, both from 1 to 65535',
+  has(text) {
+    const [first, last] = portRange(text);
+    return !/^\d{1,5}-\d{1,5}$/.test(text) || (first >= 1 && first <= last && last <= 65_535);
+  },
+};
+
+function checkTexts(
+  report: Report,
+  [section, list]: readonly [section: string, list: string],
+  holder: unknown,
+  { words, has }: TextForm,
+): void {
+  for (const [index, text] of textsOf(propertyOf(holder, list)))
+    if (text !== '' && !has(text)) report.add([section, list, index], words);
 }
 
 function checkModel(
@@ -261,9 +271,6 @@ function isResponsesTarget(target: unknown): boolean {
   return responses === true || responses === 'only';
 }
 
-/** RFC 3339 section 5.6, without leap seconds. */
-const dateTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
-
 function checkKeys(report: Report, keys: unknown, groups: ReadonlySet<string>): void {
   if (!Array.isArray(keys)) return;
   const firstWith = { id: new Map<string, number>(), hash: new Map<string, number>() };
@@ -282,17 +289,9 @@ function checkKeys(report: Report, keys: unknown, groups: ReadonlySet<string>): 
     }
     const expiresAt = propertyOf(key, 'expiresAt');
     if (typeof expiresAt !== 'string' || expiresAt === '') return;
-    if (!dateTime.test(expiresAt) || !isRealDate(expiresAt)) {
+    if (readDateTime(expiresAt) === null)
       report.add(['keys', index, 'expiresAt'], 'must be a date and time such as 2027-01-01T00:00:00Z');
-    }
   });
-}
-
-/** `Date.parse` rolls some days over that do not exist, such as the 30th of February. */
-function isRealDate(text: string): boolean {
-  if (Number.isNaN(Date.parse(text))) return false;
-  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
 }
 
 /** The settings that only one kind of store has. */
@@ -350,28 +349,6 @@ function checkAdminPort(report: Report, file: unknown): void {
 function hostOf(listener: unknown): string {
   const host = propertyOf(listener, 'host') ?? defaults.host;
   return typeof host === 'string' ? host : '';
-}
-
-function checkVideos(report: Report, videos: unknown): void {
-  if (typeof videos !== 'object' || videos === null) return;
-  const [bytes, fileBytes] = (['bytes', 'fileBytes'] as const).map((name) => {
-    const value = propertyOf(videos, name);
-    return typeof value === 'number' ? value : defaults.videos[name];
-  });
-  if (bytes !== undefined && fileBytes !== undefined && fileBytes > bytes)
-    report.add(['videos', 'fileBytes'], 'must be at most bytes, which all videos share');
-}
-
-function checkConversations(report: Report, conversations: unknown): void {
-  if (typeof conversations !== 'object' || conversations === null) return;
-  const read = (name: 'recordBytes' | 'keyBytes' | 'bytes'): number => {
-    const value = propertyOf(conversations, name);
-    return typeof value === 'number' ? value : defaults.conversations[name];
-  };
-  if (read('recordBytes') > read('keyBytes'))
-    report.add(['conversations', 'recordBytes'], 'must be at most keyBytes, which all turns of a key share');
-  if (read('keyBytes') > read('bytes'))
-    report.add(['conversations', 'keyBytes'], 'must be at most bytes, which all keys share');
 }
 
 function checkPostgres(report: Report, store: unknown): void {

@@ -12,32 +12,36 @@ import type { RuleSettings } from './rules-schema.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
-  Budget,
   ConversationSettings,
   FetchSettings,
   KeptVideos,
   Key,
-  KeyHeader,
   ListenTls,
-  Price,
+  Model,
   Protocol,
   RateLimits,
   Snapshot,
   SocketSettings,
-  TokenLimits,
+  Target,
   Upstream,
-  UpstreamKind,
 } from './types.js';
 
-export interface ResolvedUpstream {
-  readonly name: string;
-  readonly kind: UpstreamKind;
+export interface ResolvedUpstream
+  extends Pick<
+    Upstream,
+    | 'name'
+    | 'kind'
+    | 'apiKeys'
+    | 'keyHeader'
+    | 'injectUsage'
+    | 'onLeave'
+    | 'responsesSocket'
+    | 'fetchPrivate'
+    | 'headers'
+  > {
   /** Null for the simulator, whose port is known only when it runs. */
   readonly baseUrl: string | null;
-  readonly apiKeys: readonly string[];
-  readonly keyHeader: KeyHeader | null;
   readonly query: Readonly<Record<string, string>>;
-  readonly headers: readonly (readonly [string, string])[];
   /** Headers of clients that it gets, and of its answers that they get, beside those that always are. Lower-case names. */
   readonly forwardHeaders: readonly string[];
   readonly returnHeaders: readonly string[];
@@ -52,10 +56,6 @@ export interface ResolvedUpstream {
     readonly clientCertificate: ClientCertificate | null;
   };
   readonly proxy: EgressProxy | null;
-  readonly injectUsage: boolean;
-  readonly onLeave: Upstream['onLeave'];
-  readonly responsesSocket: boolean;
-  readonly fetchPrivate: boolean;
   readonly allowMembers: readonly SteeringMember[];
   readonly maxConnections: number;
   readonly maxWaiting: number;
@@ -64,33 +64,22 @@ export interface ResolvedUpstream {
 /** What the file says of a target's translation. */
 type TranslationSettings = Omit<TargetOptions, 'model' | 'streamUsage'>;
 
-export interface ResolvedModel {
-  readonly name: string;
+export interface ResolvedModel
+  extends Pick<Model, 'name' | 'price' | 'limits' | 'budget' | 'hedgeMs' | 'tokens' | 'created'> {
   readonly protocols: readonly Protocol[];
-  readonly targets: readonly {
+  readonly targets: readonly (Pick<Target, 'model' | 'priority' | 'weight' | 'cost'> & {
     readonly upstream: string;
-    readonly model: string;
-    readonly priority: number;
-    readonly weight: number;
     /** A chat upstream's target that takes responses calls as they come, or takes no other calls of text at all. */
     readonly responses: boolean | 'only';
     /** Null where the config does not say. */
-    readonly images: 'openai' | 'openai-files' | 'dashscope' | null;
+    readonly images: Target['images'] | null;
     readonly translation: TranslationSettings;
     readonly preset: string | null;
     readonly rules: RuleSettings | null;
     /** Null for its model's. */
     readonly firstTokenMs: number | null;
-    readonly cost: Price | null;
-  }[];
-  readonly price: Price | null;
-  readonly limits: RateLimits | null;
-  readonly budget: Budget | null;
+  })[];
   readonly firstTokenMs: number | null;
-  readonly hedgeMs: number | null;
-  readonly tokens: TokenLimits;
-  /** Unix seconds. */
-  readonly created: number;
 }
 
 export type ResolvedKey = Pick<

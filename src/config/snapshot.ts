@@ -63,30 +63,15 @@ export function* snapshotSteps(config: ResolvedConfig, surroundings: Surrounding
     yield;
   }
   const { keys, keyIds } = yield* buildKeys(config, models);
+  const { admin: _admin, ...kept } = config;
   return {
-    demo: config.demo,
-    listen: config.listen,
-    workers: config.workers,
-    vendors: config.vendors,
-    limits: config.limits,
-    routing: config.routing,
-    sockets: config.sockets,
-    fetch: config.fetch,
-    timeouts: config.timeouts,
-    store: config.store,
-    outage: config.outage,
-    usage: config.usage,
-    videos: config.videos,
-    unpriced: config.unpriced,
-    conversations: config.conversations,
+    ...kept,
     translates,
     passedHeaders: [...passed],
     returnedHeaders: [...new Set(config.upstreams.flatMap(({ returnHeaders }) => returnHeaders))],
     secret: config.secret.text,
-    defaultModels: config.defaultModels,
     upstreams,
     models,
-    groups: config.groups,
     keys,
     keyIds,
   };

@@ -16,6 +16,9 @@ type Filled<Section extends keyof ConfigFile> = Readonly<
   Required<Exclude<ConfigFile[Section], string | undefined>>
 >;
 
+/** Of a target, as the file has it. */
+type TargetSettings = ConfigFile['models'][string]['targets'][number];
+
 export type Protocol = (typeof protocols)[number];
 export type UpstreamKind = (typeof upstreamKinds)[number];
 export type KeyHeader = (typeof keyHeaders)[number];
@@ -120,7 +123,7 @@ export interface Target extends ConfiguredHeaders {
   /** The same for a body that may turn thinking off, which its model refuses; null where it takes that. */
   readonly rulesForOff: TargetRules | null;
   /** How it takes calls for images. */
-  readonly images: 'openai' | 'openai-files' | 'dashscope';
+  readonly images: NonNullable<TargetSettings['images']>;
   /** Lower is tried first. */
   readonly priority: number;
   readonly weight: number;
@@ -261,12 +264,7 @@ export interface FetchSettings {
 export type RateFamily = 'chat' | 'messages';
 
 /** Real vendor words beside the neutral ones: `{vendorc: ['anthropic'], …}`. */
-export interface VendorWords {
-  readonly vendorc: readonly string[];
-  readonly vendorg: readonly string[];
-  readonly vendork: readonly string[];
-  readonly vendorj: readonly string[];
-}
+export type VendorWords = { readonly [Vendor in keyof Filled<'vendors'>]: readonly string[] };
 
 /** Where the records are kept that outlive a process. Plain data; a password in it is never shown. */
 export type StoreSettings = EmbeddedStoreSettings | PostgresStoreSettings;

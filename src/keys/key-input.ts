@@ -1,4 +1,5 @@
 import type { Budget, RateLimits } from '../config/types.js';
+import { readDateTime } from '../wire/date-time.js';
 import { isObject } from '../wire/json.js';
 import { isPeriod, isPositive, isSum, keyIdPattern, type ManagedKey } from './managed-key.js';
 
@@ -39,8 +40,6 @@ const longestGraceMs = 30 * 24 * 60 * 60 * 1000;
 const mostProblems = 20;
 const longestFieldShown = 64;
 
-/** RFC 3339 section 5.6, without leap seconds. */
-const dateTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const controlCharacter = /[\u0000-\u001f\u007f]/;
 
@@ -199,16 +198,8 @@ function checkMayRoute(value: unknown, found: Problems): boolean {
 
 function checkExpiry(value: unknown, found: Problems, { now }: KeyRules): number | null {
   if (value === null) return null;
-  const time = typeof value === 'string' ? timeOf(value) : null;
+  const time = typeof value === 'string' ? readDateTime(value) : null;
   if (time === null) found.add('expiresAt', 'must be a date and time such as 2027-01-01T00:00:00Z');
   else if (time <= now) found.add('expiresAt', 'must be in the future');
   return time;
-}
-
-/** `Date.parse` rolls some days over that do not exist, such as the 30th of February. */
-function timeOf(text: string): number | null {
-  const time = dateTime.test(text) ? Date.parse(text) : Number.NaN;
-  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
-  if (Number.isNaN(time) || Number.isNaN(day.getTime())) return null;
-  return day.toISOString().startsWith(text.slice(0, 10)) ? time : null;
 }

@@ -29,27 +29,6 @@ export interface KeyWatchOptions {
   readonly onDamaged?: (ids: readonly string[]) => void;
 }
 
-interface KeyWatch {
-  /** The keys that are not revoked, as they were at the last look: what `onKeys` was told, taken together. */
-  active(): readonly ManagedKey[];
-  /** How many these are. */
-  count(): number;
-  /** False until all that was there at the first look has been told. */
-  readonly isWhole: boolean;
-  /** The ids of all that are known, revoked or not. */
-  ids(): readonly string[];
-  /** One of `active`, or null. */
-  find(id: string): ManagedKey | null;
-  /**
-   * Looks at once.
-   * @returns a promise that resolves when every change that was announced before the call is known here and was told;
-   * it rejects when that look failed
-   */
-  refresh(): Promise<void>;
-  /** Ends the watch. Nobody is told anything from then on; resolves when nothing is under way any more. */
-  stop(): Promise<void>;
-}
-
 /** What a look has found under an id; undefined for nothing. */
 type Found = readonly [id: string, found: FoundKey | undefined];
 
@@ -68,13 +47,7 @@ const mostSecondLooks = 10_000;
  * Looks never overlap, and each reads the announcements before the keys, so a key is never older than announced. A key
  * that was seen as revoked stays so, even if its store went back in time.
  */
-export function watchKeys(store: Store, options: KeyWatchOptions): KeyWatch {
-  const watch = new PollingWatch(store, options);
-  watch.run();
-  return watch;
-}
-
-class PollingWatch implements KeyWatch {
+export class KeyWatch {
   readonly #store: Store;
   readonly #options: KeyWatchOptions;
   readonly #everyMs: number;
@@ -106,40 +79,51 @@ class PollingWatch implements KeyWatch {
     this.#everyMs = everyMs;
     this.#secondLookMs = secondLookMs;
     this.#wholeEveryMs = wholeEveryMs;
+    this.#run();
   }
 
   /** Looks now, and from then on `everyMs` after each look has ended. */
-  run(): void {
+  #run(): void {
     void this.refresh()
       .catch(() => undefined)
       .then(() => {
-        if (!this.#isStopped) this.#timer = setTimeout(() => this.run(), this.#everyMs).unref();
+        if (!this.#isStopped) this.#timer = setTimeout(() => this.#run(), this.#everyMs).unref();
       });
   }
 
+  /** The keys that are not revoked, as they were at the last look: what `onKeys` was told, taken together. */
   active(): readonly ManagedKey[] {
     return [...this.#known.values()].flatMap((found) => (isActive(found) ? found.record : []));
   }
 
+  /** How many these are. */
   count(): number {
     let count = 0;
     for (const found of this.#known.values()) if (isActive(found)) count++;
     return count;
   }
 
+  /** False until all that was there at the first look has been told. */
   get isWhole(): boolean {
     return !this.#isUntold && !this.#isPart;
   }
 
+  /** The ids of all that are known, revoked or not. */
   ids(): readonly string[] {
     return [...this.#known.keys()];
   }
 
+  /** One of `active`, or null. */
   find(id: string): ManagedKey | null {
     const found = this.#known.get(id);
     return isActive(found) ? found.record : null;
   }
 
+  /**
+   * Looks at once.
+   * @returns a promise that resolves when every change that was announced before the call is known here and was told;
+   * it rejects when that look failed
+   */
   refresh(): Promise<void> {
     if (this.#next !== null) return this.#next;
     const looking = this.#last.then(() => {
@@ -151,6 +135,7 @@ class PollingWatch implements KeyWatch {
     return looking;
   }
 
+  /** Ends the watch. Nobody is told anything from then on; resolves when nothing is under way any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

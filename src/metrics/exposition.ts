@@ -47,8 +47,8 @@ export function primaryGauge(name: PrimaryName, value: number): PrimaryGauge {
  */
 export function* expositionTexts(merged: MetricsSnapshot, primary: PrimaryFacts): Texts {
   yield primaryText(primary);
-  yield* countersTexts(withFaults(merged.counters, primary.faults ?? []));
-  yield* gaugesTexts(merged.gauges);
+  yield* numbersTexts('counter', withFaults(merged.counters, primary.faults ?? []));
+  yield* numbersTexts('gauge', merged.gauges);
   yield* histogramsTexts(merged.histograms);
 }
 
@@ -67,20 +67,13 @@ function withFaults(
   return [...all.filter(([name]) => name !== family), [family, [...sums.keys()], [...sums.values()]]];
 }
 
-function* countersTexts(all: readonly NumberRows[]): Texts {
-  for (const [name, { help, labels, unitsPerOne }] of Object.entries(counterFamilies)) {
-    const [, labelValues, values] = all.find(([family]) => family === name) ?? [];
+function* numbersTexts(type: NumberTextFamily['type'], all: readonly NumberRows[]): Texts {
+  for (const [name, family] of Object.entries(type === 'counter' ? counterFamilies : gaugeFamilies)) {
+    const [, labelValues, values] = all.find(([each]) => each === name) ?? [];
     if (labelValues === undefined || values === undefined) continue;
-    const ones = unitsPerOne === 1 ? values : values.map((value) => value / unitsPerOne);
-    yield* numberTexts({ name, help, type: 'counter', labels, labelValues, values: ones });
-  }
-}
-
-function* gaugesTexts(all: readonly NumberRows[]): Texts {
-  for (const [name, { help, labels }] of Object.entries(gaugeFamilies)) {
-    const [, labelValues, values] = all.find(([family]) => family === name) ?? [];
-    if (labelValues === undefined || values === undefined) continue;
-    yield* numberTexts({ name, help, type: 'gauge', labels, labelValues, values });
+    const units = 'unitsPerOne' in family ? family.unitsPerOne : 1;
+    const ones = units === 1 ? values : values.map((value) => value / units);
+    yield* numberTexts({ name, ...family, type, labelValues, values: ones });
   }
 }
 

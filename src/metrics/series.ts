@@ -132,6 +132,16 @@ export class SeriesTable {
     return replaced;
   }
 
+  /**
+   * Does that, and has what was counted passed on.
+   * @returns whether any places have changed
+   */
+  renewInto(pass: (number: number, shared: number) => void): boolean {
+    const { renewals } = this;
+    for (const { number, shared } of this.renew()) if (number !== shared) pass(number, shared);
+    return this.renewals !== renewals;
+  }
+
   #giveWay(): Replaced[] {
     const uses = this.#uses;
     const eager = this.#sharing.filter(({ labels }) => labels !== null).sort((a, b) => b.uses - a.uses);

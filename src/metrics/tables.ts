@@ -141,13 +141,10 @@ export class NumberTable {
    */
   renew(): boolean {
     const { series, values } = this;
-    const { renewals } = series;
-    for (const { number, shared } of series.renew()) {
-      if (number === shared) continue;
+    return series.renewInto((number, shared) => {
       (values[shared] as number) += values[number] as number;
       values[number] = 0;
-    }
-    return series.renewals !== renewals;
+    });
   }
 }
 
@@ -178,14 +175,10 @@ export class HistogramTable {
   }
 
   renew(): boolean {
-    const { series } = this;
-    const { renewals } = series;
-    for (const { number, shared } of series.renew()) {
-      if (number === shared) continue;
+    return this.series.renewInto((number, shared) => {
       this.numbered(shared).add(this.numbered(number));
       this.numbered(number).clear();
-    }
-    return series.renewals !== renewals;
+    });
   }
 }
 

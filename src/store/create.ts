@@ -1,25 +1,12 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { StoreSettings } from '../config/types.js';
-import type { BudgetAccounts } from './accounts.js';
-import type { ChangeFeed } from './changes.js';
 import { createEmbeddedStore } from './embedded.js';
-import type { OwnedRecords } from './owned.js';
 import { createPostgresStore } from './postgres.js';
 import { createPostgresShares } from './postgres-shares.js';
 import { createRecordAccounts } from './record-accounts.js';
 import type { ShareStore } from './shares.js';
-import type { Ledger, Store } from './store.js';
-
-/** A store with its ledgers, the records of owners, and what only a store of several hosts has. */
-export interface WholeStore extends Store, Ledger {
-  readonly owned: OwnedRecords;
-  readonly accounts: BudgetAccounts;
-  /** Null where changes are only to be looked for. */
-  readonly changes: ChangeFeed | null;
-  /** @returns a sentence for each setting by which the store may lose what was told to be kept */
-  risks(): Promise<readonly string[]>;
-}
+import type { WholeStore } from './whole-store.js';
 
 /** Makes the store that the config names. Its server or its disk need not be there yet. */
 export function createStore(settings: StoreSettings): WholeStore {
@@ -31,6 +18,25 @@ export function createStore(settings: StoreSettings): WholeStore {
     return found.length > 0 ? found : removal();
   };
   return { ...store, accounts: createRecordAccounts(store), changes: null, risks };
+}
+
+/**
+ * The same store for somebody who looks often and changes little: as long as nobody has stored anything, there is nothing
+ * to read, and looking does not make the files of an embedded store.
+ */
+export function withoutMaking(store: WholeStore, settings: StoreSettings): WholeStore {
+  let isMade = false;
+  const isThere = (): boolean => {
+    isMade ||= mayHoldAnything(settings);
+    return isMade;
+  };
+  return {
+    ...store,
+    get: async (collection, id) => (isThere() ? store.get(collection, id) : null),
+    list: async (...asked) => (isThere() ? store.list(...asked) : { records: [], next: null }),
+    readLines: async (...asked) => (isThere() ? store.readLines(...asked) : { lines: [], next: null }),
+    readSums: async (...asked) => (isThere() ? store.readSums(...asked) : { sums: [], next: null }),
+  };
 }
 
 /**
@@ -83,21 +89,4 @@ export function mayHoldAnything(settings: StoreSettings): boolean {
 /** Makes what hosts divide limits by; null for a store that one host has to itself. */
 export function createShareStore(settings: StoreSettings): ShareStore | null {
   return settings.kind === 'embedded' ? null : createPostgresShares(settings);
-}
-
-/**
- * The same records for somebody who looks often and changes little: as long as nobody has stored anything, there is
- * nothing to read, and looking does not make the files of an embedded store.
- */
-export function withoutMaking(store: Store, settings: StoreSettings): Store {
-  let isMade = false;
-  const isThere = (): boolean => {
-    isMade ||= mayHoldAnything(settings);
-    return isMade;
-  };
-  return {
-    ...store,
-    get: async (collection, id) => (isThere() ? store.get(collection, id) : null),
-    list: async (...asked) => (isThere() ? store.list(...asked) : { records: [], next: null }),
-  };
 }

@@ -13,24 +13,14 @@ export interface EmbeddedBase {
   readonly changeRecords: Environment['change'];
   readonly changeClaims: Environment['change'];
   /** Opens the ledgers when they are first needed. */
-  ledgers(): OpenLedgers;
+  ledgers(): LedgerBase & Pick<Environment, 'change'>;
   /** Some process has made ledgers here. */
   hasLedgers(): boolean;
   /** Opens the records of owners when they are first needed. */
-  owned(): OpenOwned;
+  owned(): OwnedBase & Pick<Environment, 'change'>;
   /** Some process has made records of owners here. */
   hasOwned(): boolean;
   close(): void;
-}
-
-/** The open databases of the ledgers. */
-interface OpenLedgers extends LedgerBase {
-  readonly change: Environment['change'];
-}
-
-/** The open databases of the records of owners. */
-interface OpenOwned extends OwnedBase {
-  readonly change: Environment['change'];
 }
 
 /** Address space, of which a ledger of months needs more than the records do; so may what owners keep. */
@@ -55,52 +45,45 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
     for (const environment of opened) environment.close();
   };
   try {
-    const records = openEnvironment(open, join(folder, 'records'), { durable: true });
-    opened.push(records);
-    const claims = openEnvironment(open, join(folder, claimsName), { durable: !isBootKnown });
-    opened.push(claims);
-    const ledgerFolder = join(folder, 'ledgers');
-    let ledgers: OpenLedgers | null = null;
-    const openLedgers = (): OpenLedgers => {
-      const environment = openEnvironment(open, ledgerFolder, { durable: true, mapBytes: largeMapBytes });
+    const opening = (name: string, options: Parameters<typeof openEnvironment>[2]): Environment => {
+      const environment = openEnvironment(open, join(folder, name), options);
       opened.push(environment);
-      return {
-        lines: environment.database('lines'),
-        retention: environment.database('retention'),
-        sums: { records: environment.database('sums'), expiry: environment.database('expiry') },
-        sumLog: environment.database('sum-log'),
-        change: environment.change,
-      };
+      return environment;
     };
-    const ownedFolder = join(folder, 'owned');
-    let owned: OpenOwned | null = null;
-    const openOwned = (): OpenOwned => {
-      const environment = openEnvironment(open, ownedFolder, { durable: true, mapBytes: largeMapBytes });
-      opened.push(environment);
-      return {
-        values: environment.database('values'),
-        byOwner: environment.database('by-owner'),
-        byTime: environment.database('by-time'),
-        byName: environment.database('by-name'),
-        sums: environment.database('sums'),
-        change: environment.change,
+    const lazily = <Base>(name: string, baseOf: (environment: Environment) => Base) => {
+      let base: (Base & Pick<Environment, 'change'>) | null = null;
+      const get = () => {
+        if (base !== null) return base;
+        const environment = opening(name, { durable: true, mapBytes: largeMapBytes });
+        base = { ...baseOf(environment), change: environment.change };
+        return base;
       };
+      return { get, has: () => base !== null || existsSync(join(folder, name)) };
     };
+    const records = opening('records', { durable: true });
+    const claims = opening(claimsName, { durable: !isBootKnown });
+    const ledgers = lazily('ledgers', ({ database }) => ({
+      lines: database('lines'),
+      retention: database('retention'),
+      sums: { records: database('sums'), expiry: database('expiry') },
+      sumLog: database('sum-log'),
+    }));
+    const owned = lazily('owned', ({ database }) => ({
+      values: database('values'),
+      byOwner: database('by-owner'),
+      byTime: database('by-time'),
+      byName: database('by-name'),
+      sums: database('sums'),
+    }));
     return {
       records: { records: records.database('records'), expiry: records.database('expiry') },
       claims: claims.database('claims'),
       changeRecords: records.change,
       changeClaims: claims.change,
-      ledgers() {
-        ledgers ??= openLedgers();
-        return ledgers;
-      },
-      hasLedgers: () => ledgers !== null || existsSync(ledgerFolder),
-      owned() {
-        owned ??= openOwned();
-        return owned;
-      },
-      hasOwned: () => owned !== null || existsSync(ownedFolder),
+      ledgers: ledgers.get,
+      hasLedgers: ledgers.has,
+      owned: owned.get,
+      hasOwned: owned.has,
       close,
     };
   } catch (error) {

@@ -1,14 +1,6 @@
 import type { ExitState } from './embedded-exit.js';
-import type { FoundAmongAll, OwnedBounds, OwnedRecord } from './owned.js';
-import type {
-  LedgerBatch,
-  LedgerSums,
-  LinePage,
-  ListOrder,
-  StoredPage,
-  StoredRecord,
-  SumPage,
-} from './store.js';
+import type { OwnedRecords } from './owned.js';
+import type { Ledger, LedgerBatch, LedgerSums, ListOrder, Store, StoredPage } from './store.js';
 
 /** What the thread of an embedded store is started with. */
 export interface EmbeddedThreadData {
@@ -17,65 +9,45 @@ export interface EmbeddedThreadData {
   readonly exitState: ExitState;
 }
 
-/** What the thread of an embedded store can be asked, each as a function of what it is told. */
-interface EmbeddedFunctions {
-  get(asked: { collection: string; id: string }): StoredRecord | null;
-  list(asked: { collection: string; limit: number; from: string | null; order: ListOrder }): StoredPage;
-  create(asked: { collection: string; id: string; value: string; ttlMs: number }): boolean;
-  replace(asked: { collection: string; id: string; value: string; revision: number; ttlMs: number }): boolean;
-  remove(asked: { collection: string; id: string }): null;
-  claim(asked: { claim: string; ttlMs: number }): boolean;
-  append(asked: {
-    ledger: string;
-    batch: Omit<LedgerBatch, 'sums'>;
-    sums: Omit<LedgerSums, 'ids'>;
-    /** Of the sums, as JSON: to hand over ten thousand texts one by one holds up a worker for ten milliseconds. */
-    ids: string;
-  }): boolean;
-  readLines(asked: PageOf<{ from: number; until: number }>): LinePage;
-  readSums(asked: PageOf<{ from: string; until: string | null }>): SumPage;
-  keepOwned(asked: {
-    owner: string;
-    records: readonly OwnedRecord[];
-    ttlMs: number;
-    most: OwnedBounds;
-  }): boolean;
-  findOwned(asked: {
-    owner: string;
-    ids: readonly string[];
-    mostBytes: number;
-  }): readonly (string | null)[] | null;
-  findAmongAll(asked: { owner: string; ids: readonly string[]; mostBytes: number }): FoundAmongAll | null;
-  renewOwned(asked: { owner: string; ids: readonly string[]; ttlMs: number }): null;
-  dropOwned(asked: { owner: string; id: string }): boolean;
+/** The functions of a contract without their promises. */
+type Unpromised<Contract> = {
+  [Name in keyof Contract]: Contract[Name] extends (...asked: infer Asked) => Promise<infer Result>
+    ? (...asked: Asked) => Result
+    : never;
+};
+
+/** What the thread of an embedded store can be asked: what the store itself can, but for what is said otherwise here. */
+interface EmbeddedFunctions
+  extends Unpromised<
+    Pick<Store, 'get' | 'create' | 'replace' | 'remove' | 'claim'> &
+      Pick<Ledger, 'readLines' | 'readSums'> &
+      OwnedRecords
+  > {
+  list(collection: string, limit: number, from: string | null, order: ListOrder): StoredPage;
+  /** @param ids of the sums, as JSON: to hand over ten thousand texts one by one holds up a worker for ten milliseconds */
+  append(
+    ledger: string,
+    batch: Omit<LedgerBatch, 'sums'>,
+    sums: Omit<LedgerSums, 'ids'>,
+    ids: string,
+  ): boolean;
   /** @returns true when there is more to sweep */
-  sweep(asked: unknown): boolean;
-  close(asked: unknown): null;
+  sweep(): boolean;
+  close(): void;
 }
 
-interface PageOf<Range> {
-  readonly ledger: string;
-  readonly range: Readonly<Range>;
-  readonly limit: number;
-  readonly from: string | null;
-}
+export type EmbeddedName = keyof EmbeddedFunctions;
 
-/** What one of them is told. */
-export type Asked<Name extends keyof EmbeddedFunctions> = Readonly<Parameters<EmbeddedFunctions[Name]>[0]>;
-
-/** What comes back for each of them. */
-export type EmbeddedResults = { [Name in keyof EmbeddedFunctions]: ReturnType<EmbeddedFunctions[Name]> };
-
-type CallOf<Name extends keyof EmbeddedFunctions> = { readonly name: Name } & Asked<Name>;
-export type EmbeddedCall = { [Name in keyof EmbeddedFunctions]: CallOf<Name> }[keyof EmbeddedFunctions];
+/** What one of them is told, and what comes back. */
+export type Asked<Name extends EmbeddedName> = Readonly<Parameters<EmbeddedFunctions[Name]>>;
+export type EmbeddedResult<Name extends EmbeddedName = EmbeddedName> = ReturnType<EmbeddedFunctions[Name]>;
 
 /** A call on its way to the thread. */
-export interface NumberedCall {
-  readonly number: number;
-  readonly call: EmbeddedCall;
-}
+export type NumberedCall = {
+  [Name in EmbeddedName]: { readonly number: number; readonly name: Name; readonly asked: Asked<Name> };
+}[EmbeddedName];
 
 /** What the thread sends back, several at once. */
 export type EmbeddedAnswer =
-  | { readonly number: number; readonly result: EmbeddedResults[keyof EmbeddedResults] }
+  | { readonly number: number; readonly result: EmbeddedResult }
   | { readonly number: number; readonly failure: string };

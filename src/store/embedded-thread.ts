@@ -4,14 +4,14 @@ import { claimName, sweepClaims } from './claims.js';
 import { type EmbeddedBase, openBase } from './embedded-base.js';
 import type {
   EmbeddedAnswer,
-  EmbeddedCall,
-  EmbeddedResults,
+  EmbeddedName,
+  EmbeddedResult,
   EmbeddedThreadData,
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
-import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
-import { dropOwned, findAmongAll, findOwned, keepOwned, renewOwned, sweepOwned } from './owned-records.js';
+import { appendBatch, readLines, readSums, type SumQuestion, sweepLines } from './ledgers.js';
+import { dropOwned, findOwned, keepOwned, renewOwned, sweepOwned } from './owned-records.js';
 import {
   createRecord,
   getRecord,
@@ -23,8 +23,6 @@ import {
 import type { SumPage } from './store.js';
 
 /** Runs as a thread of its own, started by `createEmbeddedStore`: everything here may wait for the disk. */
-
-type Result = EmbeddedResults[keyof EmbeddedResults];
 
 /** Calls that share a commit, and removals of a sweep that do. */
 const mostTogether = 256;
@@ -51,8 +49,7 @@ async function serveAll(): Promise<void> {
 }
 
 async function serve(calls: readonly NumberedCall[]): Promise<void> {
-  const of = (...names: EmbeddedCall['name'][]): NumberedCall[] =>
-    calls.filter(({ call }) => names.includes(call.name));
+  const of = (...names: EmbeddedName[]): NumberedCall[] => calls.filter(({ name }) => names.includes(name));
   // Those that need no disk go first. Whoever waited for a change before asking has it in an earlier turn.
   await attempt(of('get', 'list'), ({ records }, run) => {
     records.records.resetReadTxn();
@@ -60,26 +57,23 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
   });
   await attempt(of('claim'), ({ changeClaims }, run) => changeClaims(run));
   await attempt(of('create', 'replace', 'remove'), ({ changeRecords }, run) => changeRecords(run));
-  await attempt(of('readLines'), (base, run) => {
-    base.ledgers().lines.resetReadTxn();
-    run();
-  });
-  await attempt(of('readSums'), (base, run) => {
-    base.ledgers().lines.resetReadTxn();
-    run();
-  });
+  for (const read of [of('readLines'), of('readSums')])
+    await attempt(read, (base, run) => {
+      base.ledgers().lines.resetReadTxn();
+      run();
+    });
   // What each finds may be large: the one before has left by then.
-  for (const find of of('findOwned', 'findAmongAll'))
+  for (const find of of('find'))
     await attempt([find], (base, run) => {
       if (base.hasOwned()) base.owned().values.resetReadTxn();
       run();
     });
-  await attempt(of('keepOwned', 'renewOwned', 'dropOwned'), (base, run) => base.owned().change(run));
+  await attempt(of('keep', 'renew', 'drop'), (base, run) => base.owned().change(run));
   await attempt(of('append'), (base, run) => base.ledgers().change(run));
   await attempt(of('sweep'), (_, run) => run());
   for (const close of of('close')) {
     closeBase();
-    port?.postMessage([{ number: close.number, result: null }] satisfies EmbeddedAnswer[]);
+    port?.postMessage([{ number: close.number, result: undefined }] satisfies EmbeddedAnswer[]);
     port?.close();
   }
 }
@@ -98,7 +92,7 @@ async function attempt(
       const opened = base;
       within(opened, () => {
         const pages = readPages(opened, calls);
-        for (const { number, call } of calls) answers.push({ number, result: perform(opened, call, pages) });
+        for (const call of calls) answers.push({ number: call.number, result: perform(opened, call, pages) });
       });
     });
     port?.postMessage(answers);
@@ -122,59 +116,66 @@ function isOfDisk(error: unknown): boolean {
   return [ENOSPC, EDQUOT, EFBIG, EIO].some((each) => each === code);
 }
 
-type SumPages = ReadonlyMap<EmbeddedCall, SumPage>;
+/** By the numbers of the calls. */
+type SumPages = ReadonlyMap<number, SumPage>;
 
 /** Reads the pages of sums that calls ask for, which share one look into the log of sums. */
 function readPages(base: EmbeddedBase, calls: readonly NumberedCall[]): SumPages {
-  const ofSums = calls.flatMap(({ call }) => (call.name === 'readSums' ? [call] : []));
-  if (ofSums.length === 0) return new Map();
+  const questions = calls.flatMap(({ number, ...call }): [number, SumQuestion][] => {
+    if (call.name !== 'readSums') return [];
+    const [ledger, range, limit, from] = call.asked;
+    return [[number, { ledger, range, limit, from }]];
+  });
+  if (questions.length === 0) return new Map();
   const { change, ...ledgers } = base.ledgers();
-  return readSums(ledgers, change, ofSums);
+  const pages = readSums(
+    ledgers,
+    change,
+    questions.map(([, question]) => question),
+  );
+  return new Map(questions.map(([number], index) => [number, pages[index] as SumPage]));
 }
 
 /** @param pages those of the calls for sums */
-function perform(base: EmbeddedBase, call: EmbeddedCall, pages: SumPages): Result {
+function perform(base: EmbeddedBase, call: NumberedCall, pages: SumPages): EmbeddedResult {
   const { records, claims } = base;
   switch (call.name) {
     case 'get':
-      return getRecord(records, call.collection, call.id);
+      return getRecord(records, ...call.asked);
     case 'list':
-      return listRecords(records, call);
+      return listRecords(records, ...call.asked);
     case 'create':
-      return createRecord(records, call);
+      return createRecord(records, ...call.asked);
     case 'replace':
-      return replaceRecord(records, call);
+      return replaceRecord(records, ...call.asked);
     case 'remove':
-      removeRecord(records, call.collection, call.id);
-      return null;
+      return removeRecord(records, ...call.asked);
     case 'claim':
-      return claimName(claims, call.claim, call.ttlMs);
-    case 'append':
-      return appendBatch(base.ledgers(), call.ledger, {
-        ...call.batch,
-        sums: { ...call.sums, ids: JSON.parse(call.ids) as string[] },
-      });
+      return claimName(claims, ...call.asked);
+    case 'append': {
+      const [ledger, batch, sums, ids] = call.asked;
+      return appendBatch(base.ledgers(), ledger, { ...batch, sums: { ...sums, ids: JSON.parse(ids) } });
+    }
     case 'readLines':
-      return readLines(base.ledgers(), call);
+      return readLines(base.ledgers(), ...call.asked);
     case 'readSums':
-      return pages.get(call) ?? null;
-    case 'keepOwned':
-      return keepOwned(base.owned(), call);
-    case 'renewOwned':
-      return renewOwned(base.owned(), call);
-    case 'findOwned':
+      return pages.get(call.number);
+    case 'keep':
+      return keepOwned(base.owned(), ...call.asked);
+    case 'find': {
+      const [, ids] = call.asked;
       // Looking for something makes no files.
-      return base.hasOwned() ? findOwned(base.owned(), call) : call.ids.map(() => null);
-    case 'findAmongAll':
-      return base.hasOwned()
-        ? findAmongAll(base.owned(), call)
-        : { values: call.ids.map(() => null), ofOthers: [] };
-    case 'dropOwned':
-      return dropOwned(base.owned(), call);
+      if (!base.hasOwned()) return { values: ids.map(() => null), ofOthers: [] };
+      return findOwned(base.owned(), ...call.asked);
+    }
+    case 'renew':
+      return renewOwned(base.owned(), ...call.asked);
+    case 'drop':
+      return dropOwned(base.owned(), ...call.asked);
     case 'sweep':
       return sweepSome(base);
     case 'close':
-      return null;
+      return undefined;
   }
 }
 

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import type {
+  Asked,
   EmbeddedAnswer,
-  EmbeddedCall,
-  EmbeddedResults,
+  EmbeddedName,
+  EmbeddedResult,
   EmbeddedThreadData,
-  NumberedCall,
 } from './embedded-calls.js';
 import { awaitWork, createExitState } from './embedded-exit.js';
 import { checkBatch, checkSumRange } from './ledger-format.js';
@@ -24,7 +24,7 @@ const defaultTimeoutMs = 10_000;
 const mostWaiting = 4096;
 
 interface PendingCall {
-  resolve(result: EmbeddedResults[keyof EmbeddedResults]): void;
+  resolve(result: EmbeddedResult): void;
   reject(error: Error): void;
   readonly timer: NodeJS.Timeout;
 }
@@ -39,41 +39,39 @@ export function createEmbeddedStore(
   options: EmbeddedStoreOptions,
 ): Store & Ledger & { readonly owned: OwnedRecords } {
   const link = new EmbeddedLink(options);
+  const list = link.asks('list');
+  const append = link.asks('append');
+  const readSums = link.asks('readSums');
+  const sweep = link.asks('sweep');
   return {
     kind: 'embedded',
-    get: (collection, id) => link.call({ name: 'get', collection, id }),
-    create: (collection, id, value, ttlMs) => link.call({ name: 'create', collection, id, value, ttlMs }),
-    replace: (collection, id, value, revision, ttlMs) =>
-      link.call({ name: 'replace', collection, id, value, revision, ttlMs }),
-    async remove(collection, id) {
-      await link.call({ name: 'remove', collection, id });
-    },
-    list: (collection, limit, from, order = 'first-to-go') =>
-      link.call({ name: 'list', collection, limit, from, order }),
-    claim: (name, ttlMs) => link.call({ name: 'claim', claim: name, ttlMs }),
+    get: link.asks('get'),
+    create: link.asks('create'),
+    replace: link.asks('replace'),
+    remove: link.asks('remove'),
+    list: (collection, limit, from, order = 'first-to-go') => list(collection, limit, from, order),
+    claim: link.asks('claim'),
     calls: null,
     async append(ledger, batch) {
       checkBatch(batch);
       if (batch.calls !== undefined) throw new RangeError('this store has no table of calls');
       const { sums, ...others } = batch;
       const { ids, ...table } = sums;
-      return link.call({ name: 'append', ledger, batch: others, sums: table, ids: JSON.stringify(ids) });
+      return append(ledger, others, table, JSON.stringify(ids));
     },
-    readLines: (ledger, range, limit, from) => link.call({ name: 'readLines', ledger, range, limit, from }),
+    readLines: link.asks('readLines'),
     async readSums(ledger, range, limit, from) {
       checkSumRange(range);
-      return link.call({ name: 'readSums', ledger, range, limit, from });
+      return readSums(ledger, range, limit, from);
     },
     async sweep() {
-      while (await link.call({ name: 'sweep' }));
+      while (await sweep());
     },
     owned: {
-      keep: (owner, records, ttlMs, most) => link.call({ name: 'keepOwned', owner, records, ttlMs, most }),
-      find: (owner, ids, mostBytes) => link.call({ name: 'findOwned', owner, ids, mostBytes }),
-      findAmongAll: (owner, ids, mostBytes) => link.call({ name: 'findAmongAll', owner, ids, mostBytes }),
-      renew: (owner, ids, ttlMs) =>
-        link.call({ name: 'renewOwned', owner, ids, ttlMs }).then(() => undefined),
-      drop: (owner, id) => link.call({ name: 'dropOwned', owner, id }),
+      keep: link.asks('keep'),
+      find: link.asks('find'),
+      renew: link.asks('renew'),
+      drop: link.asks('drop'),
     },
     close: () => link.close(),
   };
@@ -88,7 +86,8 @@ class EmbeddedLink {
   #closing: Promise<void> | null = null;
   #lastNumber = 0;
   /** Calls that go to the thread with the next message. */
-  #leaving: NumberedCall[] = [];
+  #leaving: { readonly number: number; readonly name: EmbeddedName; readonly asked: readonly unknown[] }[] =
+    [];
   /** Calls that the thread has not answered, even if nobody waits for them any more. */
   #unanswered = 0;
 
@@ -97,21 +96,24 @@ class EmbeddedLink {
     this.#timeoutMs = timeoutMs;
   }
 
-  async call<Call extends EmbeddedCall>(call: Call): Promise<EmbeddedResults[Call['name']]> {
-    if (this.#closing !== null) throw storeClosed();
-    if (this.#unanswered >= mostWaiting) {
-      throw storeUnavailable(new Error(`${mostWaiting} calls of the store are under way`));
-    }
-    return this.#send(call);
+  /** @returns what asks the thread for one of its functions */
+  asks<Name extends EmbeddedName>(name: Name) {
+    return async (...asked: Asked<Name>): Promise<EmbeddedResult<Name>> => {
+      if (this.#closing !== null) throw storeClosed();
+      if (this.#unanswered >= mostWaiting) {
+        throw storeUnavailable(new Error(`${mostWaiting} calls of the store are under way`));
+      }
+      return this.#send(name, asked);
+    };
   }
 
   close(): Promise<void> {
     this.#closing ??=
-      this.#thread === null ? Promise.resolve() : this.#send({ name: 'close' }).then(ignore, ignore);
+      this.#thread === null ? Promise.resolve() : this.#send('close', []).then(ignore, ignore);
     return this.#closing;
   }
 
-  #send<Call extends EmbeddedCall>(call: Call): Promise<EmbeddedResults[Call['name']]> {
+  #send<Name extends EmbeddedName>(name: Name, asked: Asked<Name>): Promise<EmbeddedResult<Name>> {
     return new Promise((resolve, reject) => {
       this.#thread ??= this.#start();
       this.#lastNumber += 1;
@@ -121,7 +123,7 @@ class EmbeddedLink {
         this.#take(number)?.reject(storeUnavailable(fault));
       }, this.#timeoutMs);
       this.#waiting.set(number, {
-        resolve: (result) => resolve(result as EmbeddedResults[Call['name']]),
+        resolve: (result) => resolve(result as EmbeddedResult<Name>),
         reject,
         timer,
       });
@@ -129,7 +131,7 @@ class EmbeddedLink {
       this.#thread.ref();
       // Calls of one turn of the event loop share a message, which costs as much as the work that it asks for.
       if (this.#leaving.length === 0) setImmediate(() => this.#post());
-      this.#leaving.push({ number, call });
+      this.#leaving.push({ number, name, asked });
     });
   }
 

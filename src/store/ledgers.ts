@@ -9,6 +9,7 @@ import {
   findInSumLog,
   isSumLogEmpty,
   type SumChange,
+  type SumRange,
   sumLogParts,
   takeSumLog,
 } from './sum-log.js';
@@ -134,7 +135,7 @@ function firstKept(ttlMs: number | null): number {
 }
 
 /** A page of lines, as `Ledger.readLines` gives it. */
-export function readLines(base: LedgerBase, { ledger, range, limit, from }: Asked<'readLines'>): LinePage {
+export function readLines(base: LedgerBase, ...[ledger, range, limit, from]: Asked<'readLines'>): LinePage {
   const first = lineBound(ledger, Math.max(range.from, firstKept(retentionOf(base, ledger))));
   const after = from === null ? null : Buffer.from(from, 'base64url');
   const start = after !== null && Buffer.compare(after, first) > 0 ? after : first;
@@ -151,23 +152,29 @@ export function readLines(base: LedgerBase, { ledger, range, limit, from }: Aske
   return { lines, next: null };
 }
 
-type SumCall = Asked<'readSums'>;
+/** Asks for a page of sums. */
+export interface SumQuestion {
+  readonly ledger: string;
+  readonly range: SumRange;
+  readonly limit: number;
+  readonly from: string | null;
+}
 
 /**
  * Pages of sums, as `Ledger.readSums` gives them. What the log of sums holds is added to a first page where that is little,
  * as for the sums of one key: to merge all of it takes a second where there are a hundred thousand keys. Else the log is
  * merged before.
  * @param change runs something in a write transaction
- * @returns the page of each call
+ * @returns the page of each
  */
-export function readSums<Call extends SumCall>(
+export function readSums(
   base: LedgerBase,
   change: (work: () => void) => void,
-  calls: readonly Call[],
-): Map<Call, SumPage> {
-  const pages = new Map<Call, SumPage>();
-  for (const ledger of new Set(calls.map((call) => call.ledger))) {
-    const firsts = calls.filter((call) => call.ledger === ledger && call.from === null);
+  questions: readonly SumQuestion[],
+): readonly SumPage[] {
+  const pages = new Map<SumQuestion, SumPage>();
+  for (const ledger of new Set(questions.map((question) => question.ledger))) {
+    const firsts = questions.filter((question) => question.ledger === ledger && question.from === null);
     if (firsts.length === 0 || isSumLogEmpty(base.sumLog, ledger)) continue;
     const most = Math.max(...firsts.map(({ limit }) => limit));
     const logged = findInSumLog(
@@ -176,32 +183,34 @@ export function readSums<Call extends SumCall>(
       firsts.map(({ range }) => range),
       most,
     );
-    for (const [index, call] of firsts.entries()) {
-      const page = readBesideLog(base, call, logged[index] ?? null);
-      if (page !== null) pages.set(call, page);
+    for (const [index, question] of firsts.entries()) {
+      const page = readBesideLog(base, question, logged[index] ?? null);
+      if (page !== null) pages.set(question, page);
     }
-    if (firsts.every((call) => pages.has(call))) continue;
+    if (firsts.every((question) => pages.has(question))) continue;
     mergeSums(base, change, ledger);
     base.sums.records.resetReadTxn();
   }
-  for (const call of calls) if (!pages.has(call)) pages.set(call, readStoredSums(base, call));
-  return pages;
+  return questions.map((question) => pages.get(question) ?? readStoredSums(base, question));
 }
 
 /** @returns null where a page does not take all of it */
-function readBesideLog(base: LedgerBase, call: SumCall, logged: readonly SumChange[] | null): SumPage | null {
-  const stored = logged === null ? null : readStoredSums(base, call);
+function readBesideLog(
+  base: LedgerBase,
+  question: SumQuestion,
+  logged: readonly SumChange[] | null,
+): SumPage | null {
+  const stored = logged === null ? null : readStoredSums(base, question);
   if (stored === null || logged === null || stored.next !== null) return null;
   const sums = new Map(stored.sums.map(({ id, values }) => [id, new Map(Object.entries(values))]));
   for (const { id, add } of logged) sums.set(id, added(sums.get(id) ?? new Map(), add));
-  if (sums.size > call.limit) return null;
+  if (sums.size > question.limit) return null;
   const inOrder = [...sums].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   return { sums: inOrder.map(([id, values]) => ({ id, values: Object.fromEntries(values) })), next: null };
 }
 
 /** A page of sums without what the log of sums holds. */
-function readStoredSums(base: LedgerBase, call: SumCall): SumPage {
-  const { ledger, range, limit, from } = call;
+function readStoredSums(base: LedgerBase, { ledger, range, limit, from }: SumQuestion): SumPage {
   const collection = sumsOf(ledger);
   const now = Date.now();
   const start = recordKey(collection, nameKey(from ?? range.from));

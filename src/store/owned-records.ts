@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Asked } from './embedded-calls.js';
-import { countedBytes, type FoundAmongAll } from './owned.js';
+import { countedBytes, type FoundOwned } from './owned.js';
 import { nameKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
 import { expiryOf } from './revision.js';
@@ -106,12 +106,11 @@ function take(base: OwnedBase, { owner, name, expiresAt, counted }: Held): void 
 }
 
 /** See `OwnedRecords.keep`. Belongs into a write transaction. */
-export function keepOwned(base: OwnedBase, call: Asked<'keepOwned'>): boolean {
-  const { most } = call;
-  const owner = ownerKey(call.owner);
-  const expiresAt = expiryOf(call.ttlMs, Date.now());
+export function keepOwned(base: OwnedBase, ...[of, records, ttlMs, most]: Asked<'keep'>): boolean {
+  const owner = ownerKey(of);
+  const expiresAt = expiryOf(ttlMs, Date.now());
   // The last of those that have an id, as if they were written one after the other.
-  const byId = new Map(call.records.map(({ id, value }) => [id, Buffer.from(value)]));
+  const byId = new Map(records.map(({ id, value }) => [id, Buffer.from(value)]));
   const made = [...byId].map(([id, value]) => {
     const held: Held = { owner, name: nameKey(id), expiresAt, counted: countedBytes(id, value.length) };
     return { held, value };
@@ -167,26 +166,19 @@ function heldByTime(base: OwnedBase, key: Buffer): Held | null {
 }
 
 /** See `OwnedRecords.find`. */
-export function findOwned(base: OwnedBase, call: Asked<'findOwned'>): readonly (string | null)[] | null {
-  const owner = ownerKey(call.owner);
+export function findOwned(base: OwnedBase, ...[of, ids, mostBytes]: Asked<'find'>): FoundOwned | null {
+  const owner = ownerKey(of);
   const now = Date.now();
-  let left = call.mostBytes;
-  const found: (string | null)[] = [];
-  for (const id of call.ids) {
+  let left = mostBytes;
+  const values: (string | null)[] = [];
+  for (const id of ids) {
     const held = heldUnder(base, owner, nameKey(id));
     const isLive = held !== null && held.expiresAt > now;
     if (isLive) left -= held.bytes.length - headBytes;
     if (left < 0) return null;
-    found.push(isLive ? held.bytes.toString('utf8', headBytes) : null);
+    values.push(isLive ? held.bytes.toString('utf8', headBytes) : null);
   }
-  return found;
-}
-
-/** See `OwnedRecords.findAmongAll`. */
-export function findAmongAll(base: OwnedBase, call: Asked<'findAmongAll'>): FoundAmongAll | null {
-  const values = findOwned(base, call);
-  if (values === null) return null;
-  const ofOthers = call.ids.filter((id, index) => values[index] === null && isAnybodys(base, nameKey(id)));
+  const ofOthers = ids.filter((id, index) => values[index] === null && isAnybodys(base, nameKey(id)));
   return { values, ofOthers };
 }
 
@@ -202,22 +194,21 @@ function isAnybodys(base: OwnedBase, name: Buffer): boolean {
 }
 
 /** See `OwnedRecords.renew`. Belongs into a write transaction. */
-export function renewOwned(base: OwnedBase, call: Asked<'renewOwned'>): null {
-  const owner = ownerKey(call.owner);
+export function renewOwned(base: OwnedBase, ...[of, ids, ttlMs]: Asked<'renew'>): void {
+  const owner = ownerKey(of);
   const now = Date.now();
-  for (const id of call.ids) {
+  for (const id of ids) {
     const held = heldUnder(base, owner, nameKey(id));
-    if (held === null || held.expiresAt <= now || held.expiresAt - now > call.ttlMs / 2) continue;
+    if (held === null || held.expiresAt <= now || held.expiresAt - now > ttlMs / 2) continue;
     const value = Buffer.from(held.bytes.subarray(headBytes));
     take(base, held);
-    putOwned(base, { ...held, expiresAt: expiryOf(call.ttlMs, now) }, value);
+    putOwned(base, { ...held, expiresAt: expiryOf(ttlMs, now) }, value);
   }
-  return null;
 }
 
 /** Belongs into a write transaction. @returns false when there was none */
-export function dropOwned(base: OwnedBase, call: Asked<'dropOwned'>): boolean {
-  const held = heldUnder(base, ownerKey(call.owner), nameKey(call.id));
+export function dropOwned(base: OwnedBase, ...[of, id]: Asked<'drop'>): boolean {
+  const held = heldUnder(base, ownerKey(of), nameKey(id));
   if (held === null) return false;
   take(base, held);
   return held.expiresAt > Date.now();

@@ -12,10 +12,13 @@ export interface OwnedBounds {
 }
 
 /** What is found of ids, of an owner's own and of others'. */
-export interface FoundAmongAll {
+export interface FoundOwned {
   /** Of the owner's records, in the order asked for; null for each that is gone. */
   readonly values: readonly (string | null)[];
-  /** Those of the ids under which another owner has a record and this one has none. */
+  /**
+   * Those of the ids under which another owner has a record and this one has none; of records that were kept by a version
+   * that does not tell, none.
+   */
   readonly ofOthers: readonly string[];
 }
 
@@ -33,11 +36,9 @@ export interface OwnedRecords {
   keep(owner: string, records: readonly OwnedRecord[], ttlMs: number, most: OwnedBounds): Promise<boolean>;
   /**
    * @param mostBytes of all values together, which are in memory at once
-   * @returns values in the order asked for, null for each that is gone; null in place of all when they are larger
+   * @returns null where what is found is larger
    */
-  find(owner: string, ids: readonly string[], mostBytes: number): Promise<readonly (string | null)[] | null>;
-  /** The same, and which of the ids are another owner's: of records that were kept by a version that does not tell, none. */
-  findAmongAll(owner: string, ids: readonly string[], mostBytes: number): Promise<FoundAmongAll | null>;
+  find(owner: string, ids: readonly string[], mostBytes: number): Promise<FoundOwned | null>;
   /**
    * Records that have less than half of `ttlMs` left live as long as if they had just been kept, and give way as late. What
    * is gone stays so. Asked for before a `keep`, it is done before it.

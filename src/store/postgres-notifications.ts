@@ -1,8 +1,8 @@
 import type { Client } from 'pg';
 import type { PostgresStoreSettings } from '../config/types.js';
 import { backOffBefore } from './back-off.js';
-import type { ChangeFeed } from './changes.js';
 import { clientConfig } from './postgres-link.js';
+import type { ChangeFeed } from './whole-store.js';
 
 /** A connection that is dead is noticed by a question without an answer. */
 const probeEveryMs = 10_000;

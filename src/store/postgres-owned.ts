@@ -1,10 +1,9 @@
 import { countedBytes, type OwnedRecords } from './owned.js';
-import { numberOf, type PostgresLink, type Row, textOf } from './postgres-link.js';
+import { numberOf, type PostgresLink, textOf } from './postgres-link.js';
+import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, ownerColumn, toColumn, toKey } from './postgres-text.js';
 import { storeUnavailable } from './unavailable.js';
 
-/** What one step of a sweep removes at most. */
-const mostSwept = 1000;
 /** Changes under way in this process. */
 const mostChanges = 4096;
 
@@ -51,12 +50,9 @@ export function createPostgresOwned(link: PostgresLink): {
       },
       async find(owner, ids, mostBytes) {
         const rows = await link.ask(statements.find, [ownerColumn(owner), ids.map(toKey), mostBytes]);
-        return valuesOf(rows, mostBytes);
-      },
-      async findAmongAll(owner, ids, mostBytes) {
-        const rows = await link.ask(statements.findAmongAll, [ownerColumn(owner), ids.map(toKey), mostBytes]);
-        const values = valuesOf(rows, mostBytes);
-        return values && { values, ofOthers: ids.filter((_, index) => rows[index]?.of_others === true) };
+        if (rows.length > 0 && numberOf(rows[0]?.total) > mostBytes) return null;
+        const values = rows.map(({ value }) => (value === null ? null : fromColumn(textOf(value))));
+        return { values, ofOthers: ids.filter((_, index) => rows[index]?.of_others === true) };
       },
       async renew(owner, ids, ttlMs) {
         const of = ownerColumn(owner);
@@ -68,20 +64,8 @@ export function createPostgresOwned(link: PostgresLink): {
         return row?.dropped === true;
       },
     },
-    async sweep() {
-      let swept = mostSwept;
-      while (swept >= mostSwept) {
-        const [row] = await link.ask(statements.sweep, [mostSwept]);
-        swept = numberOf(row?.swept);
-      }
-    },
+    sweep: () => sweepInSteps(link, statements.sweep),
   };
-}
-
-/** @returns the values of what was found; null where they are larger together than was asked for */
-function valuesOf(rows: readonly Row[], mostBytes: number): readonly (string | null)[] | null {
-  if (rows.length > 0 && numberOf(rows[0]?.total) > mostBytes) return null;
-  return rows.map(({ value }) => (value === null ? null : fromColumn(textOf(value))));
 }
 
 const statements = {
@@ -89,14 +73,6 @@ const statements = {
   // The size of a value is known without reading it.
   find: {
     name: 'owned_find',
-    text: `SELECT CASE WHEN total <= $3 THEN value END AS value, total FROM (
-SELECT asked.at, r.value, coalesce(sum(octet_length(r.value)) OVER (), 0)::bigint AS total
-FROM unnest($2::text[]) WITH ORDINALITY AS asked(key, at)
-LEFT JOIN owned_records r ON r.owner = $1 AND r.key = asked.key AND r.expires_at > now()
-) found ORDER BY at`,
-  },
-  findAmongAll: {
-    name: 'owned_find_among_all',
     text: `SELECT CASE WHEN total <= $3 THEN value END AS value, total, of_others FROM (
 SELECT asked.at, r.value, coalesce(sum(octet_length(r.value)) OVER (), 0)::bigint AS total,
 r.key IS NULL AND EXISTS (
@@ -108,5 +84,5 @@ LEFT JOIN owned_records r ON r.owner = $1 AND r.key = asked.key AND r.expires_at
   },
   renew: { name: 'owned_renew', text: 'SELECT renew_owned($1, $2, $3)' },
   drop: { name: 'owned_drop', text: 'SELECT drop_owned($1, $2) AS dropped' },
-  sweep: { name: 'owned_sweep', text: 'SELECT sweep_owned($1) AS swept' },
+  sweep: { name: 'owned_sweep', text: 'SELECT generate_series(1, sweep_owned($1))' },
 } as const;

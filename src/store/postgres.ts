@@ -1,8 +1,5 @@
 import type { PostgresStoreSettings } from '../config/types.js';
-import type { BudgetAccounts } from './accounts.js';
-import type { ChangeFeed } from './changes.js';
 import { mostAheadMs } from './claims.js';
-import type { OwnedRecords } from './owned.js';
 import { createPostgresBudgets } from './postgres-budgets.js';
 import { createPostgresLedger } from './postgres-ledger.js';
 import { numberOf, PostgresLink, pageOf, type Row, textOf } from './postgres-link.js';
@@ -11,26 +8,21 @@ import { createPostgresOwned } from './postgres-owned.js';
 import { sweepInSteps } from './postgres-sweep.js';
 import { fromColumn, toColumn, toKey } from './postgres-text.js';
 import { firstRevision } from './revision.js';
-import type { Ledger, ListOrder, Store, StoredPage, StoredRecord } from './store.js';
+import type { ListOrder, Store, StoredPage, StoredRecord } from './store.js';
+import type { ChangeFeed, WholeStore } from './whole-store.js';
 
 /** Connections of a process: for records, for the lines of its ledger, and one for budgets where it has some. */
 const recordConnections = 4;
 const ledgerConnections = 2;
 
-/** A store in PostgreSQL, for all gateways that name the same database and schema. */
-export interface PostgresStore extends Store, Ledger {
-  readonly owned: OwnedRecords;
-  readonly accounts: BudgetAccounts;
-  readonly changes: ChangeFeed;
-  /** @returns a sentence for each setting of the server by which a crash may lose what was told to be kept */
-  risks(): Promise<readonly string[]>;
-}
-
 /**
- * Makes a store in PostgreSQL. Times are those of the server. What is written often has connections of its own, so that
- * records never wait for the lines of a ledger, nor budgets for either.
+ * Makes a store in PostgreSQL, for all gateways that name the same database and schema. Times are those of the server.
+ * What is written often has connections of its own, so that records never wait for the lines of a ledger, nor budgets for
+ * either.
  */
-export function createPostgresStore(settings: PostgresStoreSettings): PostgresStore {
+export function createPostgresStore(
+  settings: PostgresStoreSettings,
+): WholeStore & { readonly changes: ChangeFeed } {
   const { timeoutMs } = settings;
   const records = new PostgresLink({ settings, connections: recordConnections, timeoutMs });
   const lines = new PostgresLink({ settings, connections: ledgerConnections, timeoutMs });

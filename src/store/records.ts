@@ -52,7 +52,7 @@ export function getRecord(base: Records, collection: string, id: string): Stored
 }
 
 /** @returns false when there is one already */
-export function createRecord(base: Records, { collection, id, value, ttlMs }: Asked<'create'>): boolean {
+export function createRecord(base: Records, ...[collection, id, value, ttlMs]: Asked<'create'>): boolean {
   const now = Date.now();
   const old = find(base, recordKey(collection, nameKey(id)));
   if (old !== null && old.expiresAt > now) return false;
@@ -64,7 +64,7 @@ export function createRecord(base: Records, { collection, id, value, ttlMs }: As
 /** @returns false when the record is gone or has another revision */
 export function replaceRecord(
   base: Records,
-  { collection, id, value, revision, ttlMs }: Asked<'replace'>,
+  ...[collection, id, value, revision, ttlMs]: Asked<'replace'>
 ): boolean {
   const now = Date.now();
   const old = findLive(base, recordKey(collection, nameKey(id)), now);
@@ -105,7 +105,7 @@ export function removeRecord(base: Records, collection: string, id: string): voi
 }
 
 /** See `Store.list`. */
-export function listRecords(base: Records, { collection, limit, from, order }: Asked<'list'>): StoredPage {
+export function listRecords(base: Records, ...[collection, limit, from, order]: Asked<'list'>): StoredPage {
   const after = from === null ? null : Buffer.from(from, 'base64url');
   const found: (StoredRecord & { id: string })[] = [];
   let last: Buffer | null = null;

@@ -1,4 +1,3 @@
-import type { Asked } from './embedded-calls.js';
 import { withinSafe } from './ledger-format.js';
 import { collectionKey, timeBytes } from './record-format.js';
 import type { Bytes } from './records.js';
@@ -89,7 +88,11 @@ export function isSumLogEmpty(log: Bytes, ledger: string): boolean {
   return sumLogParts(ledger).every((part) => lastKey(log, part) === undefined);
 }
 
-type SumRange = Asked<'readSums'>['range'];
+/** Of ids by their bytes, `until` excluded; null for all from there on. */
+export interface SumRange {
+  readonly from: string;
+  readonly until: string | null;
+}
 
 /**
  * What the log of a ledger adds to few sums, without emptying it: entries that name none of them are not read.

@@ -5,11 +5,11 @@ import type { ResolvedConfig, ResolvedKey } from '../config/resolve.js';
 import { GatewayError } from '../errors.js';
 import { announcementCollection } from '../keys/key-announcements.js';
 import { KeyBook } from '../keys/key-book.js';
-import { watchKeys } from '../keys/key-watch.js';
+import { KeyWatch } from '../keys/key-watch.js';
 import { toWire } from '../keys/key-wire.js';
 import type { KeyChange } from '../keys/managed-key.js';
-import { type WholeStore, withoutMaking } from '../store/create.js';
 import type { Store } from '../store/store.js';
+import type { WholeStore } from '../store/whole-store.js';
 import { inSlices, nextSlice, type Steps } from '../wire/steps.js';
 import { WideMap } from '../wire/wide-map.js';
 import { told } from './keep.js';
@@ -61,13 +61,12 @@ export interface ManagedKeys {
  * answered only then, or that of another host.
  */
 export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
-  const { log, config } = options;
+  const { log, config, store } = options;
   const confirmations = new Rounds<ChildProcess, null>();
   let isKnown = false;
   let isStopped = false;
 
   const configured = createLookup(config);
-  const store = withoutMaking(options.store, config().store);
   const book = new KeyBook(store, {
     taken: async (id) => (await configured([id])).has(id),
   });
@@ -82,8 +81,8 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
       },
     );
   };
-  const watch = watchKeys(store, {
-    ...(options.store.changes === null ? {} : { everyMs: heardEveryMs }),
+  const watch = new KeyWatch(store, {
+    ...(store.changes === null ? {} : { everyMs: heardEveryMs }),
     onKeys(change) {
       isKnown = true;
       options.onChange(change);
@@ -96,7 +95,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     onRevived: (ids) => ids.forEach(revokeAgain),
     onDamaged: (keys) => log.error({ keys }, 'keys in the store are damaged and ignored'),
   });
-  const endListening = options.store.changes?.listen((collection) => {
+  const endListening = store.changes?.listen((collection) => {
     if (collection === null || collection === announcementCollection) watch.refresh().catch(() => undefined);
   });
   const firstLook = succeeds(watch.refresh(), firstLookMs);
@@ -156,7 +155,7 @@ const keysOfPart = 128;
 
 async function tellWhole(
   child: ChildProcess,
-  watch: Pick<ReturnType<typeof watchKeys>, 'ids' | 'find' | 'isWhole'>,
+  watch: Pick<KeyWatch, 'ids' | 'find' | 'isWhole'>,
 ): Promise<void> {
   const ids = watch.ids();
   for (let from = 0; from === 0 || from < ids.length; from += keysOfPart) {

@@ -19,7 +19,6 @@ import { createHistory, historyStepMs } from '../metrics/history.js';
 import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
-import { mayHoldAnything } from '../store/create.js';
 import { storedBytes } from '../store/size.js';
 import type { Ledger, Store } from '../store/store.js';
 import { formatAuthority } from '../wire/authority.js';
@@ -150,8 +149,6 @@ export class Operations {
   #createSources(): AdminSources {
     const gateway = this.#gateway;
     const { reloader } = gateway;
-    // Null where nothing was ever stored.
-    const usedStore = () => (mayHoldAnything(reloader.running.store) ? gateway.store : null);
     return {
       notReady: () => this.#notReady(),
       status: async () => this.#status(),
@@ -170,8 +167,7 @@ export class Operations {
         demoKey: () => (reloader.running.demo ? demoKeys.default : null),
       },
       keys: gateway.keys.desk,
-      usageLedger: usedStore,
-      tasks: usedStore,
+      store: gateway.store,
       openApi: () => openApiOf(gateway),
       live: this.#stream,
     };

@@ -6,7 +6,8 @@ import { warningsOf } from '../config/notes.js';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator, snapshotSteps } from '../config/snapshot.js';
 import { type FaultPlace, guard } from '../errors.js';
-import { createStore, folderRisks, type WholeStore } from '../store/create.js';
+import { createStore, folderRisks, withoutMaking } from '../store/create.js';
+import type { WholeStore } from '../store/whole-store.js';
 import { formatAuthority } from '../wire/authority.js';
 import { inSlices } from '../wire/steps.js';
 import { createLeases, type Leases } from './leases.js';
@@ -133,7 +134,7 @@ class Supervisor {
     this.#url = `${tls === null ? 'http' : 'https'}://${formatAuthority(host, port)}`;
     this.#logger = log.logger;
     this.#simulator = createSimulatorProcess(this.#logger);
-    this.#store = createStore(config.store);
+    this.#store = withoutMaking(createStore(config.store), config.store);
     this.#leases = createLeases({
       config,
       store: this.#store,

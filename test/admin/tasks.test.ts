@@ -22,8 +22,8 @@ interface TaskList {
   readonly next: string | null;
 }
 
-async function startList(t: Test, store: TaskStore | null) {
-  const routes = taskRoutes(() => store);
+async function startList(t: Test, store: TaskStore) {
+  const routes = taskRoutes(store);
   const listener = await startAdmin(
     { host: '127.0.0.1', port: 0 },
     () => tokens,
@@ -108,7 +108,7 @@ test('a task is shown with its state and target, and nothing of its prompt or it
 });
 
 test('what cannot be asked for is refused with its parameter', async (t) => {
-  const ask = await startList(t, null);
+  const ask = await startList(t, { list: async () => ({ records: [], next: null }) });
   for (const [query, param] of [
     ['?limit=0', 'limit'],
     ['?limit=201', 'limit'],

@@ -7,7 +7,7 @@ import { createKeyShares } from '../../src/config/key-shares.js';
 import type { GatewayError } from '../../src/errors.js';
 import { KeyBook } from '../../src/keys/key-book.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
-import { watchKeys } from '../../src/keys/key-watch.js';
+import { KeyWatch } from '../../src/keys/key-watch.js';
 import { fromWire, toWire, type WireKeys } from '../../src/keys/key-wire.js';
 import { createKeyTable } from '../../src/keys/table.js';
 import { createStore } from '../../src/store/create.js';
@@ -110,7 +110,7 @@ async function play(stores: readonly [Store, Store], steps: readonly Step[]): Pr
     set,
     resolve: createKeyResolver(createKeyShares(groups, models)),
   });
-  const watch = watchKeys(stores[1], {
+  const watch = new KeyWatch(stores[1], {
     everyMs: never,
     onKeys: (change) => set.apply(fromWire(JSON.parse(JSON.stringify(toWire(change))) as WireKeys)),
   });

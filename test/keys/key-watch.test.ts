@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { KeyBook } from '../../src/keys/key-book.js';
 import { createManagedKeySet } from '../../src/keys/key-set.js';
-import { type KeyWatchOptions, watchKeys } from '../../src/keys/key-watch.js';
+import { KeyWatch, type KeyWatchOptions } from '../../src/keys/key-watch.js';
 import { fromWire, toWire } from '../../src/keys/key-wire.js';
 import type { KeyChange } from '../../src/keys/managed-key.js';
 import { eventually } from '../support/eventually.js';
@@ -27,7 +27,7 @@ function makeWatch(
     calls.push(call);
     await options.before?.(call);
   };
-  const watch = watchKeys(fakeStore({ data, before }), {
+  const watch = new KeyWatch(fakeStore({ data, before }), {
     everyMs: never,
     onKeys: (change) => told.push(change),
     onFault: (error) => faults.push(error),

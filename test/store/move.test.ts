@@ -5,10 +5,11 @@ import { text } from 'node:stream/consumers';
 import { createClient, createCluster } from 'redis';
 import { type Test, test } from 'tap';
 import type { StoreSettings } from '../../src/config/types.js';
-import { createStore, type WholeStore } from '../../src/store/create.js';
+import { createStore } from '../../src/store/create.js';
 import { copyEmbedded } from '../../src/store/embedded-dump.js';
 import { exportStore, importStore } from '../../src/store/move.js';
 import type { RedisPlace } from '../../src/store/redis-dump.js';
+import type { WholeStore } from '../../src/store/whole-store.js';
 import { allLines, allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings } from '../suites/store.js';
@@ -83,7 +84,7 @@ async function holds(t: Test, settings: StoreSettings): Promise<void> {
   for (const [index, id] of oddIds.entries())
     t.equal((await store.get('odd', id))?.value, `${index} \0 ${id}`);
   t.equal(await store.get('odd', 'gone'), null);
-  const found = await store.owned.find('team', oddIds, 1_000_000);
+  const found = (await store.owned.find('team', oddIds, 1_000_000))?.values;
   t.strictSame(
     found,
     oddIds.map((id) => `team \0 ${id}`),
@@ -98,8 +99,8 @@ async function holds(t: Test, settings: StoreSettings): Promise<void> {
   t.match((await allSums(store, 'usage')).get('a:b'), { calls: 5 });
   const large = { id: 'large', value: 'x'.repeat(5000) };
   t.ok(await store.owned.keep('team', [large], 2 * dayMs, { owner: 6000, all: 10_000_000 }));
-  t.strictSame(await store.owned.find('team', ['', 'large'], 1_000_000), [null, large.value]);
-  t.strictSame(await store.owned.find('other', ['a:b'], 1_000_000), ['other \0 a:b']);
+  t.strictSame((await store.owned.find('team', ['', 'large'], 1_000_000))?.values, [null, large.value]);
+  t.strictSame((await store.owned.find('other', ['a:b'], 1_000_000))?.values, ['other \0 a:b']);
 }
 
 const skip = skipWithoutPostgres();

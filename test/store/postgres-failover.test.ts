@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import type { PostgresStoreSettings } from '../../src/config/types.js';
-import { createPostgresStore, type PostgresStore } from '../../src/store/postgres.js';
+import { createPostgresStore } from '../../src/store/postgres.js';
 import { allLines, allSums, ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
@@ -12,7 +12,7 @@ import { startRelay } from '../support/relay.js';
 const skip = skipWithoutPostgres();
 const minuteMs = 60_000;
 
-function open(t: Test, ports: readonly number[]): PostgresStore {
+function open(t: Test, ports: readonly number[]): ReturnType<typeof createPostgresStore> {
   const [first = 0, ...more] = ports;
   const others = more.map((port) => ({ host: '127.0.0.1', port }));
   const settings: PostgresStoreSettings = { ...postgresSettings(first), others };

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { type Test, test } from 'tap';
-import { createPostgresStore, type PostgresStore } from '../../src/store/postgres.js';
+import { createPostgresStore } from '../../src/store/postgres.js';
 import { readPostgres } from '../../src/store/postgres-dump.js';
 import { clientConfig } from '../../src/store/postgres-link.js';
 import { createPostgresShares } from '../../src/store/postgres-shares.js';
@@ -14,7 +14,7 @@ const skip = skipWithoutPostgres();
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
-function open(t: Test, server: PostgresServer): PostgresStore {
+function open(t: Test, server: PostgresServer): ReturnType<typeof createPostgresStore> {
   const store = createPostgresStore(postgresSettings(server.port));
   t.teardown(() => store.close());
   return store;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Test, test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { backOffBefore } from '../../src/store/back-off.js';
-import { createPostgresStore, type PostgresStore } from '../../src/store/postgres.js';
+import { createPostgresStore } from '../../src/store/postgres.js';
 import type { Store } from '../../src/store/store.js';
 import { postgresSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
@@ -12,7 +12,7 @@ const minuteMs = 60_000;
 const timeoutMs = 400;
 const skip = skipWithoutPostgres();
 
-function open(t: Test, server: PostgresServer, change: object = {}): PostgresStore {
+function open(t: Test, server: PostgresServer, change: object = {}): ReturnType<typeof createPostgresStore> {
   const store = createPostgresStore({ ...postgresSettings(server.port), ...change });
   t.teardown(() => store.close());
   return store;

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
-import { createPostgresStore, type PostgresStore } from '../../src/store/postgres.js';
+import { createPostgresStore } from '../../src/store/postgres.js';
 import { ledgerBatch } from '../suites/ledger.js';
 import { sumTable } from '../suites/ledger-sums.js';
 import { postgresSettings } from '../suites/store.js';
@@ -11,7 +11,7 @@ import { postgresFor, skipWithoutPostgres } from '../support/postgres.js';
 const skip = skipWithoutPostgres() || skipWithoutPgBouncer();
 const minuteMs = 60_000;
 
-function open(t: Test, port: number): PostgresStore {
+function open(t: Test, port: number): ReturnType<typeof createPostgresStore> {
   const store = createPostgresStore(postgresSettings(port));
   t.teardown(() => store.close());
   return store;

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import { createPostgresStore, type PostgresStore } from '../../src/store/postgres.js';
+import { createPostgresStore } from '../../src/store/postgres.js';
 import { postgresSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { type PostgresServer, postgresFor, skipWithoutPostgres } from '../support/postgres.js';
@@ -8,14 +8,17 @@ const skip = skipWithoutPostgres();
 const ttlMs = 60 * 60_000;
 const total = 1000;
 
-function open(t: Test, server: PostgresServer): PostgresStore {
+function open(t: Test, server: PostgresServer): ReturnType<typeof createPostgresStore> {
   const store = createPostgresStore(postgresSettings(server.port));
   t.teardown(() => store.close());
   return store;
 }
 
-const reserve = ({ accounts }: PostgresStore, account: string, want: number): Promise<number> =>
-  accounts.reserve(account, { limit: total, least: 1, want, owed: 0, debt: null, ttlMs });
+const reserve = (
+  { accounts }: ReturnType<typeof createPostgresStore>,
+  account: string,
+  want: number,
+): Promise<number> => accounts.reserve(account, { limit: total, least: 1, want, owed: 0, debt: null, ttlMs });
 
 /** What is reserved of accounts, as `account|units`. */
 const reserved = (server: PostgresServer): string =>

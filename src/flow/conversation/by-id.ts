@@ -81,7 +81,11 @@ async function read(
   if (owned === null || conversations === null || ids.length === 0) return [];
   const most = limits.bodyBytes + conversations.recordBytes;
   const found = await new Promise<FoundValues>((resolve, reject) => {
-    finding.add({ ask: () => owned.find(ownerOf(call.key), ids, most), found: resolve, failed: reject });
+    finding.add({
+      ask: () => owned.find(ownerOf(call.key), ids, most).then((found) => found?.values ?? null),
+      found: resolve,
+      failed: reject,
+    });
   });
   if (found !== null) return found;
   throw new GatewayError('request_too_large', 'The conversation of this response is too large to be shown.');

@@ -89,7 +89,7 @@ class Recalling {
   /** Whoever learns the id of what another key has made could else go on from it where an upstream keeps it. */
   async #findAmongAll(ids: readonly string[], mostBytes: number): Promise<FoundValues> {
     const { owned, wanted } = this.#parts;
-    const found = await owned.findAmongAll(ownerOf(this.#call.key), ids, mostBytes);
+    const found = await owned.find(ownerOf(this.#call.key), ids, mostBytes);
     if (found === null) return null;
     this.#notTheirs = wanted.notTheirs(found.ofOthers);
     return found.values;
@@ -152,7 +152,7 @@ class Recalling {
     then: (found: readonly (string | null)[]) => void,
     without: (() => void) | null,
     ask = (mostBytes: number): Promise<FoundValues> =>
-      this.#parts.owned.find(ownerOf(this.#call.key), ids, mostBytes),
+      this.#parts.owned.find(ownerOf(this.#call.key), ids, mostBytes).then((found) => found?.values ?? null),
   ): void {
     const services = this.#services;
     const call = this.#call;

@@ -4,7 +4,8 @@ import { settleShown, watchedResponses } from '../../../src/flow/background/sett
 import type { Services } from '../../../src/flow/services.js';
 import type { Answered } from '../../../src/flow/upstream/ask.js';
 import { type CallRecord, unknownCost } from '../../../src/metrics/call-record.js';
-import { createStore, type WholeStore } from '../../../src/store/create.js';
+import { createStore } from '../../../src/store/create.js';
+import type { WholeStore } from '../../../src/store/whole-store.js';
 import { BackgroundCalls } from '../../../src/usage/background-calls.js';
 import { callRecord } from '../../support/call-record.js';
 import { servicesOf, settlingWith } from '../../support/tasks/settling.js';

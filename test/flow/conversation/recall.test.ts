@@ -148,7 +148,7 @@ test('what a turn refers to is not kept again, and lives as long as the turn', a
   const store = createEmbeddedStore({ path });
   t.teardown(() => store.close());
   const recordOf = async (id: unknown): Promise<string> =>
-    (await store.owned.find('test', [String(id)], 1_000_000))?.[0] ?? '';
+    (await store.owned.find('test', [String(id)], 1_000_000))?.values[0] ?? '';
   const expiryOf = (record: string): number => {
     const base = openBase(open, path);
     const found = [...base.owned().values.getRange({})].find(({ value }) => value.includes(record));

@@ -1,0 +1,14 @@
+/** RFC 3339 section 5.6, without leap seconds. */
+const form = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+/**
+ * Reads a date and time such as `2027-01-01T00:00:00Z`.
+ * @returns Unix milliseconds; null for what is none. `Date.parse` rolls some days over that do not exist, such as the 30th
+ * of February
+ */
+export function readDateTime(text: string): number | null {
+  const time = form.test(text) ? Date.parse(text) : Number.NaN;
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  if (Number.isNaN(time) || Number.isNaN(day.getTime())) return null;
+  return day.toISOString().startsWith(text.slice(0, 10)) ? time : null;
+}
