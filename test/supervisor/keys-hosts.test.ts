@@ -39,9 +39,7 @@ test('two gateways on one PostgreSQL', { skip }, async (t) => {
     const key = String(body.key);
     await until(key, 200);
     await postgres.crash();
-    await there.gateway.untilLogged(({ msg }) =>
-      String(msg).startsWith('cannot read the keys in the store'),
-    );
+    await there.gateway.untilLogged(({ msg }) => String(msg).startsWith('cannot read the keys in the store'));
     t.strictSame([...(await there.calls(key, 20))], [200]);
     t.match(await here.operate('DELETE', '/keys/through'), {
       status: 503,
