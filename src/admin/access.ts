@@ -16,11 +16,11 @@ const noToken = new GatewayError(
 );
 const onlyMetrics = new GatewayError(
   'permission_denied',
-  'This token is for GET /metrics alone (admin.metricsToken).',
+  'This token is only valid for GET /metrics (admin.metricsToken).',
 );
 const onlyReads = new GatewayError(
   'permission_denied',
-  'This token may look and change nothing (admin.readToken): this wants admin.token.',
+  'This token is read-only (admin.readToken): use admin.token.',
 );
 
 /**

@@ -130,7 +130,9 @@ export async function readObject(
     }
   } catch (error) {
     if (request.complete) throw error;
-    throw new GatewayError('invalid_request', 'The request ended within its body.', { cause: error });
+    throw new GatewayError('invalid_request', 'The request ended before its body was complete.', {
+      cause: error,
+    });
   }
   if (size > most) throw new GatewayError('request_too_large');
   if (size === 0) return {};

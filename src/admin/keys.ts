@@ -95,7 +95,7 @@ async function update(desk: KeyDesk, { request, params }: AdminRequest): Promise
   const changes = valid(checkKeyUpdate(settings, rulesOf(desk)));
   const expected = readRevision(revision);
   if (Object.keys(changes).length === 0) {
-    throw new GatewayError('invalid_request', 'The body names nothing to change.');
+    throw new GatewayError('invalid_request', 'The body contains nothing to change.');
   }
   const { outcome, inForce } = await desk.update(id, changes, expected);
   return json({ ...managedKeyView(outcome, false), inForce });

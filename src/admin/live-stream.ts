@@ -80,7 +80,7 @@ export function createLiveStream({ history, state, log }: LiveSources, stepMs = 
 
   const checkRoom = (): void => {
     if (viewers.size < mostViewers) return;
-    throw new GatewayError('overloaded', `${mostViewers} consoles are open, which is as many as may be.`, {
+    throw new GatewayError('overloaded', `${mostViewers} consoles are open, which is the maximum.`, {
       retryAfter: retrySeconds,
     });
   };

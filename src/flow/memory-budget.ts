@@ -163,7 +163,7 @@ export function keptBytes(transform: AnswerTransform | null): number {
 function overloaded(): GatewayError {
   return new GatewayError(
     'overloaded',
-    'The gateway holds as many request bodies as it can, try again shortly.',
+    'The gateway cannot hold more request bodies at the moment: try again shortly.',
     { retryAfter },
   );
 }

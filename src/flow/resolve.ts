@@ -130,10 +130,10 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
   if (at === Number.POSITIVE_INFINITY)
     throw new GatewayError(
       'invalid_value',
-      'The model has no target that x-gateway-target leaves.',
+      'The model has no target that matches x-gateway-target.',
       atHeader,
     );
-  throw new GatewayError('overloaded', 'No upstream of this model can take calls at the moment.', {
+  throw new GatewayError('overloaded', 'No upstream of this model is available at the moment.', {
     retryAfter: retrySeconds(at - now),
   });
 }

@@ -110,12 +110,12 @@ function openResponsesSocket(services: Services, call: AuthenticatedCall): void 
   if (!running.snapshot.sockets.responses)
     throw new GatewayError(
       'upgrade_required',
-      'Responses are not served over a WebSocket here; send POST requests.',
+      'Responses over a WebSocket are not enabled: send POST requests.',
     );
   if (exchange.offer === null)
     throw new GatewayError(
       'upgrade_required',
-      'This path is a WebSocket for GET; send POST requests without one.',
+      'GET on this path opens a WebSocket: for plain HTTP send POST requests.',
     );
   takeSlot(services, call, (_, admitted) => new ResponsesSocket(services, admitted, serve).begin());
 }
@@ -142,7 +142,7 @@ function findRoute(call: Call): Route {
   return operation;
 }
 
-const unknownKey = new GatewayError('invalid_api_key', 'The API key is not known here.');
+const unknownKey = new GatewayError('invalid_api_key', 'The API key is not valid.');
 const notKnownYet = new GatewayError(
   'store_unavailable',
   'The API key is not in the config, and the keys of the store are not known yet: try again shortly.',

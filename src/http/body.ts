@@ -207,7 +207,7 @@ export function tooLarge(limit: number): GatewayError {
 export function shredded(): GatewayError {
   return new GatewayError(
     'invalid_request',
-    'The request body comes in too many chunks of a few bytes: send it in larger ones.',
+    'The request body arrives in too many small chunks: send larger ones.',
   );
 }
 

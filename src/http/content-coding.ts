@@ -50,7 +50,7 @@ export function decodeBody(
       );
     else
       done(
-        new GatewayError('invalid_request', 'The body cannot be decoded as its content-encoding says.', {
+        new GatewayError('invalid_request', 'The body cannot be decoded by its content-encoding.', {
           cause: error,
         }),
       );

@@ -83,7 +83,10 @@ async function announce(store: Store, ids: readonly string[]): Promise<void> {
     return JSON.stringify({ version: 1, changes: newest([...changes, change]) });
   });
   if (isDone) return;
-  throw new GatewayError('overloaded', 'Too many keys are being changed at once, try again shortly.');
+  throw new GatewayError(
+    'overloaded',
+    'Too many keys are being changed at the same time: try again shortly.',
+  );
 }
 
 /** The newest announcements that hold few enough ids, and the last one in any case. */

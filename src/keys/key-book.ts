@@ -159,7 +159,7 @@ export class KeyBook {
     const { record } = await this.#change(id, revision, (old) => {
       const now = this.#now();
       if (old.expiresAt !== null && old.expiresAt <= now) {
-        throw new GatewayError('conflict', 'The key has expired: change when it expires first.');
+        throw new GatewayError('conflict', 'The key has expired: change its expiry first.');
       }
       return { ...old, hash: hashOf(key), former: graceMs > 0 ? formerOf(old, graceMs, now) : [] };
     });
@@ -229,11 +229,11 @@ function hashOf(key: string): string {
 }
 
 function idTaken(): GatewayError {
-  return new GatewayError('conflict', 'There is a key with this id already.', { param: 'id' });
+  return new GatewayError('conflict', 'A key with this id already exists.', { param: 'id' });
 }
 
 function changedMeanwhile(): GatewayError {
-  return new GatewayError('conflict', 'The key was changed meanwhile: read it again.');
+  return new GatewayError('conflict', 'The key has changed in the meantime: read it again.');
 }
 
 const recountMs = 60_000;

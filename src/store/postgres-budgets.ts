@@ -150,7 +150,7 @@ function askedOf({ account, limit, least, want, owed, debt, back, ttlMs }: Chang
 }
 
 function unreadable(): GatewayError {
-  return new GatewayError('store_unavailable', 'The account of a budget cannot be read.');
+  return new GatewayError('store_unavailable', 'The budget account cannot be read.');
 }
 
 const statements = {

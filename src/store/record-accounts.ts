@@ -22,7 +22,7 @@ export function createRecordAccounts(store: Pick<Store, 'get' | 'create' | 'repl
       return JSON.stringify({ version: 1, reserved, debts: changed.debts });
     });
     if (isDone) return;
-    throw new GatewayError('store_unavailable', 'The account of a budget is changed too often.');
+    throw new GatewayError('store_unavailable', 'The budget account is updated too often.');
   };
 
   return {
@@ -65,5 +65,5 @@ function readAccount(value: string): Account {
   const { reserved = null, debts = null } = parseObject(value) ?? {};
   if (typeof reserved === 'number' && Number.isSafeInteger(reserved) && reserved >= 0)
     return { reserved, debts: Array.isArray(debts) ? debts.filter((debt) => typeof debt === 'string') : [] };
-  throw new GatewayError('store_unavailable', 'The account of a budget cannot be read.');
+  throw new GatewayError('store_unavailable', 'The budget account cannot be read.');
 }

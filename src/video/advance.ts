@@ -205,6 +205,6 @@ function failureIn(upstreamFormat: UpstreamFormat, body: Buffer): TaskUpdate | n
 }
 
 function lostTask(task: VideoTask, now: number): VideoTask {
-  const failure = { code: 'task_lost', message: 'The upstream does not know this task any more.' };
+  const failure = { code: 'task_lost', message: 'The upstream no longer knows this task.' };
   return failedTask(task, failure, now);
 }

@@ -306,7 +306,7 @@ async function knownOf(store: Store, request: OnceRequest): Promise<string | nul
   if (fingerprint === request.fingerprint) return id;
   throw new GatewayError(
     'conflict',
-    'Another request came with this idempotency key before: choose a new key for each request.',
+    'This idempotency key was used for a different request: use a new key for each request.',
     { unrepeatable: true },
   );
 }

@@ -51,7 +51,7 @@ const interruption = {
   code: 'submission_interrupted',
   message:
     'The gateway was stopped while it submitted this task, and cannot know whether the upstream has made it. ' +
-    'Look there before you submit it again.',
+    'Check there before you submit it again.',
 };
 
 function hasEnded({ host, process: pid, at, until }: Submission): boolean {

@@ -111,7 +111,7 @@ test('there is room for sixteen, and again when one has left', async (t) => {
   const live = createLiveStream(sources());
   t.teardown(() => live.close());
   const viewers = Array.from({ length: 16 }, () => reader().stream);
-  const full = new GatewayError('overloaded', '16 consoles are open, which is as many as may be.', {
+  const full = new GatewayError('overloaded', '16 consoles are open, which is the maximum.', {
     retryAfter: 5,
   });
   for (const viewer of viewers) {

@@ -32,7 +32,7 @@ test('a store that cannot be written is told, and harms nothing else', async (t)
   }
   const { status, body } = await askTask(gateway.baseUrl, taskClientFormats.compat.show('video_1'));
   t.equal(status, 503);
-  t.match(body, { error: { code: 'store_unavailable', message: /store of the gateway cannot be reached/ } });
+  t.match(body, { error: { code: 'store_unavailable', message: /gateway cannot reach its store/ } });
   const { answers, problems } = await chat.stop();
   t.strictSame(problems, []);
   t.ok(answers > 0);

@@ -9,7 +9,7 @@ import { fc } from '../support/seed.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { SharedRecords } from './shared-records.js';
 
-const unavailable = /account of a budget/;
+const unavailable = /budget account/;
 
 function start() {
   const records = new SharedRecords();

@@ -24,11 +24,11 @@ export function answerError(head: ResponseHead, streamed: boolean): GatewayError
   // What the client could decode was decoded there, and its header is gone.
   const coding = head.contentCoding;
   if (coding !== null && coding !== 'identity')
-    return new GatewayError('upstream_error', 'The upstream compressed its answer in an unknown way.');
+    return new GatewayError('upstream_error', 'The upstream used an unknown content-encoding.');
   if (head.status >= 400 || streamed || !isEventStream(head)) return null;
   return new GatewayError(
     'unsupported_stream_event',
-    'The upstream answered with a stream that was not asked for.',
+    'The upstream returned a stream that was not requested.',
   );
 }
 
@@ -36,7 +36,7 @@ export function answerError(head: ResponseHead, streamed: boolean): GatewayError
 export function noStream(): GatewayError {
   return new GatewayError(
     'unsupported_stream_event',
-    'A stream was asked for, and the upstream answered with something else.',
+    'A stream was requested, and the upstream returned something else.',
   );
 }
 
@@ -58,7 +58,7 @@ function contentError(
     ? begins && (isCalledJson || !isWhole || isAnyJson(first))
     : begins || !isPage(contentType, first);
   if (isFit && !isJson && begins && isError(first))
-    return new GatewayError('upstream_error', 'The upstream answered with an error under a good status.');
+    return new GatewayError('upstream_error', 'The upstream returned an error with a status of success.');
   if (isFit) return null;
   return new GatewayError('upstream_error', 'The upstream answered with something other than JSON.');
 }

@@ -161,7 +161,7 @@ export class Upload
     const { head } = call.exchange;
     const boundary = boundaryOf(head.contentType);
     if (isCoded(head.contentEncoding))
-      throw new GatewayError('unsupported_media_type', 'Forms are not taken in a content coding here.');
+      throw new GatewayError('unsupported_media_type', 'Forms with a content-encoding are not supported.');
     this.contentType = `multipart/form-data; boundary="${boundary}"`;
     this.#boundary = boundary;
     this.#decoder = new MultipartDecoder(boundary, formLimits(call.running.snapshot), this);

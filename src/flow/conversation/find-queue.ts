@@ -58,7 +58,7 @@ export class FindQueue {
 function overloaded(): GatewayError {
   return new GatewayError(
     'overloaded',
-    'The gateway reads as many conversations as it can, try again shortly.',
+    'The gateway cannot read more conversations at the moment: try again shortly.',
     {
       retryAfter: 1,
     },

@@ -307,7 +307,7 @@ export class Conversion implements Asker {
       return withBytes(imageAnswer, new Map([...files].map(([url, { bytes }]) => [url, bytes] as const)));
     } catch (fault) {
       if (!(fault instanceof GatewayError) || fault.kind !== 'invalid_value') throw fault;
-      throw new GatewayError('upstream_error', 'An image that the upstream made cannot be fetched.', {
+      throw new GatewayError('upstream_error', 'An image of the upstream cannot be fetched.', {
         cause: fault.message,
       });
     }

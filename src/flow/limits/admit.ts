@@ -223,7 +223,7 @@ function overLimit({ pool, retryAfterMs }: Denial): GatewayError {
 /** The store did not answer, or not in time, or the primary process did not, or is gone: a worker cannot tell which. */
 const undecided = new GatewayError(
   'store_unavailable',
-  'The gateway cannot tell at the moment what is left of your limits: try again shortly.',
+  'The gateway cannot determine what is left of your limits at the moment: try again shortly.',
   { retryAfter: 1 },
 );
 

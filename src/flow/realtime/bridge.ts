@@ -386,9 +386,9 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession, 
 }
 
 // Made once: a flood of them pays for no stack traces.
-const tooSlow = new GatewayError('overloaded', 'The upstream does not keep up with what the client sends.');
-const tooMany = new GatewayError('invalid_request', 'Too many messages that cannot be taken.');
-const expired = new GatewayError('invalid_request', 'The session has reached its longest duration.');
+const tooSlow = new GatewayError('overloaded', 'The upstream reads more slowly than the client sends.');
+const tooMany = new GatewayError('invalid_request', 'Too many invalid messages.');
+const expired = new GatewayError('invalid_request', 'The session has reached its maximum duration.');
 
 function tooBig(bytes: number): GatewayError {
   return new GatewayError('request_too_large', `A message may have ${bytes} bytes at most.`);
@@ -455,7 +455,7 @@ function endOfFault(sent: number, { reason, detail }: SocketFault): UpstreamEnd 
   if (!isBroken) return failed(new GatewayError('upstream_error', null, { cause }), null);
   const error =
     reason === 'idle_timeout'
-      ? new GatewayError('upstream_timeout', 'The upstream does not answer any more.', { cause })
+      ? new GatewayError('upstream_timeout', 'The upstream no longer responds.', { cause })
       : new GatewayError('upstream_error', 'The connection to the upstream was lost.', { cause });
   return failed(error, closeCode.internal);
 }

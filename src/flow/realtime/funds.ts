@@ -101,6 +101,6 @@ export class SessionFunds {
 /** Made once: what a client is told before its session ends. */
 export const budgetSpent = new GatewayError(
   'budget_exceeded',
-  'The session ends, for the budget that pays for it has too little left for another response.',
+  'The session ends because its budget has too little left for another response.',
   { limit: 'budget', unrepeatable: true },
 );

@@ -109,7 +109,11 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     const reason = isError ? status : 'unusable_answer';
     if (this.#goesOn({ ...harmless, reason, bytesSent: true }, error)) return;
     if (!isError) {
-      refuse(this.#services, call, new GatewayError('upstream_error', 'The upstream opened no WebSocket.'));
+      refuse(
+        this.#services,
+        call,
+        new GatewayError('upstream_error', 'The upstream did not open a WebSocket.'),
+      );
       return;
     }
     call.answeredAt = performance.now();

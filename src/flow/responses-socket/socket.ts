@@ -217,7 +217,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     this.#refusals = 0;
     if (now - this.#call.startedAt > sessionMs && this.#running === null)
-      this.#close(closeCode.goingAway, 'The session has reached its longest duration.');
+      this.#close(closeCode.goingAway, 'The session has reached its maximum duration.');
     else this.#client?.check(now, idleMs);
   }
 
@@ -348,7 +348,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     const { errorFormat, exchange } = this.#call;
     if (error.limit !== null) this.#services.reportLimit(error.limit);
     if (++this.#refusals > mostRefusals) {
-      this.#client?.refuse('Too many messages that cannot be taken.');
+      this.#client?.refuse('Too many invalid messages.');
       return;
     }
     const headers: Record<string, string> = { 'x-request-id': exchange.id };
@@ -417,9 +417,9 @@ const words: MessageWords = {
   }),
 };
 
-const binary = new GatewayError('invalid_request', 'Messages are JSON text; a binary one came.');
+const binary = new GatewayError('invalid_request', 'Binary messages are not supported: send JSON text.');
 const tooManyWaiting = new GatewayError(
   'rate_limit_exceeded',
-  'Too much waits for the response that is being made: wait for its end before you ask for more.',
+  'Too many requests wait for the response in progress: wait for it to end before you send more.',
   { retryAfter: 1, limit: 'waiting_messages' },
 );

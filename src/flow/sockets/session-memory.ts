@@ -275,12 +275,12 @@ class Part implements HeldPart {
 // Made once: a flood of refusals pays for no stack traces.
 const tooMuch = new GatewayError(
   'rate_limit_exceeded',
-  'The WebSockets of this key hold as much memory as they may: close some, or read what waits for them.',
+  'The WebSockets of this key use all the memory that they may: close some, or read waiting messages.',
   { retryAfter: 10, limit: 'sockets' },
 );
 export const full = new GatewayError(
   'overloaded',
-  'The WebSockets of this gateway hold as much memory as they may: try again shortly.',
+  'The WebSockets of this gateway use all the memory that they may: try again shortly.',
   { retryAfter: 5 },
 );
 

@@ -129,8 +129,8 @@ const revoked = new GatewayError('invalid_api_key', 'The API key of the session 
 const expired = new GatewayError('invalid_api_key', 'The API key of the session has expired.');
 const modelGone = new GatewayError(
   'model_not_found',
-  'The model of the session is not offered any more, or not open to its key.',
+  'The model of the session is no longer offered, or no longer available to its key.',
 );
-const leaving = new GatewayError('overloaded', 'The gateway is about to end: connect again.', {
+const leaving = new GatewayError('overloaded', 'The gateway is shutting down: reconnect.', {
   retryAfter: 1,
 });

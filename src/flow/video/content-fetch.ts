@@ -108,7 +108,7 @@ export class ContentFetch {
     if (next === null) return false;
     this.cancel();
     if (++this.#redirects > mostRedirects)
-      this.#owner.onUnreached(new GatewayError('upstream_error', 'The upstream redirects too often.'));
+      this.#owner.onUnreached(new GatewayError('upstream_error', 'The upstream redirects too many times.'));
     else this.#reach(next);
     return true;
   }
@@ -157,7 +157,7 @@ export class ContentFetch {
       head = joinLines(requestLine('GET', path), headerLine('host', origin.authority), fetchLines, lines);
     } catch (cause) {
       this.#owner.onUnreached(
-        new GatewayError('upstream_error', 'The upstream named a file that cannot be asked for.', { cause }),
+        new GatewayError('upstream_error', 'The upstream named a file with an invalid URL.', { cause }),
       );
       return;
     }

@@ -152,7 +152,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     if (bytes.length > this.#left) {
       if (!this.#isCut) {
         this.#fetch.cancel();
-        this.#break(new GatewayError('upstream_error', 'The upstream sent more than it had announced.'));
+        this.#break(new GatewayError('upstream_error', 'The upstream sent more than it announced.'));
         return true;
       }
       bytes = bytes.subarray(0, this.#left);
@@ -360,7 +360,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
 }
 
 function tooShort(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream sent less of the file than it had announced.');
+  return new GatewayError('upstream_error', 'The upstream sent less of the file than it announced.');
 }
 
 function rangeLine(range: ByteRange | null): HeadLines {

@@ -63,20 +63,20 @@ export function otherThanVideo(
 export function problemOf(head: ResponseHead, range: ByteRange | null): GatewayError | null {
   const { status } = head;
   if (status === 404 || status === 410)
-    return new GatewayError('not_found', 'The upstream does not keep this video any more.');
+    return new GatewayError('not_found', 'The upstream no longer has this video.');
   if (status === 429 || status === 503) return statusError(head, nothing);
   if (status !== 200 && status !== 206)
     return new GatewayError('upstream_error', `The upstream answered with status ${status} for the video.`);
   const coding = head.get('content-encoding');
   if (coding !== null && coding.toLowerCase() !== 'identity')
-    return new GatewayError('upstream_error', 'The upstream compressed the video in an unknown way.');
+    return new GatewayError('upstream_error', 'The upstream used an unknown content-encoding for the video.');
   if (status === 200) return null;
   const part = parseContentRange(head.get('content-range'));
   if (range === null || part === null || !isAsked(range, part))
-    return new GatewayError('upstream_error', 'The upstream sent a part that was not asked for.');
+    return new GatewayError('upstream_error', 'The upstream sent a part that was not requested.');
   return isWhole(head, part)
     ? null
-    : new GatewayError('upstream_error', 'The upstream sent a part that is not the one it announced.');
+    : new GatewayError('upstream_error', 'The upstream sent a different part than it announced.');
 }
 
 /** A part may end early or late, but never begin elsewhere. Where the last bytes begin, only the length tells. */
@@ -103,7 +103,7 @@ function isWhole(head: ResponseHead, { first, last }: SatisfiedRange): boolean {
 export function sourceOf(call: Pick<Call, 'running'>, task: VideoTask, variant: VideoVariant): ContentSource {
   const upstream = upstreamOf(call, task);
   if (upstream === null)
-    throw new GatewayError('not_found', 'The upstream that made this video is not in the config any more.');
+    throw new GatewayError('not_found', 'The upstream that made this video is no longer configured.');
   const path = upstreamFormats[task.upstream.format].content(task, variant.name);
   if (path !== null) {
     const { model, credential } = task.upstream;

@@ -201,7 +201,7 @@ async function answerEarlier(
   if (booked === null || booked.task.state === 'submitting') {
     throw new GatewayError(
       'conflict',
-      'A request with this idempotency key is still being served, try again shortly.',
+      'A request with this idempotency key is still in progress: try again shortly.',
       { retryAfter: 1 },
     );
   }
@@ -529,7 +529,7 @@ function chargeOf(call: Call): TaskCharge {
 const unknownOutcome = {
   code: 'submission_failed',
   message:
-    'The upstream gave no answer that can be understood, so whether it has made this task is not known.',
+    'The response of the upstream could not be understood, so it is unknown whether it created the task.',
 };
 
 /**

@@ -248,7 +248,7 @@ class VideoFetch implements ContentOwner {
   }
 
   cancel(): void {
-    this.#end(new GatewayError('upstream_error', 'The fetching was given up.'));
+    this.#end(new GatewayError('upstream_error', 'The download was given up.'));
   }
 
   onHead(head: ResponseHead): void {

@@ -291,7 +291,7 @@ function isListOfNumbers(bytes: Buffer, from: number, end: number): boolean {
 
 /** What a client is told in place of an answer that is none. @param what for the log */
 export function unusable(what: string): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream answered with something else than embeddings.', {
+  return new GatewayError('upstream_error', 'The upstream returned something other than embeddings.', {
     cause: what,
   });
 }

@@ -38,7 +38,7 @@ const notUnderstood = { unrepeatable: true } as const;
 export function parseAnswer(body: Buffer): JsonObject {
   const answer = parseObject(body.toString('utf8'));
   if (answer === null)
-    throw new GatewayError('upstream_error', 'The upstream answered with no JSON object.', notUnderstood);
+    throw new GatewayError('upstream_error', 'The upstream did not return a JSON object.', notUnderstood);
   return answer;
 }
 
@@ -62,17 +62,21 @@ export function idOrNull(value: unknown): string | null {
 
 /** The 502 for a created task that has no id. */
 export function noId(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream answered without the id of a task.', notUnderstood);
+  return new GatewayError('upstream_error', 'The upstream did not return a task id.', notUnderstood);
 }
 
 /** The 502 for an answer that does not say how a task stands. */
 export function noStatus(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream did not say how the task stands.', notUnderstood);
+  return new GatewayError(
+    'upstream_error',
+    'The upstream did not return the status of the task.',
+    notUnderstood,
+  );
 }
 
 /** What is told of a task that its upstream has forgotten. */
 export function unknownTask(): GatewayError {
-  return new GatewayError('not_found', 'The upstream does not know this task any more.');
+  return new GatewayError('not_found', 'The upstream no longer knows this task.');
 }
 
 /**
@@ -80,7 +84,8 @@ export function unknownTask(): GatewayError {
  * @throws {GatewayError} `internal_error` for a task that has none yet
  */
 export function upstreamId({ upstream }: VideoTask): string {
-  if (upstream.id === null) throw new GatewayError('internal_error', 'The task is not at its upstream yet.');
+  if (upstream.id === null)
+    throw new GatewayError('internal_error', 'The task has not reached its upstream yet.');
   return upstream.id;
 }
 

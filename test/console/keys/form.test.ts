@@ -142,8 +142,8 @@ test('a refusal is told at the field that it is about', async (t) => {
 test('at its field a refusal does not name the field once more', async (t) => {
   t.equal(fieldMessage({ param: 'id', message: 'id: must be short.' }), 'Must be short.');
   t.equal(
-    fieldMessage({ param: 'id', message: 'There is a key with this id already.' }),
-    'There is a key with this id already.',
+    fieldMessage({ param: 'id', message: 'A key with this id already exists.' }),
+    'A key with this id already exists.',
   );
   t.equal(fieldMessage({ param: null, message: 'null and void' }), 'Null and void');
 });

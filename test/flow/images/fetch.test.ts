@@ -92,7 +92,7 @@ test('an image that cannot be had is 502', async (t) => {
     const gateway = await start(t, { baseUrl: upstream.url });
     const heard = await ask(gateway, 'POST', generations, { body: asBytes });
     t.equal(heard.status, 502, url);
-    t.match(heard.json, { error: { message: 'An image that the upstream made cannot be fetched.' } });
+    t.match(heard.json, { error: { message: 'An image of the upstream cannot be fetched.' } });
   }
   for (const answer of [
     'HTTP/1.1 404 X\r\ncontent-length: 0\r\n\r\n',
@@ -126,7 +126,7 @@ test('a page or JSON in the place of an image is 502, and an image that is text 
     const heard = await ask(gateway, 'POST', generations, { body: asBytes });
     t.equal(heard.status, status, `${type}: ${heard.text}`);
     if (status === 502)
-      t.match(heard.json, { error: { message: 'An image that the upstream made cannot be fetched.' } });
+      t.match(heard.json, { error: { message: 'An image of the upstream cannot be fetched.' } });
     else t.strictSame(heard.json.data, [{ b64_json: bytes.toString('base64') }]);
   }
 });

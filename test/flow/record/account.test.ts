@@ -102,7 +102,7 @@ test('a call that came to nothing has no names but its own, no times but its end
     sentAt: 0,
     answeredAt: 0,
   };
-  const error = new GatewayError('invalid_api_key', 'The API key is not known here.');
+  const error = new GatewayError('invalid_api_key', 'The API key is not valid.');
   t.match(recordOf(endedCall({ ...nothing, error, outcome: 'refused', isServed: false })), {
     keyId: null,
     groups: [],

@@ -61,7 +61,7 @@ for (const kind of ['chat', 'generic'] as const) {
     length = 4;
     const heard = await get();
     t.equal(heard.status, 502);
-    t.match(heard.json, { error: { code: 'upstream_error', message: /redirects too often/ } });
+    t.match(heard.json, { error: { code: 'upstream_error', message: /redirects too many times/ } });
     t.equal(heard.headers.get('location'), null);
   });
 

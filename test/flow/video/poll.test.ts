@@ -199,7 +199,7 @@ test('an upstream that has forgotten the task ends it, with a code', async (t) =
   for (const clientFormat of clientFormats) {
     const { state, heard } = await clientFormat.show(gateway, id);
     t.equal(state, 'failed', clientFormat.format);
-    t.match(heard.text, /does not know this task any more/);
+    t.match(heard.text, /no longer knows this task/);
   }
   t.match((await compat.show(gateway, id)).heard.json, { error: { code: 'task_lost' } });
   t.equal((await ask(gateway, 'GET', `/v1/videos/${id}/content`)).status, 404);
@@ -305,7 +305,7 @@ test('a task whose upstream or model the config has no more can still be read', 
   for (const clientFormat of clientFormats) t.equal((await clientFormat.show(after, id)).state, 'completed');
   const content = await ask(after, 'GET', `/v1/videos/${id}/content`);
   t.equal(content.status, 404);
-  t.match(content.json, { error: { code: 'not_found', message: /not in the config any more/ } });
+  t.match(content.json, { error: { code: 'not_found', message: /no longer configured/ } });
 });
 
 test('a client that leaves while the upstream is asked ends that, and the next one gets further', async (t) => {

@@ -19,5 +19,5 @@ test('vectors are taken out of an answer as they are written, and what is like o
 
 test('a list of something else, one that does not end, and what is no JSON are refused', async (t) => {
   for (const text of ['{"values":["a"]}', '{"values":[[1]]}', '{"values":[1', '{"values":[1]', 'values', ''])
-    t.throws(() => cut(text), /something else than embeddings/, text);
+    t.throws(() => cut(text), /something other than embeddings/, text);
 });

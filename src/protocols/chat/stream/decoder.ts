@@ -287,7 +287,7 @@ class CallDeltas {
       if (text.trim() === '') return null;
       return new GatewayError(
         'upstream_error',
-        'The upstream goes on with a tool call that was whole before.',
+        'The upstream continued a tool call that was already complete.',
       );
     }
     if (!call.custom) {

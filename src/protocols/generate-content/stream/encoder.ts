@@ -98,7 +98,7 @@ export class BlockEncoder implements StreamEncoder {
       case 'callArguments':
         if (this.#heldCharacters + this.#arguments.length + event.text.length > mostCharacters)
           return this.#fail(
-            new GatewayError('upstream_error', 'A tool call is too long to be kept.', { tooLarge: true }),
+            new GatewayError('upstream_error', 'A tool call is too long.', { tooLarge: true }),
           );
         this.#arguments += event.text;
         return '';

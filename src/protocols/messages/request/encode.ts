@@ -302,7 +302,7 @@ function nothingSaid(from: TextProtocolName): GatewayError {
   return new GatewayError(
     'invalid_value',
     `Invalid value for '${param}': this model needs at least one message of the user that is not empty. ` +
-      'Send what the model is to answer as a message of the user.',
+      'Send a message of the user for the model to answer.',
     { param },
   );
 }

@@ -146,7 +146,7 @@ export class MessagesDecoder implements StreamDecoder {
     this.#heldInput += input.length;
     if (this.#openCalls.size >= mostOpenCalls || this.#heldInput > mostHeldInput) {
       this.#fail(
-        new GatewayError('upstream_error', 'The upstream leaves too many tool calls open.', {
+        new GatewayError('upstream_error', 'The upstream has too many unfinished tool calls.', {
           tooLarge: true,
         }),
         out,

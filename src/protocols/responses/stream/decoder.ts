@@ -234,7 +234,7 @@ export class ResponseDecoder implements StreamDecoder {
     this.#items.held += text.length;
     if (state.early.length > mostEarly)
       this.#fail(
-        new GatewayError('upstream_error', 'The upstream names a tool call too late to keep it.'),
+        new GatewayError('upstream_error', 'The upstream sent the name of a tool call too late.'),
         out,
       );
   }

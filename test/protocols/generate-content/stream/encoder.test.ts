@@ -172,7 +172,7 @@ test('a call that is too long to be kept is an error, and the last word', async 
       encoder.encode(event),
     );
     t.equal(written.slice(2).join(''), '', 'as long as it is kept nothing is sent');
-    const body = '{"error":{"code":502,"message":"A tool call is too long to be kept.","status":"INTERNAL"}}';
+    const body = '{"error":{"code":502,"message":"A tool call is too long.","status":"INTERNAL"}}';
     t.equal(encoder.encode(more), framing === 'sse' ? `data: ${body}\n\n` : `,\n${body}]`);
     for (const event of [more, text('b'), finish('stop'), end]) t.equal(encoder.encode(event), '');
     t.equal(encoder.encode({ kind: 'error', error: new GatewayError('upstream_error') }), '');
