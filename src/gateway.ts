@@ -374,9 +374,7 @@ export class Gateway {
    * Applies a new config to calls from now on; calls in flight keep theirs. The switch happens as a whole in the last step.
    */
   *swapSteps(snapshot: Snapshot): Steps<void> {
-    yield* this.#health.retainSteps(targetsOf(snapshot));
-    this.#health.setSettings(snapshot.routing);
-    yield;
+    yield* this.#health.retainSteps(targetsOf(snapshot), snapshot.routing);
     this.#services.running = runningFrom(snapshot, this.#managedKeys, this.#services.running);
     const { trustedProxies: proxies } = snapshot.listen;
     const [words, cors] = [headerWords(snapshot), corsSettings(snapshot)];

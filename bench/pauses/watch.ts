@@ -1,5 +1,5 @@
 import { openSync, readSync, writeSync } from 'node:fs';
-import { PerformanceObserver, performance } from 'node:perf_hooks';
+import { type PerformanceEntry, PerformanceObserver, performance } from 'node:perf_hooks';
 
 /*
  * Loaded into the processes of a gateway before their own code: notes each turn of the event loop that took its thread long,
@@ -13,6 +13,8 @@ const leastMs = 0.3;
 export interface NotedTurn {
   readonly pid: number;
   readonly role: 'primary' | 'worker';
+  /** When it began. A worker that does not serve yet keeps nobody waiting. */
+  readonly serves: boolean;
   /** When it ended, in Unix milliseconds. */
   readonly at: number;
   /** CPU time of the thread, its garbage collections included. */
@@ -26,6 +28,18 @@ export interface NotedTurn {
 function roleOf(module = ''): NotedTurn['role'] | null {
   if (module.endsWith('src/main.js')) return 'primary';
   return module.endsWith('src/worker.js') ? 'worker' : null;
+}
+
+/** Tells of a worker that it listens from now on. */
+function watchServing(onServing: () => void): void {
+  const send = process.send?.bind(process);
+  if (send === undefined) return;
+  const watched: typeof send = (message: unknown, ...others: never[]) => {
+    if (typeof message === 'object' && message !== null && Reflect.get(message, 'type') === 'listening')
+      onServing();
+    return send(message, ...others);
+  };
+  process.send = watched;
 }
 
 /** Of this turn. */
@@ -56,16 +70,35 @@ function callerName(stack: string): string {
   return name === undefined ? place : `${name}, ${place}`;
 }
 
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
 function watch(role: NotedTurn['role'], output: number): void {
   // Opened by the main thread, whose time it tells: nanoseconds on a processor (Documentation/scheduler/sched-stats.rst).
   const schedstat = openSync('/proc/thread-self/schedstat', 'r');
   const buffer = Buffer.alloc(64);
   const cell = new Int32Array(new SharedArrayBuffer(4));
-  let gcMs = 0;
-  const observer = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) gcMs += duration;
+  let serves = role === 'primary';
+  watchServing(() => {
+    serves = true;
   });
+  /** Those that were told and do not belong to a noted turn: they are told up to a turn late. */
+  let collections: PerformanceEntry[] = [];
+  const observer = new PerformanceObserver((list) => void collections.push(...list.getEntries()));
   observer.observe({ entryTypes: ['gc'] });
+  const note = ({ from, to, ...turn }: Omit<NotedTurn, 'pid' | 'role' | 'at' | 'gcMs'> & Span): void => {
+    collections.push(...observer.takeRecords());
+    let gcMs = 0;
+    for (const { startTime, duration } of collections)
+      if (startTime >= from && startTime < to) gcMs += duration;
+    collections = collections.filter(({ startTime }) => startTime >= to);
+    const at = performance.timeOrigin + to;
+    const noted: NotedTurn = { pid: process.pid, role, at, gcMs, ...turn };
+    writeSync(output, `${JSON.stringify(noted)}\n`);
+  };
+  let last: Parameters<typeof note>[0] | null = null;
   const threadMs = (): number => {
     // The kernel adds a thread's time up when it leaves the processor.
     Atomics.wait(cell, 0, 0, 0.05);
@@ -74,20 +107,17 @@ function watch(role: NotedTurn['role'], output: number): void {
   };
   watchIntervals();
   let before = threadMs();
+  let from = performance.now();
+  let served = serves;
   const look = (): void => {
     const now = threadMs();
     const cpuMs = now - before;
-    if (cpuMs >= leastMs) {
-      for (const { duration } of observer.takeRecords()) gcMs += duration;
-      const at = performance.timeOrigin + performance.now();
-      writeSync(
-        output,
-        `${JSON.stringify({ pid: process.pid, role, at, cpuMs, gcMs, intervalMs } satisfies NotedTurn)}\n`,
-      );
-    }
-    gcMs = 0;
+    if (last !== null) note(last);
+    last = cpuMs < leastMs ? null : { serves: served, cpuMs, intervalMs, from, to: performance.now() };
+    served = serves;
     intervalMs = {};
     before = threadMs();
+    from = performance.now();
     setImmediate(look).unref();
   };
   setImmediate(look).unref();

@@ -476,8 +476,9 @@ export class HealthTable {
    * becomes the running one. A target whose upstream has moved, or has other keys, starts as well, so that a mistake
    * that was put right is not held against it. Calls under way end at the health that they began with. The config is to
    * become the running one behind the last step.
+   * @param settings hold for every target from then on; those that hold now unless given
    */
-  *retainSteps(targets: Iterable<Target>): Steps<void> {
+  *retainSteps(targets: Iterable<Target>, settings = this.#settings): Steps<void> {
     const kept = new Set<string>();
     for (const target of targets) {
       const { upstream } = target;
@@ -492,13 +493,12 @@ export class HealthTable {
       this.#byTarget.set(target, entry.health);
       yield;
     }
-    for (const name of this.#byName.keys()) if (!kept.has(name)) this.#byName.delete(name);
-  }
-
-  /** Other settings hold for every target from now on. */
-  setSettings(settings: RoutingSettings): void {
     this.#settings = settings;
-    for (const { health } of this.#byName.values()) health.setSettings(settings);
+    for (const [name, { health }] of this.#byName) {
+      if (kept.has(name)) health.setSettings(settings);
+      else this.#byName.delete(name);
+      yield;
+    }
   }
 
   /**

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '../wire/steps.js';
+import { atOnce, type EndOfSlice, type Steps } from '../wire/steps.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './lease-messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
 import { OwnedPools } from './owned-pools.js';
@@ -154,8 +154,7 @@ export class PoolOwner {
     let told = 0;
     for (const pool of this.#pools.values()) {
       this.#answerAsks(pool, this.#now());
-      if (++told % mostAtOnce === 0) this.#flush();
-      yield;
+      yield ++told % mostAtOnce === 0 ? this.#flush() : undefined;
     }
     this.#goneAt.delete(id);
     this.#flush();
@@ -198,8 +197,7 @@ export class PoolOwner {
     for (const before of changed) {
       this.#tellChanged(before);
       for (const pool of this.#pools.under(before.name)) this.#readLimit(pool);
-      if (++told % mostAtOnce === 0) this.#flush();
-      yield;
+      yield ++told % mostAtOnce === 0 ? this.#flush() : undefined;
     }
     this.#flush();
   }
@@ -531,10 +529,13 @@ export class PoolOwner {
     this.#sending.add(worker);
   }
 
-  #flush(): void {
+  /** @returns the end of a slice where workers are told anything: what comes in one turn, they take in at once */
+  #flush(): EndOfSlice | undefined {
+    const isNews = this.#sending.size > 0;
     for (const worker of this.#sending) worker.flush(this.#shares.until);
     this.#sending.clear();
     this.#shares.flush();
+    return isNews ? 'end of slice' : undefined;
   }
 }
 

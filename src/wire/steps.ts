@@ -4,7 +4,10 @@ import { TurnQueue } from './turn-queue.js';
  * Work that may stop wherever it yields, and has a result at its end. What takes long with many keys or models is written so,
  * once: it runs at once where nobody waits meanwhile, and in slices where calls do.
  */
-export type Steps<Result> = Generator<undefined, Result, undefined>;
+export type Steps<Result> = Generator<EndOfSlice | undefined, Result, undefined>;
+
+/** What a step says with which its slice is to end: it has told another process as much as that takes up in a turn. */
+export type EndOfSlice = 'end of slice';
 
 /** A slice ends with the first step behind this: nothing of a process waits longer for its turn. */
 const sliceMs = 1;
@@ -40,9 +43,13 @@ export async function inSlices<Result>(steps: Steps<Result>): Promise<Result> {
     do {
       const step = steps.next();
       if (step.done === true) return step.value;
+      if (step.value === 'end of slice') break;
     } while (performance.now() < end);
   }
 }
+
+/** A piece ends behind so many characters: whoever sends it has time for that, too. */
+const pieceChars = 64 * 1024;
 
 /** Puts short texts together into pieces of what a slice has time for. @param texts made one by one as they are taken */
 export async function* textInSlices(texts: Iterable<string>): AsyncGenerator<string, void, undefined> {
@@ -51,7 +58,7 @@ export async function* textInSlices(texts: Iterable<string>): AsyncGenerator<str
   let end = performance.now() + sliceMs;
   for (const text of texts) {
     piece += text;
-    if (performance.now() < end) continue;
+    if (piece.length < pieceChars && performance.now() < end) continue;
     yield piece;
     piece = '';
     await nextSlice();

@@ -62,7 +62,7 @@ test('an upstream that has moved or has other keys begins anew', async (t) => {
 test('settings reach every target, and those that come later', async (t) => {
   const table = new HealthTable(settings);
   const early = table.of(makeTarget('a'));
-  table.setSettings({ ...settings, failures: 1 });
+  atOnce(table.retainSteps([makeTarget('a')], { ...settings, failures: 1 }));
   t.equal(table.settings.failures, 1);
   for (const health of [early, table.of(makeTarget('b'))]) {
     health.ended(0, health.began(0), { kind: 'failure', error: 'reset', retryAfterMs: null });

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { causeOf, otherCause } from '../../bench/pauses/cause.js';
 
-const turn = { pid: 1, role: 'worker', at: 0, cpuMs: 4, gcMs: 0, intervalMs: {} } as const;
+const turn = { pid: 1, role: 'worker', serves: true, at: 0, cpuMs: 4, gcMs: 0, intervalMs: {} } as const;
 
 test('a turn is put down to what took at least half of it', (t) => {
   t.equal(causeOf({ ...turn, gcMs: 2.5, intervalMs: { flush: 1 } }), 'garbage collection');

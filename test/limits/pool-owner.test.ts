@@ -400,22 +400,43 @@ function makeShared(count: number) {
       now += 100;
       owner.tick();
     },
-    setLimit(next: number) {
+    setLimitSteps(next: number) {
       limit = next;
-      owner.reload(names.map((name) => ({ name, kind: 'requests', limit: 160 })));
+      return owner.reloadSteps(names.map((name) => ({ name, kind: 'requests', limit: 160 })));
     },
   };
 }
 
+test('of pools that change or lose a worker, one message in a slice tells of a bounded number', (t) => {
+  const { owner, names, heard, listen, setLimitSteps } = makeShared(1000);
+  atOnce(owner.joinSteps(2, listen(2)));
+  const messages = heard.get(2) ?? [];
+  const ask = (pool: string) => ({ pool, number: 1, need: 230, least: 230, want: 230 });
+  for (const work of ['change', 'loss'] as const) {
+    if (work === 'loss') owner.receive(2, { type: 'lease-news', asks: names.map(ask) });
+    messages.length = 0;
+    let told = 0;
+    for (const step of work === 'change' ? setLimitSteps(240) : owner.goneSteps(1)) {
+      if (step === undefined) continue;
+      t.equal(messages.length, ++told, 'one message since the slice before');
+    }
+    t.ok(told >= messages.length - 1, 'a slice ends behind each');
+    const sizes = messages.map(({ leases = [], answers = [] }) => leases.length + answers.length);
+    t.ok(sizes.length > 10, `${sizes.length} messages`);
+    t.ok(Math.max(...sizes) <= 128, `${Math.max(...sizes)} pools in one`);
+  }
+  t.end();
+});
+
 test('a worker that joins is told of pools some at a time, and granted nothing before it knows all', (t) => {
-  const { owner, names, heard, listen, tick, setLimit } = makeShared(1000);
+  const { owner, names, heard, listen, tick, setLimitSteps } = makeShared(1000);
   const steps = owner.joinSteps(2, listen(2));
   const messages = heard.get(2) ?? [];
   t.match(messages, [{ slices: { sliceDivisor: 8 } }]);
   for (let step = 0; step < 300; step++) steps.next();
   for (let count = 0; count < 3; count++) tick();
   t.ok(messages.every(({ answers = [] }) => answers.length === 0));
-  setLimit(80);
+  atOnce(setLimitSteps(80));
   while (steps.next().done !== true) tick();
   const leases = messages.flatMap((message) => message.leases ?? []);
   t.strictSame(new Set(leases.map(({ pool }) => pool)), new Set(names));

@@ -27,6 +27,26 @@ test('work is the same at once and in slices, and between slices all else has it
   t.equal(seen.size, 5, 'no two of these steps were done in one turn');
 });
 
+test('a slice ends where a step says so', async (t) => {
+  let turns = 0;
+  let isDone = false;
+  const turn = (): void => {
+    turns++;
+    if (!isDone) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const seen = new Set<number>();
+  function* telling(): Steps<void> {
+    for (let told = 0; told < 20; told++) {
+      seen.add(turns);
+      yield 'end of slice';
+    }
+  }
+  await inSlices(telling());
+  isDone = true;
+  t.equal(seen.size, 20);
+});
+
 test('what a step throws, its caller hears', async (t) => {
   function* broken(): Steps<void> {
     yield;
@@ -41,6 +61,10 @@ test('texts in slices are the same texts', async (t) => {
   const pieces: string[] = [];
   for await (const piece of textInSlices(texts)) pieces.push(piece);
   t.equal(pieces.join(''), texts.join(''));
+  t.ok(
+    pieces.every(({ length }) => length < 65_600),
+    'none is long',
+  );
 });
 
 test('of all works in slices one has its slice in a turn', async (t) => {
