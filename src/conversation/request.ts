@@ -20,6 +20,8 @@ export type MediaSource =
 export interface CacheMark {
   /** For how long; null for as long as the upstream thinks fit. */
   readonly ttl: '5m' | '1h' | null;
+  /** What its client calls it; `cache_control` where it is absent. */
+  readonly name?: 'prompt_cache_breakpoint';
 }
 
 export interface Cacheable {

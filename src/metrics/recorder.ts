@@ -26,6 +26,7 @@ const counted: ReadonlySet<string> = new Set([
   ...[
     'service_tier',
     'metadata',
+    'prompt_cache_breakpoint',
     'prompt_cache_key',
     'prompt_cache_options',
     'prompt_cache_retention',

@@ -17,7 +17,8 @@ export function fitCacheBreakpoints(
   { rules: { cacheBreakpoints: most }, options: { promptCaching }, leftOut }: FitContext,
 ): Fitted | null {
   const own = isMarked(request) ? ownMarks(request) : noMarks;
-  if (own.size > most) leftOut.add('cache_control');
+  const lost = [...own.values()].slice(0, Math.max(0, own.size - most));
+  for (const { name = 'cache_control' } of lost) leftOut.add(name);
   if (most === 0 || (!promptCaching && own.size <= most)) return null;
   // The last ones have the longest prompts before them.
   const marks: Marks = new Map([...own].slice(-most));

@@ -4,7 +4,7 @@ import { type Shape, shapeOf } from '../unread.js';
 
 const definition = shapeOf('name', 'description', 'parameters', 'strict', 'format', 'cache_control');
 
-const part = shapeOf('type', 'text', 'refusal', 'input_audio', 'cache_control', {
+const part = shapeOf('type', 'text', 'refusal', 'input_audio', 'cache_control', 'prompt_cache_breakpoint', {
   image_url: shapeOf('url', 'detail'),
   file: shapeOf('file_data', 'file_id', 'filename'),
 });

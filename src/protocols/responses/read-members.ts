@@ -12,7 +12,7 @@ const search = shapeOf('type', 'user_location', 'search_context_size', 'external
 /** Of an answer that comes back in the history some members say nothing to the model. */
 const part = shapeOf(
   ...['type', 'text', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url', 'filename'],
-  ...['annotations', 'logprobs'],
+  ...['annotations', 'logprobs', 'prompt_cache_breakpoint'],
 );
 const message = shapeOf('type', 'role', 'id', 'status', 'phase', { content: part });
 const output = shapeOf('type', 'id', 'call_id', 'caller', 'name', 'namespace', 'status', { output: part });

@@ -32,6 +32,7 @@ import {
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, nameOfType, requireName, wrongValue } from '../../../wire/reading.js';
+import { breakpointOf, lastMark, marked } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
@@ -117,7 +118,7 @@ function decodeContent<Part extends Cacheable>(
 ): (Part | TextPart)[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return objectsOf(content).map((part, index) =>
-    marked(decodePart(part, `${at}[${index}]`), cacheMarkOf(part)),
+    marked(decodePart(part, `${at}[${index}]`), cacheMarkOf(part) ?? breakpointOf(part)),
   );
 }
 
@@ -248,7 +249,7 @@ function addInstructions(parts: readonly TextPart[], { system, systemCache, turn
 function addResult(message: JsonObject, at: string, progress: Progress): void {
   const decoded = decodeContent(message.content, `${at}.content`, userPart);
   // A result is marked as a whole.
-  const cache = cacheMarkOf(message) ?? decoded.findLast((part) => part.cache)?.cache ?? null;
+  const cache = cacheMarkOf(message) ?? lastMark(decoded);
   const content = decoded.map(({ cache: _own, ...part }) => part);
   const legacy = message.role === 'function';
   const callId = legacy ? progress.functionCalls.take(message.name) : (cutIdOf(message.tool_call_id) ?? '');
@@ -403,11 +404,6 @@ function cacheMarkOf(value: JsonObject): CacheMark | null {
   const control = value.cache_control;
   if (!isObject(control) || control.type !== 'ephemeral') return null;
   return { ttl: control.ttl === '5m' || control.ttl === '1h' ? control.ttl : null };
-}
-
-/** The part with the mark, if there is one. */
-function marked<Part extends Cacheable>(part: Part, cache: CacheMark | null): Part {
-  return cache === null ? part : { ...part, cache };
 }
 
 /** The parts of a message, of which the last bears the message's own mark. */

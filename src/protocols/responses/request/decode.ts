@@ -4,12 +4,15 @@ import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeMediaUrl } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
+  Cacheable,
+  CacheMark,
   ContentPart,
   ConversationRequest,
   MediaSource,
   OutputFormat,
   Reasoning,
   ReasoningPart,
+  TextPart,
   ToolCallPart,
   ToolResultPart,
   Turn,
@@ -30,6 +33,7 @@ import {
 } from '../../../wire/json.js';
 import { invalidValue, missingValue, wrongType } from '../../../wire/reading.js';
 import type { Sealer } from '../../../wire/seal.js';
+import { breakpointOf, lastMark, marked } from '../../openai-shared/cache-breakpoint.js';
 import { decodeFileData, filePartOf } from '../../openai-shared/file-part.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { decodeSchema, decodeUser } from '../../openai-shared/settings.js';
@@ -110,15 +114,15 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const input = decodeInput(body.input, { list, sealer, leftOut });
   const text = objectOf(body.text);
   const toolChoice = decodeToolChoice(body.tool_choice, list, leftOut);
+  const instructions = [textOf(body.instructions)].filter((each) => each !== '');
   const request: ConversationRequest = {
     from: 'responses',
     stream,
     leftOut: [...leftOut, ...unreadOf(body)],
-    system:
-      typeof body.instructions === 'string' && body.instructions !== ''
-        ? [body.instructions, ...input.system]
-        : input.system,
-    systemCache: undefined,
+    system: [...instructions, ...input.system],
+    systemCache: input.systemCache.some((mark) => mark !== null)
+      ? [...instructions.map(() => null), ...input.systemCache]
+      : undefined,
     turns: input.turns,
     tools: list.listed.map(decodeTool),
     clientTools: clientTools(list),
@@ -211,7 +215,10 @@ function pick(body: JsonObject, names: readonly string[]): JsonObject {
  */
 function decodeContent(content: unknown, at: string, leftOut: Set<string>): ContentPart[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
-  return takenParts(content, at, leftOut, (part, path) => decodePart(part, path));
+  return takenParts(content, at, leftOut, (part, path) => {
+    const decoded = decodePart(part, path);
+    return decoded === null ? null : marked(decoded, breakpointOf(part));
+  });
 }
 
 /** Decodes the content of a message of the assistant's. */
@@ -223,11 +230,14 @@ function decodeAssistantContent(content: unknown, at: string, leftOut: Set<strin
   });
 }
 
-/** The texts of a message that may hold nothing else. */
-function textOfContent(content: unknown, at: string, leftOut: Set<string>): string {
-  if (typeof content === 'string') return content;
-  const texts = takenParts(content, at, leftOut, (part) => (isText(part) ? textOrNull(part.text) : null));
-  return texts.join('\n');
+/** The texts of a message that may hold nothing else, and the last mark among them. */
+function textOfContent(content: unknown, at: string, leftOut: Set<string>): TextPart {
+  if (typeof content === 'string') return { kind: 'text', text: content };
+  const parts = takenParts<TextPart>(content, at, leftOut, (part) => {
+    const text = isText(part) ? textOrNull(part.text) : null;
+    return text === null ? null : marked<TextPart>({ kind: 'text', text }, breakpointOf(part));
+  });
+  return marked<TextPart>({ kind: 'text', text: parts.map(({ text }) => text).join('\n') }, lastMark(parts));
 }
 
 /** @param take gives null for a part that is left out */
@@ -301,6 +311,8 @@ function noSource(part: JsonObject, at: string, member: string): GatewayError {
 interface DecodedInput {
   /** Texts of the instructions before the first turn. */
   readonly system: string[];
+  /** Their marks. */
+  readonly systemCache: (CacheMark | null)[];
   readonly turns: Turn[];
   /** The input ends with the wish for a compaction. */
   readonly wantsCompaction: boolean;
@@ -322,7 +334,7 @@ interface InputContext {
 function decodeInput(input: unknown, context: InputContext): DecodedInput {
   if (typeof input === 'string') {
     const turns = [userTurn([{ kind: 'text', text: input }])];
-    return { system: [], turns, wantsCompaction: false };
+    return { system: [], systemCache: [], turns, wantsCompaction: false };
   }
   const reader = new InputReader(context);
   const items = listOf(input);
@@ -334,12 +346,13 @@ function decodeInput(input: unknown, context: InputContext): DecodedInput {
     else if (index === items.length - 1) wantsCompaction = true;
     else throw invalidValue(at, `an item of type 'compaction_trigger' must be the last one`);
   });
-  const { system, turns } = reader;
-  return { system, turns, wantsCompaction };
+  const { system, systemCache, turns } = reader;
+  return { system, systemCache, turns, wantsCompaction };
 }
 
 class InputReader {
   readonly system: string[] = [];
+  readonly systemCache: (CacheMark | null)[] = [];
   readonly turns: Turn[] = [];
   readonly #context: InputContext;
   /** Names of the calls so far, by their ids: an output does not say which tool gave it. */
@@ -431,10 +444,14 @@ class InputReader {
     switch (role) {
       case 'system':
       case 'developer': {
-        const text = textOfContent(content, path, leftOut);
+        const { text, cache } = textOfContent(content, path, leftOut);
         if (text === '') break;
-        if (this.turns.length > 0) this.#turn({ role: 'system', text });
-        else this.system.push(text);
+        if (this.turns.length > 0)
+          this.#turn(marked<Turn & Cacheable>({ role: 'system', text }, cache ?? null));
+        else {
+          this.system.push(text);
+          this.systemCache.push(cache ?? null);
+        }
         break;
       }
       case 'user':
@@ -477,7 +494,12 @@ class InputReader {
 
   #output(callId: string, content: ToolResultPart['content'], at: string): void {
     const name = this.#called.get(callId) ?? '';
-    const result: ToolResultPart = { kind: 'toolResult', callId, name, content, isError: false, at };
+    // A result is marked as a whole.
+    const parts = content.map(({ cache: _own, ...part }) => part);
+    const result = marked<ToolResultPart>(
+      { kind: 'toolResult', callId, name, content: parts, isError: false, at },
+      lastMark(content),
+    );
     if (this.#results === null) {
       const results: UserPart[] = [];
       this.#turn(userTurn(results));
