@@ -1,8 +1,8 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { isSaid, type Setting, settingName } from '../conversation/setting-names.js';
-import { GatewayError } from '../errors.js';
-import { nameOfType } from '../wire/reading.js';
+import type { GatewayError } from '../errors.js';
+import { memberError, nameOfType } from '../wire/reading.js';
 
 /** The detail of a refusal: what type the refused thing has. */
 export function ofType(type: unknown): string {
@@ -29,11 +29,11 @@ export function unsupportedSetting(
  */
 export function unsupportedAt(at: string, to: TextProtocolName, detail: string): GatewayError {
   const what = detail === '' ? '' : ` ${detail}`;
-  return new GatewayError(
+  return memberError(
     'unsupported_parameter',
+    at,
     `'${at}'${what} cannot be translated for this model, whose upstream speaks the ${to} protocol. ` +
       'Leave it out, or use a model that is served in your own protocol.',
-    { param: at },
   );
 }
 
@@ -44,10 +44,10 @@ export function unsupportedAt(at: string, to: TextProtocolName, detail: string):
  */
 export function untranslatable(at: string, detail = ''): GatewayError {
   const what = detail === '' ? '' : ` ${detail}`;
-  return new GatewayError(
+  return memberError(
     'unsupported_parameter',
+    at,
     `'${at}'${what} is supported only by models whose upstream speaks your own protocol, which this one's does not.`,
-    { param: at },
   );
 }
 

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
-import { GatewayError } from '../errors.js';
+import type { GatewayError } from '../errors.js';
 import { type GuardSpec, MemberGuard } from '../wire/member-guard.js';
+import { memberError } from '../wire/reading.js';
 import { routedMembers } from '../wire/routed-members.js';
 import { acceptorOf, type CompiledSchema } from './accept.js';
 import { explain, requireExplainable } from './explain.js';
@@ -115,11 +116,11 @@ function strayKey(mixed: MixedBody, value: unknown): MixedBody['foreign'][number
 }
 
 function belongsElsewhere(mixed: MixedBody, stray: MixedBody['foreign'][number]): GatewayError {
-  return new GatewayError(
+  return memberError(
     'invalid_request_body',
+    stray.key,
     `This body looks like one for ${stray.endpoint}: it has '${stray.key}' and no '${mixed.own}'. ` +
       `Send it there, or send '${mixed.own}' here.`,
-    { param: stray.key },
   );
 }
 

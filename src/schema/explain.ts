@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { memberError } from '../wire/reading.js';
 import { asSchema, isType, keywords, type SchemaNode } from './node.js';
 
 type Path = readonly (string | number)[];
@@ -30,7 +31,7 @@ export function explain(schema: unknown, value: unknown): GatewayError {
   const expected = describe(wanted);
   if (problem.kind === 'missing_parameter') {
     const more = asksNothing(wanted) ? '' : `: expected ${expected}`;
-    return new GatewayError(problem.kind, `Missing required parameter '${param}'${more}.`, { param });
+    return memberError(problem.kind, param, `Missing required parameter '${param}'${more}.`);
   }
   const what = problem.kind === 'invalid_value' ? 'Invalid value' : 'Invalid type';
   const where = param === '' ? 'the request body' : `'${param}'`;

@@ -1,8 +1,8 @@
 import { type TObject, Type } from 'typebox';
-import { GatewayError } from '../errors.js';
+import type { GatewayError } from '../errors.js';
 import { MemberGuard } from '../wire/member-guard.js';
 import type { PartRules } from '../wire/part-names.js';
-import { missingValue } from '../wire/reading.js';
+import { memberError, missingValue } from '../wire/reading.js';
 import type { CompiledSchema } from './accept.js';
 import { compileSchema } from './compile.js';
 import { asSchema, type SchemaNode } from './node.js';
@@ -191,5 +191,5 @@ function repeated(name: string): GatewayError {
 }
 
 function refused(name: string, what: string): GatewayError {
-  return new GatewayError('invalid_request', `The part '${name}' of the form ${what}.`, { param: name });
+  return memberError('invalid_request', name, `The part '${name}' of the form ${what}.`);
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.js';
+import { type ErrorKind, GatewayError } from '../errors.js';
 import { type JsonObject, numberOrNull, textOrNull } from './json.js';
 
 /*
@@ -17,16 +17,19 @@ export function nameOfType(word: unknown): string {
   return name.slice(0, isSplit ? longestName - 1 : longestName);
 }
 
+/** An error about a member of a client's body or query. @param at its path */
+export function memberError(kind: ErrorKind, at: string, message: string): GatewayError {
+  return new GatewayError(kind, message, { param: at });
+}
+
 /** The 400 for a member that is not there. @param at its path in the client's body, as of those below */
 export function missingValue(at: string, wanted: string): GatewayError {
-  return new GatewayError('missing_parameter', `Missing required parameter '${at}': expected ${wanted}.`, {
-    param: at,
-  });
+  return memberError('missing_parameter', at, `Missing required parameter '${at}': expected ${wanted}.`);
 }
 
 /** The 400 for a value of another type than the one that is wanted. */
 export function wrongType(at: string, wanted: string): GatewayError {
-  return new GatewayError('invalid_request', `Invalid type for '${at}': expected ${wanted}.`, { param: at });
+  return memberError('invalid_request', at, `Invalid type for '${at}': expected ${wanted}.`);
 }
 
 /** The 400 for a value that the schema lets through and that means nothing. */
@@ -36,15 +39,15 @@ export function wrongValue(at: string, wanted: string): GatewayError {
 
 /** The same. @param why a part of a sentence */
 export function invalidValue(at: string, why: string): GatewayError {
-  return new GatewayError('invalid_value', `Invalid value for '${at}': ${why}.`, { param: at });
+  return memberError('invalid_value', at, `Invalid value for '${at}': ${why}.`);
 }
 
 /** The 400 for a field of a form that comes as a file. */
 export function noFile(name: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'invalid_request',
+    name,
     `'${name}' is not taken as a file here: send its value without a filename.`,
-    { param: name },
   );
 }
 

@@ -3,8 +3,8 @@ import type { Answer } from '../answer.js';
 import { objectArguments } from '../call-arguments.js';
 import { clientTraitsOf } from '../client-traits.js';
 import type { StreamEvent } from '../events.js';
-import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
-import type { AnswerRestorer, FitContext, Fitted } from './fitted.js';
+import type { ConversationRequest, ToolCallPart } from '../request.js';
+import { type AnswerRestorer, type FitContext, type Fitted, mapCalls } from './fitted.js';
 import { ObjectText } from './object-text.js';
 
 /**
@@ -16,26 +16,14 @@ export function fitCallArguments(
   request: ConversationRequest,
   { rules: { callArguments } }: FitContext,
 ): Fitted | null {
-  const fitted = callArguments === 'object' ? withObjects(request) : request;
+  const turns = callArguments === 'object' ? mapCalls(request.turns, withObject) : request.turns;
   const restorer = clientTraitsOf(request).objectArguments ? new CallObjects() : null;
-  return fitted === request && restorer === null ? null : { request: fitted, restorer };
+  if (turns === request.turns) return restorer === null ? null : { request, restorer };
+  return { request: { ...request, turns }, restorer };
 }
 
-function withObjects(request: ConversationRequest): ConversationRequest {
-  if (!request.turns.some((turn) => turn.role === 'assistant' && turn.parts.some(isWrong))) return request;
-  return { ...request, turns: request.turns.map(mended) };
-}
-
-function isWrong(part: AssistantPart): part is ToolCallPart {
-  return part.kind === 'toolCall' && !part.custom && !isObjectText(part.input);
-}
-
-function mended(turn: Turn): Turn {
-  if (turn.role !== 'assistant') return turn;
-  return {
-    ...turn,
-    parts: turn.parts.map((part) => (isWrong(part) ? { ...part, input: objectArguments(part.input) } : part)),
-  };
+function withObject(call: ToolCallPart): ToolCallPart {
+  return call.custom || isObjectText(call.input) ? call : { ...call, input: objectArguments(call.input) };
 }
 
 /** The end of a call whose object has broken off. */

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../wire/json.js';
 import type { Answer, AnswerPart } from '../answer.js';
 import type { StreamEvent } from '../events.js';
-import type { AssistantPart, ConversationRequest, Tool, ToolCallPart, Turn } from '../request.js';
-import { type AnswerRestorer, type FitContext, type Fitted, mapParts } from './fitted.js';
+import type { ConversationRequest, Tool, ToolCallPart } from '../request.js';
+import { type AnswerRestorer, type FitContext, type Fitted, mapCalls, mapParts } from './fitted.js';
 import { MemberText, memberOf } from './member-reader.js';
 
 /** Argument of the function that stands for a tool of free text. */
@@ -18,7 +18,7 @@ export function fitCustomTools(
 ): Fitted | null {
   if (customTools === 'always' || (customTools === 'option' && options.customTools)) return null;
   const names = new Set(request.tools.filter(({ custom }) => custom !== undefined).map(({ name }) => name));
-  const turns = request.turns.some(callsCustom) ? request.turns.map(withFunctions) : request.turns;
+  const turns = mapCalls(request.turns, withFunction);
   if (names.size === 0)
     return turns === request.turns ? null : { request: { ...request, turns }, restorer: null };
   return {
@@ -27,20 +27,8 @@ export function fitCustomTools(
   };
 }
 
-function isCustomCall(part: AssistantPart): part is ToolCallPart {
-  return part.kind === 'toolCall' && part.custom;
-}
-
-function callsCustom(turn: Turn): boolean {
-  return turn.role === 'assistant' && turn.parts.some(isCustomCall);
-}
-
-function withFunctions(turn: Turn): Turn {
-  if (turn.role !== 'assistant') return turn;
-  const parts = turn.parts.map((part) =>
-    isCustomCall(part) ? { ...part, custom: false, input: JSON.stringify({ [argument]: part.input }) } : part,
-  );
-  return { ...turn, parts };
+function withFunction(call: ToolCallPart): ToolCallPart {
+  return call.custom ? { ...call, custom: false, input: JSON.stringify({ [argument]: call.input }) } : call;
 }
 
 function asFunction(tool: Tool): Tool {

@@ -2,7 +2,7 @@ import type { Answer, AnswerPart } from '../answer.js';
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
-import type { ConversationRequest } from '../request.js';
+import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
 
 /** Makes an answer again what the client expects, after its request was changed. One for each attempt. */
 export interface AnswerRestorer {
@@ -46,6 +46,29 @@ export function mapParts(answer: Answer, change: (part: AnswerPart, choice: numb
     parts: choice.parts.map((part) => change(part, index)),
   }));
   return { ...answer, choices };
+}
+
+/** The turn with each call of the assistant's changed; the same one where none is. */
+export function withCalls<Of extends Turn>(turn: Of, change: (call: ToolCallPart) => ToolCallPart): Of {
+  if (turn.role !== 'assistant') return turn;
+  let parts: AssistantPart[] | null = null;
+  for (let index = 0; index < turn.parts.length; index++) {
+    const part = turn.parts[index] as AssistantPart;
+    const changed = part.kind === 'toolCall' ? change(part) : part;
+    if (changed === part) continue;
+    parts ??= [...turn.parts];
+    parts[index] = changed;
+  }
+  return parts === null ? turn : { ...turn, parts };
+}
+
+/** The same of all turns. */
+export function mapCalls(
+  turns: readonly Turn[],
+  change: (call: ToolCallPart) => ToolCallPart,
+): readonly Turn[] {
+  const changed = turns.map((turn) => withCalls(turn, change));
+  return changed.some((turn, index) => turn !== turns[index]) ? changed : turns;
 }
 
 /** Whether an answer has a part of reasoning: most have none, and then nothing of them is to be moved. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Answer } from '../answer.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, ToolChoice, Turn } from '../request.js';
-import { type AnswerRestorer, type FitContext, type Fitted, mapParts } from './fitted.js';
+import { type AnswerRestorer, type FitContext, type Fitted, mapParts, withCalls } from './fitted.js';
 
 const hashLength = 8;
 
@@ -79,14 +79,7 @@ function renamed(turn: Turn, nameOf: Rename): Turn {
         part.kind === 'toolResult' ? { ...part, name: nameOf(part.name) } : part,
       ),
     };
-  if (turn.role === 'assistant')
-    return {
-      ...turn,
-      parts: turn.parts.map((part) =>
-        part.kind === 'toolCall' ? { ...part, name: nameOf(part.name) } : part,
-      ),
-    };
-  return turn;
+  return withCalls(turn, (call) => ({ ...call, name: nameOf(call.name) }));
 }
 
 function namesIn(choice: ToolChoice | null): readonly string[] {

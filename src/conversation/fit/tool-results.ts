@@ -8,7 +8,7 @@ import type {
   Turn,
   UserPart,
 } from '../request.js';
-import type { FitContext, Fitted } from './fitted.js';
+import { type FitContext, type Fitted, withCalls } from './fitted.js';
 
 type AssistantTurn = Extract<Turn, { readonly role: 'assistant' }>;
 
@@ -40,7 +40,7 @@ export function fitToolResults(
     const { calling, behind, end } = exchangeAt(turns, at);
     if (uniqueCalls === 'answer') ids = new CallIds();
     const waiting = new WaitingCalls(ids);
-    for (const turn of calling) mended.push(withOwnIds(turn, waiting));
+    for (const turn of calling) mended.push(withCalls(turn, (call) => waiting.add(call)));
     const answering = behind.map((turn) => withPairedResults(turn, waiting));
     const missing = waiting.rest();
     if (missing.length > 0) mended.push({ role: 'user', parts: missing.map(missingResult) });
@@ -123,17 +123,6 @@ class WaitingCalls {
   rest(): ToolCallPart[] {
     return [...this.#calls];
   }
-}
-
-function withOwnIds(turn: AssistantTurn, waiting: WaitingCalls): AssistantTurn {
-  let isSame = true;
-  const parts = turn.parts.map((part) => {
-    if (part.kind !== 'toolCall') return part;
-    const own = waiting.add(part);
-    isSame &&= own === part;
-    return own;
-  });
-  return isSame ? turn : { ...turn, parts };
 }
 
 function withPairedResults(turn: Turn, waiting: WaitingCalls): Turn {

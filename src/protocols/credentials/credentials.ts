@@ -2,6 +2,7 @@ import type { ConfiguredHeaders, KeyHeader, Protocol, Upstream, UpstreamKind } f
 import { GatewayError } from '../../errors.js';
 import { type HeadLines, headerLinesOf, joinLines, LinePair, noLines } from '../../wire/head.js';
 import { queryParameter } from '../../wire/query.js';
+import { memberError } from '../../wire/reading.js';
 import { editedList } from '../../wire/token-list.js';
 
 /** Which credentials a route accepts. */
@@ -88,23 +89,23 @@ export function checkVendorcVersion(style: AuthStyle, version: string): GatewayE
 
 /** The 400 for a header whose value would go to an upstream, and cannot. */
 export function unwritableHeader(name: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'invalid_value',
+    name,
     `The header '${name}' holds a character that no upstream can be sent: use printable ASCII.`,
-    { param: name },
   );
 }
 
 const datePattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
-const versionMissing = new GatewayError(
+const versionMissing = memberError(
   'missing_parameter',
+  'vendorc-version',
   `The header 'anthropic-version' (or 'vendorc-version') is required; its value is a date such as 2023-06-01.`,
-  { param: 'vendorc-version' },
 );
-const versionInvalid = new GatewayError(
+const versionInvalid = memberError(
   'invalid_value',
+  'vendorc-version',
   `The header 'anthropic-version' (or 'vendorc-version') must be a date such as 2023-06-01.`,
-  { param: 'vendorc-version' },
 );
 
 /** The key in a place that belongs to the style alone, or an empty string. */

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { LeftOut } from '../../conversation/left-out.js';
-import { GatewayError } from '../../errors.js';
+import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, listOf, parseObject } from '../../wire/json.js';
+import { memberError } from '../../wire/reading.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, type OtherForm, plainEndpoint } from '../endpoint.js';
 import { amendedTo } from './encoding.js';
 import {
   cutVectors,
+  listed,
   openaiKey,
   openaiOnGoogle,
   openaiRules,
@@ -88,15 +90,13 @@ function readBody(body: JsonObject, version: Version, leftOut: LeftOut): Wanted 
   if (listOf(body.images).length > 0) throw noText('images');
   const types = body.embedding_types ?? (version === '1' ? null : ['float']);
   if (types !== null && !Array.isArray(types))
-    throw new GatewayError('invalid_value', "'embedding_types' must be a list.", {
-      param: 'embedding_types',
-    });
+    throw memberError('invalid_value', 'embedding_types', "'embedding_types' must be a list.");
   const odd = types?.find((type) => !knownTypes.has(type));
   if (odd !== undefined)
-    throw new GatewayError(
+    throw memberError(
       'unsupported_parameter',
+      'embedding_types',
       "'embedding_types' may have 'float' and 'base64' for this model, whose upstream has embeddings in another form.",
-      { param: 'embedding_types' },
     );
   return { texts: textsOf(body), types: types === null ? null : [...new Set(types.map(String))] };
 }
@@ -108,9 +108,7 @@ function textsOf({ texts, inputs }: JsonObject): readonly string[] {
       throw noText(`texts[${index}]`);
     });
   if (!Array.isArray(inputs) || inputs.length === 0)
-    throw new GatewayError('missing_parameter', "'texts' must name at least one text.", {
-      param: 'texts',
-    });
+    throw memberError('missing_parameter', 'texts', "'texts' must name at least one text.");
   return inputs.map((input, index) => {
     const parts = isObject(input) ? listOf(input.content) : [];
     const said = parts.map((part) => {
@@ -123,9 +121,7 @@ function textsOf({ texts, inputs }: JsonObject): readonly string[] {
 }
 
 function noText(at: string): GatewayError {
-  return new GatewayError('unsupported_parameter', `'${at}' is no text: for this model send texts.`, {
-    param: at,
-  });
+  return memberError('unsupported_parameter', at, `'${at}' is no text: for this model send texts.`);
 }
 
 /** @param answer of `/embeddings` */
@@ -157,8 +153,7 @@ function write(answer: Buffer, { texts, types }: Wanted, version: Version): Buff
 /** The list of all vectors, each as it was written. */
 function floats(answer: Buffer, count: number): Buffer {
   const vectors = vectorsInOrder(cutVectors(amendedTo(false, answer), openaiKey), count);
-  const pieces = vectors.flatMap((vector, index) => (index === 0 ? [vector] : [Buffer.from(','), vector]));
-  return Buffer.concat([Buffer.from('['), ...pieces, Buffer.from(']')]);
+  return Buffer.concat([Buffer.from('['), ...listed(vectors, () => '', ''), Buffer.from(']')]);
 }
 
 /** The same as single-precision numbers, little-endian, in base64. */

@@ -5,6 +5,7 @@ import { type Usage, withCharges } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
 import { countOf, countOrNone, isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { afterColon, endOfValue, lastObjectStart, mostDepth } from '../../wire/json-skip.js';
+import { memberError } from '../../wire/reading.js';
 import { noEffects } from '../effects.js';
 import { type Endpoint, type OtherForm, type OtherFormRequest, plainEndpoint } from '../endpoint.js';
 import { partsByModality } from '../modality-tokens.js';
@@ -96,11 +97,7 @@ const contentsOnOpenai: OtherForm = onOpenai((body, names, leftOut) => {
   return openaiRequest(texts, first, names.upstream, (vectors, usage) =>
     Buffer.concat([
       Buffer.from('{"embeddings":['),
-      ...vectors.flatMap((vector, index) => [
-        Buffer.from(`${index === 0 ? '' : ','}{"values":`),
-        vector,
-        Buffer.from('}'),
-      ]),
+      ...listed(vectors, () => '{"values":', '}'),
       Buffer.from(`]${usage}}`),
     ]),
   );
@@ -160,6 +157,19 @@ function complete(vectors: readonly (Buffer | undefined)[]): readonly Buffer[] {
   return all;
 }
 
+/** The vectors as elements of a list, with something before and behind each. */
+export function listed(
+  vectors: readonly Buffer[],
+  before: (index: number) => string,
+  behind: string,
+): readonly Buffer[] {
+  return vectors.flatMap((vector, index) => [
+    Buffer.from((index === 0 ? '' : ',') + before(index)),
+    vector,
+    Buffer.from(behind),
+  ]);
+}
+
 function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): Buffer {
   const { rest, vectors } = cutVectors(answer, googleKey);
   const given = isObject(rest) && Array.isArray(rest.embeddings) ? rest.embeddings : [];
@@ -173,11 +183,7 @@ function openaiAnswer(answer: Buffer, texts: readonly string[], model: string): 
   const tokens = googleUsage(answer)?.input ?? bodyEstimate(Buffer.from(texts.join('\n')));
   return Buffer.concat([
     Buffer.from('{"object":"list","data":['),
-    ...ordered.flatMap((vector, index) => [
-      Buffer.from(`${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":`),
-      vector,
-      Buffer.from('}'),
-    ]),
+    ...listed(ordered, (index) => `{"object":"embedding","index":${index},"embedding":`, '}'),
     Buffer.from(
       `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`,
     ),
@@ -230,15 +236,15 @@ function leaveOthers(body: JsonObject, known: readonly string[], leftOut: LeftOu
 }
 
 function notText(at: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'unsupported_parameter',
+    at,
     `'${at}' is no text: for this model, whose upstream has embeddings in another form, send texts.`,
-    { param: at },
   );
 }
 
 function invalid(param: string, what: string): GatewayError {
-  return new GatewayError('invalid_value', `'${param}' ${what}`, { param });
+  return memberError('invalid_value', param, `'${param}' ${what}`);
 }
 
 const OPEN_BRACKET = 0x5b;

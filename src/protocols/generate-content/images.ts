@@ -1,10 +1,9 @@
 import { urlOfMedia } from '../../conversation/media-source.js';
 import type { MediaPart } from '../../conversation/request.js';
-import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject, textOf } from '../../wire/json.js';
-import { wrongValue } from '../../wire/reading.js';
+import { memberError, wrongValue } from '../../wire/reading.js';
 import type { ImagesTranslation, MadeImages, Placed, WantedImages } from '../images-translation.js';
 import { unreadMembers } from '../unread.js';
 import { untranslatable } from '../unsupported.js';
@@ -63,10 +62,10 @@ function decode(body: JsonObject): WantedImages {
     }
   }
   if (texts.length === 0)
-    throw new GatewayError(
+    throw memberError(
       'missing_parameter',
+      'contents',
       "'contents' has no text: expected a part with a 'text' that says what the image is to be.",
-      { param: 'contents' },
     );
   return {
     prompt: texts.join('\n\n'),

@@ -48,7 +48,14 @@ const objectKeys = ['properties', 'required', 'additionalProperties', 'patternPr
 const texts = ['title', 'description', 'pattern'] as const;
 const bounds = ['minimum', 'maximum'] as const;
 /** 64-bit integers, which protocol buffers write as strings. */
-const limits = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'] as const;
+export const schemaLimits = [
+  'minItems',
+  'maxItems',
+  'minLength',
+  'maxLength',
+  'minProperties',
+  'maxProperties',
+] as const;
 /** All members that are read. */
 const keywords = [
   '$ref',
@@ -66,7 +73,7 @@ const keywords = [
   ...objectKeys,
   ...texts,
   ...bounds,
-  ...limits,
+  ...schemaLimits,
 ] as const;
 
 /**
@@ -311,7 +318,8 @@ function writePlain(schema: JsonObject, writing: Writing): Members {
   if (Array.isArray(values)) addValues(members, values);
   if (schema.default !== undefined && schema.default !== null) members.default = schema.default;
   for (const name of bounds) if (typeof schema[name] === 'number') members[name] = schema[name];
-  for (const name of limits) if (Number.isSafeInteger(schema[name])) members[name] = String(schema[name]);
+  for (const name of schemaLimits)
+    if (Number.isSafeInteger(schema[name])) members[name] = String(schema[name]);
   if (type === 'ARRAY') members.items = writeItems(schema, writing);
   if (isObject(schema.properties)) addProperties(members, schema.properties, schema.required, writing);
   if (type === 'OBJECT') members.properties ??= anyProperties;

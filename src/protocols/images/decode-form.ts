@@ -1,9 +1,9 @@
-import { GatewayError } from '../../errors.js';
+import type { GatewayError } from '../../errors.js';
 import { type ImageSource, readImageFile } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { entryOf } from '../../wire/entry-of.js';
 import type { FormPart } from '../../wire/multipart.js';
-import { noFile } from '../../wire/reading.js';
+import { memberError, noFile } from '../../wire/reading.js';
 import { promptRequest } from './decode.js';
 import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
 import { formFields, formFieldsType } from './schema.js';
@@ -76,7 +76,5 @@ function readField(name: string, values: readonly string[]): unknown {
 }
 
 function givenTwice(name: string): GatewayError {
-  return new GatewayError('invalid_request', `The form has '${name}' more than once: send it once.`, {
-    param: name,
-  });
+  return memberError('invalid_request', name, `The form has '${name}' more than once: send it once.`);
 }

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../wire/json.js';
-import { missingValue, wrongValue } from '../../wire/reading.js';
+import { memberError, missingValue, wrongValue } from '../../wire/reading.js';
 import {
   type ImageOperation,
   type ImageRequest,
@@ -92,9 +92,7 @@ export function promptRequest(
 }
 
 function notWithInput(at: string, advice: string): GatewayError {
-  return new GatewayError('unsupported_parameter', `'${at}' is not supported beside 'input'. ${advice}`, {
-    param: at,
-  });
+  return memberError('unsupported_parameter', at, `'${at}' is not supported beside 'input'. ${advice}`);
 }
 
 /** The images of a member that holds one or a list. */
@@ -109,10 +107,10 @@ function decodeReference(reference: unknown, at: string): ImageSource {
   if (typeof reference === 'string') return readImageText(reference, at);
   const { image_url: url, file_id: file } = objectOf(reference);
   if ((file ?? null) !== null) {
-    throw new GatewayError(
+    throw memberError(
       'unsupported_parameter',
+      `${at}.file_id`,
       `'${at}.file_id' is not supported: files are not kept here. Send the image in '${at}.image_url', as a URL or a data URL.`,
-      { param: `${at}.file_id` },
     );
   }
   if (typeof url !== 'string') throw missingValue(`${at}.image_url`, 'the URL of an image or a data URL');
@@ -123,7 +121,7 @@ function requirePrompt(prompt: string, at: string): string {
   if (prompt === '') {
     if (at === 'prompt') throw missingValue(at, 'a non-empty string');
     const message = `'${at}' has no text: expected an item with a 'text' that says what the image is to be.`;
-    throw new GatewayError('missing_parameter', message, { param: at });
+    throw memberError('missing_parameter', at, message);
   }
   // A pair of surrogates is one character.
   if (prompt.length > longestPrompt && [...prompt].length > longestPrompt)
@@ -138,10 +136,10 @@ function requireImages(
 ): readonly ImageSource[] {
   if (operation === 'generate') return images;
   if (images.length === 0) {
-    throw new GatewayError(
+    throw memberError(
       'missing_parameter',
+      at,
       `Missing an image to edit: expected at least one in '${at}'. Without one, use POST /v1/images/generations.`,
-      { param: at },
     );
   }
   if (images.length > mostImages) throw wrongValue(at, `at most ${mostImages} images`);

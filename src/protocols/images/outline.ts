@@ -9,7 +9,7 @@ import {
 import { isObject, type JsonObject, textOf, textOrNull } from '../../wire/json.js';
 import { foldName } from '../../wire/member-guard.js';
 import type { FormPart } from '../../wire/multipart.js';
-import { noFile, wrongValue } from '../../wire/reading.js';
+import { memberError, noFile, wrongValue } from '../../wire/reading.js';
 import { imageName, isTextPart } from './decode-form.js';
 import type { ImageStyle } from './fetched.js';
 import { type ImageForm, type ImageFormat, type ImageOperation, imageMembers } from './request.js';
@@ -69,10 +69,10 @@ function largest(members: Iterable<HeldMember>): number | null {
 }
 
 function inText(at: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'unsupported_parameter',
+    at,
     `'${at}' stands in a text, in which it could come twice: send it in an object.`,
-    { param: at },
   );
 }
 

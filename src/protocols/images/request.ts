@@ -1,6 +1,7 @@
-import { GatewayError } from '../../errors.js';
+import type { GatewayError } from '../../errors.js';
 import type { ImageFile, ImageSource } from '../../media/image.js';
 import type { JsonObject } from '../../wire/json.js';
+import { memberError } from '../../wire/reading.js';
 
 export type ImageOperation = 'generate' | 'edit';
 
@@ -63,16 +64,14 @@ export interface ImageCall {
 
 /** The 400 for an image, or a mask, in a body that asks for a new image. @param at its path */
 export function imageOnGeneration(at: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'unsupported_parameter',
+    at,
     `'${at}' is not supported here: an image is made of a text alone. Send images to POST /v1/images/edits.`,
-    { param: at },
   );
 }
 
 /** The 400 for a setting that the model's upstream cannot say and that may not be left out. @param at its path */
 export function unsupportedByUpstream(at: string, detail: string): GatewayError {
-  return new GatewayError('unsupported_parameter', `'${at}' is not supported for this model: ${detail}.`, {
-    param: at,
-  });
+  return memberError('unsupported_parameter', at, `'${at}' is not supported for this model: ${detail}.`);
 }

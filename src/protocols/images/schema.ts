@@ -7,6 +7,7 @@ import { imageCountMembers } from '../../wire/count-members.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { PartRules } from '../../wire/part-names.js';
+import { memberError } from '../../wire/reading.js';
 import type { ImageForm } from './request.js';
 
 /** Most images that an edit takes which is converted. */
@@ -154,21 +155,21 @@ export function formOf(body: JsonObject): ImageForm | GatewayError {
   const hasPrompt = isGiven(body, 'prompt');
   const hasInput = isGiven(body, 'input');
   if (hasPrompt && hasInput)
-    return new GatewayError('invalid_request', `The body has both 'prompt' and 'input'. ${bothForms}`, {
-      param: 'input',
-    });
+    return memberError('invalid_request', 'input', `The body has both 'prompt' and 'input'. ${bothForms}`);
   if (hasPrompt) return 'prompt';
   if (hasInput) return 'input';
   const stray = foreign.find(({ key }) => isGiven(body, key));
   if (stray === undefined)
-    return new GatewayError('missing_parameter', `The body has neither 'prompt' nor 'input'. ${bothForms}`, {
-      param: 'prompt',
-    });
-  return new GatewayError(
+    return memberError(
+      'missing_parameter',
+      'prompt',
+      `The body has neither 'prompt' nor 'input'. ${bothForms}`,
+    );
+  return memberError(
     'invalid_request_body',
+    stray.key,
     `This body looks like one for ${stray.endpoint}: it has '${stray.key}' and neither 'prompt' nor 'input'. ` +
       `Send it there. ${bothForms}`,
-    { param: stray.key },
   );
 }
 

@@ -43,6 +43,7 @@ import {
   withMembers,
   withoutMembers,
 } from '../../wire/json-skip.js';
+import { memberError } from '../../wire/reading.js';
 import { eventEnd, eventObject } from '../../wire/sse.js';
 
 /**
@@ -270,15 +271,15 @@ function partsOf({ settings, messages, reply }: KeptMessage): readonly ThreadPar
 }
 
 function threadNotFound(id: string): GatewayError {
-  return new GatewayError('thread_not_found', `No thread is known here that has the message${shownId(id)}.`, {
-    param: 'thread.previous_message_id',
-  });
+  return memberError(
+    'thread_not_found',
+    'thread.previous_message_id',
+    `No thread is known here that has the message${shownId(id)}.`,
+  );
 }
 
 function containerNotFound(id: string): GatewayError {
-  return new GatewayError('item_not_found', `Container with id${shownId(id)} not found.`, {
-    param: 'container',
-  });
+  return memberError('item_not_found', 'container', `Container with id${shownId(id)} not found.`);
 }
 
 const containerKey = needleOf('"container"');

@@ -1,6 +1,6 @@
 import type { Model, Protocol } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
 import { queryParameter } from '../../wire/query.js';
+import { memberError } from '../../wire/reading.js';
 import type { ModelListFormat } from '../credentials/credentials.js';
 import { anthropic } from '../error-formats/anthropic.js';
 import type { ErrorFormat } from '../error-formats/error-format.js';
@@ -71,10 +71,10 @@ export function modelObject(format: ModelListFormat, models: ReadonlyMap<string,
   const name = format === 'generateContent' ? bareName(id) : id;
   const model = models.get(name);
   if (model === undefined || !listFormat.offers(model)) {
-    throw new GatewayError(
+    throw memberError(
       'model_not_found',
+      'model',
       `The model '${name}' does not exist or is not available to this key in this format.`,
-      { param: 'model' },
     );
   }
   return listFormat.one(model);
@@ -126,9 +126,7 @@ function writeToken(name: string): string {
 function readToken(token: string): string {
   const name = Buffer.from(token, 'base64url').toString('utf8');
   if (writeToken(name) !== token) {
-    throw new GatewayError('invalid_value', `'pageToken' is not a token of this list.`, {
-      param: 'pageToken',
-    });
+    throw memberError('invalid_value', 'pageToken', `'pageToken' is not a token of this list.`);
   }
   return name;
 }
@@ -190,9 +188,7 @@ function wholeNumber(query: string, name: string, least: number): number | null 
   if (text === '') return null;
   const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
   if (value < least) {
-    throw new GatewayError('invalid_value', `'${name}' must be a whole number of at least ${least}.`, {
-      param: name,
-    });
+    throw memberError('invalid_value', name, `'${name}' must be a whole number of at least ${least}.`);
   }
   return value;
 }
@@ -204,7 +200,7 @@ function wholeNumber(query: string, name: string, least: number): number | null 
 function positionOf(models: readonly Model[], name: string, param: string): number {
   const index = models.findIndex((model) => model.name === name);
   if (index === -1) {
-    throw new GatewayError('invalid_value', `'${param}' does not point into this list.`, { param });
+    throw memberError('invalid_value', param, `'${param}' does not point into this list.`);
   }
   return index;
 }
@@ -230,14 +226,12 @@ function messagesModel(model: Model): string {
 function messagesModelList(models: readonly Model[], query: string): string {
   const limit = wholeNumber(query, 'limit', 1) ?? defaultLimit;
   if (limit > maximumLimit) {
-    throw new GatewayError('invalid_value', `'limit' must not be above ${maximumLimit}.`, { param: 'limit' });
+    throw memberError('invalid_value', 'limit', `'limit' must not be above ${maximumLimit}.`);
   }
   const after = queryParameter(query, 'after_id');
   const before = queryParameter(query, 'before_id');
   if (after !== '' && before !== '') {
-    throw new GatewayError('invalid_value', `'after_id' and 'before_id' cannot be used together.`, {
-      param: 'before_id',
-    });
+    throw memberError('invalid_value', 'before_id', `'after_id' and 'before_id' cannot be used together.`);
   }
   if (before !== '') {
     const end = positionOf(models, before, 'before_id');

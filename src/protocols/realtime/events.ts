@@ -5,6 +5,7 @@ import { costError, costsMore, isObject, parseJson, usualCost } from '../../wire
 import { skipSpace, textStart } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import { looksLikeText } from '../../wire/plain-text.js';
+import { memberError } from '../../wire/reading.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 import { openaiError } from '../error-formats/openai.js';
 import { encodedKeyError, keyError, vendorAccountErrorOf } from '../error-formats/vendor-account.js';
@@ -151,24 +152,22 @@ const notObject = new GatewayError(
 );
 
 function listed(name: string): GatewayError {
-  return new GatewayError('invalid_value', `The event's '${name}' is a list: send an object.`, {
-    param: name,
-  });
+  return memberError('invalid_value', name, `The event's '${name}' is a list: send an object.`);
 }
 
 function steered(name: SteeringMember): GatewayError {
-  return new GatewayError(
+  return memberError(
     'unsupported_parameter',
+    name,
     `The event has '${name}', which could lead the upstream elsewhere than the gateway's routing says: leave it out.`,
-    { param: name },
   );
 }
 
 function otherModel(model: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'invalid_value',
+    'session.model',
     `The session is one of the model '${model}': open another one for another model.`,
-    { param: 'session.model' },
   );
 }
 

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type AnswerCharges, inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import type { Usage } from '../../conversation/usage.js';
-import { isObject, type JsonObject, numberOrNull, objectOf, parseObject } from '../../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  numberOrNull,
+  objectOf,
+  parseObject,
+  textOrNull,
+} from '../../wire/json.js';
 import { type NumberNames, numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { lastMemberObject } from '../../wire/json-skip.js';
@@ -71,20 +78,11 @@ interface Wanted {
  * @returns what does so with a whole answer, and gives back the same buffer when nothing is to do
  */
 function rerankAmender(body: Buffer): (body: Buffer) => Buffer {
-  const request = parseBody(body, scanBody(body));
-  const wanted: Wanted = isObject(request)
-    ? {
-        model: typeof request.model === 'string' ? request.model : null,
-        most: countOrAll(request.top_n),
-      }
-    : { model: null, most: Number.POSITIVE_INFINITY };
+  const { model, top_n: count } = objectOf(parseBody(body, scanBody(body)));
+  const most = numberOrNull(count) ?? 0;
+  // What is no number of results is left to the upstream.
+  const wanted = { model: textOrNull(model), most: most >= 1 ? most : Number.POSITIVE_INFINITY };
   return (body) => amend(body, wanted);
-}
-
-/** What is no number of results is left to the upstream. */
-function countOrAll(count: unknown): number {
-  const number = numberOrNull(count) ?? 0;
-  return number >= 1 ? number : Number.POSITIVE_INFINITY;
 }
 
 function amend(body: Buffer, wanted: Wanted): Buffer {
@@ -155,10 +153,8 @@ function missingOf(answer: JsonObject, model: string | null): JsonObject {
 
 /** The tokens that the answer names in one of the two forms, or 0. */
 function tokensOf({ usage, meta }: JsonObject): number {
-  const counts: unknown[] = isObject(usage) ? [usage.total_tokens, usage.prompt_tokens] : [];
-  if (isObject(meta)) {
-    if (isObject(meta.tokens)) counts.push(meta.tokens.input_tokens);
-    if (isObject(meta.billed_units)) counts.push(meta.billed_units.input_tokens);
-  }
+  const { total_tokens: total, prompt_tokens: prompt } = objectOf(usage);
+  const { tokens, billed_units: billed } = objectOf(meta);
+  const counts = [total, prompt, objectOf(tokens).input_tokens, objectOf(billed).input_tokens];
   return counts.map(numberOrNull).find((count) => count !== null) ?? 0;
 }

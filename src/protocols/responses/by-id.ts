@@ -5,6 +5,7 @@ import { GatewayError } from '../../errors.js';
 import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
 import { queryParameter } from '../../wire/query.js';
+import { memberError } from '../../wire/reading.js';
 import { usageOfAnswer } from './answer/usage.js';
 import { noteCharges } from './charges.js';
 import { itemsIn, type KeptResponse, outputOf } from './kept.js';
@@ -73,19 +74,21 @@ export function asksForStream(query: string): boolean {
   if (queryParameter(query, 'stream') !== 'true') return false;
   const after = queryParameter(query, 'starting_after');
   if (after === '' || eventNumber.test(after)) return true;
-  throw new GatewayError('invalid_value', "'starting_after' is the sequence number of an event.", {
-    param: 'starting_after',
-  });
+  throw memberError(
+    'invalid_value',
+    'starting_after',
+    "'starting_after' is the sequence number of an event.",
+  );
 }
 
 const eventNumber = /^\d{1,15}$/;
 
 /** The vendor's 400 for a response that was not made in the background, as none of the gateway's own was. */
 export function notStreamable(): GatewayError {
-  return new GatewayError(
+  return memberError(
     'invalid_request',
+    'stream',
     'This response cannot be streamed because it was not created with background=true.',
-    { param: 'stream' },
   );
 }
 
@@ -189,11 +192,9 @@ export function readItemPage(query: string): ItemPage {
   const limit = queryParameter(query, 'limit');
   const order = queryParameter(query, 'order') || 'desc';
   if (limit !== '' && !(/^[1-9]\d{0,2}$/.test(limit) && Number(limit) <= maximumLimit))
-    throw new GatewayError('invalid_value', `'limit' must be a whole number from 1 to ${maximumLimit}.`, {
-      param: 'limit',
-    });
+    throw memberError('invalid_value', 'limit', `'limit' must be a whole number from 1 to ${maximumLimit}.`);
   if (order !== 'asc' && order !== 'desc')
-    throw new GatewayError('invalid_value', "'order' must be 'asc' or 'desc'.", { param: 'order' });
+    throw memberError('invalid_value', 'order', "'order' must be 'asc' or 'desc'.");
   return {
     limit: limit === '' ? defaultLimit : Number(limit),
     order,
@@ -210,7 +211,7 @@ export function itemPage(items: readonly JsonObject[], { limit, order, after }: 
   const ordered = order === 'asc' ? items : items.toReversed();
   const before = after === '' ? -1 : ordered.findIndex(({ id }) => id === after);
   if (after !== '' && before === -1)
-    throw new GatewayError('invalid_value', "'after' names no item of this response.", { param: 'after' });
+    throw memberError('invalid_value', 'after', "'after' names no item of this response.");
   const data = ordered.slice(before + 1, before + 1 + limit);
   return JSON.stringify({
     object: 'list',

@@ -20,10 +20,11 @@ import {
   turnsIn,
   writeHolder,
 } from '../../conversation/kept-turns.js';
-import { GatewayError } from '../../errors.js';
+import type { GatewayError } from '../../errors.js';
 import { entryOf } from '../../wire/entry-of.js';
 import { parseObject } from '../../wire/json.js';
 import { withoutMembers } from '../../wire/json-skip.js';
+import { memberError } from '../../wire/reading.js';
 import { containersIn, containersOf, mayRunCode } from './containers.js';
 import {
   clientItemNumber,
@@ -139,10 +140,10 @@ class Places {
 }
 
 function tooManyReferences(): GatewayError {
-  return new GatewayError(
+  return memberError(
     'invalid_value',
+    'input',
     `The input refers to more than ${mostReferences} items: send the items themselves.`,
-    { param: 'input' },
   );
 }
 
@@ -397,34 +398,30 @@ function outputItemsOf(response: string): OutputItems {
 }
 
 function previousNotFound(id: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'previous_response_not_found',
+    'previous_response_id',
     `Previous response with id${shownId(id)} not found.`,
-    {
-      param: 'previous_response_id',
-    },
   );
 }
 
 function conversationNotFound(id: string): GatewayError {
-  return new GatewayError('item_not_found', `Conversation with id${shownId(id)} not found.`, {
-    param: 'conversation',
-  });
+  return memberError('item_not_found', 'conversation', `Conversation with id${shownId(id)} not found.`);
 }
 
 function containerNotFound(id: string): GatewayError {
-  return new GatewayError('item_not_found', `Container with id${shownId(id)} not found.`, { param: 'tools' });
+  return memberError('item_not_found', 'tools', `Container with id${shownId(id)} not found.`);
 }
 
 function itemNotFound(id: string): GatewayError {
-  return new GatewayError('item_not_found', `Item with id${shownId(id)} not found.`, { param: 'input' });
+  return memberError('item_not_found', 'input', `Item with id${shownId(id)} not found.`);
 }
 
 function duplicateItem(id: string): GatewayError {
-  return new GatewayError(
+  return memberError(
     'invalid_value',
+    'input',
     `Duplicate item found with id${shownId(id)}. Remove duplicate items from your input and try again.`,
-    { param: 'input' },
   );
 }
 

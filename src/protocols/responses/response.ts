@@ -115,17 +115,11 @@ function members(settings: JsonObject, { list, unset }: Members): string {
 
 function memberText(name: string, value: unknown): string | null {
   if (value === undefined) return null;
-  if (name === 'reasoning') return isObject(value) ? reasoning(value) : null;
-  if (name === 'text') return isObject(value) ? format(value) : null;
-  return typeof value === 'number' ? String(value) : JSON.stringify(value);
-}
-
-function reasoning(own: JsonObject): string {
-  return JSON.stringify({ effort: null, summary: null, ...own });
-}
-
-function format(own: JsonObject): string {
-  return JSON.stringify({ ...own, format: own.format ?? { type: 'text' } });
+  if (typeof value === 'number') return String(value);
+  if (name !== 'reasoning' && name !== 'text') return JSON.stringify(value);
+  if (!isObject(value)) return null;
+  if (name === 'reasoning') return JSON.stringify({ effort: null, summary: null, ...value });
+  return JSON.stringify({ ...value, format: value.format ?? { type: 'text' } });
 }
 
 /** The JSON text of a response object. */

@@ -6,6 +6,7 @@ import { isObject, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
 import { skipSpace, withMembers, withoutMembers } from '../../wire/json-skip.js';
 import { type FoundMembers, noMembers } from '../../wire/member-guard.js';
+import { memberError } from '../../wire/reading.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 import { messageGuard } from './request/schema.js';
 import { frameResponse, responseText } from './response.js';
@@ -38,10 +39,10 @@ export function readMessage(message: Buffer): ClientMessage | GatewayError {
   if (found === null) return notAnObject(message);
   const type = found.taken.get('type');
   if (type !== wanted)
-    return new GatewayError(
+    return memberError(
       type === undefined ? 'missing_parameter' : 'invalid_value',
+      'type',
       `A message has the type 'response.create'${type === undefined ? '' : `, and not ${type.slice(0, 100)}`}.`,
-      { param: 'type' },
     );
   const isWarmUp = found.taken.get('generate') === 'false';
   return { body: withMembers('"stream":true', found.rest), isWarmUp, steering: members.steering };
@@ -82,7 +83,8 @@ export function readConversation(body: Buffer): MessageConversation | null {
   const { rest, taken } = found;
   const items = itemsOf(taken.get('input') ?? '[]');
   const previous = taken.get('previous_response_id') ?? 'null';
-  const previousId = idOf(previous);
+  // Members that are passed by are not looked into before: it may be no id.
+  const previousId = previous === 'null' ? null : textOf(previous);
   if (previousId === undefined && previous.startsWith('"')) throw invalidJson(body);
   if (items === null || previousId === undefined) return null;
   const store = taken.get('store');
@@ -102,12 +104,6 @@ export function readConversation(body: Buffer): MessageConversation | null {
 /** Whether a response is to be kept, by the JSON text of `store`; null where that says nothing. */
 export function storeOf(text: string | undefined): boolean | null {
   return text === 'true' ? true : text === 'false' ? false : null;
-}
-
-/** @returns null for none, undefined for what is no id: members that are passed by are not looked into before */
-function idOf(text: string): string | null | undefined {
-  if (text === 'null') return null;
-  return textOf(text);
 }
 
 /** @returns undefined for a JSON text that is no string, or a broken one */

@@ -107,16 +107,10 @@ function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): v
   else noteLost(part, source);
 }
 
+/** What tools that the vendor runs leave in a conversation. */
+export const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 /** What other protocols have nothing for: media, and what the vendor's own tools did. */
-const otherParts = [
-  'inlineData',
-  'fileData',
-  'audioTranscription',
-  'executableCode',
-  'codeExecutionResult',
-  'toolCall',
-  'toolResponse',
-];
+const otherParts = ['inlineData', 'fileData', 'audioTranscription', ...servedParts];
 
 export function noteLost(part: JsonObject, { lost }: AnswerSource): void {
   for (const name of otherParts) if (isObject(part[name])) lost?.add(name);

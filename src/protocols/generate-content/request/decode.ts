@@ -30,22 +30,17 @@ import {
 import { decodeStop, nameOfType, wholeOrNull, wrongValue } from '../../../wire/reading.js';
 import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
+import { servedParts } from '../answer/decode.js';
 import { CallIds } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
 import { addReasoning, decodeReasoning } from '../reasoning.js';
+import { schemaLimits } from '../schema-encode.js';
 import { inCamelCase, keyOf, memberOf, repeated, snakeCase } from '../spelling.js';
 
 /** Members of a `Schema` that JSON Schema does not know. */
 const ownMembers: ReadonlySet<string> = new Set(['nullable', 'example', 'propertyOrdering']);
 /** Limits that are 64-bit integers, which protocol buffers write as strings. */
-const limits: ReadonlySet<string> = new Set([
-  'minItems',
-  'maxItems',
-  'minLength',
-  'maxLength',
-  'minProperties',
-  'maxProperties',
-]);
+const limits: ReadonlySet<string> = new Set(schemaLimits);
 const camelNames: ReadonlyMap<string, string> = new Map(
   ['anyOf', 'propertyOrdering', 'additionalProperties', ...limits].map((name) => [snakeCase(name), name]),
 );
@@ -405,9 +400,6 @@ function isUnsigned(part: AssistantPart | undefined): boolean {
 function isBare(part: JsonObject): boolean {
   return Object.keys(part).every((key) => part[key] === null || key === keyOf(part, 'thoughtSignature'));
 }
-
-/** What tools that the vendor runs leave in a conversation: it is left out, and `readMembers` tells of it. */
-const servedParts = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 
 /** A text or a medium, or null for a text that is empty and for what a tool of the vendor's left there. */
 function spokenPart(part: JsonObject, at: string): ContentPart | null {

@@ -6,7 +6,6 @@ import type {
   MediaPart,
   OutputFormat,
   Tool,
-  ToolCallPart,
   ToolChoice,
   ToolResultPart,
   Turn,
@@ -231,15 +230,12 @@ function modelParts(turns: readonly Turn[], { target, names }: Writing): string 
 
 /** The members of a part, or nothing for an empty text. */
 function modelMembers(part: Exclude<AssistantPart, { readonly kind: 'reasoning' }>): string {
-  if (part.kind === 'toolCall') return callMembers(part);
+  if (part.kind === 'toolCall')
+    // The text of the arguments goes in as it is: a parse would round its large numbers.
+    return `"functionCall":{"id":${JSON.stringify(part.id)},"name":${JSON.stringify(part.name)},"args":${part.input}}`;
   if (part.kind === 'text' || part.kind === 'refusal')
     return part.text === '' ? '' : `"text":${quoted(part.text)}`;
   return mediaMembers(part);
-}
-
-function callMembers({ id, name, input }: ToolCallPart): string {
-  // The text goes in as it is: a parse would round its large numbers.
-  return `"functionCall":{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${input}}`;
 }
 
 function signed(members: string, signature: string): string {

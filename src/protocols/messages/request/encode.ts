@@ -18,9 +18,9 @@ import type {
 import { leaveOut, settingName } from '../../../conversation/setting-names.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { toolParameters } from '../../../conversation/tool-parameters.js';
-import { GatewayError } from '../../../errors.js';
+import type { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
-import { wholeOrNull } from '../../../wire/reading.js';
+import { memberError, wholeOrNull } from '../../../wire/reading.js';
 import { ofType, refuseUnsayable, unsupportedAt } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
 import { encodeSearch, searchName } from '../search-tool.js';
@@ -299,11 +299,11 @@ function encodeMessages(request: ConversationRequest): EncodedMessages {
 /** The 400 for a conversation that has instructions at the most. */
 function nothingSaid(from: TextProtocolName): GatewayError {
   const param = settingName(from, 'prefill');
-  return new GatewayError(
+  return memberError(
     'invalid_value',
+    param,
     `Invalid value for '${param}': this model needs at least one message of the user that is not empty. ` +
       'Send a message of the user for the model to answer.',
-    { param },
   );
 }
 

@@ -1,10 +1,9 @@
 import { type TSchema, Type } from 'typebox';
-import { GatewayError } from '../../../errors.js';
 import type { CompiledSchema } from '../../../schema/accept.js';
 import { compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import { bodies, flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
-import { missingValue } from '../../../wire/reading.js';
+import { memberError, missingValue } from '../../../wire/reading.js';
 
 const textBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
 const base64Source = Type.Object({
@@ -163,7 +162,7 @@ export const messagesRequest: CompiledSchema = {
     if (error.kind !== 'missing_parameter' || error.param !== 'max_tokens') return error;
     // A chat body has the same members and no need of a limit.
     const hint = ' If the body is for POST /v1/chat/completions, send it there.';
-    return new GatewayError(error.kind, error.message + hint, { param: error.param });
+    return memberError(error.kind, error.param, error.message + hint);
   },
 };
 

@@ -1,4 +1,4 @@
-import type { Answer, AnswerPart, AnswerText, UrlCitation } from '../../../conversation/answer.js';
+import type { Answer, AnswerPart, UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
@@ -74,16 +74,9 @@ export function partsOfItem(item: unknown, source: AnswerSource, at: string): An
 function contentParts(part: unknown, source: AnswerSource): AnswerPart[] {
   if (!isObject(part)) return [];
   if (part.type === 'refusal') return [{ kind: 'refusal', text: textOf(part.refusal) }];
-  return part.type === 'output_text' ? [answerText(part, source)] : [];
-}
-
-function answerText(part: JsonObject, source: AnswerSource): AnswerText {
-  return {
-    kind: 'text',
-    text: textOf(part.text),
-    citations: citationsOf(part.annotations, source),
-    logprobs: logprobsIn(part.logprobs),
-  };
+  if (part.type !== 'output_text') return [];
+  const citations = citationsOf(part.annotations, source);
+  return [{ kind: 'text', text: textOf(part.text), citations, logprobs: logprobsIn(part.logprobs) }];
 }
 
 /** Id of a call; empty where the upstream gave none. */

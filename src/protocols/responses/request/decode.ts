@@ -102,16 +102,16 @@ export function decodeCompactRequest(
   return { ...asCompaction(request, 'object'), echo: { kept: keptContents(body.input) } };
 }
 
-interface DecodedBody {
-  readonly request: ConversationRequest;
-  readonly wantsCompaction: boolean;
-}
-
-function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedBody {
+function decodeBody(
+  body: JsonObject,
+  stream: boolean,
+  sealer: Sealer,
+): { readonly request: ConversationRequest; readonly wantsCompaction: boolean } {
   refuseServerState(body);
   const list = listTools(toolSources(body));
   const leftOut = new Set<string>();
-  const input = decodeInput(body.input, { list, sealer, leftOut });
+  const input = new InputReader({ list, sealer, leftOut });
+  input.readAll(body.input);
   const text = objectOf(body.text);
   const toolChoice = decodeToolChoice(body.tool_choice, list, leftOut);
   const instructions = [textOf(body.instructions)].filter((each) => each !== '');
@@ -143,7 +143,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     presencePenalty: null,
     frequencyPenalty: null,
     logitBias: null,
-    logprobs: decodeLogprobs(body),
+    logprobs: includes(body, 'message.output_text.logprobs') ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(text.verbosity),
     user: decodeUser(body),
     serving: decodeServing(body),
@@ -189,11 +189,6 @@ function decodeReasoning(value: unknown): Reasoning | null {
 
 function includes({ include }: JsonObject, name: string): boolean {
   return isList(include) && include.includes(name);
-}
-
-function decodeLogprobs(body: JsonObject): number | null {
-  if (!includes(body, 'message.output_text.logprobs')) return null;
-  return numberOrNull(body.top_logprobs) ?? 0;
 }
 
 /** The members of these names that are there. */
@@ -307,17 +302,6 @@ function noSource(part: JsonObject, at: string, member: string): GatewayError {
   return missingValue(`${at}.${member}`, 'the bytes or the URL of what is sent');
 }
 
-/** What a client's input says. */
-interface DecodedInput {
-  /** Texts of the instructions before the first turn. */
-  readonly system: string[];
-  /** Their marks. */
-  readonly systemCache: (CacheMark | null)[];
-  readonly turns: Turn[];
-  /** The input ends with the wish for a compaction. */
-  readonly wantsCompaction: boolean;
-}
-
 /** What the items of an input are read with. */
 interface InputContext {
   /** The client's tools: calls name them as the client does. */
@@ -327,33 +311,15 @@ interface InputContext {
   readonly leftOut: Set<string>;
 }
 
-/**
- * Decodes `input`. Adjacent items of the assistant become one turn, and so do adjacent outputs of its calls.
- * @throws {GatewayError} naming the item that cannot be taken
- */
-function decodeInput(input: unknown, context: InputContext): DecodedInput {
-  if (typeof input === 'string') {
-    const turns = [userTurn([{ kind: 'text', text: input }])];
-    return { system: [], systemCache: [], turns, wantsCompaction: false };
-  }
-  const reader = new InputReader(context);
-  const items = listOf(input);
-  let wantsCompaction = false;
-  items.forEach((item, index) => {
-    const at = `input[${index}]`;
-    if (!isObject(item)) throw wrongType(at, 'an object');
-    if (item.type !== 'compaction_trigger') reader.read(item, at);
-    else if (index === items.length - 1) wantsCompaction = true;
-    else throw invalidValue(at, `an item of type 'compaction_trigger' must be the last one`);
-  });
-  const { system, systemCache, turns } = reader;
-  return { system, systemCache, turns, wantsCompaction };
-}
-
+/** Decodes `input`. Adjacent items of the assistant become one turn, and so do adjacent outputs of its calls. */
 class InputReader {
+  /** Texts of the instructions before the first turn. */
   readonly system: string[] = [];
+  /** Their marks. */
   readonly systemCache: (CacheMark | null)[] = [];
   readonly turns: Turn[] = [];
+  /** The input ends with the wish for a compaction. */
+  wantsCompaction = false;
   readonly #context: InputContext;
   /** Names of the calls so far, by their ids: an output does not say which tool gave it. */
   readonly #called = new Map<string, string>();
@@ -367,7 +333,20 @@ class InputReader {
     this.#context = context;
   }
 
-  read(item: JsonObject, at: string): void {
+  /** @throws {GatewayError} naming the item that cannot be taken */
+  readAll(input: unknown): void {
+    if (typeof input === 'string') this.#turn(userTurn([{ kind: 'text', text: input }]));
+    const items = listOf(input);
+    items.forEach((item, index) => {
+      const at = `input[${index}]`;
+      if (!isObject(item)) throw wrongType(at, 'an object');
+      if (item.type !== 'compaction_trigger') this.#item(item, at);
+      else if (index === items.length - 1) this.wantsCompaction = true;
+      else throw invalidValue(at, `an item of type 'compaction_trigger' must be the last one`);
+    });
+  }
+
+  #item(item: JsonObject, at: string): void {
     if (isReference(item)) throw untranslatable(at, ofType(referenceType));
     switch (item.type) {
       case undefined:
