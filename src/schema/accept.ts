@@ -574,7 +574,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     scan,
     model: typeof model === 'string' ? model : '',
     stream: stream === true,
-    includeUsage: asksForUsage(options),
+    includeUsage: isObject(options) && options.include_usage === true,
     output: null,
     goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
     inBackground: background !== false,
@@ -582,8 +582,4 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     tools: (value[toolsMember] ?? null) === null ? null : { start: 0, end: body.length },
     members,
   };
-}
-
-function asksForUsage(options: unknown): boolean {
-  return isObject(options) && options.include_usage === true;
 }

@@ -26,7 +26,7 @@ export function fitAnswerSchema(
 ): Fitted | null {
   const { format } = request;
   if (rules === null || format?.kind !== 'schema' || request.from === protocol) return null;
-  if (rules.onlyStrict && !isStrict(request, format)) return null;
+  if (rules.onlyStrict && !(format.strict ?? clientTraitsOf(request).strictAnswers)) return null;
   const told: string[] = [];
   const schema = strictly(telling(format.schema, rules, told), rules, strictTools);
   if (schema === null) {
@@ -37,10 +37,6 @@ export function fitAnswerSchema(
   for (const name of told) leftOut.add(name);
   const strict = rules.onlyStrict ? true : format.strict;
   return { request: { ...request, format: { ...format, schema, strict } }, restorer: null };
-}
-
-function isStrict(request: ConversationRequest, { strict }: SchemaFormat): boolean {
-  return strict ?? clientTraitsOf(request).strictAnswers;
 }
 
 function instructed(request: ConversationRequest, schema: JsonObject): ConversationRequest {

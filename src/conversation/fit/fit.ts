@@ -72,15 +72,11 @@ function inOrder(changes: readonly Fit[], request: ConversationRequest, context:
     fitted = changed.request;
     if (changed.restorer !== null) restorers.unshift(changed.restorer);
   }
-  return { request: fitted, restorer: joined(restorers) };
+  const restorer = restorers.length < 2 ? (restorers[0] ?? null) : new Joined(restorers);
+  return { request: fitted, restorer };
 }
 
-/** @param restorers the one of the last change first */
-function joined(restorers: readonly AnswerRestorer[]): AnswerRestorer | null {
-  return restorers.length < 2 ? (restorers[0] ?? null) : new Joined(restorers);
-}
-
-/** Restorers one after the other. */
+/** Restorers one after the other: the one of the last change first. */
 class Joined implements AnswerRestorer {
   readonly #restorers: readonly AnswerRestorer[];
 

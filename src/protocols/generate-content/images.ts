@@ -1,5 +1,4 @@
 import { urlOfMedia } from '../../conversation/media-source.js';
-import type { MediaPart } from '../../conversation/request.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject, textOf } from '../../wire/json.js';
@@ -55,7 +54,7 @@ function decode(body: JsonObject): WantedImages {
   for (const turn of request.turns) {
     if (turn.role === 'system') continue;
     for (const part of turn.parts) {
-      if (part.kind === 'image') images.push(imageOf(part));
+      if (part.kind === 'image') images.push(readImageText(urlOfMedia(part.source), part.at));
       else if (part.kind === 'text' && turn.role === 'user') texts.push(part.text);
       else if (part.kind !== 'text' && part.kind !== 'reasoning' && part.kind !== 'refusal')
         throw untranslatable(part.at);
@@ -94,10 +93,6 @@ function withoutImages(body: JsonObject): JsonObject {
         : modalities,
     },
   };
-}
-
-function imageOf({ source, at }: MediaPart): ImageSource {
-  return readImageText(urlOfMedia(source), at);
 }
 
 const ratioText = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/;

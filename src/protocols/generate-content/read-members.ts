@@ -1,4 +1,3 @@
-import type { JsonObject } from '../../wire/json.js';
 import { type Shape, shapeOf } from '../unread.js';
 import { snakeCase } from './spelling.js';
 
@@ -21,11 +20,6 @@ const toolMembers = spelled(
   }),
 );
 
-/** Made without arguments, of which there can be only so many: a tool may have more members. */
-function shapeOfAll(tool: JsonObject): Shape {
-  return new Map(Object.keys(tool).map((name) => [name, true]));
-}
-
 /** What `decode.ts` reads of a body; see `unreadMembers`. */
 export const readMembers = spelled(
   shapeOf('model', 'cachedContent', 'systemInstruction', {
@@ -35,7 +29,7 @@ export const readMembers = spelled(
         functionResponse: shapeOf('id', 'name', 'response', 'parts'),
       }),
     }),
-    tools: (tool) => new Map([...shapeOfAll(tool), ...toolMembers]),
+    tools: (tool) => new Map([...Object.keys(tool).map((name) => [name, true] as const), ...toolMembers]),
     toolConfig: shapeOf({ functionCallingConfig: shapeOf('mode', 'allowedFunctionNames') }),
     generationConfig: shapeOf(
       ...['temperature', 'topP', 'topK', 'stopSequences', 'maxOutputTokens', 'candidateCount', 'seed'],

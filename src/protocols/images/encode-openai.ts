@@ -88,11 +88,16 @@ function editByUrl(settings: Settings, { images, mask }: ImageRequest): ImageCal
   return { path: '/images/edits', contentType: 'application/json', body };
 }
 
+const unwanted = '\n\nThe image must not show: ';
+
 function settingsOf(request: ImageRequest, model: string): Settings {
   const { prompt, negativePrompt, size, count, form } = request;
   const all: Settings = [
     ['model', model],
-    ['prompt', form === 'input' ? withNegative(prompt, negativePrompt) : prompt],
+    [
+      'prompt',
+      form === 'input' && negativePrompt !== null ? `${prompt}${unwanted}${negativePrompt}` : prompt,
+    ],
     ['n', count],
     ['size', size === null ? null : writeSize(size, 'x')],
     ...(form === 'input'
@@ -108,10 +113,6 @@ function settingsOf(request: ImageRequest, model: string): Settings {
     ...Object.entries(request.extras),
   ];
   return all.filter(([name, value]) => value !== null && value !== undefined && !isRefused(name, model));
-}
-
-function withNegative(prompt: string, negative: string | null): string {
-  return negative === null ? prompt : `${prompt}\n\nThe image must not show: ${negative}`;
 }
 
 function fieldsOf(name: string, value: unknown): { readonly name: string; readonly data: string }[] {

@@ -73,7 +73,8 @@ export const messages: TextEndpoint = {
   ...plainEndpoint,
   protocol: 'messages',
   upstreamPath: () => '/messages',
-  upstreamQuery: queryOfBeta,
+  // The SDK's beta client says so in the query too.
+  upstreamQuery: (query) => (queryParameter(query, 'beta') === 'true' ? '?beta=true' : ''),
   outputLimit: bodyOutputLimit,
   marks,
   judgeStart,
@@ -102,8 +103,3 @@ export const countTokens = tokenCountOf(messages, {
   conversation: countTokensConversation,
   unwrap: null,
 });
-
-/** The SDK's beta client says so in the query too. */
-function queryOfBeta(query: string): string {
-  return queryParameter(query, 'beta') === 'true' ? '?beta=true' : '';
-}

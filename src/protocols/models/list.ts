@@ -169,9 +169,7 @@ function chatAndMessagesModel(model: Model): string {
 
 /** JSON text of a chat list that a messages client reads as a last page. */
 function chatAndMessagesModelList(models: readonly Model[]): string {
-  const firstId = JSON.stringify(models[0]?.name ?? null);
-  const lastId = JSON.stringify(models.at(-1)?.name ?? null);
-  return `{"object":"list","data":[${models.map(chatAndMessagesModel).join()}],"has_more":false,"first_id":${firstId},"last_id":${lastId}}`;
+  return `{"object":"list","data":[${models.map(chatAndMessagesModel).join()}],${edges(models, false)}}`;
 }
 
 function chatFields(model: Model): string {
@@ -243,7 +241,12 @@ function messagesModelList(models: readonly Model[], query: string): string {
 }
 
 function page(models: readonly Model[], hasMore: boolean): string {
+  return `{"data":[${models.map(messagesModel).join()}],${edges(models, hasMore)}}`;
+}
+
+/** The members by which a client asks for what stands before a page, or behind it. */
+function edges(models: readonly Model[], hasMore: boolean): string {
   const firstId = JSON.stringify(models[0]?.name ?? null);
   const lastId = JSON.stringify(models.at(-1)?.name ?? null);
-  return `{"data":[${models.map(messagesModel).join()}],"has_more":${hasMore},"first_id":${firstId},"last_id":${lastId}}`;
+  return `"has_more":${hasMore},"first_id":${firstId},"last_id":${lastId}`;
 }

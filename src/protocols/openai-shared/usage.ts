@@ -85,7 +85,7 @@ export function createUsageReader(
     ...searchNames,
     longWrittenName,
   ];
-  return readerOf('usage', numberNames(plain, scopes), (numbers, searches) =>
+  return readerOf(numberNames(plain, scopes), (numbers, searches) =>
     usageOfNumbers(numbers, outputKind, searches),
   );
 }
@@ -187,7 +187,7 @@ const inputScopes: readonly NumberScope[] = [
 
 /** Makes a reader of the usage of answers whose tokens are all input: some servers name the total alone. */
 export function createInputUsageReader(): UsageReader {
-  return readerOf('usage', numberNames(inputNames, inputScopes), (numbers) => {
+  return readerOf(numberNames(inputNames, inputScopes), (numbers) => {
     const { 0: prompt = -1, 1: total = -1, 2: cached = -1 } = numbers;
     const input = prompt === -1 ? total : prompt;
     if (input === -1) return null;
@@ -199,11 +199,9 @@ export function createInputUsageReader(): UsageReader {
 
 /** @param usageOfFound reads the wanted numbers, each -1 where it is missing */
 function readerOf(
-  member: string,
   wanted: NumberNames,
   usageOfFound: (numbers: readonly number[], searches: number) => Usage | null,
 ): UsageReader {
-  const key = Buffer.from(`"${member}"`);
   const found: number[] = [];
   function usageAt(bytes: Buffer, start: number): Usage | null {
     const end = readNumbers(bytes, start, wanted, found);
@@ -215,17 +213,17 @@ function readerOf(
   }
   return {
     lastUsage: (bytes) => {
-      const start = lastObjectStart(bytes, key);
+      const start = lastObjectStart(bytes, usageKey);
       const usage = start === -1 ? null : usageAt(bytes, start);
       return usage === null ? null : withTier(usage, lastWordOf(bytes, tierKey));
     },
     lastUsageWithin: (bytes, levels) => {
-      const start = lastMemberObject(bytes, key, levels);
+      const start = lastMemberObject(bytes, usageKey, levels);
       const usage = start === -1 ? null : usageAt(bytes, start);
       return usage === null ? null : withTier(usage, lastWordWithin(bytes, tierKey, levels));
     },
     usageOf: (answer, searches = 0) => {
-      const told = answer[member];
+      const told = answer.usage;
       if (!isObject(told)) return null;
       collectNumbers(told, wanted, found);
       const usage = usageOfFound(found, searches);
@@ -235,6 +233,7 @@ function readerOf(
   };
 }
 
+const usageKey = Buffer.from('"usage"');
 const tierKey = needleOf('"service_tier"');
 
 function withTier(usage: Usage, word: unknown): Usage {

@@ -127,14 +127,10 @@ export function responseText(frame: ResponseFrame, state: ResponseState): string
   const { status, reason, error, output, usage } = state;
   return (
     `${frame.head},"status":"${status}","background":false,"completed_at":null` +
-    `,"error":${error === undefined ? 'null' : errorText(error)}` +
+    `,"error":${error === undefined ? 'null' : JSON.stringify({ code: errorCode(error), message: error.message })}` +
     `,"incomplete_details":${reason === undefined ? 'null' : `{"reason":"${reason}"}`}` +
     `${frame.before},"output":[${output}]${frame.after},"usage":${usage === undefined ? 'null' : encodeUsage(usage)}${frame.last}}`
   );
-}
-
-function errorText(error: GatewayError): string {
-  return `{"code":${JSON.stringify(errorCode(error))},"message":${JSON.stringify(error.message)}}`;
 }
 
 function errorCode({ kind, code }: GatewayError): string {

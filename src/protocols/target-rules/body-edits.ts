@@ -93,8 +93,9 @@ export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
   const { efforts, upperCase, turns, sampling, takesSnakeCase } = placesIn(protocol);
   const spelling = takesSnakeCase ? snakeCase : sameName;
   const edits = createEdits();
-  const given = rules.members.filter((rule) => !isMetered(rule, protocol));
-  for (const rule of given) addRule(edits, rule, spelling, !body.isCount);
+  // Images are charged by the number that the client asked for.
+  for (const rule of rules.members)
+    if (protocol !== 'images' || rule.path[0] !== 'n') addRule(edits, rule, spelling, !body.isCount);
   const leftOut = sampling.map((path): MemberRule => ({ kind: 'drop', path }));
   for (const rule of rules.dropsSampling ? leftOut : []) {
     if (!rules.members.some((other) => clash(rule, other))) addRule(edits, rule, spelling, false);
@@ -113,11 +114,6 @@ export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
   if (body.model !== null) put(edits, ['model'], JSON.stringify(body.model));
   if (body.includeUsage) put(edits, ['stream_options', 'include_usage'], 'true');
   return edits;
-}
-
-/** Images are charged by the number that the client asked for. */
-function isMetered({ path }: MemberRule, protocol: Protocol): boolean {
-  return protocol === 'images' && path[0] === 'n';
 }
 
 function put(edits: ObjectEdits, path: readonly string[], json: string): void {

@@ -24,7 +24,7 @@ import { decodeUsage } from './usage.js';
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const error = upstreamError(body.error);
   if (error !== null) throw error;
-  const choices = messageChoices(body.choices);
+  const choices = listOf(body.choices).filter(hasMessage);
   if (choices.length === 0)
     throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   choices.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
@@ -51,10 +51,8 @@ export function argumentsText(value: unknown): string {
   return isObject(value) ? JSON.stringify(value) : '';
 }
 
-function messageChoices(choices: unknown): JsonObject[] {
-  return listOf(choices)
-    .filter(isObject)
-    .filter(({ message }) => isObject(message));
+function hasMessage(choice: unknown): choice is JsonObject {
+  return isObject(choice) && isObject(choice.message);
 }
 
 function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice {

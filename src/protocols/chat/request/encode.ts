@@ -6,7 +6,6 @@ import type {
   ConversationRequest,
   MediaPart,
   OutputFormat,
-  ReasoningPart,
   Tool,
   ToolCallPart,
   ToolChoice,
@@ -223,8 +222,10 @@ function addAssistantTurns(
       if (part.kind === 'text') text = (text ?? '') + part.text;
       else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text;
       else if (part.kind === 'toolCall') calls.push(toolCall(part));
-      else if (part.kind === 'reasoning') addReasoning(part, model, reasoning);
-      else throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
+      else if (part.kind === 'reasoning') {
+        const own = unsignedReasoning(part, model);
+        if (own !== null) reasoning.set(own.name, (reasoning.get(own.name) ?? '') + own.text);
+      } else throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
     }
   }
   if (text === null && refusal === null && calls.length === 0) return index;
@@ -235,11 +236,6 @@ function addAssistantTurns(
     `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${thought}${called}}`,
   );
   return index;
-}
-
-function addReasoning(part: ReasoningPart, model: string, reasoning: Map<ReasoningName, string>): void {
-  const own = unsignedReasoning(part, model);
-  if (own !== null) reasoning.set(own.name, (reasoning.get(own.name) ?? '') + own.text);
 }
 
 function toolCall({ id, name, input, custom }: ToolCallPart): string {

@@ -2,16 +2,15 @@ import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js
 import type { StreamEvent } from '../../../conversation/events.js';
 import { endedEarly } from '../../../conversation/stream-rules.js';
 import { type Usage, withCharges } from '../../../conversation/usage.js';
-import type { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, parseObject, textOf } from '../../../wire/json.js';
+import { GatewayError } from '../../../errors.js';
+import { type JsonObject, textOf } from '../../../wire/json.js';
 import { foreignStream } from '../../error-formats/upstream-error.js';
 import { callOf, candidatesOf, isBlocked, noteLost, partsOf, signatureOf } from '../answer/decode.js';
 import { brokenTurn, decodeFinish, isReason } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { GroundingReader } from '../grounding-decode.js';
 import { decodeLogprobs } from '../logprobs.js';
-import { foreignBlock, upstreamError } from '../upstream-error.js';
-import { isResponse } from './rules.js';
+import { readBlock } from './rules.js';
 
 /** Candidates that a stream may have; the API takes no more than 8. */
 const mostChoices = 128;
@@ -51,14 +50,9 @@ export class BlockDecoder implements StreamDecoder {
   decode(_event: string | null, data: string, out: StreamEvent[]): void {
     // Some upstreams close with it as chat does.
     if (this.#isOver || data.trim() === '[DONE]') return;
-    const block = parseObject(data);
-    if (block !== null && isObject(block.error)) {
-      this.#fail(upstreamError(block.error), out);
-    } else if (block === null || !isResponse(block)) {
-      this.#fail(foreignBlock(block), out);
-    } else {
-      this.#read(block, out);
-    }
+    const read = readBlock(data);
+    if (read instanceof GatewayError) this.#fail(read, out);
+    else this.#read(read, out);
   }
 
   finish(out: StreamEvent[]): void {

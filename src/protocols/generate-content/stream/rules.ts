@@ -3,8 +3,8 @@ import {
   marksOf,
   type StreamEnding,
   type StreamFacts,
-  type StreamStart,
 } from '../../../conversation/stream-rules.js';
+import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { eventObject, firstEventEnd, lastEvents } from '../../../wire/sse.js';
@@ -39,7 +39,10 @@ const CLOSE_BRACE = 0x7d;
 export const marks = marksOf('"candidates"');
 
 /** Judges the first blocks of a stream; see `StreamRules.judgeStart`. */
-export const judgeStart = judgingEvents((_event, data) => judgeBlock(parseObject(data)));
+export const judgeStart = judgingEvents((_event, data) => {
+  const read = readBlock(data);
+  return read instanceof GatewayError ? read : 'meaningful';
+});
 
 /**
  * Whether whole blocks name the reason why the answer ended; see `StreamRules.marksEnd`. The sources of an answer and
@@ -68,15 +71,11 @@ export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
   return { state: complete ? 'complete' : 'incomplete', usage, error: null };
 }
 
-/** True for an object that is a response of this protocol, or part of one. */
-export function isResponse(block: JsonObject): boolean {
-  for (const name of responseMembers) if (name in block) return true;
-  return false;
-}
-
-function judgeBlock(block: JsonObject | null): StreamStart {
+/** @returns a response of this protocol, or part of one; or the error that the data of an event is or means */
+export function readBlock(data: string): JsonObject | GatewayError {
+  const block = parseObject(data);
   if (block !== null && isObject(block.error)) return upstreamError(block.error);
-  if (block !== null && isResponse(block)) return 'meaningful';
+  if (block !== null) for (const name of responseMembers) if (name in block) return block;
   return foreignBlock(block);
 }
 

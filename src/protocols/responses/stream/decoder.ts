@@ -27,6 +27,7 @@ import { standingOf, upstreamError } from '../upstream-error.js';
 const mostEarly = 8 * 1024 * 1024;
 /** Most characters that are kept of all items. */
 const mostHeld = 32 * 1024 * 1024;
+const tooMany = "The upstream's answer has too many items to be kept.";
 
 /** Reads an upstream's stream; see `StreamDecoder`. */
 export class ResponseDecoder implements StreamDecoder {
@@ -72,7 +73,8 @@ export class ResponseDecoder implements StreamDecoder {
         if (!this.#isStarted) out.push({ kind: 'start', usage: null });
         this.#isStarted = true;
         this.#step(type, body, out);
-        if (this.#items.held > mostHeld && !this.#isOver) this.#fail(tooMany(), out);
+        if (this.#items.held > mostHeld && !this.#isOver)
+          this.#fail(new GatewayError('upstream_error', tooMany, { tooLarge: true }), out);
     }
   }
 
@@ -323,12 +325,6 @@ export class ResponseDecoder implements StreamDecoder {
     this.#isOver = true;
     out.push({ kind: 'error', error });
   }
-}
-
-function tooMany(): GatewayError {
-  return new GatewayError('upstream_error', "The upstream's answer has too many items to be kept.", {
-    tooLarge: true,
-  });
 }
 
 /** A part's number as the bits count it. */

@@ -48,8 +48,8 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
   return context.compaction === null ? new ResponseEncoder(context) : new CompactionEncoder(context);
 }
 
-/** What both kinds of streams keep until their last event. */
-abstract class Encoder implements StreamEncoder {
+/** Writes an answer: its items one after another. */
+class ResponseEncoder implements StreamEncoder {
   protected readonly writer: EventWriter;
   protected finish: FinishReason = 'stop';
   protected usage: Usage | null = null;
@@ -58,20 +58,38 @@ abstract class Encoder implements StreamEncoder {
   #characters = -itemCharacters;
   #lastKind: StreamEvent['kind'] = 'start';
   #isOver = false;
+  readonly #id: string;
+  readonly #showReasoning: boolean;
+  readonly #lost: LeftOut | undefined;
+  readonly #naming: CallNaming;
+  #hasMessage = false;
+  /** Length of the texts of the messages that are closed. */
+  #textLength = 0;
+  #message: OpenMessage | null = null;
+  #reasoning: OpenReasoning | null = null;
+  #call: OpenCall | null = null;
+  /** The open call has all its arguments; whether they were cut is known when the next step comes. */
+  #isCallOver = false;
 
   constructor(context: AnswerContext) {
     this.writer = new EventWriter(context);
+    this.#id = context.id;
+    this.#showReasoning = context.showReasoning;
+    this.#lost = context.lost;
+    this.#naming = { id: context.id, tools: context.clientTools };
   }
 
   get kept(): number {
     return this.#characters + itemCharacters;
   }
 
-  abstract takesRawText(): boolean;
+  takesRawText(): boolean {
+    return this.#message?.takesRawText ?? false;
+  }
 
   encodeRawText(raw: string): string | null {
     if (this.#isOver || this.#characters + raw.length > mostCharacters) return null;
-    const text = this.rawStep(raw);
+    const text = this.#message?.addRawText(raw) ?? null;
     if (text !== null) this.#count('text', raw.length);
     return text;
   }
@@ -113,45 +131,7 @@ abstract class Encoder implements StreamEncoder {
     return this.writer.fail(error, this.usage);
   }
 
-  protected abstract step(event: StreamEvent): string;
-  /** See `StreamEncoder.encodeRawText`. */
-  protected abstract rawStep(raw: string): string | null;
-  /** The last events, or why there are none. */
-  protected abstract last(): string | GatewayError;
-}
-
-/** Writes an answer: its items one after another. */
-class ResponseEncoder extends Encoder {
-  readonly #id: string;
-  readonly #showReasoning: boolean;
-  readonly #lost: LeftOut | undefined;
-  readonly #naming: CallNaming;
-  #hasMessage = false;
-  /** Length of the texts of the messages that are closed. */
-  #textLength = 0;
-  #message: OpenMessage | null = null;
-  #reasoning: OpenReasoning | null = null;
-  #call: OpenCall | null = null;
-  /** The open call has all its arguments; whether they were cut is known when the next step comes. */
-  #isCallOver = false;
-
-  constructor(context: AnswerContext) {
-    super(context);
-    this.#id = context.id;
-    this.#showReasoning = context.showReasoning;
-    this.#lost = context.lost;
-    this.#naming = { id: context.id, tools: context.clientTools };
-  }
-
-  override takesRawText(): boolean {
-    return this.#message?.takesRawText ?? false;
-  }
-
-  protected override rawStep(raw: string): string | null {
-    return this.#message?.addRawText(raw) ?? null;
-  }
-
-  protected override step(event: StreamEvent): string {
+  protected step(event: StreamEvent): string {
     const closed = this.#isCallOver && event.kind !== 'finish' ? this.#close('completed') : '';
     return closed + this.#write(event);
   }
@@ -192,7 +172,8 @@ class ResponseEncoder extends Encoder {
     }
   }
 
-  protected override last(): string {
+  /** The last events, or why there are none. */
+  protected last(): string | GatewayError {
     return this.#close('completed') + this.writer.end(this.finish, this.usage);
   }
 
@@ -267,21 +248,13 @@ class ResponseEncoder extends Encoder {
 }
 
 /** Writes a compaction: one item, when the whole summary is there. */
-class CompactionEncoder extends Encoder {
+class CompactionEncoder extends ResponseEncoder {
   readonly #context: AnswerContext;
   readonly #summary = new GrowingText();
 
   constructor(context: AnswerContext) {
     super(context);
     this.#context = context;
-  }
-
-  override takesRawText(): boolean {
-    return false;
-  }
-
-  protected override rawStep(): null {
-    return null;
   }
 
   protected override step(event: StreamEvent): string {
