@@ -19,13 +19,13 @@ const order: Readonly<Record<TaskState, number>> = {
   failed: 3,
 };
 
-/** What is said of a task that failed for a reason that the upstream does not tell. */
+/** The failure of a task for which the upstream gives no reason. */
 const unexplained: TaskFailure = {
   code: 'generation_failed',
   message: 'The video could not be generated, and the upstream does not say why.',
 };
 
-/** What the vendors make of a request that names no length, in seconds. */
+/** The vendors' default lengths, in seconds. */
 export const usualSeconds: Readonly<Record<VideoFormat, number>> = {
   compat: 4,
   vendork: 5,
@@ -33,22 +33,22 @@ export const usualSeconds: Readonly<Record<VideoFormat, number>> = {
   generic: 4,
 };
 
-/** Vendors make videos of whole seconds, of one at least: less would be paid for than is made. */
+/** Vendors make videos of whole seconds, at least one: a fraction would be charged below its cost. */
 export function chargedSeconds(seconds: number): number {
   return Math.max(1, Math.ceil(seconds));
 }
 
-/** What is known of a task before its upstream is asked. */
+/** The parts of a task known before the call to its upstream. */
 interface TaskStart extends Pick<VideoTask, 'id' | 'keyId' | 'groups'> {
   readonly request: VideoRequest;
   readonly upstream: Omit<VideoTask['upstream'], 'id'>;
   /** Unix milliseconds. */
   readonly now: number;
-  /** Milliseconds until the record goes. */
+  /** Milliseconds until the record is removed. */
   readonly ttlMs: number;
 }
 
-/** A task that its upstream does not know yet. */
+/** A new task, in state `submitting`. */
 export function newTask({ id, keyId, groups, request, upstream, now, ttlMs }: TaskStart): VideoTask {
   const { width, height } = request;
   return {
@@ -66,7 +66,7 @@ export function newTask({ id, keyId, groups, request, upstream, now, ttlMs }: Ta
     updatedAt: now,
     completedAt: null,
     expiresAt: now + ttlMs,
-    // The length of a request that names none is for the upstream to choose.
+    // Without a length in the request, the upstream chooses its default.
     seconds: String(request.seconds ?? usualSeconds[upstream.format]),
     size: width === null || height === null ? null : `${width}x${height}`,
     externalId: request.externalId,
@@ -76,10 +76,10 @@ export function newTask({ id, keyId, groups, request, upstream, now, ttlMs }: Ta
 }
 
 /**
- * A task that its upstream has taken.
- * @param accepted the task's id there, and its state where the answer told it
+ * A task that its upstream has accepted.
+ * @param accepted the task's id at the upstream, and its state if the answer has it
  * @param now Unix milliseconds
- * @returns the task as it is when it has ended already
+ * @returns the task unchanged if it has ended already
  */
 export function submitted(
   task: VideoTask,
@@ -96,7 +96,7 @@ export function submitted(
   return accepted.update === null ? queued : advance(queued, accepted.update, now);
 }
 
-/** A task that has failed, unless it has ended already. Time in Unix milliseconds. */
+/** Marks a task as failed, unless it has ended already. `now` is in Unix milliseconds. */
 export function failedTask(task: VideoTask, failure: TaskFailure, now: number): VideoTask {
   const update: TaskUpdate = {
     state: 'failed',
@@ -108,14 +108,14 @@ export function failedTask(task: VideoTask, failure: TaskFailure, now: number): 
   return advance(task, update, now);
 }
 
-/** True for a task that never changes again. */
+/** Whether a task has ended; it never changes again. */
 export function hasEnded(task: VideoTask): boolean {
   return task.state === 'completed' || task.state === 'failed';
 }
 
 /**
- * What becomes of a task by what its upstream said: states go only forward, progress never falls, and is 100 exactly
- * for a completed task. An upstream that tells no progress leaves it as it was: a made-up number would only mislead.
+ * Applies an upstream's update to a task. States only move forward. Progress never falls, and is 100 only for a
+ * completed task. Without progress in the update it stays: an invented number would mislead.
  * @param now Unix milliseconds
  * @returns the same object when nothing changed
  */
@@ -126,12 +126,12 @@ export function advance(task: VideoTask, update: TaskUpdate, now: number): Video
     const duration = update.result?.duration ?? null;
     return {
       ...task,
-      // What was asked for, or guessed, gives way to what was made. The format has whole seconds alone.
+      // The actual length replaces the requested or default one. The format has only whole seconds.
       seconds: Number.isSafeInteger(duration) ? String(duration) : task.seconds,
       state: 'completed',
       progress: 100,
       updatedAt,
-      // The upstream's clock may be another, and is often one of whole seconds.
+      // The upstream's clock may differ, and often counts whole seconds.
       completedAt: within(task.createdAt, update.completedAt ?? updatedAt, updatedAt),
       result: update.result,
       error: null,
@@ -149,23 +149,23 @@ function within(least: number, value: number, most: number): number {
   return Number.isNaN(value) ? least : Math.max(least, Math.min(value, most));
 }
 
-/** An upstream's answer to the question how a task stands. */
+/** An upstream's answer to a poll of a task. */
 export interface PollAnswer {
   readonly status: number;
   readonly body: Buffer;
-  /** Whether the upstream was asked as the one that made the task. */
+  /** Whether the poll used the key that created the task. */
   readonly isMaker: boolean;
 }
 
 const notFound = 404;
-/** Some upstreams make a task known to all of their hosts only after they have answered. */
-const surelyKnownMs = 60_000;
+/** Some upstreams replicate a task to all of their hosts only after they have answered. */
+const replicationMs = 60_000;
 
 /**
- * What an answer makes of a task.
+ * The change that an answer makes to a task.
  * @param now Unix milliseconds
- * @returns null for an error status that says nothing of the task
- * @throws {GatewayError} for an answer that cannot be understood, or whose "not found" is not to be believed
+ * @returns null for an error status that says nothing about the task
+ * @throws {GatewayError} for an unreadable answer, or a "not found" that may be wrong
  */
 export function changeByPoll(
   task: VideoTask,
@@ -186,14 +186,14 @@ export function changeByPoll(
 }
 
 /**
- * Whether "not found" would mean that the task is gone for good: not so from a proxy's page, of a task that was made
- * just now, or with the key of another account.
+ * Whether "not found" would mean that the task is gone for good. It would not in a proxy's web page, for a task created
+ * just now, or in answer to another account's key.
  */
 function isLost({ createdAt }: VideoTask, { body, isMaker }: PollAnswer, now: number): boolean {
-  return isMaker && now - createdAt > surelyKnownMs && parseObject(body.toString('utf8')) !== null;
+  return isMaker && now - createdAt > replicationMs && parseObject(body.toString('utf8')) !== null;
 }
 
-/** Some vendors tell the failure of a task by an error status: the body says whether it is the task that failed. */
+/** Some vendors report a task's failure with an error status; the body shows whether the task itself failed. */
 function failureIn(upstreamFormat: UpstreamFormat, body: Buffer): TaskUpdate | null {
   try {
     const update = upstreamFormat.readPolled(body);

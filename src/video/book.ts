@@ -8,48 +8,48 @@ import { owedWithEnd } from './charge.js';
 import { sweepInTurn } from './content-folder.js';
 import { taskRecord, type VideoTask } from './task.js';
 
-/** Collections of the store. Their names are in every store that is in use. */
+/** Collections of the store. Existing stores contain these names. */
 const taskCollection = 'tasks';
 const submissions = 'submissions';
 const underWay = 'tasks-under-way';
 const owed = 'tasks-owed';
 const requests = 'task-requests';
 
-/** A client that sends a request anew under the same idempotency key does so within this time. */
+/** How long an idempotency key identifies a repeated request. */
 const requestMs = 24 * 60 * 60 * 1000;
-/** Tasks whose end is still to be noted; of more than these the records stay as they are until they expire. */
-const mostLeft = 10_000;
-/** A task whose end comes late is kept so long, that its charge can still be put right after an outage. */
+/** Most tasks whose outcome waits to be recorded; records of further ones stay unchanged until they expire. */
+const maxDeferred = 10_000;
+/** A task that ends late is kept at least this long, so that its charge can be corrected after an outage. */
 const owedMs = 24 * 60 * 60 * 1000;
-/** Changes of one task meet each other rarely; more in a row than this means that something is wrong. */
-const mostTries = 20;
+/** Concurrent changes of one task are rare; more conflicts in a row than this mean a fault. */
+const maxTries = 20;
 
-/** A task as it stands in the store. */
+/** A task as recorded in the store. */
 export interface BookedTask {
   readonly task: VideoTask;
   readonly revision: number;
 }
 
-/** What is noted while an upstream is asked for a task, so that a crash in between is found. */
+/** Recorded while a task is being submitted, so that a crash in between is detected. */
 export interface Submission {
   readonly taskId: string;
-  /** Host and process that asks. */
+  /** Host and id of the submitting process. */
   readonly host: string;
   readonly process: number;
-  /** Unix milliseconds: when it began, and when it has ended in any case. */
+  /** Unix milliseconds: its start, and the time by which it has ended in any case. */
   readonly at: number;
   readonly until: number;
 }
 
-/** A request that its client may send again. */
+/** A request with an idempotency key, which its client may send again. */
 export interface OnceRequest {
-  /** What it is known by. */
+  /** Identifies it by its key. */
   readonly mark: string;
-  /** Tells it from another request that is called the same. */
+  /** Tells it from another request under the same idempotency key. */
   readonly fingerprint: string;
 }
 
-/** A page of the ids of tasks. */
+/** A page of task ids. */
 interface TaskIds {
   readonly ids: readonly string[];
   /** Where the next page begins; null at the end. */
@@ -59,26 +59,26 @@ interface TaskIds {
 const pageSize = 200;
 const mostUnsettled = 10_000;
 
-/** The video tasks of the store. Every promise rejects with the store's error when it cannot be reached. */
+/** The video tasks of the store. Every promise rejects with the store's error while the store is unavailable. */
 export class TaskBook {
   readonly #store: Store;
-  /** What is still to be done, by the ids of the tasks. */
-  readonly #left = new Map<string, () => Promise<void>>();
+  /** Work that `catchUp` has to do, by task id. */
+  readonly #deferred = new Map<string, () => Promise<void>>();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   /**
-   * Notes a task before its upstream is asked. Durable when it resolves.
-   * @param request null for one that is not sent again
-   * @returns the id of the task that the same request has made before, or null when the task was noted
-   * @throws {GatewayError} `conflict` when another request is called the same; what the store throws when nobody knows
-   * whether the task was noted, which is forgotten then, as by `discard`
+   * Records a task before it is sent to its upstream. Durable when it resolves.
+   * @param request null for a request without an idempotency key
+   * @returns the id of the task that the same request created before, or null when the task was recorded
+   * @throws {GatewayError} `conflict` when another request has the same idempotency key. The store's error when it is
+   * unknown whether the task was recorded; the task is then forgotten, as by `discard`.
    */
   async open(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null> {
     try {
-      return await this.#note(task, submission, request);
+      return await this.#record(task, submission, request);
     } catch (fault) {
       void this.discard(task.id, request);
       throw fault;
@@ -86,21 +86,21 @@ export class TaskBook {
   }
 
   /**
-   * Finds the task that the same request has made before.
+   * Finds the task that the same request created before.
    * @returns its id, or null
-   * @throws {GatewayError} `conflict` when another request is called the same
+   * @throws {GatewayError} `conflict` when another request has the same idempotency key
    */
   known(request: OnceRequest): Promise<string | null> {
     return knownOf(this.#store, request);
   }
 
-  /** Another upstream is asked for a task that is still being submitted. */
+  /** Records that a task still being submitted goes to another upstream. */
   reopen(task: VideoTask): Promise<void> {
     return this.#put(task, () => task);
   }
 
-  /** What an earlier try has noted already may have gone on since. */
-  #noteAnswer(task: VideoTask): Promise<void> {
+  /** Records the upstream's answer, unless an earlier try did: the task may have changed since. */
+  #recordAnswer(task: VideoTask): Promise<void> {
     const { id } = task.upstream;
     return this.#put(task, (known) => (id !== null && known.upstream.id === id ? known : task));
   }
@@ -112,48 +112,48 @@ export class TaskBook {
       return;
     }
     const put = hasEnded(task) ? owedWithEnd(task) : task;
-    await this.#noteOwed(put);
+    await this.#recordOwed(put);
     await this.#store.create(taskCollection, task.id, writeTask(put), ttlOf(put));
   }
 
-  /** The task's upstream has answered, or will not. Durable when it resolves. */
+  /** Records how a submission ended: the upstream has answered, or never will. Durable when it resolves. */
   async settle(task: VideoTask): Promise<void> {
     const isWatched = task.upstream.id !== null && task.state !== 'failed';
     await Promise.all([
-      this.#noteAnswer(task),
+      this.#recordAnswer(task),
       isWatched && this.#store.create(underWay, task.id, '', ttlOf(task)),
     ]);
     await this.forget(task.id);
   }
 
-  /** The same, once the store can be reached again: `catchUp` does it. */
+  /** Defers `settle` until `catchUp` finds the store available. */
   settleLater(task: VideoTask): void {
-    this.#later(task.id, () => this.settle(task));
+    this.#defer(task.id, () => this.settle(task));
   }
 
   /**
-   * Forgets a task that no upstream has taken; the same request may then make another. Where the store cannot be
-   * reached, `catchUp` makes up for it.
+   * Forgets a task that no upstream has accepted; the same request may then create another. While the store is
+   * unavailable, this is deferred to `catchUp`.
    */
   async discard(taskId: string, request: OnceRequest | null): Promise<void> {
     const work = () => this.#remove(taskId, request);
     try {
       await work();
     } catch {
-      this.#later(taskId, work);
+      this.#defer(taskId, work);
     }
   }
 
-  /** Does what could not be done yet. Never rejects. */
+  /** Does the deferred work. Never rejects. */
   async catchUp(): Promise<void> {
-    for (const [name, work] of [...this.#left]) {
+    for (const [name, work] of [...this.#deferred]) {
       try {
         await work();
       } catch {
-        // The others would fare no better now.
+        // The rest would fail, too.
         return;
       }
-      if (this.#left.get(name) === work) this.#left.delete(name);
+      if (this.#deferred.get(name) === work) this.#deferred.delete(name);
     }
   }
 
@@ -164,17 +164,17 @@ export class TaskBook {
   }
 
   /**
-   * Changes a task as `change` says, which may be called again when somebody else changed it in between.
-   * @returns the task as it is then, or null when it is gone
+   * Changes a task. `change` is called again if another process changed the task in between.
+   * @returns the changed task, or null if it no longer exists
    */
   async update(booked: BookedTask, change: (task: VideoTask) => VideoTask): Promise<VideoTask | null> {
     let current: BookedTask | null = booked;
-    for (let tries = 0; current !== null && tries < mostTries; tries++) {
+    for (let tries = 0; current !== null && tries < maxTries; tries++) {
       const { task, revision }: BookedTask = current;
       const next = change(task);
       if (next === task) return task;
       const changed = hasEnded(next) && !hasEnded(task) ? owedWithEnd(next) : next;
-      if (task.isOwed === undefined) await this.#noteOwed(changed);
+      if (task.isOwed === undefined) await this.#recordOwed(changed);
       const text = writeTask(changed);
       if (await this.#store.replace(taskCollection, task.id, text, revision, ttlOf(changed))) return changed;
       current = await this.find(task.id);
@@ -184,15 +184,15 @@ export class TaskBook {
   }
 
   /**
-   * Tasks that an upstream has taken and that have not ended, or only just, or whose video is yet to be kept.
-   * @param limit of tasks on a page
-   * @param from `next` of the page before; null for the first one
+   * Tasks that an upstream has accepted and that have not ended, or only just, or whose video is still to be kept.
+   * @param limit most tasks of a page
+   * @param from `next` of the previous page; null for the first
    */
   underWay(limit: number, from: string | null): Promise<TaskIds> {
     return this.#ids(underWay, limit, from);
   }
 
-  /** Tasks that have ended and whose charge is yet to be put right, and some of which that was done. Pages as above. */
+  /** Ended tasks whose charge is still to be corrected, and some whose charge was corrected. Pages as above. */
   owed(limit: number, from: string | null): Promise<TaskIds> {
     return this.#ids(owed, limit, from);
   }
@@ -202,25 +202,26 @@ export class TaskBook {
     return { ids: records.map(({ id }) => id), next };
   }
 
-  /** It is not to be found among those any more. */
+  /** Removes a task from those that `underWay` lists. */
   unwatch(id: string): Promise<void> {
     return this.#store.remove(underWay, id);
   }
 
   /**
-   * @param work to ask its upstream for a client, or where its video is now, to watch it, to keep its video, or to put its charge right
-   * @returns true for one caller in `ms` milliseconds, of all processes and hosts: it may do that
+   * Claims work on a task across all processes and hosts.
+   * @param work to poll its upstream, to renew its video's URL, to watch it, to keep its video, or to correct its charge
+   * @returns true for one caller in `ms` milliseconds, which may then do the work
    */
   claim(work: 'poll' | 'renew' | 'watch' | 'keep' | 'owed', id: string, ms: number): Promise<boolean> {
     return this.#store.claim(`${work}:${id}`, ms);
   }
 
-  /** Sweeps the folder of kept videos, where it is this process's turn: see `sweepInTurn`. */
+  /** Sweeps the folder of kept videos if it is this process's turn: see `sweepInTurn`. */
   sweepFolder(kept: KeptVideos): Promise<void> {
     return sweepInTurn(this.#store, kept);
   }
 
-  /** The task's charge was put right, or needs nothing. @param booked null for a task that is gone */
+  /** Records that a task's charge is correct. @param booked null for a task that no longer exists */
   async clearOwed(id: string, booked: BookedTask | null): Promise<void> {
     if (booked !== null)
       await this.update(booked, (task) => {
@@ -231,12 +232,12 @@ export class TaskBook {
     await this.#store.remove(owed, id);
   }
 
-  /** Before the task's end is written: of one that ends while nobody looks at it any more, this alone is found. */
-  async #noteOwed(task: VideoTask): Promise<void> {
+  /** Records the debt before the task's end: if nobody polls the task any more, only this record leads to it. */
+  async #recordOwed(task: VideoTask): Promise<void> {
     if (task.isOwed !== undefined) await this.#store.create(owed, task.id, '', ttlOf(task));
   }
 
-  /** Submissions of which no end was noted. */
+  /** Submissions without a recorded end. */
   async unsettled(): Promise<readonly Submission[]> {
     const found: Submission[] = [];
     let from: string | null = null;
@@ -248,24 +249,28 @@ export class TaskBook {
     return found;
   }
 
-  /** Forgets a submission whose end was told. */
+  /** Removes a submission whose end was recorded. */
   forget(taskId: string): Promise<void> {
     return this.#store.remove(submissions, taskId);
   }
 
-  /** @param name of the work: another one of that name takes its place */
-  #later(name: string, work: () => Promise<void>): void {
-    if (this.#left.size < mostLeft) this.#left.set(name, work);
+  /** @param name name of the work; replaces earlier work of the same name */
+  #defer(name: string, work: () => Promise<void>): void {
+    if (this.#deferred.size < maxDeferred) this.#deferred.set(name, work);
   }
 
-  async #note(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null> {
+  async #record(
+    task: VideoTask,
+    submission: Submission,
+    request: OnceRequest | null,
+  ): Promise<string | null> {
     const noted = await Promise.allSettled([
       this.#store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
       this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
     ]);
-    // Whoever forgets the task then meets neither of them under way.
+    // Both writes have ended by now, so that removing the task does not race with them.
     for (const each of noted) if (each.status === 'rejected') throw each.reason;
-    // Last, so that a request never names a task that a crash has kept from being noted.
+    // Last, so that a request never names a task that a crash kept from being recorded.
     const earlier = request === null ? null : await firstWith(this.#store, request, task.id);
     if (earlier !== null) await this.#remove(task.id, null);
     return earlier;
@@ -273,7 +278,7 @@ export class TaskBook {
 
   async #remove(taskId: string, request: OnceRequest | null): Promise<void> {
     const store = this.#store;
-    // Only its own: the same request may have made another task before.
+    // Only if it names this task: the same request may have created another task before.
     if (request !== null && (await store.get(requests, request.mark))?.value === recordOf(request, taskId))
       await store.remove(requests, request.mark);
     await store.remove(taskCollection, taskId);
@@ -282,14 +287,15 @@ export class TaskBook {
 }
 
 /**
- * @returns the id of the task that has this request already, or null when it is now `taskId`'s
- * @throws {GatewayError} `conflict` when another request is called the same
+ * Assigns a request to a task, unless an earlier task has it.
+ * @returns the id of the earlier task, or null when the request is now `taskId`'s
+ * @throws {GatewayError} `conflict` when another request has the same idempotency key
  */
 async function firstWith(store: Store, request: OnceRequest, taskId: string): Promise<string | null> {
-  for (let tries = 0; tries < mostTries; tries++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     if (await store.create(requests, request.mark, recordOf(request, taskId), requestMs)) return null;
     const known = await knownOf(store, request);
-    // Else it was forgotten just now.
+    // Otherwise it was removed just now: try again.
     if (known !== null) return known;
   }
   throw new Error('a request is forgotten and sent anew all the time');
@@ -297,7 +303,7 @@ async function firstWith(store: Store, request: OnceRequest, taskId: string): Pr
 
 /**
  * @returns the id of the task that has this request, or null
- * @throws {GatewayError} `conflict` when another request is called the same
+ * @throws {GatewayError} `conflict` when another request has the same idempotency key
  */
 async function knownOf(store: Store, request: OnceRequest): Promise<string | null> {
   const known = await store.get(requests, request.mark);
@@ -321,12 +327,12 @@ function ttlOf(task: VideoTask): number {
 
 const record = compileSchema(taskRecord);
 
-/** The task as it stands in the store. */
+/** Serializes a task for the store. */
 export function writeTask(task: VideoTask): string {
   return JSON.stringify(task);
 }
 
-/** Reads what `writeTask` wrote. @returns null for any other text, such as a record of another version */
+/** Parses the output of `writeTask`. @returns null for any other text, such as a record of another version */
 export function readTask(text: string): VideoTask | null {
   const value: unknown = parseObject(text);
   return record.check(value) ? (value as VideoTask) : null;
@@ -334,17 +340,17 @@ export function readTask(text: string): VideoTask | null {
 
 interface TaskPage {
   readonly tasks: readonly VideoTask[];
-  /** Where the next page begins; null at the end. */
+  /** Start of the next page; null at the end. */
   readonly next: string | null;
 }
 
 /**
- * Lists the tasks of all keys, those that are kept longest first: the newest ones first, as long as tasks are kept for
- * the same number of days. Records that are damaged or of another version are passed over, so a page may hold fewer
- * tasks than were asked for: `next` alone tells the end.
- * @param limit of tasks on the page
- * @param from `next` of the page before; null for the first one
- * @throws what the store throws
+ * Lists the tasks of all keys, latest expiry first; that is newest first if all tasks are kept for the same number of
+ * days. Damaged records and those of another version are skipped, so a page may hold fewer tasks than `limit`: only
+ * `next` shows the end.
+ * @param limit most tasks of the page
+ * @param from `next` of the previous page; null for the first
+ * @throws the store's error
  */
 export async function listTasks(
   store: Pick<Store, 'list'>,

@@ -1,13 +1,13 @@
 import { shorterSide } from './shape.js';
 import type { TaskCharge, VideoTask } from './task.js';
 
-/** No video lasts longer: a number above that is one of something else than seconds. */
+/** No video lasts longer: a larger number is not in seconds. */
 const longestSeconds = 3600;
 
-/** What puts a charge right: each amount is added to that of the charge. */
+/** The correction of a charge: each amount is added to that of the charge. */
 type Correction = Pick<TaskCharge, 'nanoUsd' | 'seconds' | 'paidNanoUsd'>;
 
-/** What puts right what a task was charged that has ended: one that failed is free, and a video costs what it lasts. */
+/** The correction of an ended task's charge: a failed task is free, and a video is charged by its actual length. */
 export function correctionOf(task: VideoTask, charge: TaskCharge): Correction {
   const { nanoUsd, seconds, paidNanoUsd } = endedCharge(task, charge);
   return {
@@ -18,14 +18,14 @@ export function correctionOf(task: VideoTask, charge: TaskCharge): Correction {
   };
 }
 
-/** @param task that has ended @returns it, marked where its charge is not what it comes to */
+/** Marks an ended task whose charge needs a correction; returns any other unchanged. */
 export function owedWithEnd(task: VideoTask): VideoTask {
   if (task.charge === undefined) return task;
   const { nanoUsd, seconds } = correctionOf(task, task.charge);
   return nanoUsd === 0 && seconds === 0 ? task : { ...task, isOwed: true };
 }
 
-/** What a task costs by how it has ended, at the price at which it was made. */
+/** The cost of an ended task, at the prices of its creation. */
 function endedCharge(
   task: VideoTask,
   charge: TaskCharge,
@@ -35,7 +35,7 @@ function endedCharge(
     return { seconds: 0, nanoUsd: 0, paidNanoUsd: paidNanoUsd === null ? null : 0 };
   const duration = task.result?.duration ?? null;
   const isTold = duration !== null && duration <= longestSeconds;
-  // Frames make a video a little longer or shorter than it was asked for.
+  // A whole number of frames makes a video a little longer or shorter than requested.
   const seconds = isTold ? videos * Math.max(1, Math.round(duration)) : charge.seconds;
   const longer = charge.seconds > 0 ? seconds / charge.seconds : 1;
   const { secondsNanoUsd = 0, secondsPaidNanoUsd = 0 } = charge;
@@ -49,7 +49,7 @@ function endedCharge(
   };
 }
 
-/** What the seconds cost in the resolution that the upstream tells of the video; null for none that has a price of its own. */
+/** The cost of the seconds in the resolution that the upstream reports; null if that has no price of its own. */
 function pricedResolution({ result }: VideoTask, { resolutions }: TaskCharge) {
   const { width = null, height = null } = result ?? {};
   if (resolutions === undefined || width === null || height === null) return null;

@@ -11,19 +11,19 @@ import type { Store } from '../store/store.js';
 const types = { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime' } as const;
 const endings = ['mp4', 'webm', 'mov'] as const;
 
-/** Nothing else is made, opened or removed in the folder. */
+/** Names in the folder; no other file is created, opened or removed there. */
 const idForm = /^video_[0-9a-f]{32}$/;
 const fileForm = /^video_[0-9a-f]{32}\.(?:mp4|webm|mov)$/;
 const partForm = /^\.video_[0-9a-f]{32}\.[0-9a-f]{16}\.part$/;
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** A part that nobody has written to for so long was left by a process that was killed. */
+/** A part file without a write for this long was left by a process that was killed. */
 const abandonedMs = 60 * 60 * 1000;
 
-/** Shorter than the minute after which each process asks again, so that clocks that drift leave no sweep out. */
+/** Shorter than the minute between the tries of each process, so that clock drift skips no sweep. */
 const turnMs = 50_000;
 
-/** A video that is kept, open for reading. Whoever has it closes `handle`. */
+/** A kept video, open for reading. The holder closes `handle`. */
 export interface KeptFile {
   readonly handle: FileHandle;
   readonly bytes: number;
@@ -31,8 +31,8 @@ export interface KeptFile {
 }
 
 /**
- * Opens the video of a task.
- * @returns null where it is not kept, or no longer
+ * Opens the kept video of a task.
+ * @returns null if it is not kept, or no longer
  * @throws the system's error for a file that cannot be opened
  */
 export async function openKept({ folder, days }: KeptVideos, taskId: string): Promise<KeptFile | null> {
@@ -54,7 +54,7 @@ export async function isKept(videos: KeptVideos, taskId: string): Promise<boolea
   return kept !== null;
 }
 
-/** @returns the size of what is open; null for what is no file, or kept for too long. Closes it where it throws. */
+/** @returns the size of an open file; null if it is not a regular file or was kept too long. Closes it before throwing. */
 async function sizeKept(handle: FileHandle, days: number): Promise<number | null> {
   try {
     const stats = await handle.stat();
@@ -65,7 +65,7 @@ async function sizeKept(handle: FileHandle, days: number): Promise<number | null
   }
 }
 
-/** Never waits for a writer, as of a pipe. @returns null for what is not there, or a link */
+/** Opens without blocking on a pipe. @returns null for a path that does not exist or is a symbolic link */
 async function openThere(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -75,7 +75,7 @@ async function openThere(path: string): Promise<FileHandle | null> {
   }
 }
 
-/** @returns whether a video of that type is told as such when it is kept; what is of no type here is told as MP4 */
+/** Whether kept videos of that type are served with it; videos without a known type are served as MP4. */
 export function isKeptType(contentType: string): boolean {
   return endingOf(contentType) !== undefined;
 }
@@ -85,13 +85,13 @@ function endingOf(contentType: string): keyof typeof types | undefined {
   return endings.find((each) => types[each] === type);
 }
 
-/** A video that is being written. It is kept once `finish` resolves; else `discard` is to be called. */
+/** A video being written. It is kept once `finish` resolves; otherwise the caller calls `discard`. */
 export interface PartFile {
   /** @throws RangeError beyond the bytes that one video may have */
   write(chunk: Buffer): Promise<void>;
   /**
    * Durable when it resolves.
-   * @param createdAt Unix milliseconds: from when on the video is kept
+   * @param createdAt Unix milliseconds from which the days of keeping count
    */
   finish(contentType: string, createdAt: number): Promise<void>;
   /** Never rejects. */
@@ -99,8 +99,8 @@ export interface PartFile {
 }
 
 /**
- * Begins to keep the video of a task, under a name that nobody opens.
- * @throws RangeError for an id that is none of ours; the system's error where nothing can be written
+ * Begins to write the video of a task, under a temporary name that no reader opens.
+ * @throws RangeError for an id that is not a task's; the system's error when the folder is not writable
  */
 export async function beginKept({ folder, fileBytes }: KeptVideos, taskId: string): Promise<PartFile> {
   if (!idForm.test(taskId)) throw new RangeError('a video may only be kept under the id of a task');
@@ -118,7 +118,7 @@ export async function beginKept({ folder, fileBytes }: KeptVideos, taskId: strin
       const kept = new Date(createdAt);
       await handle.sync();
       await rename(path, join(folder, `${taskId}.${endingOf(contentType) ?? 'mp4'}`));
-      // Not before: a part that is as old as a task may be is one that a sweep takes for abandoned.
+      // Not earlier: a sweep would treat a part file with the age of the task as abandoned.
       await handle.utimes(kept, kept);
       await handle.sync();
       await handle.close();
@@ -141,9 +141,8 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /**
- * Removes what is kept for too long, what a process left that was killed, and the oldest videos until all are within
- * their bytes.
- * @throws the system's error for the first file that cannot be removed, once all others are
+ * Removes expired videos, part files left by killed processes, and then the oldest videos until the rest fits the bytes.
+ * @throws the system's error for the first file that cannot be removed, after all others were
  */
 export async function sweepKept({ folder, days, bytes }: KeptVideos): Promise<void> {
   const now = Date.now();
@@ -179,9 +178,9 @@ export async function sweepKept({ folder, days, bytes }: KeptVideos): Promise<vo
 }
 
 /**
- * The same for all processes of a host, of which one does it a minute: each looks at every file, which takes half a second of
- * a processor where there are ten thousand. Nothing where there is no folder yet.
- * @throws {GatewayError} of the store; as `sweepKept` does
+ * Runs `sweepKept` in one process of a host per minute: a sweep of ten thousand files takes half a second of CPU. No-op
+ * while the folder does not exist.
+ * @throws {GatewayError} the store's error; also as `sweepKept`
  */
 export async function sweepInTurn(store: Pick<Store, 'claim'>, kept: KeptVideos): Promise<void> {
   if (!existsSync(kept.folder)) return;

@@ -9,7 +9,7 @@ import { genericUpstreamFormat } from './upstream-formats/generic.js';
 import { vendorjUpstreamFormat } from './upstream-formats/vendorj.js';
 import { vendorkUpstreamFormat } from './upstream-formats/vendork.js';
 
-/** How upstreams of each format are asked. */
+/** The upstream formats by name. */
 export const upstreamFormats: Readonly<Record<VideoFormat, UpstreamFormat>> = {
   compat: compatUpstreamFormat,
   vendork: vendorkUpstreamFormat,
@@ -17,7 +17,7 @@ export const upstreamFormats: Readonly<Record<VideoFormat, UpstreamFormat>> = {
   generic: genericUpstreamFormat,
 };
 
-/** How clients of each format read tasks. */
+/** The client formats by name. */
 export const clientFormats: Readonly<Record<VideoFormat, VideoClientFormat>> = {
   compat: compatClientFormat,
   vendork: vendorkClientFormat,
@@ -25,7 +25,7 @@ export const clientFormats: Readonly<Record<VideoFormat, VideoClientFormat>> = {
   generic: genericClientFormat,
 };
 
-/** The format in which an upstream is asked: its own where it is of a vendor, else the chat family's. */
+/** The video format of an upstream kind: `vendork`, `vendorj` and `generic` have their own, all others speak `compat`. */
 export function upstreamFormatOf(kind: UpstreamKind): VideoFormat {
   return kind === 'vendork' || kind === 'vendorj' || kind === 'generic' ? kind : 'compat';
 }

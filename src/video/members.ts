@@ -10,10 +10,10 @@ import type { VideoRequest } from './task.js';
  * How the members of bodies that ask for videos are read.
  */
 
-/** What says the model in one of the formats. Servers that lay one object over another go by the one in that. */
+/** Members that name the model in one of the formats. Servers that merge objects use the one of the overriding object. */
 export const modelMembers = ['model', 'model_name', 'req_key'] as const;
 
-/** Where servers put what the formats here have at the top, and what some of them lay over that: Replicate and fal have `input`. */
+/** Objects in which servers look for top-level members, and which some merge over these; Replicate and fal have `input`. */
 const prompts: ReadonlySet<string> = new Set([foldName('input')]);
 const holders: ReadonlySet<string> = new Set([
   ...['metadata', 'extra_body', 'parameters', 'config'].map(foldName),
@@ -21,9 +21,9 @@ const holders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The members of these names in a request's body or form, and in the objects where some servers look for them, too.
- * @param names as `foldName` gives them
- * @throws {GatewayError} of status 400 for a text in the place of such an object that cannot be looked into
+ * The members of these names in a request's body or form, and in the objects where some servers also look for them.
+ * @param names folded by `foldName`
+ * @throws {GatewayError} of status 400 for a string in place of such an object that cannot be parsed
  */
 export function heldBy(
   { body, form }: Pick<VideoRequest, 'body' | 'form'>,
@@ -40,8 +40,8 @@ export interface Member {
 }
 
 /**
- * Looks for a member that some vendors have and others have not: at the top of the body, else in its `metadata`,
- * which is where the generic format puts them.
+ * Finds a member that only some vendors have: at the top of the body, else in its `metadata`, the generic format's place
+ * for such members.
  * @returns null for one that is absent, null, or an empty text
  */
 export function memberOf(body: JsonObject, name: string): Member | null {
@@ -51,7 +51,7 @@ export function memberOf(body: JsonObject, name: string): Member | null {
   return { value: metadata[name], at: `metadata.${name}` };
 }
 
-/** Path of the first of these members that the body has; the first name where it has none. */
+/** Path of the first of these members that the body has; the first name if it has none. */
 export function placeOf(body: JsonObject, names: readonly [string, ...string[]]): string {
   for (const name of names) {
     const member = memberOf(body, name);
@@ -60,19 +60,19 @@ export function placeOf(body: JsonObject, names: readonly [string, ...string[]])
   return names[0];
 }
 
-/** @throws {GatewayError} of status 400 naming the first member that is not of the schema */
+/** @throws {GatewayError} of status 400, naming the first member that violates the schema */
 export function requireBody(schema: CompiledSchema, body: JsonObject): void {
   if (!schema.check(body)) throw schema.explain(body);
 }
 
 const decimal = /^\d{1,9}(?:\.\d{1,9})?$/;
 
-/** A number, or the text of one: 5, 5.5 and "5"; null for anything else. */
+/** A number, also written as a string: 5, 5.5 and "5"; null for anything else. */
 export function numberIn(value: unknown): number | null {
   return typeof value === 'string' && decimal.test(value) ? Number(value) : numberOrNull(value);
 }
 
-/** The same for what is above zero and has no exponent when it is written, as a length. */
+/** The same for a length: above zero, and printed without an exponent. */
 export function lengthIn(value: unknown): number | null {
   const length = numberIn(value) ?? 0;
   return length > 0 && decimal.test(String(length)) ? length : null;
@@ -81,8 +81,8 @@ export function lengthIn(value: unknown): number | null {
 /**
  * Reads a length in seconds.
  * @param at path in the client's body
- * @returns null where there is none
- * @throws {GatewayError} of status 400 for what is no number above zero
+ * @returns null without one
+ * @throws {GatewayError} of status 400 for anything but a number above zero
  */
 export function readDuration(value: unknown, at: string): number | null {
   if (!hasValue(value)) return null;
@@ -91,16 +91,16 @@ export function readDuration(value: unknown, at: string): number | null {
   return seconds;
 }
 
-/** The 400 for a length that is no number above zero. */
+/** The 400 for a length that is not a number above zero. */
 export function wrongLength(at: string): GatewayError {
   return wrongValue(at, 'a number above zero, such as 5 or "5"');
 }
 
 /**
- * Reads how many videos are asked for.
+ * Reads the number of videos requested.
  * @param at path in the client's body
- * @returns null where it does not say
- * @throws {GatewayError} of status 400 for what is no whole number above zero, since each is paid for
+ * @returns null without one
+ * @throws {GatewayError} of status 400 for anything but a whole number above zero, since each video is charged
  */
 export function readCount(value: unknown, at: string): number | null {
   if (!hasValue(value)) return null;
@@ -116,15 +116,15 @@ function isGiven(body: JsonObject, name: string): boolean {
   return Object.hasOwn(body, name) && hasValue(body[name]);
 }
 
-/** True for anything but nothing, null and an empty text. */
+/** Whether a value is anything but undefined, null and an empty string. */
 export function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
-/** The vendorj format counts the length of a video in frames: 24 a second and the first one, 121 for five seconds. */
+/** The vendorj format counts length in frames: 24 a second plus the first frame, so 121 for five seconds. */
 export const framesPerSecond = 24;
 
-/** The frames of a video of so many seconds. */
+/** The number of frames of a video of this many seconds. */
 export function framesOf(seconds: number): number {
   return Math.round(framesPerSecond * seconds) + 1;
 }

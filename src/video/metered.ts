@@ -5,8 +5,8 @@ import { heldBy, modelMembers, numberIn } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
 /*
- * Formats of videos differ on the names of length and number, and servers that know several formats read all of their
- * names. What an upstream may take for either has to say what the gateway has read, since that is what is paid for.
+ * Video formats differ in the names of length and count, and servers that know several formats read all of these names.
+ * Every member that an upstream may read as either must agree with what the gateway read, since that is charged.
  */
 
 type Measure = 'seconds' | 'frames' | 'count';
@@ -23,7 +23,7 @@ const measures = new Map(
   Object.entries(names).flatMap(([measure, all]) => all.map((name) => [foldName(name), measure as Measure])),
 );
 
-/** The members that are read of each format: of the length, and of the number where it has one. */
+/** The members that the gateway reads in each format: of the length, and of the count if the format has one. */
 const read: Readonly<Record<VideoFormat, { readonly length: string; readonly count: string | null }>> = {
   compat: { length: 'seconds', count: null },
   generic: { length: 'duration', count: 'n' },
@@ -35,9 +35,8 @@ const modelNames: ReadonlySet<string> = new Set(modelMembers.map(foldName));
 const sought: ReadonlySet<string> = new Set([...measures.keys(), ...modelNames]);
 
 /**
- * Refuses a request in which some servers would find another model, another length, or more videos, than the gateway has
- * read.
- * @throws {GatewayError} of status 400, naming the member and the one to send in its place
+ * Refuses a request in which some servers would read another model, another length or more videos than the gateway did.
+ * @throws {GatewayError} of status 400, naming the member and the one to send instead
  */
 export function requireMetered(request: VideoRequest): void {
   for (const member of heldBy(request, sought)) check(request, member);
@@ -50,13 +49,13 @@ function check(request: VideoRequest, { path, at, name, value, isInText }: HeldM
   if (measure === undefined || (!isInText && (value === null || value === ''))) return;
   const { length, count } = read[request.format];
   const own = measure === 'count' ? count : length;
-  // What is wrong with that itself its reader has said.
+  // Its reader has already checked that member.
   if (!isHeld && own !== null && foldName(own) === name) return;
   const number = numberIn(value);
   if (isInText || number === null || number !== meteredOf(request, measure)) throw unmetered(at, own);
 }
 
-/** What is paid for; null where the request does not say it in this measure. */
+/** The charged amount in a measure; null if the request does not state it in that measure. */
 function meteredOf({ format, seconds, count, body }: VideoRequest, measure: Measure): number | null {
   if (measure === 'count') return count ?? 1;
   if (measure === 'seconds') return seconds;

@@ -4,16 +4,16 @@ import { failedTask } from './advance.js';
 import type { Submission, TaskBook } from './book.js';
 import type { VideoTask } from './task.js';
 
-/** A submission that was cut off: whether the upstream has made the task is not known. */
+/** A submission that was cut off; whether the upstream has created the task is unknown. */
 interface Interrupted {
   readonly submission: Submission;
-  /** As it stands now. */
+  /** The task in its current state. */
   readonly task: VideoTask;
 }
 
 /**
- * What this process notes of a submission that it makes.
- * @param longestMs it does not last longer
+ * The record of a submission by this process.
+ * @param longestMs bound of its duration
  */
 export function thisProcess(taskId: string, longestMs: number): Submission {
   const at = Date.now();
@@ -21,16 +21,16 @@ export function thisProcess(taskId: string, longestMs: number): Submission {
 }
 
 /**
- * Finds submissions whose process ended before their end was noted, and ends their tasks as failed. Nothing is asked
- * of an upstream again: it may have made the video, and would make it twice.
- * @returns those that were found, each of them once over all processes
+ * Finds submissions whose process ended before it recorded their end, and ends their tasks as failed. Nothing is sent
+ * again: the upstream may have created the video, and would create a second one.
+ * @returns the submissions found, each once across all processes
  */
 export async function endInterrupted(book: TaskBook): Promise<readonly Interrupted[]> {
   const found: Interrupted[] = [];
   for (const submission of await book.unsettled()) {
     if (!hasEnded(submission)) continue;
     const booked = await book.find(submission.taskId);
-    // Its task is noted before an upstream is asked. Without one none was, or none has taken it.
+    // The task is recorded before the call to the upstream. Without it no call was sent, or no upstream accepted it.
     let ended = false;
     const task =
       booked === null
@@ -39,7 +39,7 @@ export async function endInterrupted(book: TaskBook): Promise<readonly Interrupt
             ended = current.state === 'submitting';
             return ended ? failedTask(current, interruption, Date.now()) : current;
           });
-    // Where its end was noted and only the submission's was not, it may not be watched yet.
+    // If the task's end was recorded but the submission's was not, the task may not be watched yet.
     if (task === null || task.upstream.id === null) await book.forget(submission.taskId);
     else await book.settle(task);
     if (ended && task !== null) found.push({ submission, task });
@@ -57,6 +57,6 @@ const interruption = {
 function hasEnded({ host, process: pid, at, until }: Submission): boolean {
   if (Date.now() > until) return true;
   if (host !== processHost()) return false;
-  // A container that starts anew gives its processes the numbers of those before.
+  // A restarted container reuses the process ids of the previous run.
   return pid === process.pid ? at < Math.floor(performance.timeOrigin) : !isAlive(pid);
 }

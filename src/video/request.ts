@@ -19,7 +19,7 @@ import {
 } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
-/** A request that names its model and nothing else. */
+/** A request with its model and nothing else. */
 export function bareRequest(format: VideoFormat, model: string, body: JsonObject): VideoRequest {
   return {
     format,
@@ -47,9 +47,9 @@ export function bareRequest(format: VideoFormat, model: string, body: JsonObject
 }
 
 /**
- * Reads a request that an upstream of its own format may take although no other could be asked so.
- * @param passed the request of its model and the members that count there
- * @param read reads all of it for other formats
+ * Reads a request. If it cannot be read in full, an upstream of its own format may still take it.
+ * @param passed the request with its model and the members that matter for an upstream of its own format
+ * @param read reads all of it, for other formats
  */
 export function readOrPass(passed: VideoRequest, read: () => VideoRequest): VideoRequest {
   try {
@@ -60,7 +60,7 @@ export function readOrPass(passed: VideoRequest, read: () => VideoRequest): Vide
   }
 }
 
-/** The members of a length, whichever way it is written. @param at its path in the client's body */
+/** The length members of a request, from a number or a string. @param at path of the length in the client's body */
 export function lengthOf(value: unknown, at: string): Pick<VideoRequest, 'seconds' | 'unreadLength'> {
   const seconds = lengthIn(value);
   return { seconds, unreadLength: seconds === null && hasValue(value) ? at : null };
@@ -71,7 +71,7 @@ const atLeastOne = nullable(Type.Integer({ minimum: 1 }));
 const mostPixels = 99_999;
 const pixels = nullable(Type.Integer({ minimum: 1, maximum: mostPixels }));
 
-/** The members that the generic format and vendork's have in common, its extensions, and vendork's own. */
+/** The members common to the generic and the vendork format, the generic format's extensions, and vendork's own. */
 const sharedMembers: Readonly<Record<string, TSchema>> = {
   prompt: text,
   image: text,
@@ -92,8 +92,8 @@ const sharedMembers: Readonly<Record<string, TSchema>> = {
 };
 
 /**
- * What has to be clear in the bodies below: `metadata` is where the format puts what vendors add, and some upstreams
- * lay it over the rest.
+ * Members that must be unambiguous in the bodies below. `metadata` holds vendors' own members, and some upstreams let it
+ * override the rest.
  */
 export const videoGuarded: { readonly within: Readonly<Record<string, GuardSpec>> } = {
   within: {
@@ -122,11 +122,11 @@ export const vendorkBodyType = Type.Object({
 });
 
 /**
- * Reads a body of the generic format or of vendork's: as a whole where it is as these document it, else what counts for an
- * upstream of the same format.
- * @param schema one of those above
- * @param known of the request: its format and model, and what is read of the format alone
- * @throws {GatewayError} of status 400 for a number of videos that is none
+ * Reads a body of the generic or the vendork format: in full if it is as documented, else only the members that matter
+ * for an upstream of the same format.
+ * @param schema one of the two above
+ * @param known the request's format and model, and members that only its format has
+ * @throws {GatewayError} of status 400 for an invalid number of videos
  */
 export function readSharedBody(schema: CompiledSchema, known: VideoRequest): VideoRequest {
   const { body } = known;
@@ -147,7 +147,7 @@ export function readSharedBody(schema: CompiledSchema, known: VideoRequest): Vid
   });
 }
 
-/** @throws {GatewayError} of status 400, naming the member, for a length, an image or a prompt that is none */
+/** @throws {GatewayError} of status 400, naming the member, for an invalid length, image or prompt */
 function readSharedMembers(passed: VideoRequest): VideoRequest {
   const { body, operation, unreadLength } = passed;
   const image = readImage(memberOf({ image: body.image }, 'image'));

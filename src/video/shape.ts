@@ -4,7 +4,7 @@ import { heldBy, placeOf } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 import { unsayable } from './unsayable.js';
 
-/** Pixels. */
+/** A size in pixels. */
 interface Size {
   readonly width: number;
   readonly height: number;
@@ -13,14 +13,14 @@ interface Size {
 const sizeText = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
 const ratioText = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/;
 
-/** The shapes that vendors have names for. */
+/** The aspect ratios that vendors know. */
 const ratios = ['16:9', '9:16', '1:1', '4:3', '3:4', '21:9'];
-/** How far a size may be from such a shape: what vendors call 16:9 includes 1792x1024. */
+/** How far a size may be from such a ratio: vendors count 1792x1024 as 16:9. */
 const tolerance = 0.04;
-/** Pixels of the shorter side where only the shape is given. */
+/** Pixels of the shorter side if only the ratio is given. */
 const shortSide = 720;
 
-/** Reads `1280x720`; null for anything else. */
+/** Parses a size such as `1280x720`; null for anything else. */
 export function parseSize(text: string): Size | null {
   const [, width, height] = sizeText.exec(text) ?? [];
   return width === undefined || height === undefined
@@ -28,13 +28,13 @@ export function parseSize(text: string): Size | null {
     : { width: Number(width), height: Number(height) };
 }
 
-/** True for a shape such as `16:9`. */
+/** Whether a text is an aspect ratio such as `16:9`. */
 export function isRatio(text: string): boolean {
   return ratioText.test(text);
 }
 
 /**
- * The shape of the video as a format says it that knows only shapes; null where the client leaves it open.
+ * The aspect ratio of the video, for formats without sizes; null if the client leaves it open.
  * @throws {GatewayError} of status 400 for a width without a height, or the reverse
  */
 export function aspectRatioFor(request: VideoRequest): string | null {
@@ -43,9 +43,9 @@ export function aspectRatioFor(request: VideoRequest): string | null {
 }
 
 /**
- * The size of the video as a format says it that knows only pixels; null where the client leaves it open.
+ * The size of the video, for formats without aspect ratios; null if the client leaves it open.
  * @param to the format of the upstream
- * @throws {GatewayError} of status 400 for a shape that is no ratio, and for a width without a height or the reverse
+ * @throws {GatewayError} of status 400 for an invalid aspect ratio, and for a width without a height or the reverse
  */
 export function sizeFor(request: VideoRequest, to: VideoFormat): Size | null {
   const given = givenSize(request);
@@ -91,12 +91,12 @@ function greatestCommonDivisor(one: number, other: number): number {
   return larger;
 }
 
-/** Codecs want even numbers of pixels. */
+/** Rounds to an even number of pixels, as codecs require. */
 function even(pixels: number): number {
   return Math.round(pixels / 2) * 2;
 }
 
-/** `720p` or `4k`, where a size is no width and height. */
+/** A size by name: `720p` or `4k`. */
 const word = /^(?:\d{3,4}p|\dk)$/;
 /** Some vendors write `1280*720`. */
 const times = /[*\u00d7]/;
@@ -104,9 +104,9 @@ const longest = 64;
 const sizeNames: ReadonlySet<string> = new Set(['resolution', 'size']);
 
 /**
- * What a video is priced by beside its length: the `resolution` that the client names, in lower case, or a size such as
- * `720p`, else the shorter side of the size in that form, else the mode (vendork's `std` or `pro`).
- * @returns null where the client names none of them, or two that differ: nobody can tell which one the upstream takes
+ * The resolution by which a video is priced, besides its length: the client's `resolution` in lower case or a size such
+ * as `720p`, else the shorter side of the size in that form, else the mode (vendork's `std` or `pro`).
+ * @returns null if the client names none of them, or two that differ, since the upstream may use either
  */
 export function resolutionOf(
   request: Pick<VideoRequest, 'body' | 'form' | 'width' | 'height' | 'mode'>,
@@ -125,7 +125,7 @@ export function resolutionOf(
   return told.size === 0 ? mode : told.size === 1 ? ([...told][0] ?? null) : null;
 }
 
-/** A size as prices name it: `720p`. */
+/** A size by its name in prices, such as `720p`. */
 export function shorterSide({ width, height }: Size): string {
   return `${Math.min(width, height)}p`;
 }

@@ -9,8 +9,8 @@ import { endInterrupted } from './recovery.js';
 const firstMs = 1000;
 const leftEveryMs = 1000;
 const owedEveryMs = 5000;
-const everyMs = 60_000;
-/** Shorter than `everyMs`, so that clocks that drift leave no sweep out. */
+const intervalMs = 60_000;
+/** Shorter than `intervalMs`, so that clock drift skips no sweep. */
 const claimMs = 50_000;
 const tasksOfPage = 100;
 
@@ -19,19 +19,19 @@ interface StoreSweepOptions {
   readonly store: Store;
   readonly book: TaskBook;
   readonly log: Logger;
-  /** Puts right what a task was charged that has ended. */
+  /** Corrects the charge of an ended task. */
   settle(taskId: string): Promise<void>;
 }
 
 /**
- * Sweeps the store, soon after the start and then once a minute: submissions that a crash has cut off are ended
- * and told in the log, once over all processes that share the store, and one of these removes what has expired. Every five
- * seconds, tasks are settled that have ended and were not. What this process could not note is tried again every second.
+ * Sweeps the store, soon after the start and then once a minute: ends and logs submissions that a crash cut off, each
+ * once across all processes that share the store, one of which also removes expired records. Every five seconds, settles
+ * ended tasks that were not. Every second, retries what this process could not record.
  */
 export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
   const { log } = options;
   let isStopped = false;
-  /** What `begin` begins is under way once at a time. That it fails is told in the log, once until it is done again. */
+  /** Wraps work so that only one run is in flight. A failure is logged, and again only after a run has succeeded. */
   const once = (begin: () => Promise<void>, failure: string) => {
     let isUnderWay = false;
     let isTold = false;
@@ -55,7 +55,7 @@ export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
     try {
       await settleOwed(options);
     } catch (error) {
-      // The store is gone, as its other users tell.
+      // The store is unavailable, which its other users report.
       if (!(error instanceof GatewayError)) throw error;
     }
   }, 'what tasks were charged could not be put right');
@@ -64,7 +64,7 @@ export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
     void settle();
   }, firstMs);
   const timers = [
-    setInterval(() => void sweep(), everyMs),
+    setInterval(() => void sweep(), intervalMs),
     setInterval(() => void catchUp(), leftEveryMs),
     setInterval(() => void settle(), owedEveryMs),
   ];
@@ -94,8 +94,8 @@ async function sweepStore({ settings, store, book, log }: StoreSweepOptions): Pr
 }
 
 /**
- * What was killed between the end of a task and its settlement, or has not heard of the end it wrote, is made up for. One
- * that cannot be settled, as when the account of its budget cannot be read, holds up no other.
+ * Settles ended tasks whose process was killed before it settled them, or missed the confirmation of the end it wrote. A
+ * task that cannot be settled, such as when its budget's account is unreadable, does not delay the others.
  */
 async function settleOwed({ settings, book, settle }: StoreSweepOptions): Promise<void> {
   if (!mayHoldAnything(settings)) return;

@@ -13,16 +13,16 @@ const text = Type.String();
 const number = Type.Number();
 const format = Type.Enum([...videoFormats]);
 
-/** A video task as it is kept in the store: plain JSON. Times are Unix milliseconds. */
+/** A video task as kept in the store: plain JSON. Times are Unix milliseconds. */
 export const taskRecord = Type.Object({
-  /** Of this record's form. */
+  /** Version of this record's form. */
   version: Type.Literal(1),
   /** `video_` and hex. */
   id: Type.String({ minLength: 1 }),
-  /** Id of the key that made it, which a rotation keeps, and its groups: one that shares its tasks shows it to its keys. */
+  /** Id of the key that created it (a rotation keeps the id) and its groups; a group that shares videos shows it to its keys. */
   keyId: text,
   groups: Type.Array(text),
-  /** Format in which it was asked for. */
+  /** Format of the client's request. */
   format,
   /** The model's name as clients know it. */
   model: text,
@@ -31,16 +31,16 @@ export const taskRecord = Type.Object({
     /** Format that the upstream speaks. */
     format,
     model: text,
-    /** The task's id there; null until it is known. */
+    /** The task's id at the upstream; null until it is known. */
     id: orNull(text),
-    /** Tells which of the upstream's keys made the task; null where it has none. */
+    /** Identifies the upstream key that created the task; null if the upstream has no keys. */
     credential: orNull(text),
   }),
-  /** From a text alone, or from an image. */
+  /** Made from a text alone, or from an image. */
   operation: Type.Enum(['text', 'image']),
   /**
-   * `submitting`: the upstream is being asked, and nobody knows the task yet but the gateway. Then forward only: queued
-   * -> in_progress -> completed | failed. The last two never change.
+   * `submitting`: being sent to the upstream, and known only to the gateway. Then forward only: queued -> in_progress ->
+   * completed | failed. The last two never change.
    */
   state: Type.Enum(['submitting', 'queued', 'in_progress', 'completed', 'failed']),
   /** Percent; 100 only for a completed task. */
@@ -48,17 +48,17 @@ export const taskRecord = Type.Object({
   createdAt: number,
   updatedAt: number,
   completedAt: orNull(number),
-  /** When the record goes. */
+  /** When the record is removed. */
   expiresAt: number,
-  /** What was asked for: seconds as text, `WIDTHxHEIGHT`. */
+  /** As requested: seconds as a string, `WIDTHxHEIGHT`. */
   seconds: text,
   size: orNull(text),
-  /** The client's own name for the task (vendork), or null. */
+  /** The client's own id of the task (vendork), or null. */
   externalId: orNull(text),
-  /** What is known of the video itself. Each part is null until it is known. */
+  /** The video. Each member is null until it is known. */
   result: orNull(
     Type.Object({
-      /** Where the upstream keeps it, for upstreams that give an address; else null. */
+      /** URL at which the upstream keeps it, or null if the upstream names none. */
       url: orNull(text),
       /** Seconds. */
       duration: orNull(number),
@@ -69,29 +69,29 @@ export const taskRecord = Type.Object({
     }),
   ),
   error: orNull(Type.Object({ code: text, message: text })),
-  /** What it was charged when its upstream had taken it, which is put right when it ends; absent where nothing was. */
+  /** The charge when its upstream accepted it, which is corrected when it ends; absent if nothing was charged. */
   charge: Type.Optional(
     Type.Object({
       nanoUsd: number,
-      /** Of all its videos. */
+      /** Seconds of all its videos. */
       seconds: number,
       videos: number,
-      /** What its target has cost whoever runs the gateway; null where that is not known. */
+      /** The target's cost for the operator; null if unknown. */
       paidNanoUsd: orNull(number),
-      /** How much of both is for its seconds; absent in tasks of earlier versions, whose charge stands however long they last. */
+      /** The part of both that is for its seconds; absent in tasks of earlier versions, whose charge is never corrected for length. */
       secondsNanoUsd: Type.Optional(number),
       secondsPaidNanoUsd: Type.Optional(number),
-      /** What its seconds would be in each resolution that has a price of its own; absent where none has. */
+      /** The cost of its seconds in each resolution that has a price of its own; absent if none has. */
       resolutions: Type.Optional(
         Type.Array(
           Type.Object({ resolution: text, secondsNanoUsd: number, secondsPaidNanoUsd: orNull(number) }),
         ),
       ),
-      /** The budgets that pay for it, by their pools and what these are in all, in nano-dollars. */
+      /** The pools of the budgets that it is charged to, and their total limits in nano-dollars. */
       budgets: Type.Array(Type.Object({ pool: text, limit: number })),
     }),
   ),
-  /** It has ended, and what it was charged is yet to be put right. Written with the end, so that no crash forgets it. */
+  /** It has ended, and its charge is still to be corrected. Written with the end, so that a crash does not lose it. */
   isOwed: Type.Optional(Type.Literal(true)),
 });
 
@@ -102,19 +102,19 @@ export type VideoResult = NonNullable<VideoTask['result']>;
 export type TaskFailure = NonNullable<VideoTask['error']>;
 export type TaskCharge = NonNullable<VideoTask['charge']>;
 
-/** What an upstream said of a task. */
+/** An upstream's report on a task. */
 export interface TaskUpdate {
   readonly state: Exclude<TaskState, 'submitting'>;
-  /** Percent, or null where the upstream does not say. */
+  /** Percent, or null if the upstream does not report it. */
   readonly progress: number | null;
   readonly completedAt: number | null;
   readonly result: VideoResult | null;
   readonly error: TaskFailure | null;
 }
 
-/** What a client asks for when it makes a task, whatever the format. */
+/** A client's request for a task, in any format. */
 export interface VideoRequest {
-  /** Format in which it was asked for. */
+  /** Format of the request. */
   readonly format: VideoFormat;
   readonly operation: 'text' | 'image';
   /** The model's name as clients know it. */
@@ -136,66 +136,66 @@ export interface VideoRequest {
   /** vendork's `std` or `pro`. */
   readonly mode: string | null;
   readonly externalId: string | null;
-  /** Path of a length that is no number: it is for an upstream of the same format to understand. Else null. */
+  /** Path of a length that is not a number, which an upstream of the same format may understand; else null. */
   readonly unreadLength: string | null;
-  /** Why the request cannot be said in another format, whose members then may be null that the body has; else null. */
+  /** Why the request cannot be translated into another format, or null. If set, members may be null that the body has. */
   readonly fault: GatewayError | null;
-  /** The body's members (or the form's text fields) as the client wrote them, for an upstream of the same format. */
+  /** The body's members (or the form's text fields) as the client sent them, for an upstream of the same format. */
   readonly body: JsonObject;
-  /** The parts of a body that was a form, in order and with the files; else null. */
+  /** The parts of a form in order, including files; null for a JSON body. */
   readonly form: readonly FormPart[] | null;
 }
 
 /** One call to an upstream about a task. */
 export interface VideoCall {
   readonly method: 'GET' | 'POST';
-  /** Under the upstream's base URL, with its query. */
+  /** Relative to the upstream's base URL, with its query. */
   readonly path: string;
-  /** Null where there is no body. */
+  /** Null without a body. */
   readonly contentType: string | null;
-  /** Pieces in order; empty where there is no body. */
+  /** Chunks in order; empty without a body. */
   readonly body: readonly Buffer[];
 }
 
-/** A member that says how a video is to be made, and not what is to be in it. */
+/** A member about how a video is made, not about its content. */
 export type VideoHint = 'fps' | 'seed' | 'mode' | 'cfg_scale';
 
-/** How upstreams of one format are asked, and how their answers are read. */
+/** Writes the calls to upstreams of one format, and reads their answers. */
 export interface UpstreamFormat {
-  /** Hints that it has no words for: a request that came in another format is asked without them. */
+  /** Hints that it cannot express; a request of another format is translated without them. */
   readonly unsaid: readonly VideoHint[];
   /**
    * @param model the model's name at the upstream
-   * @param taskId the gateway's own id, for formats in which a task can carry a name of its maker
-   * @throws {GatewayError} of status 400, naming the client's member, for what the format cannot say and may not drop
+   * @param taskId the gateway's own id, for formats in which a task can carry its creator's id
+   * @throws {GatewayError} of status 400, naming the client's member, for one that the format cannot express or drop
    */
   create(request: VideoRequest, model: string, taskId: string): VideoCall;
   /**
-   * @param body of an answer with a status below 300
-   * @returns the task's id there, and its state where the answer tells it
-   * @throws {GatewayError} what the answer says went wrong, or `upstream_error` for one that is no answer
+   * @param body body of an answer with a status below 300
+   * @returns the task's id at the upstream, and its state if the answer has it
+   * @throws {GatewayError} the error that the answer reports, or `upstream_error` for an unreadable answer
    */
   readCreated(body: Buffer): { readonly id: string; readonly update: TaskUpdate | null };
   poll(task: VideoTask): VideoCall;
-  /** @throws {GatewayError} `not_found` when the upstream does not know the task any more; else as `readCreated` */
+  /** @throws {GatewayError} `not_found` when the upstream no longer knows the task; else as `readCreated` */
   readPolled(body: Buffer): TaskUpdate;
-  /** Where the bytes are, for upstreams that serve them themselves; null where `result.url` names them. */
+  /** Path of the content, for upstreams that serve it themselves; null if `result.url` locates it. */
   content(task: VideoTask, variant: string): string | null;
 }
 
-/** What a client format may need to know to show a task. */
+/** The context that a client format needs to render a task. */
 export interface ShowContext {
   readonly requestId: string;
-  /** Milliseconds since the request came. */
+  /** Milliseconds since the request arrived. */
   readonly elapsedMs: number;
   /** Absolute URL under which the gateway serves the task's content. */
   readonly contentUrl: string;
 }
 
-/** How clients of one format read tasks. Both give JSON text. */
+/** Renders tasks for clients of one format, as JSON text. */
 export interface VideoClientFormat {
   created(task: VideoTask, context: ShowContext): string;
   shown(task: VideoTask, context: ShowContext): string;
-  /** What is answered for a task that is not there, with its status; null where the error format's 404 says it. */
+  /** The answer, of status 200, for a task that does not exist; null if the error format's 404 is used instead. */
   missing(id: string, context: ShowContext): string | null;
 }

@@ -4,10 +4,10 @@ import { type Member, memberOf, placeOf } from './members.js';
 import type { VideoFormat, VideoHint, VideoRequest } from './task.js';
 
 /**
- * The 400 for something that the client asks for and the format of the upstream has no words for.
+ * The 400 for a member that the upstream's format cannot express.
  * @param at path in the client's body
  * @param to the format of the upstream
- * @param detail what exactly, where the name of the member does not say it
+ * @param detail which value, if the name of the member does not show it
  */
 export function unsayable(at: string, to: VideoFormat, detail = ''): GatewayError {
   const what = detail === '' ? '' : ` ${detail}`;
@@ -19,11 +19,11 @@ export function unsayable(at: string, to: VideoFormat, detail = ''): GatewayErro
   );
 }
 
-/** What decides over the content of a video and has its words in the vendork format alone. */
+/** Members that affect the content of a video and exist only in the vendork format. */
 const vendorkContent = ['camera_control', 'static_mask', 'dynamic_masks', 'sound'];
 const silent: readonly unknown[] = ['off', false];
 
-/** Those of them that the client asks for. */
+/** Those of these members that a request uses. */
 export function vendorkMembers({ format, body }: VideoRequest): (Member & { readonly name: string })[] {
   if (format !== 'vendork' && format !== 'generic') return [];
   return vendorkContent.flatMap((name) => {
@@ -34,12 +34,12 @@ export function vendorkMembers({ format, body }: VideoRequest): (Member & { read
   });
 }
 
-/** How many images a request of the vendorj format can have that others have words for: the first and the last. */
+/** Images of a vendorj request that other formats can express: the first and the last. */
 const mostImages = 2;
 
 /**
- * Refuses what no other format can say: what is not as its own documents have it, files of unknown names in a form, a
- * third image, and a URL to call back, which would be called with the upstream's own id or never.
+ * Refuses what no other format can express: members not as documented, files of unknown names in a form, a third image,
+ * and a callback URL, which would be called with the upstream's own id or never.
  * @param to the format of the upstream, which is not the client's
  * @throws {GatewayError} of status 400, naming the client's member
  */
@@ -60,7 +60,7 @@ export function refuseForeign({ format, body, form, fault }: VideoRequest, to: V
   if (callback !== null) throw unsayable(callback.at, to);
 }
 
-/** Paths of the hints that a request has and such an upstream is not told. */
+/** Paths of the hints in a request that are left out for an upstream of this format. */
 export function unsaidHints(request: VideoRequest, to: VideoFormat, unsaid: readonly VideoHint[]): string[] {
   if (request.format === to) return [];
   const hints = { fps: request.fps, seed: request.seed, mode: request.mode, cfg_scale: request.cfgScale };
@@ -68,7 +68,7 @@ export function unsaidHints(request: VideoRequest, to: VideoFormat, unsaid: read
 }
 
 /**
- * Refuses what only the vendork format can say.
+ * Refuses members that only the vendork format has.
  * @throws {GatewayError} of status 400, naming the client's member
  */
 export function refuseVendorkMembers(request: VideoRequest, to: VideoFormat): void {
@@ -76,7 +76,7 @@ export function refuseVendorkMembers(request: VideoRequest, to: VideoFormat): vo
   if (member !== undefined) throw unsayable(member.at, to);
 }
 
-/** True for the names under which the image of a compat form comes. */
+/** Whether a part of a compat form has a name of the image. */
 export function isReference(name: string): boolean {
   return name === 'input_reference' || name === 'input_reference[]';
 }

@@ -1,7 +1,7 @@
 /*
- * When a URL that was signed for a time stops being good, as far as it says so itself: AWS, Google and Volcengine sign from
- * a date for so many seconds (`X-Amz-Date`, `X-Amz-Expires`, and their like), older signatures and those of most CDNs name
- * the Unix second (`Expires`), Azure a date (`se`), Tencent both ends (`q-sign-time`).
+ * Reads the expiry of a signed URL from its query. AWS, Google and Volcengine sign from a date for a number of seconds
+ * (`X-Amz-Date`, `X-Amz-Expires` and the like). Older signatures and those of most CDNs have the Unix second (`Expires`),
+ * Azure has a date (`se`), and Tencent has start and end (`q-sign-time`).
  */
 
 const lasting = /^x-([a-z]+)-expires$/;
@@ -11,7 +11,7 @@ const unixSeconds = /^\d{10}$/;
 const isoDate = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const signedBetween = /^\d{10};(\d{10})$/;
 
-/** @returns Unix milliseconds; null for a URL that says nothing of the kind, or is none */
+/** @returns the expiry in Unix milliseconds; null for a URL without one, or an invalid URL */
 export function expiryOf(url: string): number | null {
   if (!URL.canParse(url)) return null;
   const said = [...new URL(url).searchParams].map(([name, value]) => [name.toLowerCase(), value] as const);

@@ -6,16 +6,16 @@ const contentTypes = {
   spritesheet: 'image/jpeg',
 } as const;
 
-/** What can be had of a finished task. */
+/** A content of a finished task. */
 export interface VideoVariant {
   readonly name: keyof typeof contentTypes;
-  /** What it is sent as, where the upstream does not say. */
+  /** Default content type, if the upstream names none. */
   readonly contentType: string;
 }
 
 /**
  * Reads the `variant` of a query for a task's content; an empty one means the video.
- * @throws {GatewayError} of status 400 for a name that is not known
+ * @throws {GatewayError} of status 400 for an unknown name
  */
 export function videoVariant(text: string): VideoVariant {
   const name = text === '' ? 'video' : text;

@@ -11,8 +11,9 @@ import type { Call } from '../call.js';
 import type { Services } from '../services.js';
 
 /**
- * Finds a task for a call's key: its own, whichever secret it has by now, and those of the groups that share theirs.
- * @returns null when there is none that the key may see: the two look alike
+ * Finds a task that a call's key may see. A key sees its own tasks, also after its secret was rotated, and the tasks of
+ * its groups that share videos.
+ * @returns null when the task does not exist or the key may not see it; clients cannot tell the two apart
  */
 export async function findTask(services: Services, call: Call, id: string): Promise<BookedTask | null> {
   const booked = await services.book.find(id);
@@ -22,7 +23,7 @@ export async function findTask(services: Services, call: Call, id: string): Prom
   return booked;
 }
 
-/** A group shares by the config in force now, what was made while it did not included. */
+/** The config in force now decides whether a group shares: also for tasks made while the group did not share. */
 function maySee({ key, running }: Call, { keyId, groups }: VideoTask): boolean {
   if (key === null) return false;
   if (key.id === keyId) return true;
@@ -31,7 +32,7 @@ function maySee({ key, running }: Call, { keyId, groups }: VideoTask): boolean {
   );
 }
 
-/** The 404 for a task that is not there, or not for this key. */
+/** The 404 for a task that does not exist, or that this key may not see. */
 export function taskNotFound(id: string): GatewayError {
   const shown = id.length > 100 ? `${id.slice(0, 100)}…` : id;
   return new GatewayError('not_found', `There is no video task '${shown}' for this key.`, {
@@ -39,24 +40,24 @@ export function taskNotFound(id: string): GatewayError {
   });
 }
 
-/** The upstream that a task was submitted to, or null when the config has it no more. */
+/** The upstream that a task was submitted to, or null when it is no longer in the config. */
 export function upstreamOf(call: Pick<Call, 'running'>, task: VideoTask): Upstream | null {
   return call.running.snapshot.upstreams.get(task.upstream.name) ?? null;
 }
 
-/** What is told in place of a task's failure whose words hold a secret of ours; null for one that may be told. */
+/** Returns the error that replaces a task's failure whose text contains one of our secrets; null for any other. */
 export function secretOf(failure: TaskFailure | null, secrets: OwnSecrets): GatewayError | null {
   return failure === null ? null : secretError(`${failure.code}\n${failure.message}`, secrets);
 }
 
-/** A task as its clients are shown it: without an address that is of no use to them, in whose place is the gateway's. */
+/** A task as clients see it. A URL that they may not have is left out; the client format then shows the gateway's. */
 export function shownTask(call: Call, task: VideoTask): VideoTask {
   const { result } = task;
   if (result === null || result.url === null || isForClients(result.url, upstreamOf(call, task))) return task;
   return { ...task, result: { ...result, url: null } };
 }
 
-/** What a client format needs to know to show a task. */
+/** The context that a client format needs to render a task. */
 export function showContext(call: Call, taskId: string): ShowContext {
   const { exchange } = call;
   return {
@@ -67,9 +68,9 @@ export function showContext(call: Call, taskId: string): ShowContext {
 }
 
 /**
- * Whether clients may be told the URL under which an upstream keeps a file: not one into the gateway's own network, or
- * on the upstream itself, which wants the gateway's credentials and is none of their business, nor one that holds them.
- * @param upstream null for one that the config has no more
+ * Whether clients may have the URL under which an upstream keeps a file. They may not if it points into the gateway's
+ * own network, points at the upstream itself (which requires the gateway's credentials), or contains credentials.
+ * @param upstream null if it is no longer in the config
  */
 export function isForClients(url: string, upstream: Upstream | null): boolean {
   if (upstream?.fetchPrivate === true || !URL.canParse(url)) return false;
@@ -89,14 +90,14 @@ function hostOf({ origin }: Upstream): string {
   return bareHost(new URL(`http://${origin.authority}`).hostname);
 }
 
-/** A host as URLs have it, without the brackets of an IPv6 address and the dot that a name may end with. */
+/** The host of a URL without the brackets of an IPv6 address and without a trailing dot. */
 function bareHost(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
 /**
- * Where the client of a call reaches the gateway: as the config says, else as its request does, or the trusted proxy
- * that the request came through.
+ * The base URL under which the client of a call reaches the gateway: `publicUrl` of the config if it is set, else the
+ * scheme and host that a trusted proxy forwarded, else those of the request.
  * @returns a URL without a path
  */
 export function ownUrl({ exchange, running }: Call): string {
@@ -112,12 +113,12 @@ export function ownUrl({ exchange, running }: Call): string {
 
 const schemes: ReadonlySet<string> = new Set(['http', 'https']);
 
-/** Of several proxies the nearest one has spoken last, and it alone is known to be trusted. */
+/** The last entry of a list is from the nearest proxy, the only one known to be trusted. */
 function lastOf(list: string): string {
   return list.slice(list.lastIndexOf(',') + 1).trim();
 }
 
-/** A host with or without a port, and nothing that would end it in a URL. */
+/** Whether a text is a host with an optional port, with no character that would end the authority of a URL. */
 function isAuthority(text: string): boolean {
   return /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/.test(text);
 }

@@ -18,43 +18,43 @@ import { markedKey } from '../upstream/key-mark.js';
 import type { ContentSource } from './content-source.js';
 
 const mostRedirects = 3;
-/** What a foreign server is told of the gateway. */
+/** Header lines sent to a server that is not the upstream itself. */
 const fetchLines = joinLines(
   headerLine('accept', '*/*'),
   headerLine('accept-encoding', 'identity'),
   headerLine('user-agent', 'model-gateway'),
 );
 
-/** Whoever wants a content: the handler of each server that is asked for it. */
+/** Receives a content; handles the exchange with each server that the fetch is sent to. */
 export interface ContentOwner extends UpstreamHandler, Guarded {
   onFault: Guarded['onFault'];
-  /** A server is about to be asked. @returns why it may not be, or null */
+  /** Called before a request is sent to a server. @returns why it may not be sent, or null */
   onAsking(origin: Origin): GatewayError | null;
-  /** The content cannot be asked for. */
+  /** Called when the content cannot be requested. */
   onUnreached(error: GatewayError): void;
 }
 
 interface WantedContent {
   readonly asking: Pick<Asking, 'exchange' | 'running'>;
   readonly source: ContentSource;
-  /** More header lines of each request. */
+  /** Additional header lines of each request. */
   readonly lines: HeadLines;
-  /** The longest that one answer may take, in milliseconds. */
+  /** Timeout of one answer in milliseconds. */
   readonly totalMs: number;
 }
 
-/** Asks for a content: at its upstream or where that says, and then wherever it is redirected to. */
+/** Requests a content from its upstream, or from the URL that the upstream named, and follows redirects. */
 export class ContentFetch {
   readonly #services: Services;
   readonly #wanted: WantedContent;
   readonly #owner: ContentOwner;
-  /** Key that the upstream itself is asked with; null where none is. */
+  /** Key sent to the upstream itself; null if none is sent. */
   readonly apiKey: string | null;
   #upstream: UpstreamExchange | null = null;
   #cancelReach: () => void = () => {};
-  /** URL that is asked now; null while it is the upstream's own path. */
+  /** URL of the current request; null while that goes to the upstream's own path. */
   #url: string | null = null;
-  /** Addresses of its server that are asked where there is no connection to the present one. */
+  /** Further addresses of the current server, tried when a connection cannot be established. */
   #others: readonly Origin[] = [];
   #path = '';
   #redirects = 0;
@@ -67,7 +67,7 @@ export class ContentFetch {
     this.apiKey = source.kind === 'path' ? markedKey(source.upstream, source.credential) : null;
   }
 
-  /** The upstream itself is asked, where our account is known, and not a URL. */
+  /** Whether the current request goes to the upstream itself, which knows our account, and not to a URL. */
   get isAtUpstream(): boolean {
     return this.#url === null;
   }
@@ -96,13 +96,16 @@ export class ContentFetch {
     this.#ask(upstream.origin, oneOffHead(asking, upstream, { ...request, apiKey }));
   }
 
-  /** Asks for it at a URL, as if for the first time. */
+  /** Requests the content at a URL, with the count of redirects reset. */
   reach(url: string): void {
     this.#redirects = 0;
     this.#reach(url);
   }
 
-  /** @returns whether an answer leads elsewhere: it is asked for there, or that is told to be once too often */
+  /**
+   * Follows a redirect, or reports one too many to the owner.
+   * @returns whether the answer is a redirect
+   */
   follows(head: ResponseHead): boolean {
     const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
     if (next === null) return false;
@@ -113,7 +116,10 @@ export class ContentFetch {
     return true;
   }
 
-  /** @returns whether a server to which there was no connection is asked at another of its addresses */
+  /**
+   * Tries the next address of a server when a connection could not be established.
+   * @returns whether another address is tried
+   */
   retries({ reason }: UpstreamFailure): boolean {
     const [next, ...others] = this.#others;
     if (next === undefined || (reason !== 'connect_failed' && reason !== 'connect_timeout')) return false;
@@ -125,14 +131,14 @@ export class ContentFetch {
     this.#upstream?.resume();
   }
 
-  /** Gives up what is asked; nothing more of it is told. */
+  /** Cancels the request in flight; no further callback follows. */
   cancel(): void {
     this.#cancelReach();
     this.#upstream?.cancel();
     this.release();
   }
 
-  /** What is asked has ended, or may end as it does. */
+  /** Forgets the request in flight without cancelling it. */
   release(): void {
     this.#upstream = null;
   }

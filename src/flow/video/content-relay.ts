@@ -46,29 +46,29 @@ import { refreshed, renewedUrl } from './poll.js';
 
 interface ContentRequest {
   readonly source: ContentSource;
-  /** The part that the client asks for, or null for all. */
+  /** The range that the client requests, or null for the whole. */
   readonly range: ByteRange | null;
-  /** What a client is told where the upstream names no type of image or video. */
+  /** Content type of the answer if the upstream names no image or video type. */
   readonly contentType: string;
   /** Header lines of the answer, CRLF before each. */
   readonly lines: string;
 }
 
-/** A reader may be as slow as it likes, as long as it reads: the client's side watches that. */
+/** A client may read as slowly as it likes, as long as it reads; the client connection's own timeout checks that. */
 const longestMs = 24 * 60 * 60 * 1000;
-/** Of a refusal, for the log. */
+/** Bytes read of an upstream's error body. */
 const refusalBytes = 8192;
-/** What servers of files say to a URL that was signed for a time which is over, or when a file has moved. */
+/** Statuses with which file servers answer a signed URL that has expired, or a file that has moved. */
 const expiredStatuses: ReadonlySet<number> = new Set([400, 401, 403, 404, 410]);
 
-/** What comes with a good status may be a page or an error, as its first bytes tell. */
-interface Doubt {
+/** An answer with a success status whose first bytes are still to be checked: it may be a web page or an error. */
+interface UncheckedAnswer {
   readonly head: ResponseHead;
-  /** It begins with the video. */
+  /** Whether its first byte is the first byte of the video. */
   readonly isFromStart: boolean;
 }
 
-/** An upstream's own refusal, whose body is still coming. */
+/** An error answer of the upstream itself whose body is still arriving. */
 interface Refusal {
   readonly head: ResponseHead;
   readonly problem: GatewayError;
@@ -76,24 +76,25 @@ interface Refusal {
 }
 
 /**
- * Hands a file on as it comes, under the backpressure of both sides and with the range that was asked for, whether or
- * not its server knows ranges. Redirects are followed here: a client never learns where the file is.
+ * Streams a file to the client with backpressure on both sides. Serves the requested range whether or not the file's
+ * server supports ranges. Redirects are followed here, so that a client never learns where the file is.
  */
 class ContentRelay implements ContentOwner, ExchangeListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #request: ContentRequest;
   readonly #fetch: ContentFetch;
-  #doubted: Doubt | null = null;
+  #unchecked: UncheckedAnswer | null = null;
   readonly #beginning: Beginning;
   #refusal: Refusal | null = null;
   readonly #renewal: Waiter = { cancel: () => {} };
   #isRenewed = false;
   #mode: 'waiting' | 'passing' | 'over' = 'waiting';
-  /** Bytes that come before what was asked for, and bytes that are still to be sent (-1 for all that come). */
+  /** Bytes to drop before the requested range. */
   #skip = 0;
+  /** Bytes still to be sent; -1 to send all that arrive. */
   #left = -1;
-  /** The upstream sends more than what was asked for. */
+  /** Whether the upstream sends bytes beyond the requested range. */
   #isCut = false;
 
   constructor(services: Services, call: AuthenticatedCall, request: ContentRequest) {
@@ -118,17 +119,17 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     if (this.#fetch.follows(head)) return;
     if (head.status === 200 || head.status === 206) {
       const isFromStart = head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true;
-      this.#doubted = { head, isFromStart };
+      this.#unchecked = { head, isFromStart };
     } else this.#begin(head);
   }
 
   onData(chunk: Buffer): boolean {
     if (this.#refusal !== null && !this.#refusal.body.add(chunk, -1)) this.#endRefusal(this.#refusal);
     let bytes = chunk;
-    if (this.#doubted !== null) {
+    if (this.#unchecked !== null) {
       const first = this.#beginning.add(chunk);
       if (first === null) return true;
-      this.#endDoubt(this.#doubted, first);
+      this.#check(this.#unchecked, first);
       bytes = first;
     }
     return this.#mode === 'passing' ? this.#pass(bytes) : true;
@@ -167,9 +168,9 @@ class ContentRelay implements ContentOwner, ExchangeListener {
 
   onEnd(): void {
     if (this.#refusal !== null) this.#endRefusal(this.#refusal);
-    if (this.#doubted !== null) {
+    if (this.#unchecked !== null) {
       const first = this.#beginning.rest();
-      this.#endDoubt(this.#doubted, first);
+      this.#check(this.#unchecked, first);
       if (this.#mode === 'passing') this.#pass(first);
     }
     if (this.#mode === 'passing') this.#finish();
@@ -208,7 +209,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     this.#refuse(error);
   }
 
-  /** Asks the upstream for another URL in place of one that its server does not take any more. */
+  /** Requests a new URL from the upstream when the file's server no longer accepts the old one. */
   #renew(asked: { readonly taskId: string; readonly url: string }, problem: GatewayError): void {
     this.#isRenewed = true;
     this.#fetch.cancel();
@@ -239,7 +240,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
       return;
     }
     const part = head.status === 206 ? parseContentRange(head.get('content-range')) : null;
-    // Elsewhere our account is not known.
+    // Only the upstream itself can refuse our account.
     if (this.#fetch.isAtUpstream && head.status >= 400 && problem !== null && problem.kind !== 'not_found') {
       this.#refusal = { head, problem, body: new Gather(refusalBytes) };
     } else if (problem !== null) {
@@ -257,9 +258,12 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     }
   }
 
-  /** @param first bytes of the answer, or all of them */
-  #endDoubt({ head, isFromStart }: Doubt, first: Buffer): void {
-    this.#doubted = null;
+  /**
+   * Checks the beginning of an answer with a success status, then serves or refuses it.
+   * @param first the first bytes of the answer, or all of it if it is short
+   */
+  #check({ head, isFromStart }: UncheckedAnswer, first: Buffer): void {
+    this.#unchecked = null;
     const { secrets } = this.#request.source.upstream;
     const error = beginningError(first, true, secrets);
     const other = otherThanVideo(head, first, isFromStart);
@@ -273,7 +277,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     this.#refuse(error);
   }
 
-  /** Our account is known at the upstream alone, and not where it keeps its files. */
+  /** Records a refusal of our account. Only the upstream itself knows it, not the servers that keep its files. */
   #noteFailure(error: GatewayError): void {
     const { source } = this.#request;
     if (source.kind !== 'path' || !this.#fetch.isAtUpstream || !isVendorAccountError(error)) return;
@@ -290,7 +294,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     else this.#refuse(problem);
   }
 
-  /** Sends the range out of the whole, which is what comes. */
+  /** Serves a range cut out of the whole file, which the upstream sends. */
   #sendRange(head: ResponseHead, satisfied: SatisfiedRange): void {
     this.#skip = satisfied.first;
     this.#left = satisfied.last - satisfied.first + 1;
@@ -298,7 +302,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     this.#sendPart(head, satisfied, head.contentLength);
   }
 
-  /** @param length of the whole, or -1 where nobody knows */
+  /** @param length length of the whole file, or -1 if unknown */
   #sendPart(head: ResponseHead, { first, last }: SatisfiedRange, length: number): void {
     const whole = length === -1 ? '*' : length;
     this.#answer(206, head, `\r\ncontent-range: bytes ${first}-${last}/${whole}`, this.#left);
@@ -330,7 +334,7 @@ class ContentRelay implements ContentOwner, ExchangeListener {
     refuseRange(this.#services, this.#call, contentRange, this.#request.lines);
   }
 
-  /** The length was promised: only a cut connection tells the client that bytes are missing, and it can resume. */
+  /** Aborts the connection: the content length was sent, and only this shows the client that bytes are missing. */
   #break(error: GatewayError): void {
     this.#call.error = error;
     this.#call.exchange.abort();
@@ -369,7 +373,7 @@ function rangeLine(range: ByteRange | null): HeadLines {
   return headerLine('range', `bytes=${range.first}-${range.last ?? ''}`);
 }
 
-/** Answers with a finished task's video, or part of it: as it is kept here, or straight from where its upstream keeps it. */
+/** Answers with a finished task's video or a range of it: from the kept file, else from where its upstream keeps it. */
 export function serveContent(services: Services, call: AuthenticatedCall, id: string): void {
   const { head } = call.exchange;
   const variant = videoVariant(queryParameter(head.query, 'variant'));
@@ -382,7 +386,7 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
     const task = wasOver ? booked.task : await asked();
     if (call.accounted) return;
     if (task.state !== 'completed') throw notFinished(task);
-    // A finished video never changes, so its name is enough to tell one version from another.
+    // A finished video never changes, so its name is a strong validator.
     const tag = `"${id}-${variant.name}"`;
     const lines = `\r\naccept-ranges: bytes\r\netag: ${tag}\r\ncache-control: private, max-age=86400`;
     if (head.ifNoneMatch !== '' && matchesTag(head.ifNoneMatch, tag)) {
@@ -398,14 +402,14 @@ export function serveContent(services: Services, call: AuthenticatedCall, id: st
       return;
     }
     if (call.accounted) return;
-    // Its address matters here alone: what is kept is served without a word from the upstream.
+    // Only here is the upstream's address needed: a kept file is served without a call to the upstream.
     const source = sourceOf(call, wasOver ? await asked() : task, variant);
     if (call.accounted) return;
     new ContentRelay(services, call, { source, range, contentType: variant.contentType, lines }).start();
   });
 }
 
-/** What is kept of a task's video. What cannot be opened is told in the log: its upstream may still have it. */
+/** The kept file of a task's video. One that cannot be opened is logged and null is returned: its upstream may have it. */
 async function keptOf(services: Services, call: AuthenticatedCall, id: string): Promise<KeptFile | null> {
   const { videos } = call.running.snapshot;
   if (videos === null) return null;
@@ -424,21 +428,21 @@ function notFinished({ id, state, error }: VideoTask): GatewayError {
 }
 
 interface KeptContent {
-  /** Closed when the answer has ended. */
+  /** Closed once the answer has ended. */
   readonly kept: KeptFile;
   readonly range: ByteRange | null;
   /** Header lines of the answer, CRLF before each. */
   readonly lines: string;
 }
 
-/** Each open file takes a descriptor, of which a worker has so many to spare. */
+/** Bounds the open files of kept videos: each takes one of the worker's descriptors. */
 const keptVideos: DownloadSource = { identity: 'kept videos', maxConnections: 1024 };
-/** What is read at once and held for one client. */
-const pieceBytes = 256 * 1024;
+/** Bytes read at a time, and held in memory for one client. */
+const chunkBytes = 256 * 1024;
 
 /**
- * Answers with a video that is kept here, or with part of it, as fast as the client takes it.
- * @throws {GatewayError} where the key has as many downloads as it may; anything else for what cannot be read
+ * Answers with a kept video or a range of it, at the client's speed.
+ * @throws {GatewayError} when the key has as many downloads as it may; any other error when the file cannot be read
  */
 async function sendKept(
   services: Services,
@@ -479,16 +483,16 @@ async function sendBytes(
   { first, last }: { readonly first: number; readonly last: number },
 ): Promise<void> {
   const { exchange } = call;
-  let goOn = (): void => {};
+  let resumeSending = (): void => {};
   exchange.listener = {
-    onDrained: () => goOn(),
+    onDrained: () => resumeSending(),
     onClientGone: () => {
       account(services, call, 'client_gone');
-      goOn();
+      resumeSending();
     },
   };
   for (let at = first; at <= last; ) {
-    const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, last + 1 - at));
+    const piece = Buffer.allocUnsafeSlow(Math.min(chunkBytes, last + 1 - at));
     const { bytesRead } = await handle.read(piece, 0, piece.length, at);
     if (call.accounted) return;
     if (bytesRead === 0) throw new Error('the file of a kept video is shorter than it was');
@@ -496,7 +500,7 @@ async function sendBytes(
     const isTaken = exchange.write(piece.subarray(0, bytesRead));
     if (isTaken || at > last) continue;
     await new Promise<void>((resolve) => {
-      goOn = resolve;
+      resumeSending = resolve;
     });
     if (call.accounted) return;
   }

@@ -12,14 +12,14 @@ import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { upstreamOf } from './answer.js';
 
-/** Where a content is: at the upstream itself, or where it says. */
+/** Where a content is: at the upstream itself, or at a URL that the upstream named. */
 export type ContentSource =
   | {
       readonly kind: 'path';
       readonly upstream: Upstream;
-      /** Under the upstream's base URL. */
+      /** Relative to the upstream's base URL. */
       readonly path: string;
-      /** The model's name there. */
+      /** The model's name at the upstream. */
       readonly model: string;
       readonly credential: string | null;
     }
@@ -27,26 +27,26 @@ export type ContentSource =
       readonly kind: 'url';
       readonly upstream: Upstream;
       readonly url: string;
-      /** Whose upstream may be asked for another URL. */
+      /** Task by which the upstream can be polled for a new URL. */
       readonly taskId: string;
     };
 
 const nothing = Buffer.alloc(0);
-/** Text begins within so many bytes. */
+/** Bytes at the start of an answer in which a page or JSON has to begin. */
 const startWithin = 256;
-/** Fewer bytes may look like one by chance, whatever they are called. */
+/** Fewer bytes may look like text by chance, whatever their content type. */
 const leastText = 32;
-/** What a login page comes as, an object store's error, the answer of an API that says 200 to everything. */
+/** Content types of a login page, an object store's error, or an API that answers every request with 200. */
 const textType = /^(?:text\/|application\/(?:json|xml|xhtml|problem))/i;
-/** Types that a client is told: none in which a browser would find a script. */
+/** Content types passed to a client: none that a browser would run scripts from. */
 export const mediaType = /^(?:video\/[\w.+-]+|image\/(?:png|jpeg|gif|webp|avif))$/i;
 const pageStart = /^(?:\xef\xbb\xbf)?\s*[<{[]/;
 
 /**
- * What comes with a good status may be a page or an error, as its first bytes tell.
- * @param first bytes of the answer, or all of them
- * @param isFromStart they are the first of the video, too
- * @returns null for what may be a video
+ * Checks the first bytes of an answer with a success status: it may be a web page or an error.
+ * @param first the first bytes of the answer, or all of it if it is short
+ * @param isFromStart whether they are the first bytes of the video, too
+ * @returns null if the answer may be a video
  */
 export function otherThanVideo(
   { contentType }: ResponseHead,
@@ -59,7 +59,7 @@ export function otherThanVideo(
   return new GatewayError('upstream_error', 'The upstream answered with something other than a video.');
 }
 
-/** Why a file's answer cannot be handed on, or null. */
+/** Returns why a file server's answer cannot be served to the client, or null. */
 export function problemOf(head: ResponseHead, range: ByteRange | null): GatewayError | null {
   const { status } = head;
   if (status === 404 || status === 410)
@@ -79,7 +79,7 @@ export function problemOf(head: ResponseHead, range: ByteRange | null): GatewayE
     : new GatewayError('upstream_error', 'The upstream sent a different part than it announced.');
 }
 
-/** A part may end early or late, but never begin elsewhere. Where the last bytes begin, only the length tells. */
+/** A part may end early or late, but must begin where the range does. For a suffix, that follows from the length. */
 function isAsked(
   range: ByteRange,
   { first, last, length }: SatisfiedRange & { readonly length: number },
@@ -90,8 +90,8 @@ function isAsked(
 }
 
 /**
- * A part has the length of its range. One without a length is chunked: where the length is gone, the part was of the
- * video's compressed form.
+ * Whether a part is as long as its `content-range` says. Without a content length it has to be chunked: a length that
+ * was removed belonged to a part of the compressed video.
  */
 function isWhole(head: ResponseHead, { first, last }: SatisfiedRange): boolean {
   const { contentLength } = head;
@@ -99,7 +99,7 @@ function isWhole(head: ResponseHead, { first, last }: SatisfiedRange): boolean {
   return contentLength === last - first + 1;
 }
 
-/** @throws {GatewayError} `not_found` where there is nothing to fetch */
+/** @throws {GatewayError} `not_found` when there is nothing to fetch */
 export function sourceOf(call: Pick<Call, 'running'>, task: VideoTask, variant: VideoVariant): ContentSource {
   const upstream = upstreamOf(call, task);
   if (upstream === null)
@@ -119,9 +119,9 @@ export function sourceOf(call: Pick<Call, 'running'>, task: VideoTask, variant: 
 }
 
 /**
- * Refuses a call that asks for a range of which the video has nothing.
- * @param contentRange that says how long it is, or null
- * @param more header lines of the video, each with CRLF before it
+ * Refuses a call whose range lies outside the video.
+ * @param contentRange the upstream's `content-range`, which states the length, or null
+ * @param more header lines of the video, each preceded by CRLF
  */
 export function refuseRange(services: Services, call: Call, contentRange: string | null, more: string): void {
   const isTold = contentRange !== null && /^bytes \*\/\d+$/.test(contentRange);

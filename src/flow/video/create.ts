@@ -48,15 +48,15 @@ import { onEnded } from './settle.js';
 
 const answerBytes = 4 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
-/** A body is in memory as it came, parsed, and as it is sent on. */
+/** A body is in memory as received, parsed, and as sent to the upstream. */
 const bodyCopies = 3;
-/** A submission asks an upstream for as long as any call, and then notes its end. */
+/** A submission may take as long as any call, and then this long to record its end. */
 const marginMs = 60_000;
-/** How long, and how often, writing the end of a submission is tried again while the store fails. */
+/** How long, and at which interval, recording the end of a submission is retried while the store fails. */
 const settleMs = 5000;
-const settleEveryMs = 200;
+const settleRetryMs = 200;
 
-/** One way to make a task. */
+/** The target that a submission is sent to, and the request for it. */
 interface Choice {
   readonly target: Target;
   readonly upstreamFormat: UpstreamFormat;
@@ -65,8 +65,8 @@ interface Choice {
 }
 
 /**
- * Makes a task: notes that it is about to be submitted, asks an upstream for it, notes what became of it, and only
- * then answers. A client that leaves does not stop this, since the upstream may have begun.
+ * Creates a task: records that it is about to be submitted, sends it to an upstream, records the outcome, and only
+ * then answers. A client that disconnects does not stop this, since the upstream may have begun.
  */
 export function createTask(services: Services, call: AuthenticatedCall, request: VideoRequest): void {
   requireMetered(request);
@@ -80,8 +80,8 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
 }
 
 /**
- * What no target can be asked is refused before the call has taken anything of its key's limits. A length that is no number
- * may mean something to the upstream, but not where it is paid for.
+ * Refuses a request that no target can serve, before the call takes anything of its key's limits. A length that is not
+ * a number may mean something to the upstream, but is refused if the model is priced by length.
  * @throws {GatewayError} of status 400, naming the client's member
  */
 function requireServable(request: VideoRequest, model: Model): void {
@@ -94,12 +94,12 @@ function isPaidByLength({ price }: Model): boolean {
   return price !== null && (price.rates.perSecond > 0 || price.seconds.some(({ usd }) => usd > 0));
 }
 
-/** Seconds of a video for which no length is asked, or one that is no number, as its model's first target makes it. */
+/** Default seconds of a video, by its model's first target: used if the request has no length, or one not a number. */
 function usualLength({ targets: [target] }: Model): number {
   return target === undefined ? 0 : usualSeconds[upstreamFormatOf(target.upstream.kind)];
 }
 
-/** The targets that can be asked for a task: where only its own format can say it, those of that format. */
+/** The targets that can serve a task: those of its own format only, if no other format can express the request. */
 function targetsFor({ format, fault }: VideoRequest, { targets }: Model): readonly Target[] {
   return fault === null
     ? targets
@@ -113,7 +113,7 @@ function takeTask(services: Services, call: ResolvedCall, request: VideoRequest)
   } catch (fault) {
     const once = onceOnly(call, request);
     if (once === null || !(fault instanceof GatewayError) || fault.kind !== 'overloaded') throw fault;
-    // What has come before needs no upstream to be answered.
+    // A repeated request is answered without an upstream.
     attend(services, call, async () => {
       const earlier = await services.book.known(once);
       if (earlier === null) throw fault;
@@ -125,7 +125,7 @@ function takeTask(services: Services, call: ResolvedCall, request: VideoRequest)
 }
 
 function openTask(services: Services, call: Call, request: VideoRequest, plan: AttemptPlan): void {
-  // An upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
+  // Parts of the body are sent even after the client disconnects, so the buffer and its memory outlive the call.
   call.target = plan.target;
   takeCopies(services, call);
   const giveBack = detachMemory(services, call);
@@ -133,7 +133,7 @@ function openTask(services: Services, call: Call, request: VideoRequest, plan: A
   services.unattended.add(submitting.run().finally(giveBack));
 }
 
-/** A body that may come at all may be served, if nothing else of its key is: then its copies have what room there is. */
+/** Takes memory for the copies, at most what the key's budget leaves: a body that fits alone can always be served. */
 function takeCopies(services: Services, call: Call): void {
   const { bufferedBytesPerKey } = call.running.snapshot.limits;
   takeMemory(
@@ -144,8 +144,8 @@ function takeCopies(services: Services, call: Call): void {
 }
 
 /**
- * What the present target is to be asked: a request may hold large images, of which few copies are made.
- * @throws {GatewayError} for what it cannot be asked
+ * Builds the request for the current target. Done per target, not up front: a request may hold large images.
+ * @throws {GatewayError} when the target cannot serve the request
  */
 function choiceAt({ target, apiKey }: AttemptPlan, request: VideoRequest, id: string): Choice {
   const upstreamFormat = upstreamFormats[upstreamFormatOf(target.upstream.kind)];
@@ -175,12 +175,12 @@ function upstreamPart({ target, apiKey }: Choice): Omit<VideoTask['upstream'], '
   return { name, format: upstreamFormatOf(kind), model: target.model, credential: keyMark(apiKey) };
 }
 
-/** How a request is told from others when its client marks it as one that may be sent again; else null. */
+/** Identifies a request that its client marked with an idempotency key; null without one. */
 function onceOnly(call: Call, request: VideoRequest): OnceRequest | null {
   const mark = idempotencyMark(call);
   if (mark === null) return null;
   const hash = createHash('sha256');
-  // A form has another boundary each time: its parts tell whether it is the same.
+  // The boundary of a form differs each time, so its parts are hashed.
   const { image, imageTail, form, fault: _, ...said } = request;
   hash.update(JSON.stringify(said));
   for (const { name, data } of form ?? [])
@@ -190,7 +190,7 @@ function onceOnly(call: Call, request: VideoRequest): OnceRequest | null {
   return { mark, fingerprint: hash.digest('hex').slice(0, 32) };
 }
 
-/** The same request has come before: its task is the answer. */
+/** Answers a repeated request with the task of the first one. */
 async function answerEarlier(
   services: Services,
   call: Call,
@@ -213,7 +213,7 @@ async function answerEarlier(
   );
 }
 
-/** What was asked of an upstream for a task, and what it said. */
+/** A submission sent to an upstream, and its answer. */
 interface Asked {
   readonly choice: Choice;
   readonly task: VideoTask;
@@ -221,8 +221,8 @@ interface Asked {
 }
 
 /**
- * The way of one task to an upstream that takes it. A client that leaves ends nothing here, so it settles nothing either:
- * what the call costs is known, and its slot is free, when the creation has ended.
+ * Submits one task, to one target after another until one accepts it. A client that disconnects does not end this, so
+ * the call is not settled then either: its cost is known, and its slot is freed, once the submission has ended.
  */
 class Submitting implements Asker, ExchangeListener {
   readonly #services: Services;
@@ -231,11 +231,11 @@ class Submitting implements Asker, ExchangeListener {
   readonly #plan: AttemptPlan;
   readonly #once: OnceRequest | null;
   readonly #id = `video_${randomBytes(16).toString('hex')}`;
-  /** Of the newest attempt. */
+  /** The latest attempt. */
   #attempt: Attempt | null = null;
-  /** The newest one that failed, and after which another target may be asked. */
+  /** The latest submission that failed in a way that permits another target. */
   #failed: Asked | null = null;
-  /** The client was answered, or is never going to be. */
+  /** The client was answered, or never will be. */
   #isOver = false;
   #onOver: () => void = () => {};
 
@@ -248,7 +248,7 @@ class Submitting implements Asker, ExchangeListener {
     call.exchange.listener = this;
   }
 
-  /** Ends when the client was answered and the book says what became of the task; never rejects. */
+  /** Resolves when the client was answered and the task's outcome is in the book; never rejects. */
   run(): Promise<void> {
     return new Promise((resolve) => {
       this.#onOver = resolve;
@@ -274,7 +274,7 @@ class Submitting implements Asker, ExchangeListener {
     account(this.#services, this.#call, 'complete');
   }
 
-  /** @param step resolves to whether the call is over with it */
+  /** @param step resolves to whether the call ends with it */
   #settleBy(step: Promise<boolean>): void {
     step.then(
       (isOver) => {
@@ -282,14 +282,14 @@ class Submitting implements Asker, ExchangeListener {
       },
       (fault: unknown) => {
         if (this.#call.exchange.alive) this.#call.onFault('promise', fault);
-        else this.#noteUntold(fault);
+        else this.#recordUnanswered(fault);
         this.#end();
       },
     );
   }
 
-  /** Nobody is there to be told. */
-  #noteUntold(fault: unknown): void {
+  /** Records the fault of a call whose client has disconnected. */
+  #recordUnanswered(fault: unknown): void {
     if (fault instanceof GatewayError) this.#call.error = fault;
     else this.#services.reportFault('promise', fault, this.#call);
   }
@@ -301,7 +301,7 @@ class Submitting implements Asker, ExchangeListener {
   }
 
   async #submit(choice: Choice): Promise<boolean> {
-    const task = await this.#noteSubmitting(choice);
+    const task = await this.#recordSubmitting(choice);
     if (task === null) return true;
     const answer = await this.#askOrForget(choice, task);
     const failed = this.#failureOf(choice, answer);
@@ -311,8 +311,8 @@ class Submitting implements Asker, ExchangeListener {
     return false;
   }
 
-  /** @returns the task as the book has it, or null where an earlier request was the same and its task is the answer */
-  async #noteSubmitting(choice: Choice): Promise<VideoTask | null> {
+  /** @returns the task as recorded in the book, or null if the request was a repeat, which is then answered */
+  async #recordSubmitting(choice: Choice): Promise<VideoTask | null> {
     const call = this.#call;
     if (this.#failed !== null) {
       const task = { ...this.#failed.task, upstream: { ...upstreamPart(choice), id: null } };
@@ -328,14 +328,14 @@ class Submitting implements Asker, ExchangeListener {
     return null;
   }
 
-  /** Nobody else is asked: the book and the client are told what the upstream said. */
+  /** Records the upstream's answer in the book and answers the client; no further target is tried. */
   async #conclude({ choice, task, answer }: Asked): Promise<boolean> {
     if (isFailure(answer)) await this.#onFailure(task, answer);
     else await this.#onAnswer(choice, task, answer);
     return true;
   }
 
-  /** How a submission failed; null for an answer which says that the upstream has made the task, or may have. */
+  /** How a submission failed; null if the upstream has created the task or may have. */
   #failureOf(choice: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
     if (!isMade(answer)) return failedRequest(answer, true);
     const error = errorIn(choice, answer);
@@ -346,7 +346,7 @@ class Submitting implements Asker, ExchangeListener {
     return { reason: status, bytesSent: true, replayable: true, hasEffects: true, sentMs: answer.sentMs };
   }
 
-  /** @throws {GatewayError} when the store does not take it; no upstream has the task then */
+  /** @throws {GatewayError} when the store rejects it; no upstream has the task then */
   async #reopen(task: VideoTask): Promise<void> {
     try {
       await this.#services.book.reopen(task);
@@ -356,7 +356,7 @@ class Submitting implements Asker, ExchangeListener {
     }
   }
 
-  /** @throws {GatewayError} for what cannot be written; no upstream has the task then */
+  /** @throws {GatewayError} when the request cannot be written; no upstream has the task then */
   async #askOrForget(choice: Choice, task: VideoTask): Promise<Answered | UpstreamFailure> {
     try {
       return await this.#send(choice);
@@ -410,19 +410,19 @@ class Submitting implements Asker, ExchangeListener {
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
       made = submitted(task, readCreated(choice, body), Date.now());
-      // The task has its price even if its client has left before it is told.
+      // The task is charged even if its client disconnected before the answer.
       call.isServed = true;
       made = { ...made, charge: chargeOf(call) };
       this.#attempt?.succeeded();
     } catch (fault) {
-      // A refusal inside a success, or nothing that can be understood: then the task may have been made.
+      // A refusal inside a success status, or an unreadable answer, after which the task may exist.
       const isClear = fault instanceof GatewayError && isRefusal(fault, answer.sentMs);
       if (isClear) this.#attempt?.succeeded();
       else this.#attempt?.failed('unusable_answer', true);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       throw isClear || !(fault instanceof GatewayError) ? fault : unrepeatable(fault);
     }
-    // First, so that a task that is in the book has the line of its call, too, whatever is killed.
+    // First, so that a task in the book always has its call's ledger line, too, even if a process is killed.
     await this.#services.openCalls.keep(call);
     await this.#settle(made);
     if (hasEnded(made)) onEnded(this.#services, made);
@@ -435,19 +435,19 @@ class Submitting implements Asker, ExchangeListener {
     );
   }
 
-  /** Tells an upstream's refusal: as it came to a client of its own format, else in the client's. */
+  /** Relays an upstream's refusal: unchanged to a client of the same format, else in the client's error format. */
   #refuseWith({ target }: Choice, answer: Answered, unrepeatable: boolean): void {
     const { head } = answer;
     const ours = answer.refusal?.error ?? null;
     if (isVendorAccountError(ours)) throw ours;
-    // What is not JSON is told by its status alone.
+    // A body that is not JSON is reported by its status alone.
     const body = ours === null ? answer.body : nothing;
     const call = this.#call;
     const isOwn = upstreamFormatOf(target.upstream.kind) === this.#request.format;
     const refusal = answerError(head, false);
     if (refusal !== null) throw refusal;
     const error = statusError(head, body, unrepeatable);
-    // What may not be tried again is told in our words, which say so.
+    // A request that must not be repeated gets the gateway's own error, which says so.
     if (!isOwn || unrepeatable || ours !== null || head.contentType?.startsWith('application/json') !== true)
       throw error;
     const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
@@ -473,8 +473,8 @@ class Submitting implements Asker, ExchangeListener {
   }
 
   /**
-   * Notes how the submission ended, and tries again for a while: the upstream has the task already. What cannot be noted
-   * by then will be once the store is back, and the client is told that it is not now.
+   * Records how the submission ended. Retries for `settleMs`, since the upstream already has the task. After that, the
+   * outcome is recorded once the store is back, and the client's error says that it is not recorded yet.
    */
   async #settle(task: VideoTask): Promise<void> {
     const until = performance.now() + settleMs;
@@ -491,13 +491,13 @@ class Submitting implements Asker, ExchangeListener {
           this.#services.book.settleLater(task);
           throw fault instanceof GatewayError ? notRecorded(fault) : fault;
         }
-        await sleep(settleEveryMs);
+        await sleep(settleRetryMs);
       }
     }
   }
 }
 
-/** What a call for a task is charged whose upstream has taken it. */
+/** The charge of a call whose task an upstream has accepted. */
 function chargeOf(call: Call): TaskCharge {
   const budgets = call.limited?.budgets ?? [];
   const { mediaSeconds: seconds, made } = call;
@@ -533,8 +533,8 @@ const unknownOutcome = {
 };
 
 /**
- * Reads a good answer.
- * @throws {GatewayError} what it says went wrong, as it may be told: a task that failed over our account is none
+ * Reads an answer with a success status.
+ * @throws {GatewayError} the error that the answer reports, without secrets; also for a task that failed over our account
  */
 function readCreated(
   { upstreamFormat, target }: Choice,
@@ -551,7 +551,7 @@ function readCreated(
   }
 }
 
-/** What is wrong by a good answer's own words, so that no task was made; else null. */
+/** The error in an answer with a success status which says that no task was created; else null. */
 function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
   if (answerError(head, false) !== null) return null;
   try {
@@ -563,20 +563,20 @@ function errorIn(choice: Choice, { head, body }: Answered): GatewayError | null 
 }
 
 /**
- * Whether a good answer's words say that no task was made. An upstream that is too slow or overloaded may have handed the
- * request on all the same, as with the status that such words stand for.
+ * Whether the error in an answer with a success status proves that no task was created. An upstream that reports a
+ * timeout or overload may have passed the request on all the same, as with the status of such an error.
  */
 function isRefusal({ kind, status, unrepeatable }: GatewayError, sentMs: number): boolean {
   if (unrepeatable) return false;
   return (kind !== 'upstream_timeout' && kind !== 'overloaded') || provesUndone(status, sentMs);
 }
 
-/** The status that such words stand for; null where they may be the caller's mistake as well as the upstream's. */
+/** The status that such an error stands for; null if it may be the caller's mistake as well as the upstream's. */
 function statusOf(error: GatewayError): number | null {
   return toldStatus(error) ?? (error.kind === 'overloaded' ? error.status : null);
 }
 
-/** @returns whether the upstream says that it has made the task */
+/** @returns whether the upstream answered with a success status */
 function isMade(answer: Answered | UpstreamFailure): answer is Answered {
   return !isFailure(answer) && answer.head.status < 300;
 }

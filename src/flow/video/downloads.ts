@@ -2,20 +2,19 @@ import { GatewayError } from '../../errors.js';
 import type { Origin } from '../../upstream/origin.js';
 import type { AuthenticatedCall } from '../call.js';
 
-/** Where downloads come from, which are counted together: a server, or the folder of videos that are kept. */
+/** A source whose downloads are counted together: a server, or the folder of kept videos. */
 export type DownloadSource = Pick<Origin, 'identity' | 'maxConnections'>;
 
-/** A download lasts as long as its client likes: those of one key leave the others this many parts less one. */
+/** One key may use one part in this many of a source's connections, since a client can hold a download open at will. */
 const connectionParts = 4;
 
-/** The downloads of a worker by who reads them from where. */
+/** Counts a worker's downloads by key and source. */
 export class Downloads {
   readonly #counts = new Map<string, number>();
 
   /**
-   * Gives a call the slot of a download from a source, in place of the one that it had: a redirect leads from one server
-   * to another.
-   * @returns why it gets none, or null
+   * Gives a call a download slot of a source. Releases the slot that it had: a redirect leads from one server to another.
+   * @returns the error when the key has no slot left, or null
    */
   take(call: AuthenticatedCall, source: DownloadSource): GatewayError | null {
     call.slot?.give();

@@ -15,42 +15,42 @@ import { ContentFetch, type ContentOwner } from './content-fetch.js';
 import { type ContentSource, mediaType, otherThanVideo, problemOf, sourceOf } from './content-source.js';
 import { renewedUrl } from './poll.js';
 
-/** Videos that a worker fetches at once, of all hosts and of one: some that hang hold up no other. */
-const mostAtOnce = 64;
-const mostOfHost = 2;
-/** Of a host's videos that wait for that: the watch over tasks tells of the others again. */
-const mostWaiting = 50;
+/** Videos that a worker fetches concurrently, in total and per host: a host that hangs delays no other. */
+const maxConcurrent = 64;
+const maxPerHost = 2;
+/** Videos of a host that may wait for a fetch; the watch over tasks offers the others again. */
+const maxWaitingPerHost = 50;
 /**
- * What somebody has begun to fetch nobody else does within this time, and it is done or given up by then. Behind it, a
- * fetch that was cut is begun anew.
+ * A claimed fetch ends or is given up within this time, and no other process starts it. Afterwards a fetch that was cut
+ * off starts again.
  */
 const claimMs = 10 * 60 * 1000;
-/** Some upstreams have a video a moment after they say so. */
-const tries = 3;
-const againMs = 2000;
+/** Some upstreams report a video as complete a moment before it can be fetched. */
+const maxTries = 3;
+const retryDelayMs = 2000;
 const sweepEveryMs = 60_000;
 
-/** A task whose video is to be kept. */
-interface Kept {
+/** A task whose video is to be fetched and kept. */
+interface QueuedVideo {
   readonly task: VideoTask;
-  /** Where the video is, with its port. */
+  /** Host of the video, with its port. */
   readonly host: string;
 }
 
-/** Fetches the videos of tasks that have ended, each once, and keeps the folder within its bounds. */
+/** Fetches the video of each completed task once, and keeps the folder within its bounds. */
 export class VideoKeeper {
   readonly #services: Services;
   readonly #log: Logger;
   readonly #longestMs: number;
-  readonly #waiting: Kept[] = [];
-  /** Ids of those that wait or are under way. */
-  readonly #known = new Set<string>();
+  readonly #waiting: QueuedVideo[] = [];
+  /** Ids of the tasks that wait or are in flight. */
+  readonly #pendingIds = new Set<string>();
   readonly #cancels = new Set<() => void>();
   readonly #timer: NodeJS.Timeout;
-  readonly #underWay = new Set<Kept>();
+  readonly #inFlight = new Set<QueuedVideo>();
   #isOver = false;
 
-  /** @param longestMs in which the video of a task is kept or given up */
+  /** @param longestMs time within which a task's video is kept or given up */
   constructor(services: Services, log: Logger, longestMs = claimMs) {
     this.#services = services;
     this.#log = log;
@@ -59,19 +59,20 @@ export class VideoKeeper {
   }
 
   /**
-   * Has the video of a completed task kept, where the config says so and nobody else is about it. What cannot be kept is
-   * told in the log; where too many wait for it, it is to be told again.
+   * Queues the video of a completed task, if the config keeps videos and no other process has claimed it. A failure is
+   * logged. If too many videos of its host wait, this is a no-op, and the caller offers the task again later.
    */
   keep(task: VideoTask): void {
-    if (this.#services.running.snapshot.videos === null || this.#isOver || this.#known.has(task.id)) return;
+    if (this.#services.running.snapshot.videos === null || this.#isOver || this.#pendingIds.has(task.id))
+      return;
     const host = hostOf(this.#services, task);
-    if (countOf(this.#waiting, host) >= mostWaiting) return;
-    this.#known.add(task.id);
+    if (countOf(this.#waiting, host) >= maxWaitingPerHost) return;
+    this.#pendingIds.add(task.id);
     this.#waiting.push({ task, host });
     this.#start();
   }
 
-  /** Gives up what is fetched. */
+  /** Cancels all fetches. */
   close(): void {
     this.#isOver = true;
     clearInterval(this.#timer);
@@ -79,14 +80,14 @@ export class VideoKeeper {
   }
 
   #start(): void {
-    while (this.#underWay.size < mostAtOnce && !this.#isOver) {
-      const next = this.#waiting.findIndex(({ host }) => countOf(this.#underWay, host) < mostOfHost);
+    while (this.#inFlight.size < maxConcurrent && !this.#isOver) {
+      const next = this.#waiting.findIndex(({ host }) => countOf(this.#inFlight, host) < maxPerHost);
       if (next === -1) return;
       for (const kept of this.#waiting.splice(next, 1)) {
-        this.#underWay.add(kept);
+        this.#inFlight.add(kept);
         void this.#keep(kept.task).finally(() => {
-          this.#underWay.delete(kept);
-          this.#known.delete(kept.task.id);
+          this.#inFlight.delete(kept);
+          this.#pendingIds.delete(kept.task.id);
           this.#start();
         });
       }
@@ -100,10 +101,10 @@ export class VideoKeeper {
     try {
       if (!(await book.claim('keep', task.id, this.#longestMs))) return;
       await this.#tryToKeep(task, until);
-      // Else it is found by another process, or by the next one of this host.
+      // Otherwise another process, or the next one on this host, finds the task.
       if (!this.#isOver) await book.unwatch(task.id);
     } catch (fault) {
-      // The store is gone, as its other users tell. Its video is found when it is back.
+      // The store is unavailable, which its other users report. The video is fetched once the store is back.
       if (!(fault instanceof GatewayError)) this.#services.reportFault('promise', fault, null);
     }
   }
@@ -111,28 +112,28 @@ export class VideoKeeper {
   /** @throws {GatewayError} of the store */
   async #tryToKeep(task: VideoTask, until: number): Promise<void> {
     let url: string | null = null;
-    for (let left = tries - 1; ; left--) {
+    for (let left = maxTries - 1; ; left--) {
       try {
         await this.#fetch(task, url, until - performance.now());
         return;
       } catch (error) {
         if (this.#isOver) return;
-        const isLate = performance.now() + againMs >= until;
+        const isLate = performance.now() + retryDelayMs >= until;
         if (left === 0 || isLate || !(error instanceof GatewayError)) {
           this.#log.warn({ task: task.id, err: error }, 'could not keep a video');
           return;
         }
       }
-      await new Promise((resolve) => setTimeout(resolve, againMs).unref());
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs).unref());
       if (this.#isOver) return;
       url = await this.#renewedUrl(task, url);
     }
   }
 
   /**
-   * Addresses are signed for a while, which may be over since the video began to wait.
-   * @param known one of no use, or null for the task's own
-   * @returns another one; null where there is none
+   * Requests a new URL: a signed one may have expired while the video waited.
+   * @param known the URL that failed, or null for the task's own
+   * @returns the new URL, or null if there is none
    */
   #renewedUrl(task: VideoTask, known: string | null): Promise<string | null> {
     const url = known ?? task.result?.url ?? null;
@@ -144,9 +145,9 @@ export class VideoKeeper {
   }
 
   /**
-   * @param url in place of that in the task, or null
-   * @param longestMs of each answer
-   * @throws {GatewayError} of the upstream; anything else of the folder
+   * @param url replaces the URL in the task, or null
+   * @param longestMs timeout of each answer
+   * @throws {GatewayError} when the upstream fails; any other error when the folder does
    */
   async #fetch(task: VideoTask, url: string | null, longestMs: number): Promise<void> {
     const { videos } = this.#services.running.snapshot;
@@ -170,35 +171,35 @@ export class VideoKeeper {
       this.#cancels.delete(cancel);
       await part.discard();
     }
-    await this.#swept(sweepKept(videos));
+    await this.#finishSweep(sweepKept(videos));
   }
 
   /** Never rejects. */
   async #sweepInTurn(): Promise<void> {
     const { book, running } = this.#services;
     const { videos } = running.snapshot;
-    if (videos !== null) await this.#swept(book.sweepFolder(videos));
+    if (videos !== null) await this.#finishSweep(book.sweepFolder(videos));
   }
 
-  /** Never rejects. @param sweep that is under way */
-  async #swept(sweep: Promise<void>): Promise<void> {
+  /** Waits for a sweep and logs its failure. Never rejects. */
+  async #finishSweep(sweep: Promise<void>): Promise<void> {
     try {
       await sweep;
     } catch (error) {
-      // The store is gone, as its other users tell.
+      // The store is unavailable, which its other users report.
       if (error instanceof GatewayError) return;
       this.#log.warn({ err: error }, 'could not clean up the folder of kept videos');
     }
   }
 }
 
-function countOf(videos: Iterable<Kept>, host: string): number {
+function countOf(videos: Iterable<QueuedVideo>, host: string): number {
   let count = 0;
   for (const video of videos) if (video.host === host) count++;
   return count;
 }
 
-/** @returns the name of its upstream where that has nothing to fetch */
+/** @returns the host of a task's video, or the upstream's name when there is nothing to fetch */
 function hostOf(services: Services, task: VideoTask): string {
   try {
     const source = sourceOf(services, task, videoVariant(''));
@@ -216,14 +217,14 @@ interface Wanted {
   readonly longestMs: number;
 }
 
-/** Fetches one file, no faster than it can be written. Nothing of it is in memory but one piece. */
+/** Fetches one file no faster than it can be written, with one chunk of it in memory. */
 class VideoFetch implements ContentOwner {
   readonly #wanted: Wanted;
   readonly #beginning: Beginning;
   readonly #fetch: ContentFetch;
-  /** Of the answer that has the file; null before it. */
+  /** Head of the answer that carries the file; null before it arrives. */
   #head: ResponseHead | null = null;
-  #isJudged = false;
+  #isChecked = false;
   #bytes = 0;
   #written: Promise<void> = Promise.resolve();
   #done: (contentType: string) => void = () => {};
@@ -238,7 +239,7 @@ class VideoFetch implements ContentOwner {
     this.#fetch = new ContentFetch(services, { asking, source, lines: noLines, totalMs: longestMs }, this);
   }
 
-  /** @returns its content type; rejects with a `GatewayError` where it cannot be had, else where it cannot be written */
+  /** @returns the content type; rejects with a `GatewayError` if the fetch fails, with another error if a write does */
   run(): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#done = resolve;
@@ -270,7 +271,7 @@ class VideoFetch implements ContentOwner {
 
   onData(chunk: Buffer): boolean {
     if (this.#isOver || this.#head === null) return true;
-    const piece = this.#isJudged ? chunk : this.#beginning.add(chunk);
+    const piece = this.#isChecked ? chunk : this.#beginning.add(chunk);
     if (piece === null || !this.#isFine(this.#head, piece)) return true;
     this.#write(Buffer.from(piece));
     return false;
@@ -279,7 +280,7 @@ class VideoFetch implements ContentOwner {
   onEnd(): void {
     const head = this.#head;
     if (this.#isOver || head === null) return;
-    const rest = this.#isJudged ? null : this.#beginning.rest();
+    const rest = this.#isChecked ? null : this.#beginning.rest();
     if (rest !== null) {
       if (!this.#isFine(head, rest)) return;
       this.#write(rest);
@@ -310,15 +311,15 @@ class VideoFetch implements ContentOwner {
     this.#end(fault);
   }
 
-  /** @returns false when it is no video, or holds a key of ours: then it is over */
+  /** Ends the fetch if a chunk is not of a video or contains one of our keys. @returns false then */
   #isFine(head: ResponseHead, piece: Buffer): boolean {
     const { secrets } = this.#wanted.source.upstream;
-    const problem = this.#isJudged
+    const problem = this.#isChecked
       ? this.#beginning.failureIn(piece)
       : (beginningError(piece, true, secrets) ??
         otherThanVideo(head, piece, true) ??
         this.#beginning.failureIn(piece));
-    this.#isJudged = true;
+    this.#isChecked = true;
     if (problem !== null) this.#end(problem);
     return problem === null;
   }

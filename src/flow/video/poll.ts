@@ -26,23 +26,23 @@ import { keyMark, markedKey } from '../upstream/key-mark.js';
 import { secretOf, upstreamOf } from './answer.js';
 import { changeTask } from './settle.js';
 
-/** A client that asks how a task stands is not kept waiting for an upstream that does not say. */
+/** Timeout of a poll: a client that requests a task's status does not wait for a slow upstream. */
 const longestPollMs = 10_000;
-/** An upstream is asked no more often about one task, whoever asks. */
+/** Minimum interval between polls of one task, across all callers. */
 const pollEveryMs = 1000;
 const answerBytes = 4 * 1024 * 1024;
-/** Whoever waits for what another one is told looks so often. */
-const renewalEveryMs = 250;
+/** Interval at which a caller checks for the URL that another caller's poll brings. */
+const renewalCheckMs = 250;
 
-/** What is good for less than this is renewed before anybody is told it, or it is asked for. */
-const soonMs = 5 * 60 * 1000;
-/** An upstream may have no other address, or sign all of them for less. */
-const renewedEveryMs = 60_000;
+/** A URL that expires within this time is renewed before a client sees it or it is fetched. */
+const renewBeforeMs = 5 * 60 * 1000;
+/** Minimum interval between renewals: an upstream may have no other URL, or sign all of them for less time. */
+const minRenewalIntervalMs = 60_000;
 
 /**
- * Asks the upstream how a task stands, unless it was asked within the last second, and where its video is, when the
- * address that it has told is good for a short time only. When the upstream cannot be asked or gives no sense, the task
- * stays as it is known: the next poll may get further.
+ * Polls the upstream for a task's status, unless it was polled within the last second. For a task that has ended, polls
+ * for a new URL if the known one expires soon. Returns the task unchanged when the poll fails or cannot be read: a later
+ * poll may succeed.
  */
 export async function refreshed(
   services: Services,
@@ -58,13 +58,13 @@ export async function refreshed(
   const request = pollRequest(call, task, upstream);
   const answer = await ask(request);
   const change = changeBy(call, answer, task, upstream);
-  noteAccount(services, call, task, request);
+  recordRefusedAccount(services, call, task, request);
   return change === null ? task : ((await changeTask(services, booked, change)) ?? task);
 }
 
 function expiresSoon({ result }: VideoTask): boolean {
   const at = result === null || result.url === null ? null : expiryOf(result.url);
-  return at !== null && at - Date.now() < soonMs;
+  return at !== null && at - Date.now() < renewBeforeMs;
 }
 
 async function renewed(
@@ -75,16 +75,16 @@ async function renewed(
 ): Promise<VideoTask> {
   const { result } = task;
   if (result === null || result.url === null) return task;
-  if (!(await services.book.claim('renew', task.id, renewedEveryMs))) return task;
+  if (!(await services.book.claim('renew', task.id, minRenewalIntervalMs))) return task;
   const url = await renewedUrl(services, call, { taskId: task.id, url: result.url }, ask);
   return url === null ? task : { ...task, result: { ...result, url } };
 }
 
 /**
- * Asks the upstream of a finished task where its video is now: addresses are signed for a while. Of several that ask at
- * once, one asks the upstream and the others take what it was told.
- * @param url that is of no use any more
- * @returns another one, which stands in the task's record then; null where there is none
+ * Polls the upstream of a finished task for a new URL of its video, since signed URLs expire. Of several concurrent
+ * callers, one polls and the others use its result.
+ * @param asked the task, and its URL that no longer works
+ * @returns the new URL, which is then in the task's record; null if there is none
  */
 export async function renewedUrl(
   services: Services,
@@ -101,7 +101,7 @@ export async function renewedUrl(
     if (upstream === null) return null;
     if (await services.book.claim('poll', asked.taskId, pollEveryMs))
       return renew(services, call, { booked, upstream }, ask);
-    await sleep(renewalEveryMs);
+    await sleep(renewalCheckMs);
   }
   return null;
 }
@@ -116,7 +116,7 @@ async function renew(
   const request = pollRequest(call, task, upstream);
   const answer = await ask(request);
   const url = urlIn(call, answer, task, upstream);
-  noteAccount(services, call, task, request);
+  recordRefusedAccount(services, call, task, request);
   if (url === null || url === task.result?.url) return null;
   await services.book.update(booked, (known) =>
     known.result === null ? known : { ...known, result: { ...known.result, url } },
@@ -124,14 +124,14 @@ async function renew(
   return url;
 }
 
-/** @returns where an answer says that the video of a finished task is; null where it does not say */
+/** @returns the URL of a finished task's video in an answer, or null */
 function urlIn(
   call: Asking,
   answer: Answered | UpstreamFailure,
   task: VideoTask,
   upstream: Upstream,
 ): string | null {
-  // Changed by what its upstream says as long as it has not ended.
+  // A poll changes only a task that has not ended.
   const open: VideoTask = { ...task, state: 'in_progress', result: null };
   return changeBy(call, answer, open, upstream)?.(open).result?.url ?? null;
 }
@@ -152,8 +152,8 @@ function pollRequest(call: Asking, task: VideoTask, upstream: Upstream): Collect
   };
 }
 
-/** Notes where the call has come to know that the upstream does not accept our account. */
-function noteAccount(
+/** Records that the upstream refused our account, if the call's error says so. */
+function recordRefusedAccount(
   services: Services,
   call: Asking,
   { upstream: { model } }: VideoTask,
@@ -163,7 +163,7 @@ function noteAccount(
     noteVendorAccountRefused(services, call, { upstream, model, apiKey }, call.error);
 }
 
-/** @returns what the answer makes of the task, or null when it says nothing of it */
+/** @returns the change that the answer makes to the task, or null if it contains none */
 function changeBy(
   call: Asking,
   answer: Answered | UpstreamFailure,
@@ -174,7 +174,7 @@ function changeBy(
     if (isFailure(answer)) throw failureError(answer);
     call.answeredAt = performance.now();
     const { head, body, refusal } = answer;
-    // It says nothing of the task, whatever it looks like.
+    // An error about our account says nothing about the task.
     const told = refusal?.error ?? null;
     if (isVendorAccountError(told)) throw told;
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
@@ -186,22 +186,22 @@ function changeBy(
     return (known) => ({ ...change(known), error: { code: 'generation_failed', message: secret.message } });
   } catch (fault) {
     if (!(fault instanceof GatewayError)) throw fault;
-    // For the log: the client gets the task as it is known.
+    // For the log only: the client gets the task unchanged.
     const isGood = !isFailure(answer) && answer.refusal === null;
     call.error = isGood ? toldError(fault, answer.body.toString('utf8'), upstream.secrets) : fault;
     return null;
   }
 }
 
-/** After a rotation of keys, the upstream may take the gateway for someone else. */
+/** Whether the upstream still has the key that created the task: after a rotation it may not find the task. */
 function hasMakersKey({ apiKeys }: Upstream, { upstream: { credential } }: VideoTask): boolean {
   return credential === null || apiKeys.some((key) => keyMark(key) === credential);
 }
 
-/** A task that has not ended by then is left to its clients: what it was charged stands. */
+/** A task older than this is polled only for its clients, and its charge stands. */
 const watchedMs = 24 * 60 * 60 * 1000;
 
-/** The video tasks that upstreams have taken. */
+/** The video tasks that upstreams have accepted, for the watch. */
 export function watchedTasks(services: Services): Watched {
   const { book } = services;
   return {
@@ -216,7 +216,7 @@ export function watchedTasks(services: Services): Watched {
   };
 }
 
-/** @returns null for a task that needs nothing any more, or is too old */
+/** @returns null for a task that needs no more work or is too old */
 function workOn(services: Services, booked: BookedTask): WatchedWork | null {
   const { task } = booked;
   const ageMs = Date.now() - task.createdAt;
@@ -235,7 +235,7 @@ function workOn(services: Services, booked: BookedTask): WatchedWork | null {
   return {
     ageMs,
     upstream: null,
-    // Who wrote its end may not have heard that it did, or was killed before it had the video.
+    // The process that recorded its end may have missed the confirmation, or was killed before it had the video.
     claim: async () => true,
     work: async () => services.keepVideo(task),
   };

@@ -9,16 +9,15 @@ import { correctionOf, owedWithEnd } from '../../video/charge.js';
 import type { VideoTask } from '../../video/task.js';
 import type { Services } from '../services.js';
 
-/** Whoever has begun to put a task right is done by then, or somebody else does it. */
+/** A claimed correction of a task's charge ends within this time; afterwards another process may make it. */
 const claimMs = 10_000;
-/** Characters of a task's id, which is random: so many tell it from the few that an account remembers. */
+/** Characters of a task's random id that identify its debt among the few that an account remembers. */
 const debtLength = 12;
 
 /**
- * Changes a task, and puts right what it was charged when that ends it: whoever writes its end into the store does so,
- * and nobody else.
- * @param change may be called again when somebody else changed it in between
- * @returns the task as it is then, or null when it is gone
+ * Changes a task. If the change ends it, corrects its charge: only the process that records a task's end does so.
+ * @param change called again if another process changed the task in between
+ * @returns the changed task, or null if it no longer exists
  */
 export async function changeTask(
   services: Services,
@@ -35,38 +34,38 @@ export async function changeTask(
 }
 
 /**
- * A task has ended just now: begins to put right what it was charged, which a sweep does where this fails, and to keep
- * its video.
+ * Called when a task has ended. Starts to correct its charge, which a sweep repeats if this fails, and to keep its
+ * video.
  */
 export function onEnded(services: Services, task: VideoTask): void {
   if (task.state === 'completed') services.keepVideo(task);
   if (owedWithEnd(task).isOwed === undefined) return;
   settleTask(services, task.id).catch((fault: unknown) => {
-    // The store is gone, as its other users tell.
+    // The store is unavailable, which its other users report.
     if (!(fault instanceof GatewayError)) services.reportFault('promise', fault, null);
   });
 }
 
-/** Puts right what a task was charged, unless that was done or somebody else is about it. */
+/** Corrects the charge of a task, unless that was done or another process has claimed it. */
 export async function settleTask(services: Services, id: string): Promise<void> {
   const { book } = services;
   const until = performance.now() + claimMs;
   if (!(await book.claim('owed', id, claimMs))) return;
   const booked = await book.find(id);
-  // Its end is about to be written, or its writer was killed before it was.
+  // Its end is about to be recorded, or the process that would have recorded it was killed.
   if (booked !== null && !hasEnded(booked.task)) return;
-  if (booked?.task.isOwed !== undefined && !(await putRight(services, booked.task, until))) return;
+  if (booked?.task.isOwed !== undefined && !(await applyCorrection(services, booked.task, until))) return;
   await book.clearOwed(id, booked);
 }
 
-/** @returns false when it has taken so long that somebody else may be about it */
-async function putRight(services: Services, task: VideoTask, until: number): Promise<boolean> {
+/** @returns false if it took so long that another process may have claimed the correction */
+async function applyCorrection(services: Services, task: VideoTask, until: number): Promise<boolean> {
   const { charge } = task;
   if (charge === undefined) return true;
   const { nanoUsd, seconds, paidNanoUsd } = correctionOf(task, charge);
-  // First, since the next call may be let in by them.
+  // Budgets first, since they decide whether the next call is admitted.
   for (const { pool, limit } of nanoUsd === 0 ? [] : charge.budgets) {
-    // An account remembers only its last debts: two that tell it of many tasks must not be far apart.
+    // An account remembers only its latest debts, so two processes must not report the same ones far apart.
     if (performance.now() >= until) return false;
     const debt = task.id.slice(-debtLength);
     const asked = { limit, least: 0, want: 0, owed: nanoUsd, debt, ttlMs: budgetKeptMs };
@@ -83,7 +82,7 @@ async function putRight(services: Services, task: VideoTask, until: number): Pro
   return true;
 }
 
-/** A line of the ledger that puts a task's price right. Its id is the task's. */
+/** The ledger line that corrects a task's price; it has the task's id. */
 function correctionRecord(
   { id, keyId, groups, model, upstream }: VideoTask,
   amounts: Pick<CallRecord, 'costNanoUsd' | 'paidNanoUsd' | 'mediaSeconds' | 'isMetered'>,

@@ -29,7 +29,7 @@ import { findTask, showContext, shownTask, taskNotFound } from './answer.js';
 import { createTask } from './create.js';
 import { refreshed } from './poll.js';
 
-/** Makes the task that a call's body asks for. */
+/** Creates the task that a call's body requests. */
 export function takeCreate(
   services: Services,
   call: AuthenticatedCall,
@@ -39,15 +39,15 @@ export function takeCreate(
 }
 
 /**
- * Whether a call of such a path makes a task.
- * @throws {GatewayError} of status 400 for a query that asks for neither
+ * Whether a call of a path that both creates and shows tasks creates one.
+ * @throws {GatewayError} of status 400 for a query that names neither action
  */
 export function makesTask({ exchange }: Call): boolean {
   const { query } = exchange.head;
   return readAction({ get: (name) => queryParameter(query, name) }) === 'submit';
 }
 
-/** One path that makes tasks and shows them, as its query says. */
+/** Serves a path that creates or shows tasks, by the action in its query. */
 export function takeAction(services: Services, call: AuthenticatedCall): void {
   if (makesTask(call)) {
     createTask(services, call, readSubmit(call));
@@ -61,7 +61,7 @@ function readSubmit(call: Call): VideoRequest {
   return readVendorjSubmit(jsonOf(call, submitGuard), video);
 }
 
-/** How the body of a task is read, by the format of its route. */
+/** Readers of a request body, by the format of its route. */
 const readers: Readonly<Record<VideoFormat, (call: Call, operation: 'text' | 'image') => VideoRequest>> = {
   compat: (call) =>
     isMultipart(call.exchange.head.contentType)
@@ -77,11 +77,11 @@ const jsonType = /^[\w.+-]+\/(?:[\w.+-]+\+)?json$/i;
 const longestEcho = 100;
 
 /**
- * JSON is taken under any content type.
- * @param guard of the route's bodies; what it finds is noted with the call
- * @param types that the route takes
- * @throws {GatewayError} of status 415 for a body that is something else by its content type, and of status 400 for any
- * other that is no JSON object, or whose members are not clear
+ * Parses a JSON body. JSON is accepted under any content type.
+ * @param guard guard of the route's bodies; its findings are kept with the call
+ * @param types content types that the route accepts
+ * @throws {GatewayError} of status 415 for a body that is not JSON by its content type; of status 400 for any other that
+ * is not a JSON object, or whose members are ambiguous
  */
 function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonTypes): JsonObject {
   const text = call.jsonBody().toString('utf8');
@@ -99,7 +99,7 @@ function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonT
   );
 }
 
-/** Answers how a task stands, in the format in which it was asked, whichever it was made in. */
+/** Answers with a task's status, in the format of the request, whichever format created the task. */
 export function showTask(services: Services, call: Call, format: VideoFormat, id: string): void {
   const clientFormat = clientFormats[format];
   attend(services, call, async (waiting) => {

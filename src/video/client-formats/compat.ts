@@ -27,24 +27,24 @@ const bodySchema = compileSchema(
   }),
 );
 
-/** What is asked of every body. */
+/** What every body has to satisfy. */
 const passedSchema = compileSchema(Type.Object({ model: name }));
 
-/** The text fields that have one meaning and may come but once. */
+/** Text fields that may occur only once. */
 const singleFields = ['model', 'prompt', 'seconds', 'size'];
-/** What has to be clear in a body. */
+/** The guard against ambiguous members. */
 export const compatGuard = bodySchema.guard;
-/** The same of a form, whose image may come as a part of several names. */
+/** The guard of a form, in which `input_reference` may be repeated. */
 export const compatForm: PartRules = { guard: compatGuard, many: new Set(['input_reference']) };
 
 const imageUrlField = 'input_reference[image_url]';
 const fileIdField = 'input_reference[file_id]';
-/** Where the image of a form may be a text. */
+/** Fields of a form that may hold the image as text. */
 const imageFields = ['input_reference', 'input_reference[]', imageUrlField];
 
 /**
  * Reads the form of `POST /v1/videos`.
- * @param parts of the form, in order; they are kept for an upstream of the same format
+ * @param parts parts of the form in order; they are kept for an upstream of the same format
  * @throws {GatewayError} of status 400, naming the field
  */
 export function readCompatForm(parts: readonly FormPart[]): VideoRequest {
@@ -52,9 +52,9 @@ export function readCompatForm(parts: readonly FormPart[]): VideoRequest {
   const files: FormPart[] = [];
   for (const part of parts) {
     if (isFile(part)) {
-      // Some servers take a file for a field of its name.
+      // Some servers read a file as a text field of its name.
       if (singleFields.includes(part.name)) throw noFile(part.name);
-      // A browser sends an empty part where no file was chosen.
+      // A browser sends an empty part when no file was chosen.
       if (isReference(part.name) && (part.data.length > 0 || part.filename !== '')) files.push(part);
       continue;
     }
@@ -83,7 +83,7 @@ export function readCompatBody(body: JsonObject): VideoRequest {
   return readOrPass(passed, () => readJsonFields(body));
 }
 
-/** What of a request counts for an upstream of the same format. */
+/** The members of a request that matter for an upstream of the same format. */
 function passedRequest(body: JsonObject, hasImage: boolean): VideoRequest {
   requireBody(passedSchema, body);
   return {
@@ -111,7 +111,7 @@ function readFields(body: JsonObject, image: ImageSource | null): VideoRequest {
     operation: image === null ? 'text' : 'image',
     prompt,
     image,
-    // Clients send a number where the vendor documents a text.
+    // Clients send a number although the vendor documents a string.
     seconds: readDuration(body.seconds, 'seconds'),
     ...readSize(body.size),
   };
@@ -147,7 +147,7 @@ function noFiles(at: string, instead: string): GatewayError {
   );
 }
 
-/** A size in pixels, or only a shape. */
+/** Reads a size in pixels, or an aspect ratio. */
 function readSize(value: unknown): Pick<VideoRequest, 'width' | 'height' | 'aspectRatio'> {
   const nothing = { width: null, height: null, aspectRatio: null };
   if (!hasValue(value)) return nothing;
@@ -157,7 +157,7 @@ function readSize(value: unknown): Pick<VideoRequest, 'width' | 'height' | 'aspe
   throw wrongValue('size', 'a width and a height in pixels, such as "1280x720", or a shape such as "16:9"');
 }
 
-/** What clients call the states. One that is being submitted waits like any other. */
+/** The clients' words for the states. */
 export const compatStates: Readonly<Record<TaskState, string>> = {
   submitting: 'queued',
   queued: 'queued',
@@ -186,7 +186,7 @@ function unixSeconds(milliseconds: number): number {
   return Math.floor(milliseconds / 1000);
 }
 
-/** The chat family's own video format. */
+/** OpenAI's video format. */
 export const compatClientFormat: VideoClientFormat = {
   created: (task) =>
     JSON.stringify({
@@ -196,7 +196,7 @@ export const compatClientFormat: VideoClientFormat = {
       ...(task.size === null ? {} : { size: task.size }),
       ...(task.error === null ? {} : { error: errorOf(task) }),
     }),
-  // Without the error nobody could tell why a task failed.
+  // The error is added so that clients can see why a task failed.
   shown: (task) =>
     JSON.stringify(task.state === 'failed' ? { ...required(task), error: errorOf(task) } : required(task)),
   missing: () => null,

@@ -10,14 +10,14 @@ import { compatStates } from './compat.js';
 
 const bodySchema = compileSchema(genericBodyType, null, videoGuarded);
 
-/** What has to be clear in a body. */
+/** The guard against ambiguous members. */
 export const genericGuard = bodySchema.guard;
 
-/** What is asked of every body; the number of videos beside it. */
+/** What every body has to satisfy, besides the number of videos. */
 const passedSchema = compileSchema(Type.Object({ model: name }));
 
 /**
- * Reads the body of `POST /v1/video/generations`. What vendors add to the format may stand in `metadata`.
+ * Reads the body of `POST /v1/video/generations`. Vendors' own members may be in `metadata`.
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readGenericBody(body: JsonObject): VideoRequest {
@@ -25,12 +25,12 @@ export function readGenericBody(body: JsonObject): VideoRequest {
   return readSharedBody(bodySchema, bareRequest('generic', String(body.model), body));
 }
 
-/** Where the video of a finished task is: where its upstream keeps it, else here. */
+/** URL of a finished task's video: the upstream's, else the gateway's. */
 export function videoUrl(task: VideoTask, { contentUrl }: Pick<ShowContext, 'contentUrl'>): string {
   return task.result?.url ?? contentUrl;
 }
 
-/** Seconds of the video: as its upstream tells them, else as they were asked for. */
+/** Seconds of the video: as reported by its upstream, else as requested. */
 export function videoSeconds({ result, seconds }: VideoTask): number {
   return result?.duration ?? Number(seconds);
 }
@@ -40,7 +40,7 @@ export function genericCreated({ id, state }: VideoTask): JsonObject {
   return { task_id: id, status: compatStates[state] };
 }
 
-/** The members of a task that is asked for. */
+/** The members of a task's status. */
 export function genericShown(task: VideoTask, context: ShowContext): JsonObject {
   const members = genericCreated(task);
   if (task.state === 'failed' && task.error !== null)
@@ -53,7 +53,7 @@ export function genericShown(task: VideoTask, context: ShowContext): JsonObject 
   return { ...members, url: videoUrl(task, context), format: 'mp4', metadata: Object.fromEntries(known) };
 }
 
-/** The format that belongs to no vendor. */
+/** The vendor-neutral format. */
 export const genericClientFormat: VideoClientFormat = {
   created: (task) => JSON.stringify(genericCreated(task)),
   shown: (task, context) => JSON.stringify(genericShown(task, context)),

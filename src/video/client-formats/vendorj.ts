@@ -11,7 +11,7 @@ import { bareRequest, lengthOf, readOrPass } from '../request.js';
 import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { videoUrl } from './generic.js';
 
-/** Half a day. A number of frames has to be bounded to be a number of seconds. */
+/** Half a day of video. Frames are bounded so that they convert to seconds. */
 const mostFrames = 1_000_000;
 const images = nullable(Type.Array(Type.String({ minLength: 1 })));
 
@@ -27,12 +27,12 @@ const submitSchema = compileSchema(
   }),
 );
 
-/** What is asked of every submission. */
+/** What every submission has to satisfy. */
 const passedSchema = compileSchema(Type.Object({ req_key: text }));
 
 const querySchema = compileSchema(Type.Object({ req_key: text, task_id: name, req_json: text }));
 
-/** What has to be clear in a body. */
+/** The guards against ambiguous members. */
 export const submitGuard = submitSchema.guard;
 export const queryGuard = querySchema.guard;
 
@@ -40,9 +40,9 @@ const actions = { CVSync2AsyncSubmitTask: 'submit', CVSync2AsyncGetResult: 'resu
 const datePattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
 
 /**
- * Reads what a request to `POST /vendorj/` is for.
- * @throws {GatewayError} of status 400 for an `Action` that is missing or unknown, and a `Version` that is missing or
- * no date
+ * Reads the action of a request to `POST /vendorj/`.
+ * @throws {GatewayError} of status 400 for an `Action` that is missing or unknown, or a `Version` that is missing or not
+ * a date
  */
 export function readAction(query: { get(name: string): string | null | undefined }): 'submit' | 'result' {
   const action = query.get('Action') ?? '';
@@ -57,9 +57,9 @@ export function readAction(query: { get(name: string): string | null | undefined
 }
 
 /**
- * Reads the body that submits a task. Its images are those in base64, then those with a URL: the first of them and,
- * where there is a second, the last of the video.
- * @param defaultModel of tasks that name none, or null where there is none
+ * Reads the body that submits a task. Its images in base64 come first, then those with a URL; the first of all is the
+ * first image of the video, and a second one the last.
+ * @param defaultModel model of tasks that name none, or null
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readVendorjSubmit(body: JsonObject, defaultModel: string | null = null): VideoRequest {
@@ -93,7 +93,7 @@ function readSubmission(passed: VideoRequest): VideoRequest {
     prompt,
     image,
     imageTail,
-    // A seed below zero means any.
+    // A negative seed means a random one.
     seed: seed === null || seed < 0 ? null : seed,
     aspectRatio: textOrNull(body.aspect_ratio) || null,
   };
@@ -107,7 +107,7 @@ function lengthOfFrames(frames: unknown): Pick<VideoRequest, 'seconds' | 'unread
 }
 
 /**
- * Reads the body that asks for a task.
+ * Reads the body that requests a task's status.
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readVendorjQuery(body: JsonObject): { readonly id: string } {
@@ -123,7 +123,7 @@ function readImages(body: JsonObject, member: string): ImageSource[] {
 
 const success = 10_000;
 
-/** The vendor calls a task done when it has ended, and the code outside tells how. */
+/** The vendor's words for states: `done` for every ended task, whose envelope's `code` tells success from failure. */
 const states: Readonly<Record<TaskState, string>> = {
   submitting: 'in_queue',
   queued: 'in_queue',
@@ -168,7 +168,7 @@ function reportedErrorOf({ state, error }: VideoTask): ReportedError | null {
   return { code: vendorjCode(error), message: error.message };
 }
 
-/** The vendor answers everything with 200; a task that failed has another code than that of success. */
+/** The vendor answers everything with 200; a failed task has a code other than that of success. */
 export const vendorjClientFormat: VideoClientFormat = {
   created: (task, context) => envelope({ task_id: task.id }, context, reportedErrorOf(task)),
   shown(task, context) {

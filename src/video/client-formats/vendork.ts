@@ -10,19 +10,19 @@ import { genericCreated, genericShown, videoSeconds, videoUrl } from './generic.
 
 const bodySchema = compileSchema(vendorkBodyType, null, videoGuarded);
 
-/** What has to be clear in a body. */
+/** The guard against ambiguous members. */
 export const vendorkGuard = bodySchema.guard;
-/** What is asked of every body; the number of videos beside it. */
+/** What every body has to satisfy, besides the number of videos. */
 const passedSchema = compileSchema(
   Type.Object({ model: nullable(name), model_name: nullable(name), external_task_id: text }),
 );
-/** It is kept with the task. */
+/** Bounded, since it is kept with the task. */
 const longestExternalId = 512;
 
 /**
  * Reads the body of `POST /vendork/v1/videos/text2video` and `/image2video`: the generic one or the vendor's own.
- * A video is made from the image that a body of either has.
- * @param operation what the path says
+ * An image in the body of either path is used.
+ * @param operation the operation of the path
  * @throws {GatewayError} of status 400, naming the member
  */
 export function readVendorkBody(body: JsonObject, operation: 'text' | 'image'): VideoRequest {
@@ -35,7 +35,7 @@ export function readVendorkBody(body: JsonObject, operation: 'text' | 'image'): 
   return readSharedBody(bodySchema, { ...bareRequest('vendork', modelOf(body), body), externalId });
 }
 
-/** The generic body says `model`, the vendor's own `model_name`. The one that counts must be the one that is checked. */
+/** The generic body has `model`, the vendor's own `model_name`. If both are given, they have to be equal. */
 function modelOf({ model, model_name: modelName }: JsonObject): string {
   if (isText(model) && isText(modelName) && model !== modelName)
     throw wrongValue('model_name', "the same name as 'model'");
@@ -84,7 +84,7 @@ function envelope(members: JsonObject, { requestId }: ShowContext, generic: Json
   });
 }
 
-/** The vendor's own envelope and the members of the generic format beside it: clients of both kinds come here. */
+/** The vendor's own envelope with the generic format's members beside it, since clients of both use these paths. */
 export const vendorkClientFormat: VideoClientFormat = {
   created: (task, context) => envelope(data(task), context, genericCreated(task)),
   shown: (task, context) => envelope(shownData(task, context), context, genericShown(task, context)),

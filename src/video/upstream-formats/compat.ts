@@ -22,11 +22,11 @@ import {
 const path = '/videos';
 
 /**
- * The fields of a request that came in another format.
+ * Translates a request that arrived in another format.
  *
- * Said: prompt, image, seconds, size (or a ratio, as a size of it). Refused: negative prompt, last image, several
- * videos, and what is vendork's alone. Left out, for the video is what was asked for without them: fps, seed, mode,
- * cfg_scale.
+ * Translated: prompt, image, seconds, size (or a ratio, as a size of that shape). Refused: negative prompt, last image,
+ * several videos, and members that only vendork has. Left out, since the video is as requested without them: fps, seed,
+ * mode, cfg_scale.
  */
 function translate(request: VideoRequest, model: string): FormField[] {
   refuseForeign(request, 'compat');
@@ -77,7 +77,7 @@ const answers: PlainAnswers = {
   },
 };
 
-/** Upstreams that speak the chat family's own video format. Their base URL ends in `/v1`. */
+/** The video format of OpenAI-compatible upstreams, whose base URL ends in `/v1`. */
 export const compatUpstreamFormat: UpstreamFormat = {
   unsaid: ['fps', 'seed', 'mode', 'cfg_scale'],
   create,

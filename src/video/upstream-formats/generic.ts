@@ -19,9 +19,8 @@ import {
 const path = '/video/generations';
 
 /**
- * The body of a request that came in another format.
- *
- * Said: everything. What the format has no member for stands in `metadata`, which is where it has what vendors add.
+ * Translates a request that arrived in another format. Nothing is left out: what the format has no member for goes into
+ * `metadata`, its place for vendors' own members.
  */
 function translate(request: VideoRequest, model: string): JsonObject {
   refuseForeign(request, 'generic');
@@ -47,7 +46,7 @@ function translate(request: VideoRequest, model: string): JsonObject {
   };
 }
 
-/** The client's own members. A number that is a text becomes the one that the format has. */
+/** The client's own members, with numbers written as strings turned into numbers. */
 function amend({ body, seconds, count }: VideoRequest, model: string): JsonObject {
   return {
     ...body,
@@ -57,7 +56,7 @@ function amend({ body, seconds, count }: VideoRequest, model: string): JsonObjec
   };
 }
 
-/** How answers are read; upstreams of vendork give such ones, too. */
+/** How answers are read; vendork upstreams send such answers, too. */
 export const genericAnswers: PlainAnswers = {
   idIn: ({ task_id, id }) => task_id ?? id,
   resultIn({ url, metadata: given }) {
@@ -73,7 +72,7 @@ export const genericAnswers: PlainAnswers = {
   },
 };
 
-/** Upstreams that speak the format that belongs to no vendor. Their base URL ends in `/v1`. */
+/** The vendor-neutral format of upstreams, whose base URL ends in `/v1`. */
 export const genericUpstreamFormat: UpstreamFormat = {
   unsaid: [],
   create: (request, model) =>

@@ -9,10 +9,10 @@ import { failureKind } from '../failure-codes.js';
 const longestMessage = 2000;
 
 /**
- * What a number other than 0 in an answer of the vendork format means. 1000 to 1004, 1100 to 1103 and 1304 are about
- * the gateway's account, which is none of its clients' business.
- * @param code the vendor's number
- * @param message the vendor's words
+ * The error for a code other than 0 in an answer of the vendork format. Codes 1000 to 1004, 1100 to 1103 and 1304 are
+ * about the gateway's account, which clients are not told about.
+ * @param code the vendor's code
+ * @param message the vendor's message
  */
 export function vendorkError(code: number, message: unknown): GatewayError {
   const account = vendorkAccount(code);
@@ -34,9 +34,9 @@ export function vendorkError(code: number, message: unknown): GatewayError {
 }
 
 /**
- * What a number other than 10000 in an answer of the vendorj format means.
- * @param code the vendor's number
- * @param message the vendor's words
+ * The error for a code other than 10000 in an answer of the vendorj format.
+ * @param code the vendor's code
+ * @param message the vendor's message
  */
 export function vendorjError(code: number, message: unknown): GatewayError {
   const account = vendorjAccount(code);
@@ -44,18 +44,18 @@ export function vendorjError(code: number, message: unknown): GatewayError {
 }
 
 /**
- * What the number of an error answer says of the gateway's account, for upstreams of the two vendors.
- * @param answer parsed; null for what is no JSON object
+ * The status of the gateway's account by the code of an error answer, for upstreams of the two vendors.
+ * @param answer the parsed answer; null if it is not a JSON object
  */
 export function vendorStatus(kind: string, answer: JsonObject | null): VendorAccountStatus | null {
   const code = numberOrNull(answer?.code);
   if (code === null) return null;
   if (kind === 'vendork') return vendorkAccount(code);
-  // With an error status 50400 may be any wrong request.
+  // With an error status, 50400 may stand for any invalid request.
   return kind === 'vendorj' && code !== 50400 ? vendorjAccount(code) : null;
 }
 
-/** Arrears, a spent package; else the key, the account or the address that it may be used from. */
+/** 402: arrears or a used-up package. The others are about the key, the account, or the addresses that may use it. */
 function vendorkAccount(code: number): VendorAccountStatus | null {
   if (code === 1101 || code === 1102) return 402;
   if (code === 1103) return 403;

@@ -19,8 +19,8 @@ import type {
 import { unsayable } from '../unsayable.js';
 
 /*
- * What all upstreams have in common: how they are asked, and what their answers may be. Nothing in those is to be relied on;
- * what is kept of them is bounded, for it stands in the store.
+ * What the formats of all upstreams have in common: building requests and reading answers. No member of an answer is
+ * trusted; what is kept of one is bounded, since it goes into the store.
  */
 
 const longestId = 512;
@@ -29,12 +29,12 @@ const longestCode = 100;
 const longestMessage = 2000;
 
 /*
- * An answer that cannot be understood does not say whether the upstream has done what it was asked for: doing it again
- * could make a second video.
+ * After an unreadable answer it is unknown whether the upstream served the request: sending it again could create a
+ * second video.
  */
 const notUnderstood = { unrepeatable: true } as const;
 
-/** @throws {GatewayError} `upstream_error` for what is no JSON object */
+/** @throws {GatewayError} `upstream_error` for a body that is not a JSON object */
 export function parseAnswer(body: Buffer): JsonObject {
   const answer = parseObject(body.toString('utf8'));
   if (answer === null)
@@ -42,7 +42,7 @@ export function parseAnswer(body: Buffer): JsonObject {
   return answer;
 }
 
-/** The number in an answer's `code`, also as text, where it is another than that of success; else null. */
+/** The number in an answer's `code`, also written as a string; null if there is none or it is the code of success. */
 export function codeBeside({ code }: JsonObject, success: number): number | null {
   const number = typeof code === 'string' && code !== '' ? Number(code) : numberOrNull(code);
   return number === null || !Number.isFinite(number) || number === success ? null : number;
@@ -51,8 +51,8 @@ export function codeBeside({ code }: JsonObject, success: number): number | null
 const visibleAscii = /^[!-~]+$/;
 
 /**
- * The id of a task at its upstream.
- * @returns null for what could be no segment of a path
+ * Reads the id of a task at its upstream.
+ * @returns null for a value that cannot be a path segment
  */
 export function idOrNull(value: unknown): string | null {
   const id = Number.isSafeInteger(value) ? String(value) : textOrNull(value);
@@ -65,7 +65,7 @@ export function noId(): GatewayError {
   return new GatewayError('upstream_error', 'The upstream did not return a task id.', notUnderstood);
 }
 
-/** The 502 for an answer that does not say how a task stands. */
+/** The 502 for an answer without a task's status. */
 export function noStatus(): GatewayError {
   return new GatewayError(
     'upstream_error',
@@ -74,14 +74,14 @@ export function noStatus(): GatewayError {
   );
 }
 
-/** What is told of a task that its upstream has forgotten. */
+/** The 404 for a task that its upstream no longer knows. */
 export function unknownTask(): GatewayError {
   return new GatewayError('not_found', 'The upstream no longer knows this task.');
 }
 
 /**
  * The task's id at its upstream.
- * @throws {GatewayError} `internal_error` for a task that has none yet
+ * @throws {GatewayError} `internal_error` if the task has none yet
  */
 export function upstreamId({ upstream }: VideoTask): string {
   if (upstream.id === null)
@@ -119,12 +119,12 @@ const states: ReadonlyMap<string, TaskUpdate['state']> = new Map([
 ]);
 const goneWords: readonly unknown[] = ['not_found', 'expired'];
 
-/** What a word for a state means, in any of the formats and in those that call themselves like one; else null. */
+/** The state that a word stands for in any of the formats, or in APIs that imitate one; null for an unknown word. */
 export function stateOrNull(word: unknown): TaskUpdate['state'] | null {
   return typeof word === 'string' ? (states.get(word.toLowerCase()) ?? null) : null;
 }
 
-/** @throws {GatewayError} `not_found` for words that say that the task is gone, `upstream_error` for unknown ones */
+/** @throws {GatewayError} `not_found` for a word that says the task is gone, `upstream_error` for an unknown word */
 export function requireState(word: unknown): TaskUpdate['state'] {
   if (goneWords.includes(word)) throw unknownTask();
   const state = stateOrNull(word);
@@ -132,13 +132,13 @@ export function requireState(word: unknown): TaskUpdate['state'] {
   return state;
 }
 
-/** Percent, as a number or as `"50%"`; null for anything else. */
+/** A percentage, as a number or as `"50%"`; null for anything else. */
 function progressOrNull(value: unknown): number | null {
   const percent = typeof value === 'string' ? Number.parseFloat(value) : numberOrNull(value);
   return percent === null || !Number.isFinite(percent) ? null : percent;
 }
 
-/** A number above zero, also as text (`"5.0"`); null for anything else. */
+/** A number above zero, also written as a string (`"5.0"`); null for anything else. */
 export function positiveOrNull(value: unknown): number | null {
   const number = typeof value === 'string' && value.length < 32 ? Number(value) : numberOrNull(value);
   return number !== null && Number.isFinite(number) && number > 0 ? number : null;
@@ -150,16 +150,16 @@ export function urlOrNull(value: unknown): string | null {
   return isHttpUrl(value) && URL.canParse(value) ? value : null;
 }
 
-/** Milliseconds of a Unix time in seconds. */
+/** Converts a Unix time in seconds to milliseconds. */
 function fromSeconds(value: unknown): number | null {
   const seconds = positiveOrNull(value);
   return seconds === null ? null : Math.round(seconds * 1000);
 }
 
-/** Why a task failed, from a code that is a word or a number; null where neither code nor message is there. */
+/** The failure of a task from its code, a word or a number, and its message; null without either. */
 export function failureOrNull(code: unknown, message: unknown, type?: unknown): TaskFailure | null {
   const ofVendorAccount = vendorAccountErrorIn({ code, message, type });
-  // The account is the gateway's, and none of its clients' business.
+  // Clients are not told about the gateway's account.
   if (ofVendorAccount !== null) return { code: 'generation_failed', message: ofVendorAccount.message };
   const word = typeof code === 'number' ? String(code) : textOf(code);
   const words = textOf(message);
@@ -170,20 +170,20 @@ export function failureOrNull(code: unknown, message: unknown, type?: unknown): 
   };
 }
 
-/** The same of an `error` member: an object, or the message alone. */
+/** The failure in an `error` member, which is an object or just the message. */
 export function failureOf(error: unknown): TaskFailure | null {
   return isObject(error) ? failureOrNull(error.code, error.message, error.type) : failureOrNull(null, error);
 }
 
-/** How the answers are read of a format that says `status`, `progress`, `completed_at` and `error` at their top. */
+/** How answers are read whose top level has `status`, `progress`, `completed_at` and `error`. */
 export interface PlainAnswers {
-  /** What may be the task's id. */
+  /** The member that may be the task's id. */
   idIn(answer: JsonObject): unknown;
-  /** Of a completed task. */
+  /** The result of a completed task. */
   resultIn(answer: JsonObject): VideoResult;
 }
 
-/** @throws {GatewayError} for an answer that has no id */
+/** @throws {GatewayError} for an answer without an id */
 export function plainCreated(
   format: PlainAnswers,
   answer: JsonObject,
@@ -194,7 +194,7 @@ export function plainCreated(
   return { id, update: state === null ? null : plainUpdate(format, answer, state) };
 }
 
-/** @throws {GatewayError} for an answer that does not say how the task stands */
+/** @throws {GatewayError} for an answer without the task's status */
 export function plainPolled(format: PlainAnswers, answer: JsonObject): TaskUpdate {
   const failure = answer.status === undefined ? upstreamError(answer.error) : null;
   if (failure !== null) throw failure;
@@ -209,17 +209,17 @@ function plainUpdate(format: PlainAnswers, answer: JsonObject, state: TaskUpdate
   return updateOf(state, { progress, completedAt, result: format.resultIn(answer) });
 }
 
-/** A result of which nothing is known but what is given. */
+/** A result with the given members, all others null. */
 export function resultOf(known: Partial<VideoResult>): VideoResult {
   return { url: null, duration: null, fps: null, width: null, height: null, seed: null, ...known };
 }
 
-/** An update that says a state and nothing else but what is given. */
+/** An update with a state and the given members, all others null. */
 export function updateOf(state: TaskUpdate['state'], more: Partial<TaskUpdate> = {}): TaskUpdate {
   return { progress: null, completedAt: null, result: null, error: null, ...more, state };
 }
 
-/** A call that only asks. */
+/** A GET call without a body. */
 export function getCall(path: string): VideoCall {
   return { method: 'GET', path, contentType: null, body: [] };
 }
@@ -229,15 +229,15 @@ export function jsonCall(path: string, body: JsonObject): VideoCall {
   return { method: 'POST', path, contentType: 'application/json', body: [Buffer.from(JSON.stringify(body))] };
 }
 
-/** The image as a URL or as base64 alone, whichever it came as; undefined where there is none. */
+/** The image as a URL or as bare base64, as the client sent it; undefined without one. */
 export function imageText(image: ImageSource | null): string | undefined {
   if (image === null) return undefined;
   return image.kind === 'url' ? image.url : image.bytes.toString('base64');
 }
 
 /**
- * The prompt where the upstream cannot do without.
- * @throws {GatewayError} of status 400 where the client gave none
+ * The prompt, for an upstream that requires one.
+ * @throws {GatewayError} of status 400 if the request has none
  */
 export function promptFor({ prompt }: VideoRequest): string {
   if (prompt === null) throw missingValue('prompt', "a text, which this model's upstream needs");
@@ -245,7 +245,7 @@ export function promptFor({ prompt }: VideoRequest): string {
 }
 
 /**
- * Refuses several videos at once.
+ * Refuses a request for several videos.
  * @throws {GatewayError} of status 400, naming the client's member
  */
 export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void {
@@ -253,7 +253,7 @@ export function requireOne({ count, body }: VideoRequest, to: VideoFormat): void
 }
 
 /**
- * Refuses a prompt of what shall not be seen.
+ * Refuses a negative prompt.
  * @throws {GatewayError} of status 400, naming the client's member
  */
 export function refuseNegative({ negativePrompt, body }: VideoRequest, to: VideoFormat): void {

@@ -30,11 +30,11 @@ function pathOf(action: string): string {
 }
 
 /**
- * The body of a request that came in another format.
+ * Translates a request that arrived in another format.
  *
- * Said: prompt, first and last image, seconds (as frames), the shape of the video, seed. Refused: negative prompt,
- * several videos, what is vendork's alone, and a last image without a first one or not given the same way. Left out,
- * for the video is what was asked for without them: fps, mode, cfg_scale.
+ * Translated: prompt, first and last image, seconds (as frames), the shape of the video, seed. Refused: negative prompt,
+ * several videos, members that only vendork has, and a last image without a first one or in another form than the first
+ * (URL or base64). Left out, since the video is as requested without them: fps, mode, cfg_scale.
  */
 function translate(request: VideoRequest, model: string): JsonObject {
   refuseForeign(request, 'vendorj');
@@ -51,13 +51,13 @@ function translate(request: VideoRequest, model: string): JsonObject {
   };
 }
 
-/** The client's own members. The vendor's frames are a number: a text that is one could count for nothing there. */
+/** The client's own members. `frames` is made a number: the vendor might ignore a string. */
 function amend({ body, seconds }: VideoRequest, model: string): JsonObject {
   const frames = typeof body.frames === 'string' && seconds !== null ? numberIn(body.frames) : null;
   return { ...body, req_key: model, ...(frames === null ? {} : { frames }) };
 }
 
-/** The order of images tells first from last, and there is none between the two lists. */
+/** The order in a list tells the first image from the last. There is no order across the two lists. */
 function imagesOf({ image, imageTail }: VideoRequest): JsonObject {
   if (image === null) {
     if (imageTail !== null) throw unsayable(imageTail.at, 'vendorj', 'without a first image');
@@ -70,10 +70,10 @@ function imagesOf({ image, imageTail }: VideoRequest): JsonObject {
 }
 
 const success = 10_000;
-/** Numbers that can only be about the video: refused content, and a fault while it was made. */
+/** Codes that can only be about the video: refused content, or a fault during generation. */
 const madeNothing = /^505(?:00|01|[1-9]\d)$/;
 
-/** A number that is about the video, or comes with a task that has ended, is a failed task. */
+/** A code about the video, or in an answer about a task that has ended, means that the task failed. */
 function isFailure(code: number, data: JsonObject): boolean {
   const text = String(code);
   return data.status === 'done' || failureKind(text) === 'policy' || madeNothing.test(text);
@@ -93,7 +93,7 @@ function readPolled(answer: JsonObject): TaskUpdate {
     : updateOf(state);
 }
 
-/** Upstreams that speak the vendorj format: one path, and the query says what is asked. */
+/** The vendorj format of upstreams: one path, with the action in the query. */
 export const vendorjUpstreamFormat: UpstreamFormat = {
   unsaid: ['fps', 'mode', 'cfg_scale'],
   create: (request, model) =>

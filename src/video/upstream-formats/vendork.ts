@@ -36,11 +36,11 @@ function pathOf({ operation }: Pick<VideoTask, 'operation'>): string {
 }
 
 /**
- * The body of a request that came in another format.
+ * Translates a request that arrived in another format.
  *
- * Said: prompt, negative prompt, first and last image, seconds, the shape of the video (which an image decides where
- * there is one), mode, cfg_scale, and vendork's own members out of a generic `metadata`. Refused: several videos.
- * Left out, for the video is what was asked for without them: fps, seed.
+ * Translated: prompt, negative prompt, first and last image, seconds, the shape of the video (unless an image decides
+ * it), mode, cfg_scale, and vendork's own members in a generic `metadata`. Refused: several videos. Left out, since the
+ * video is as requested without them: fps, seed.
  */
 function translate(request: VideoRequest, model: string, taskId: string): JsonObject {
   refuseForeign(request, 'vendork');
@@ -61,13 +61,13 @@ function translate(request: VideoRequest, model: string, taskId: string): JsonOb
   };
 }
 
-/** The client's own members. The vendor takes base64 without what a `data:` URL has before it. */
+/** The client's own members, amended. The vendor takes bare base64, without the prefix of a `data:` URL. */
 function amend(request: VideoRequest, model: string, taskId: string): JsonObject {
   const { body, externalId, seconds } = request;
   return {
     ...body,
     ...(typeof body.model_name === 'string' ? {} : nativeMembers(request)),
-    // The vendor's lengths are texts.
+    // The vendor writes lengths as strings.
     ...(seconds === null ? {} : { duration: String(seconds) }),
     ...(typeof body.model === 'string' ? { model } : {}),
     model_name: model,
@@ -77,7 +77,7 @@ function amend(request: VideoRequest, model: string, taskId: string): JsonObject
   };
 }
 
-/** A generic body says the shape in its own way, which the vendor does not know. */
+/** Members that replace the shape of a generic body, whose form the vendor does not know. */
 function nativeMembers(request: VideoRequest): JsonObject {
   const { width, height, operation, body } = request;
   const isShaped = operation === 'text' && width !== null && height !== null && !body.aspect_ratio;
@@ -106,7 +106,7 @@ function read(data: JsonObject, state: TaskUpdate['state'], answer: JsonObject):
   });
 }
 
-/** A number that is about the video is a failed task; any other is about the asking. */
+/** A code about the video means a failed task; any other is about the request itself. */
 function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUpdate | GatewayError {
   if (stateOrNull(data.task_status) === 'failed') return read(data, 'failed', answer);
   if (failureKind(String(code)) === 'policy')
@@ -114,7 +114,7 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
   return code === 1202 || code === 1203 ? unknownTask() : vendorkError(code, answer.message);
 }
 
-/** Upstreams that speak the vendork format. Their base URL ends before `/v1/videos`. */
+/** The vendork format of upstreams, whose base URL ends before `/v1/videos`. */
 export const vendorkUpstreamFormat: UpstreamFormat = {
   unsaid: ['fps', 'seed'],
   create: (request, model, taskId) =>
